@@ -1,0 +1,160 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrHeld: somebody else owns the name now. Facts in [*HeldError].
+	ErrHeld = errors.New("lambdalock: held")
+	// ErrDone: the event was already completed, or overtaken. Facts in [*DoneError].
+	ErrDone = errors.New("lambdalock: done")
+	// ErrLost: the lease ended or was taken before the work did. Facts in [*LostError].
+	ErrLost = errors.New("lambdalock: lost")
+)
+
+// HeldError says who holds the name. AWS Lambda reports it as errorType
+// "HeldError".
+type HeldError struct {
+	Key    Key
+	Holder string    // as the holder described itself; empty when the store did not tell
+	Since  time.Time // when it was acquired, by the holder's clock; zero when unknown
+	Until  time.Time // when its lease ends if the holder dies; zero when unknown
+	// Duplicate: the holder works on the same event. It is not done yet, so the
+	// event must not be acknowledged: the source redelivers it, and finds it done.
+	Duplicate bool
+	// Cause is why waiting ended early: the context's cause. Nil when there was
+	// no wait, or it lasted as long as it was allowed to.
+	Cause error
+}
+
+func (e *HeldError) Error() string {
+	what := "another event"
+	if e.Duplicate {
+		what = "a delivery of the same event"
+	}
+	if e.Holder == "" {
+		return fmt.Sprintf("lambdalock: key %s is held by %s", e.Key.Digest(), what)
+	}
+	return fmt.Sprintf("lambdalock: key %s is held by %s in %q until %s at the latest",
+		e.Key.Digest(), what, e.Holder, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Unwrap makes the error answer to [ErrHeld] and, when a wait was cut short, to
+// the context's cause.
+func (e *HeldError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{ErrHeld}
+	}
+	return []error{ErrHeld, e.Cause}
+}
+
+// DoneError says that there is nothing left to do for the event.
+type DoneError struct {
+	Key Key
+	// Stale: the event itself was not recorded, but one with the same or a later
+	// Order was.
+	Stale bool
+	// Result is what the first run recorded for replay; nil when it recorded
+	// none, or a later event of the same name has replaced it.
+	Result []byte
+}
+
+func (e *DoneError) Error() string {
+	if e.Stale {
+		return fmt.Sprintf("lambdalock: key %s: a later event was already completed", e.Key.Digest())
+	}
+	return fmt.Sprintf("lambdalock: key %s: this event was already completed", e.Key.Digest())
+}
+
+// Unwrap makes the error answer to [ErrDone].
+func (e *DoneError) Unwrap() error { return ErrDone }
+
+// LostError is the cause with which the context of the work ends when its lease
+// can no longer be relied on, and what [Lock.Complete] returns afterwards.
+type LostError struct {
+	Key   Key
+	Until time.Time // end of the last lease that was confirmed
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("lambdalock: key %s: the lease that ended at %s is lost",
+		e.Key.Digest(), e.Until.UTC().Format(time.RFC3339Nano))
+}
+
+// Unwrap makes the error answer to [ErrLost].
+func (e *LostError) Unwrap() error { return ErrLost }
+
+// StoreError says that the store did not answer, or refused to. It is never a
+// statement about the lock.
+type StoreError struct {
+	Op     string // acquire, renew, release or check; set by the engine
+	Store  string // what was asked, for example "DynamoDB table orders-locks"
+	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; else empty
+	Hint   string // what to change, when that is known
+
+	// Temporary: a later try may succeed (throttled, conflict, broken connection).
+	Temporary bool
+	// Rejected: the store answered, and applied nothing. False means that the
+	// request may have been applied.
+	Rejected bool
+
+	Requests int   // how many requests were sent for this operation
+	Err      error // what the client reported
+}
+
+func (e *StoreError) Error() string {
+	s := "lambdalock: " + e.Op
+	if e.Store != "" {
+		s += " at " + e.Store
+	}
+	if e.Action != "" {
+		s += ": " + e.Action + " was denied"
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Unwrap returns the client's error.
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// KeyError says that an event gives no usable key. The handler does not run.
+type KeyError struct {
+	Field  string // where in the event, for example "Records[0].s3.object.key"
+	Reason string // what is wrong with it, and what to change
+	Err    error  // what the parser reported; may be nil
+}
+
+func (e *KeyError) Error() string {
+	s := "lambdalock: no key: " + e.Field + " " + e.Reason
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the parser's error.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// ConfigError says which setting is wrong and what to change.
+type ConfigError struct {
+	Reason string
+	Err    error // what caused it; may be nil
+}
+
+func (e *ConfigError) Error() string {
+	if e.Err != nil {
+		return "lambdalock: " + e.Reason + ": " + e.Err.Error()
+	}
+	return "lambdalock: " + e.Reason
+}
+
+// Unwrap returns the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }

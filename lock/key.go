@@ -1,0 +1,98 @@
+package lock
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Key says what is locked, and which event asks for it. The two differ: two
+// uploads of one S3 object contend for the same Name, yet each must be handled;
+// two deliveries of the same upload carry the same Event, and the second must
+// do nothing.
+type Key struct {
+	// Name is the resource: at most one owner at a time. Any bytes; required.
+	Name string
+	// Event identifies the event: two deliveries with the same Event are
+	// duplicates, and once one is completed the others are refused. Empty
+	// means none, which makes the lock a plain mutex.
+	Event string
+	// Order is the position of the event among the events of Name, compared
+	// bytewise. An event that is not above the highest completed Order is
+	// stale and refused: setting Order is a decision to drop what was
+	// overtaken. Empty means unordered. At most 256 bytes of valid UTF-8.
+	Order string
+}
+
+// Digest is a short fingerprint of Name for logs and error messages: names are
+// data from strangers and may hold personal data, so they are not logged raw.
+func (k Key) Digest() string {
+	sum := sha256.Sum256([]byte(k.Name))
+	return hex.EncodeToString(sum[:6])
+}
+
+const (
+	// maxName is DynamoDB's limit for a partition key, the tightest of the
+	// stores that hold names as they are.
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+	maxName      = 2048
+	maxNamespace = 256 // three times that when every byte is escaped
+	maxOrder     = 256
+	// maxEvent keeps eight remembered events inside one 1 KB write unit; it
+	// is also the length of a hashed event.
+	maxEvent   = len(hashPrefix) + 43
+	hashPrefix = "sha256:"
+)
+
+func (k Key) check() error {
+	switch {
+	case k.Name == "":
+		return &KeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name what is worked on"}
+	case len(k.Order) > maxOrder || !utf8.ValidString(k.Order):
+		return &KeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes, because it is compared bytewise by the store and cannot be hashed"}
+	}
+	return nil
+}
+
+// namespacePrefix makes (namespace, name) pairs unambiguous: the first slash of
+// a stored name always ends the namespace. The usual namespace, a function
+// name, has nothing to escape and stays readable.
+func namespacePrefix(namespace string) (string, error) {
+	if len(namespace) > maxNamespace {
+		return "", &ConfigError{Reason: fmt.Sprintf("the namespace is %d bytes long; use at most %d", len(namespace), maxNamespace)}
+	}
+	return url.PathEscape(namespace) + "/", nil
+}
+
+// storedName is the name as stores see it: valid UTF-8, at most maxName bytes.
+// A name that begins like a hash is hashed too, so that no name can be chosen to
+// collide with the hash of another.
+func storedName(prefix, name string) string {
+	if len(prefix)+len(name) <= maxName && storable(name) {
+		return prefix + name
+	}
+	return prefix + hashed(name)
+}
+
+// storedEvent is the same for events, with the length that a row can remember.
+func storedEvent(event string) string {
+	if len(event) <= maxEvent && storable(event) {
+		return event
+	}
+	return hashed(event)
+}
+
+// storable: invalid UTF-8 does not survive JSON, and two such names would become
+// the same one.
+func storable(s string) bool {
+	return utf8.ValidString(s) && !strings.HasPrefix(s, hashPrefix)
+}
+
+func hashed(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hashPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,204 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultGrace    = 2 * time.Second
+	DefaultRemember = 24 * time.Hour
+	DefaultLease    = 30 * time.Second // of a heartbeat that was not asked for
+)
+
+const (
+	// minRun is the least time that work must have between acquire and reserve.
+	minRun = 100 * time.Millisecond
+	// longestDeadline is the longest a Lambda function may run; a deadline
+	// further away is not the platform's.
+	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+	longestDeadline = 15 * time.Minute
+	attemptTimeout  = time.Second
+	maxBudget       = 2 * time.Second
+	maxReserve      = time.Second
+	// keepRow outlives any clock skew, so that a fence that starts again from
+	// the clock starts above the old one.
+	keepRow = 24 * time.Hour
+)
+
+// Options configure a [Locker]. The zero value, like a nil pointer, is a
+// 30-second lease with a heartbeat.
+type Options struct {
+	// Namespace separates the names of users of one store. At most 256 bytes;
+	// empty is a namespace like any other.
+	Namespace string
+	// Lease is a fixed lease that is not renewed: work that is not finished
+	// shortly before its end sees its context end with ErrLost. Zero: see
+	// Heartbeat and KilledAtDeadline.
+	Lease time.Duration
+	// Heartbeat is a lease that is renewed every third of it while the work
+	// runs. Zero, with Lease zero too: 30 s, unless KilledAtDeadline applies.
+	Heartbeat time.Duration
+	// KilledAtDeadline says that the platform kills this process at the
+	// deadline of the context, as classic Lambda does: the lease then lasts to
+	// that deadline plus Grace and needs no renewing. Where a context has no
+	// deadline, or one more than 15 minutes away, the heartbeat is used.
+	KilledAtDeadline bool
+	// Grace is how much clocks may differ and a kill may be late. Zero: 2 s.
+	// Leases of fixed length are treated as lost that long, or a quarter of
+	// the lease if that is less, before they end.
+	Grace time.Duration
+	// Reserve is how long before the context's deadline the work's context
+	// ends, so that the release fits in. Zero: the smaller of 1 s and 10 % of
+	// the remaining time.
+	Reserve time.Duration
+	// Wait is how long to wait for a name that is held. Zero: not at all.
+	Wait time.Duration
+	// Remember is how long a completed Event is refused. Zero: 24 h. It should
+	// exceed the time after which the source can still redeliver.
+	Remember time.Duration
+	// Holder describes this process to those who find the name held. Nil: host
+	// and program name.
+	Holder func(context.Context) string
+	// Logger gets one line per outcome. Nil: slog.Default().
+	Logger *slog.Logger
+	// LogKeys adds names as they are to the log lines; otherwise only their
+	// digest is logged.
+	LogKeys bool
+	// Observe is called with every outcome, on the goroutine that caused it, and
+	// must be quick and safe for concurrent use. Nil: nobody is told.
+	Observe func(context.Context, Observation)
+}
+
+// Locker acquires locks in one store. It is safe for concurrent use.
+type Locker struct {
+	store     Store
+	opts      Options
+	prefix    string
+	lastStamp atomic.Int64 // microseconds; see stamp
+}
+
+// New makes a Locker. opts may be nil. The error is a [*ConfigError].
+func New(store Store, opts *Options) (*Locker, error) {
+	l := &Locker{store: store}
+	if opts != nil {
+		l.opts = *opts
+	}
+	if store == nil {
+		return nil, &ConfigError{Reason: "the store is nil"}
+	}
+	if err := l.opts.fill(); err != nil {
+		return nil, err
+	}
+	var err error
+	l.prefix, err = namespacePrefix(l.opts.Namespace)
+	return l, err
+}
+
+func (o *Options) fill() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Lease", o.Lease}, {"Heartbeat", o.Heartbeat}, {"Grace", o.Grace}, {"Reserve", o.Reserve}, {"Wait", o.Wait}, {"Remember", o.Remember}} {
+		if d.value < 0 {
+			return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", d.name, d.value)}
+		}
+	}
+	if o.Lease > 0 && o.Heartbeat > o.Lease {
+		return &ConfigError{Reason: fmt.Sprintf("Heartbeat(%v) is longer than Lease(%v): a heartbeat is itself a lease, renewed every third of it; set only one of them", o.Heartbeat, o.Lease)}
+	}
+	if o.Lease > 0 && o.Heartbeat > 0 {
+		return &ConfigError{Reason: "both Lease and Heartbeat are set: a heartbeat is itself a lease, renewed every third of it; set only one of them"}
+	}
+	if lease := max(o.Lease, o.Heartbeat); lease > 0 && lease < time.Second {
+		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is shorter than one request to the store may take; use at least 1s", lease)}
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Remember == 0 {
+		o.Remember = DefaultRemember
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Holder == nil {
+		host, _ := os.Hostname() // an unnamed host is still described by the program
+		self := fmt.Sprintf("%s on %s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
+		o.Holder = func(context.Context) string { return self }
+	}
+	return nil
+}
+
+// Check opens the connection to the store; see [Store].
+func (l *Locker) Check(ctx context.Context) error {
+	err := l.store.Check(ctx)
+	if err == nil {
+		return nil
+	}
+	return storeError("check", 1, err)
+}
+
+// Do runs work while it owns key, and records the event as completed if work
+// returns nil. Work's error is returned as it is. If the lock cannot be had,
+// work does not run and the error says why. If work succeeded but that could not
+// be recorded, the error is Complete's. The context given to work carries
+// the lease and ends when it is lost.
+func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) error) error {
+	lk, err := l.Acquire(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer lk.Release() // does nothing after Complete
+	if err := work(lk.Context()); err != nil {
+		return err
+	}
+	return lk.Complete(nil)
+}
+
+// timing is what one acquisition may spend and get.
+type timing struct {
+	deadline time.Time // of the caller's context; zero: none
+	reserve  time.Duration
+	budget   time.Duration // of one round of requests to acquire
+	lease    time.Duration // zero: to deadline + grace
+	margin   time.Duration // how long before the end of lease it counts as lost
+	renew    bool
+}
+
+func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
+	t := timing{budget: maxBudget, lease: l.opts.Lease}
+	deadline, ok := ctx.Deadline()
+	var remaining time.Duration
+	if ok {
+		remaining = deadline.Sub(now)
+		t.deadline = deadline
+		t.budget = min(maxBudget, remaining/10)
+		t.reserve = min(maxReserve, remaining/10)
+		if l.opts.Reserve > 0 {
+			t.reserve = l.opts.Reserve
+		}
+		if remaining < minRun+t.reserve {
+			return t, &ConfigError{
+				Reason: fmt.Sprintf("only %v are left before the deadline, less than %v to run and %v reserved for the release: raise the function's timeout, or lower Reserve",
+					remaining.Round(time.Millisecond), minRun, t.reserve.Round(time.Millisecond)),
+				Err: context.DeadlineExceeded,
+			}
+		}
+	}
+	if t.lease == 0 && !(ok && l.opts.KilledAtDeadline && l.opts.Heartbeat == 0 && remaining <= longestDeadline) {
+		t.renew = true
+		t.lease = l.opts.Heartbeat
+		if t.lease == 0 {
+			t.lease = DefaultLease
+		}
+	}
+	t.margin = min(l.opts.Grace, t.lease/4)
+	return t, nil
+}

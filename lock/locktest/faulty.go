@@ -1,0 +1,118 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Fault is what a [Faulty] store does with one request.
+type Fault int
+
+// The faults.
+const (
+	None        Fault = iota
+	Drop              // not applied, connection lost
+	LoseAnswer        // applied, connection lost
+	Throttle          // not applied, the store says so, a later try may succeed
+	Deny              // not applied, and never will be
+	Hang              // not applied, no answer before the context ends
+	HangApplied       // applied, no answer before the context ends
+)
+
+// Op names a store operation.
+type Op string
+
+// The operations.
+const (
+	Acquire Op = "acquire"
+	Renew   Op = "renew"
+	Release Op = "release"
+)
+
+// Faulty is a store that fails on purpose and counts what it was asked.
+type Faulty struct {
+	lock.Store
+	mu      sync.Mutex
+	planned map[Op][]Fault
+	always  map[Op]Fault
+	count   map[Op]int
+}
+
+// NewFaulty wraps a store.
+func NewFaulty(s lock.Store) *Faulty {
+	return &Faulty{Store: s, planned: map[Op][]Fault{}, always: map[Op]Fault{}, count: map[Op]int{}}
+}
+
+// Plan sets the faults of the next requests of op, in order.
+func (f *Faulty) Plan(op Op, faults ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.planned[op] = faults
+}
+
+// Always sets the fault of all requests of op that have no planned one.
+func (f *Faulty) Always(op Op, fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.always[op] = fault
+}
+
+// Requests tells how many requests of op were made.
+func (f *Faulty) Requests(op Op) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count[op]
+}
+
+func (f *Faulty) next(op Op) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count[op]++
+	if p := f.planned[op]; len(p) > 0 {
+		f.planned[op] = p[1:]
+		return p[0]
+	}
+	return f.always[op]
+}
+
+var errInjected = errors.New("injected fault")
+
+func (f *Faulty) do(ctx context.Context, op Op, apply func(context.Context) (lock.Row, bool, error)) (lock.Row, bool, error) {
+	fault := f.next(op)
+	var row lock.Row
+	var ok bool
+	var err error
+	if fault == None || fault == LoseAnswer || fault == HangApplied {
+		row, ok, err = apply(ctx)
+	}
+	switch fault {
+	case None:
+		return row, ok, err
+	case Throttle:
+		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Rejected: true, Err: errInjected}
+	case Deny:
+		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Action: "test:Deny", Rejected: true, Err: errInjected}
+	case Hang, HangApplied:
+		<-ctx.Done()
+		return lock.Row{}, false, ctx.Err()
+	}
+	return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Err: errInjected}
+}
+
+// Acquire implements [lock.Store].
+func (f *Faulty) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	return f.do(ctx, Acquire, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Acquire(ctx, c) })
+}
+
+// Renew implements [lock.Store].
+func (f *Faulty) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+	return f.do(ctx, Renew, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Renew(ctx, r) })
+}
+
+// Release implements [lock.Store].
+func (f *Faulty) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+	return f.do(ctx, Release, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Release(ctx, s) })
+}

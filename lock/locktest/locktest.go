@@ -1,0 +1,187 @@
+// Package locktest checks that a [lock.Store] keeps the contract, and offers the
+// tools that tests of locks need: a store that fails on purpose, and a checker
+// of recorded histories.
+//
+// The test of a new store is a few lines:
+//
+//	func TestConformance(t *testing.T) {
+//		locktest.Run(t, locktest.Harness{
+//			Open: func(t *testing.T) lock.Store { return mystore.New(…) },
+//		})
+//	}
+package locktest
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Harness describes the store under test. What a store cannot do is said in the
+// negative, so that a new store starts with every check.
+type Harness struct {
+	// Open returns a store; it may be the same one each time, because every
+	// test uses names of its own.
+	Open func(t *testing.T) lock.Store
+	// Advance moves the clock of a store that judges leases by its own. Nil: the
+	// store judges by the times in the requests.
+	Advance func(d time.Duration)
+	// MaxLease is the longest lease the store grants. Zero: no limit.
+	MaxLease time.Duration
+	// NoDetail: a refused request does not tell the row that refused it.
+	NoDetail bool
+	// NoFence: the store has no fencing token.
+	NoFence bool
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, h Harness) {
+	for name, test := range map[string]func(*bench){
+		"acquire":                  acquire,
+		"held":                     held,
+		"takeover":                 takeover,
+		"takeover not before end":  takeoverNotBeforeEnd,
+		"one of many":              oneOfMany,
+		"fence rises":              fenceRises,
+		"repeated acquire":         repeatedAcquire,
+		"ghost acquire":            ghostAcquire,
+		"ghost acquire while held": ghostAcquireWhileHeld,
+		"clock behind":             clockBehind,
+		"repeated release":         repeatedRelease,
+		"late holder":              lateHolder,
+		"renew":                    renew,
+		"renew never revives":      renewNeverRevives,
+		"abandon":                  abandon,
+		"abandon leaves others":    abandonLeavesOthers,
+		"completed event":          completedEvent,
+		"remembers eight":          remembersEight,
+		"release keeps memory":     releaseKeepsMemory,
+		"stale order":              staleOrder,
+		"result":                   result,
+		"strange names":            strangeNames,
+		"strange events":           strangeEvents,
+		"ended context":            endedContext,
+		"check":                    check,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if h.Advance == nil {
+				t.Parallel()
+			}
+			now := time.Now().UTC().Truncate(time.Microsecond)
+			test(&bench{T: t, h: h, store: h.Open(t), name: "locktest/" + rand.Text(), now: now})
+		})
+	}
+}
+
+// bench is one test's store, name and clock.
+type bench struct {
+	*testing.T
+	h     Harness
+	store lock.Store
+	name  string
+	now   time.Time
+}
+
+// lease is what tests ask for: short enough for every store.
+const lease = 15 * time.Second
+
+func (b *bench) advance(d time.Duration) {
+	b.now = b.now.Add(d)
+	if b.h.Advance != nil {
+		b.h.Advance(d)
+	}
+}
+
+// claim is a claim of a new owner, a little later than the one before.
+func (b *bench) claim(holder string) *lock.Claim {
+	b.advance(time.Millisecond)
+	return &lock.Claim{
+		Name: b.name, Token: rand.Text(), Holder: holder,
+		Now: b.now, Stamp: b.now, Until: b.now.Add(lease), Keep: b.now.Add(24 * time.Hour),
+	}
+}
+
+func (b *bench) eventClaim(holder, event string) *lock.Claim {
+	c := b.claim(holder)
+	c.Event = event
+	return c
+}
+
+func (b *bench) acquire(c *lock.Claim) (lock.Row, bool) {
+	b.Helper()
+	row, ok, err := b.store.Acquire(b.Context(), c)
+	if err != nil {
+		b.Fatalf("acquire for %s: %v", c.Holder, err)
+	}
+	return row, ok
+}
+
+func (b *bench) mustAcquire(c *lock.Claim) lock.Row {
+	b.Helper()
+	row, ok := b.acquire(c)
+	if !ok {
+		b.Fatalf("acquire for %s was refused by %+v", c.Holder, row)
+	}
+	return row
+}
+
+func (b *bench) mustRefuse(c *lock.Claim) lock.Row {
+	b.Helper()
+	row, ok := b.acquire(c)
+	if ok {
+		b.Fatalf("acquire for %s was granted: %+v", c.Holder, row)
+	}
+	return row
+}
+
+// release frees c's lock; memory may be nil.
+func (b *bench) release(c *lock.Claim, memory *lock.Memory) (lock.Row, bool) {
+	b.Helper()
+	row, ok, err := b.store.Release(b.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Memory: memory, Keep: c.Keep, Stamp: c.Stamp})
+	if err != nil {
+		b.Fatalf("release of %s: %v", c.Holder, err)
+	}
+	return row, ok
+}
+
+func (b *bench) mustRelease(c *lock.Claim, memory *lock.Memory) lock.Row {
+	b.Helper()
+	row, ok := b.release(c, memory)
+	if !ok {
+		b.Fatalf("release of %s was refused by %+v", c.Holder, row)
+	}
+	return row
+}
+
+func (b *bench) renew(c *lock.Claim, until time.Time) (lock.Row, bool) {
+	b.Helper()
+	row, ok, err := b.store.Renew(b.Context(), &lock.Renewal{Name: c.Name, Token: c.Token, Until: until, Keep: c.Keep})
+	if err != nil {
+		b.Fatalf("renewal of %s: %v", c.Holder, err)
+	}
+	return row, ok
+}
+
+// completes is the memory that has event on top of row's.
+func completes(row lock.Row, event string, until time.Time) *lock.Memory {
+	m := row.Memory
+	m.Done = append(m.Done[:len(m.Done):len(m.Done)], lock.Completed{Event: event, Until: until.Truncate(time.Second)})
+	return &m
+}
+
+func check(b *bench) {
+	if err := b.store.Check(b.Context()); err != nil {
+		b.Fatalf("check of a store that works: %v", err)
+	}
+}
+
+func endedContext(b *bench) {
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	if _, ok, err := b.store.Acquire(ctx, b.claim("ended")); err == nil || ok {
+		b.Fatalf("acquire with an ended context: granted %v, error %v", ok, err)
+	}
+}

@@ -1,0 +1,127 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Kind is an outcome worth counting.
+type Kind string
+
+// The outcomes. Each is reported once, to Options.Observe and in one log line.
+const (
+	Acquired      Kind = "acquired"       // debug
+	TookOver      Kind = "took over"      // acquired from a holder that died: warn
+	Waited        Kind = "waited"         // before the outcome that follows: debug
+	HeldByOther   Kind = "held"           // info
+	AlreadyDone   Kind = "done"           // info
+	Overtaken     Kind = "stale"          // info
+	Renewed       Kind = "renewed"        // debug
+	Lost          Kind = "lost"           // warn
+	Released      Kind = "released"       // debug
+	RecordFailed  Kind = "record failed"  // the work is done, but that could not be recorded: error
+	ResultDropped Kind = "result dropped" // completed, but the result is too large to replay or cannot be encoded: warn
+	StoreFailed   Kind = "store failed"   // error
+	Refused       Kind = "refused"        // no usable key, or a wrong setting: error
+	Unlocked      Kind = "unlocked"       // the work runs without a lock, as FailOpen asked: error
+	Ignored       Kind = "ignored"        // the event holds nothing to work on: warn
+)
+
+// Observation is one outcome. Fields that an outcome does not have are zero.
+type Observation struct {
+	Kind   Kind
+	Key    Key // as given; it may hold personal data
+	Fence  int64
+	Holder string    // of the lock that is in the way, or that was taken over
+	Until  time.Time // end of the lease
+	// Duration is how long the outcome took: of the requests, or of the whole wait.
+	Duration time.Duration
+	Held     time.Duration // from acquired to released
+	Requests int           // sent to the store for this outcome
+	Recorded bool          // released with the event recorded as completed
+	Err      error
+}
+
+func (a *acquisition) observe(kind Kind, err error) {
+	o := Observation{
+		Kind: kind, Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
+		Duration: time.Since(a.began), Requests: a.requests, Err: err,
+	}
+	switch kind {
+	case TookOver:
+		o.Holder = a.row.Previous
+	case HeldByOther:
+		o.Holder = a.row.Holder
+	case Waited:
+		o.Duration, o.Requests, o.Err = a.waited, 0, nil
+	}
+	a.emit(a.ctx, o)
+}
+
+func (l *Lock) observation(began time.Time, requests int) Observation {
+	now := time.Now()
+	return Observation{
+		Key: l.key, Fence: l.fence, Until: time.UnixMicro(l.until.Load()),
+		Duration: now.Sub(began), Held: now.Sub(l.acquired), Requests: requests,
+	}
+}
+
+func kindOf(err error) Kind {
+	var done *DoneError
+	switch {
+	case errors.As(err, &done) && done.Stale:
+		return Overtaken
+	case errors.Is(err, ErrDone):
+		return AlreadyDone
+	case errors.Is(err, ErrHeld):
+		return HeldByOther
+	case errors.Is(err, ErrLost):
+		return Lost
+	case errors.As(err, new(*StoreError)):
+		return StoreFailed
+	}
+	return Refused
+}
+
+// Report gives o to Options.Observe and logs it, for layers above the engine
+// that have outcomes of their own.
+func (l *Locker) Report(ctx context.Context, o Observation) { l.emit(ctx, o) }
+
+func (l *Locker) emit(ctx context.Context, o Observation) {
+	if l.opts.Observe != nil {
+		l.opts.Observe(ctx, o)
+	}
+	level := o.Kind.level()
+	if !l.opts.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("key", o.Key.Digest()), slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests))
+	if l.opts.LogKeys {
+		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
+	}
+	if o.Fence != 0 {
+		attrs = append(attrs, slog.Int64("fence", o.Fence))
+	}
+	if o.Holder != "" {
+		attrs = append(attrs, slog.String("holder", o.Holder), slog.Time("until", o.Until))
+	}
+	if o.Err != nil {
+		attrs = append(attrs, slog.String("error", o.Err.Error()))
+	}
+	l.opts.Logger.LogAttrs(ctx, level, "lambdalock: "+string(o.Kind), attrs...)
+}
+
+func (k Kind) level() slog.Level {
+	switch k {
+	case Acquired, Waited, Renewed, Released:
+		return slog.LevelDebug
+	case HeldByOther, AlreadyDone, Overtaken:
+		return slog.LevelInfo
+	case RecordFailed, StoreFailed, Refused, Unlocked:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}

@@ -1,0 +1,169 @@
+package lock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]*lock.Options{
+		"negative lease":        {Lease: -1},
+		"negative wait":         {Wait: -1},
+		"heartbeat above lease": {Lease: 10 * time.Second, Heartbeat: 20 * time.Second},
+		"heartbeat and lease":   {Lease: 10 * time.Second, Heartbeat: 5 * time.Second},
+		"lease below a request": {Heartbeat: time.Millisecond},
+		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
+	} {
+		_, err := lock.New(memstore.New(), o)
+		var config *lock.ConfigError
+		if !errors.As(err, &config) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want a ConfigError of one line", name, err)
+		}
+	}
+	if _, err := lock.New(nil, nil); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("nil store: %v", err)
+	}
+	if _, err := lock.New(memstore.New(), nil); err != nil {
+		t.Errorf("no options: %v", err)
+	}
+}
+
+func TestWrongKeys(t *testing.T) { // F26, F27
+	t.Parallel()
+	r := newRig(t)
+	for name, key := range map[string]lock.Key{
+		"empty name":    {Event: "e"},
+		"long order":    {Name: "n", Order: strings.Repeat("9", 257)},
+		"order no text": {Name: "n", Order: "\xff"},
+	} {
+		_, err := r.locker(lock.Options{}).Acquire(t.Context(), key)
+		if _, ok := err.(*lock.KeyError); !ok {
+			t.Errorf("%s: %v, want a KeyError", name, err)
+		}
+	}
+	if n := r.store.Requests(locktest.Acquire); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestNamesNeverCollide(t *testing.T) { // F27, F28
+	t.Parallel()
+	store := memstore.New()
+	long := strings.Repeat("x", 3000)
+	for _, k := range []struct{ namespace, name string }{
+		{"", "a"}, {"a", "b/c"}, {"a/b", "c"}, {"a%2Fb", "c"}, {"a%252Fb", "c"}, {"a", "b%2Fc"}, {"a|b", "c"}, {"a", "|b/c"},
+		{"\xff", "c"}, {"\xfe", "c"}, {"a", "\xff"}, {"a", "\xfe"}, {"a", "\ufffd"}, {"a", long}, {"a", long + "x"}, {"aa", long},
+		{"a", "sha256:" + long[:43]}, {"a", "\x00"}, {"a", "\n"}, {"a", " b"}, {"a", "B"}, {"a", "b"}, {"a", "é"}, {"a", "e\u0301"},
+	} {
+		l, err := lock.New(store, &lock.Options{Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lk, err := l.Acquire(t.Context(), lock.Key{Name: k.name})
+		if err != nil {
+			t.Errorf("%q %.20q collides with one before it: %v", k.namespace, k.name, err)
+			continue
+		}
+		t.Cleanup(func() { _ = lk.Release() })
+	}
+}
+
+func TestLongAndStrangeEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := r.locker(lock.Options{})
+	for _, e := range []string{strings.Repeat("x", 51), strings.Repeat("x", 5000), "\xff", "sha256:" + strings.Repeat("x", 43)} {
+		if err := l.Do(t.Context(), event(e), nothing); err != nil {
+			t.Errorf("%.20q: %v", e, err)
+		}
+		if err := l.Do(t.Context(), event(e), nothing); !errors.Is(err, lock.ErrDone) {
+			t.Errorf("%.20q again: %v", e, err)
+		}
+	}
+}
+
+func TestLogLines(t *testing.T) { // F29, F30
+	t.Parallel()
+	var out bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	key := lock.Key{Name: "users/jane@example.com\ntime=forged", Event: "e1"}
+	run := func(o lock.Options) string {
+		out.Reset()
+		o.Logger = logger
+		o.Holder = func(context.Context) string { return "me" }
+		l, err := lock.New(memstore.New(), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Do(t.Context(), key, func(ctx context.Context) error {
+			_, err := l.Acquire(context.Background(), key)
+			if strings.Contains(err.Error(), "jane") {
+				t.Errorf("the error shows the key: %v", err)
+			}
+			return nil
+		})
+		_ = l.Do(t.Context(), key, nothing)
+		return out.String()
+	}
+	lines := run(lock.Options{})
+	if n := strings.Count(lines, "\n"); n != 4 {
+		t.Errorf("%d lines, want one each for acquired, held, released, done:\n%s", n, lines)
+	}
+	for _, want := range []string{"lambdalock: acquired", "lambdalock: held", "lambdalock: released", "lambdalock: done", "key=" + key.Digest(), "holder=me", "fence="} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %q in\n%s", want, lines)
+		}
+	}
+	if strings.Contains(lines, "jane") {
+		t.Errorf("the key is in the log:\n%s", lines)
+	}
+	if lines = run(lock.Options{LogKeys: true}); !strings.Contains(lines, "jane") || strings.Contains(lines, "\ntime=forged") {
+		t.Errorf("want the key in the log, escaped:\n%s", lines)
+	}
+}
+
+func TestErrorsSayWhatToChange(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("cause")
+	for _, err := range []error{
+		&lock.HeldError{Key: resource, Holder: "fn", Until: time.Now(), Duplicate: true},
+		&lock.HeldError{Key: resource},
+		&lock.DoneError{Key: resource},
+		&lock.DoneError{Key: resource, Stale: true},
+		&lock.LostError{Key: resource},
+		&lock.StoreError{Op: "acquire", Store: "DynamoDB table t", Action: "dynamodb:UpdateItem", Hint: "allow it", Err: cause},
+		&lock.KeyError{Field: "Records[0].s3.object.key", Reason: "is missing", Err: cause},
+		&lock.ConfigError{Reason: "no table", Err: cause},
+		&lock.ConfigError{Reason: "no table"},
+	} {
+		if s := err.Error(); !strings.HasPrefix(s, "lambdalock: ") || strings.Contains(s, resource.Name) || strings.Contains(s, "\n") {
+			t.Errorf("%T: %q", err, s)
+		}
+	}
+	if !errors.Is(&lock.StoreError{Err: cause}, cause) || !errors.Is(&lock.KeyError{Err: cause}, cause) || !errors.Is(&lock.ConfigError{Err: cause}, cause) {
+		t.Error("a cause is hidden")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	l := newRig(t).locker(lock.Options{})
+	if err := l.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Check(ctx); !errors.As(err, new(*lock.StoreError)) {
+		t.Errorf("got %v, want a StoreError", err)
+	}
+}

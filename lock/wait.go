@@ -1,0 +1,63 @@
+package lock
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	shortestPoll = 50 * time.Millisecond
+	longestPoll  = 2 * time.Second
+)
+
+// wait sleeps until the name is worth asking for again, or says why it is not:
+// waiting was not wanted, has lasted long enough, or was cut short.
+func (a *acquisition) wait(round int) error {
+	end := a.began.Add(a.opts.Wait)
+	if !a.timing.deadline.IsZero() {
+		// What follows a wait must still fit in: the requests, the least run, the release.
+		last := a.timing.deadline.Add(-a.timing.reserve - minRun - a.timing.budget)
+		if last.Before(end) {
+			end = last
+		}
+	}
+	now := time.Now()
+	if a.opts.Wait == 0 || !now.Before(end) {
+		return a.heldError(context.Cause(a.ctx))
+	}
+	err := pause(a.ctx, min(a.nextLook(now, round), end.Sub(now)))
+	a.waited = time.Since(a.began)
+	if err != nil {
+		return a.heldError(err)
+	}
+	return nil
+}
+
+// nextLook is when the name may be free. A holder that has worked for a second is
+// likely to work for another one, one that began just now to end soon: looking
+// again after as long as it has held already costs few requests for long work
+// and little delay for short work. Never later than just after its lease ends.
+func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
+	look := shortestPoll << min(round, 5)
+	toEnd := longestPoll
+	if !a.row.unknown() && a.row.Token != "" {
+		look = now.Sub(a.row.Since)
+		toEnd = a.row.Until.Sub(now) + time.Millisecond
+	}
+	look = min(max(look, shortestPoll), longestPoll)
+	look += rand.N(look / 2) // so that waiters who came together do not stay together
+	return max(min(look, toEnd), time.Millisecond)
+}
+
+// pause sleeps, or returns the context's cause if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,127 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+func TestWaitUntilReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{Wait: time.Minute})
+		first := r.mustAcquire(l, resource)
+		time.AfterFunc(5*time.Second, func() { _ = first.Release() })
+		start := time.Now()
+		second := r.mustAcquire(l, resource)
+		if d := time.Since(start); d < 5*time.Second || d > 8*time.Second {
+			t.Errorf("had it after %v, want soon after 5s", d)
+		}
+		r.want(lock.Acquired, lock.Released, lock.Waited, lock.Acquired)
+		_ = second.Release()
+	})
+}
+
+// TestWaitForDeadHolder: a waiter that was there has the lock within 50 ms of the
+// lease's end, with at most three requests; one that comes later with one.
+func TestWaitForDeadHolder(t *testing.T) { // F19, F38
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		dead := r.mustAcquire(r.locker(lock.Options{Lease: 2 * time.Second}), resource)
+		end := dead.Lease().Until
+		time.Sleep(500 * time.Millisecond)
+		before := r.store.Requests(locktest.Acquire)
+		lk := r.mustAcquire(r.locker(lock.Options{Wait: time.Minute}), resource)
+		if after := time.Since(end); after <= 0 || after > 50*time.Millisecond {
+			t.Errorf("had it %v after lease end", after)
+		}
+		if n := r.store.Requests(locktest.Acquire) - before; n > 3 {
+			t.Errorf("%d requests", n)
+		}
+		_ = lk.Release()
+	})
+}
+
+func TestWaitThatLastedLongEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
+		start := time.Now()
+		_, err := r.locker(lock.Options{Wait: 3 * time.Second}).Acquire(t.Context(), resource)
+		var held *lock.HeldError
+		if !errors.As(err, &held) || held.Cause != nil || time.Since(start) != 3*time.Second {
+			t.Errorf("got %v after %v, want a HeldError without cause after 3s", err, time.Since(start))
+		}
+		r.want(lock.Acquired, lock.Waited, lock.HeldByOther)
+		_ = holder.Release()
+	})
+}
+
+func TestWaitThatWasCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		because := errors.New("client went away")
+		time.AfterFunc(time.Second, func() { cancel(because) })
+		_, err := r.locker(lock.Options{Wait: time.Minute}).Acquire(ctx, resource)
+		if !errors.Is(err, lock.ErrHeld) || !errors.Is(err, because) {
+			t.Errorf("got %v, want held and the context's cause", err)
+		}
+		if _, ok := err.(*lock.HeldError); !ok {
+			t.Errorf("outermost type is %T: AWS reports it", err)
+		}
+		_ = holder.Release()
+	})
+}
+
+func TestWaitLeavesTimeToRun(t *testing.T) { // F12, F33
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := r.locker(lock.Options{KilledAtDeadline: true, Wait: time.Hour}).Acquire(ctx, resource)
+		if !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("got %v, want held", err)
+		}
+		deadline, _ := ctx.Deadline()
+		if left := time.Until(deadline); left < 2*time.Second {
+			t.Errorf("only %v of 10s were left", left)
+		}
+		_ = holder.Release()
+	})
+}
+
+// silent is a store that does not tell why it refuses.
+type silent struct{ lock.Store }
+
+func (s silent) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	row, ok, err := s.Store.Acquire(ctx, c)
+	if !ok {
+		row = lock.Row{}
+	}
+	return row, ok, err
+}
+
+func TestStoreThatDoesNotTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.Store = silent{r.store.Store}
+		l := r.locker(lock.Options{})
+		first := r.mustAcquire(l, resource)
+		_, err := l.Acquire(t.Context(), resource)
+		var held *lock.HeldError
+		if !errors.As(err, &held) || held.Holder != "" || held.Error() == "" {
+			t.Errorf("got %v, want held by somebody unknown", err)
+		}
+		time.AfterFunc(time.Second, func() { _ = first.Release() })
+		second := r.mustAcquire(r.locker(lock.Options{Wait: 10 * time.Second}), resource)
+		_ = second.Release()
+	})
+}

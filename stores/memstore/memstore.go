@@ -1,0 +1,101 @@
+// Package memstore keeps locks in the memory of one process: for tests, for
+// local runs, and for locks between the goroutines of one program. It does what
+// the DynamoDB store does, by the caller's clock, so it works under
+// testing/synctest. It forgets nothing until the process ends.
+package memstore
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Store implements [lock.Store]. The zero value is an empty store.
+type Store struct {
+	mu   sync.Mutex
+	rows map[string]*lock.Row
+}
+
+// New returns an empty store.
+func New() *Store { return &Store{} }
+
+// Acquire implements [lock.Store].
+func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return lock.Row{}, false, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.row(c.Name)
+	// A claim that comes twice finds its own token: the engine reads that as success.
+	if row.Token == c.Token || row.Judge(c) != lock.Granted {
+		return *row, false, nil
+	}
+	row.Previous = row.Holder
+	row.Token, row.Since, row.Until = c.Token, c.Stamp, c.Until
+	row.Event, row.Holder = c.Event, c.Holder
+	if row.Fence == 0 {
+		row.Fence = c.Now.UnixMicro()
+	}
+	row.Fence++
+	return *row, true, nil
+}
+
+// Renew implements [lock.Store].
+func (s *Store) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return lock.Row{}, false, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.row(r.Name)
+	if row.Token != r.Token || r.Until.Before(row.Until) {
+		return *row, false, nil
+	}
+	row.Until = r.Until
+	return *row, true, nil
+}
+
+// Release implements [lock.Store].
+func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return lock.Row{}, false, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.row(t.Name)
+	switch {
+	case row.Token == t.Token:
+		row.Token, row.Event, row.Holder = "", "", ""
+		if t.Memory != nil {
+			row.Memory = *t.Memory
+		}
+		return *row, true, nil
+	case t.Abandon && row.Token == "" && row.Since.Before(t.Stamp):
+		row.Since = t.Stamp
+		return *row, true, nil
+	}
+	return *row, false, nil
+}
+
+// Check implements [lock.Store].
+func (s *Store) Check(ctx context.Context) error { return ctx.Err() }
+
+// row needs the mutex. A row that was never acquired reads like none.
+func (s *Store) row(name string) *lock.Row {
+	row := s.rows[name]
+	if row == nil {
+		row = &lock.Row{}
+		if s.rows == nil {
+			s.rows = map[string]*lock.Row{}
+		}
+		s.rows[name] = row
+	}
+	return row
+}
+
+// rejected: a context that had ended before the request changed nothing.
+func rejected(err error) error {
+	return &lock.StoreError{Store: "memory", Temporary: true, Rejected: true, Err: err}
+}
