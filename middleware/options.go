@@ -1,0 +1,96 @@
+package middleware
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Option changes a default of [WithLock].
+type Option func(*settings)
+
+type settings struct {
+	engine   lock.Options
+	store    lock.Store
+	table    string
+	held     policy
+	done     policy
+	failOpen bool
+}
+
+// Store keeps the locks in s. Default: a DynamoDB table, see [Table].
+func Store(s lock.Store) Option { return func(o *settings) { o.store = s } }
+
+// Table names the DynamoDB table. Default: the one in the environment variable
+// LOCK_TABLE_NAME. The client is built from the default AWS configuration.
+func Table(name string) Option { return func(o *settings) { o.table = name } }
+
+// Namespace separates the names of those who share a table. Default: the name of
+// the Lambda function, so that two functions never contend. Give two functions the
+// same namespace to let them contend.
+func Namespace(ns string) Option { return func(o *settings) { o.engine.Namespace = ns } }
+
+// OnHeld says what to do when somebody else holds the lock. Default: [Fail], with
+// a *lock.HeldError.
+func OnHeld(p HeldPolicy) Option {
+	return func(o *settings) {
+		if p == nil {
+			panic("lambdalock: OnHeld(nil): use Skip, Fail, Wait or Respond")
+		}
+		o.held = p.forHeld()
+		o.engine.Wait = o.held.wait
+	}
+}
+
+// OnDone says what to do with an event that was already completed, or overtaken.
+// Default: [Skip].
+func OnDone(p DonePolicy) Option {
+	return func(o *settings) {
+		if p == nil {
+			panic("lambdalock: OnDone(nil): use Skip, Fail or Replay")
+		}
+		o.done = p.forDone()
+	}
+}
+
+// Remember is how long a completed event is refused. Default: 24 h. It should
+// exceed the time after which the source may still deliver it again: 6 h for
+// asynchronous invocations, the retention of the queue for SQS (up to 14 days).
+// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Remember = d } }
+
+// Reserve is how long before Lambda's deadline the handler's context ends, so that
+// the release fits in before the kill. Default: the smaller of 1 s and 10 % of
+// the remaining time.
+func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
+
+// Lease is a fixed lease instead of one that lasts to the deadline. A handler that
+// is not finished shortly before its end sees its context end with lock.ErrLost.
+func Lease(d time.Duration) Option { return func(o *settings) { o.engine.Lease = d } }
+
+// Heartbeat is a short lease that is renewed every third of it while the handler
+// runs: after a crash the lock is free sooner, at the price of more writes.
+func Heartbeat(lease time.Duration) Option {
+	return func(o *settings) { o.engine.Heartbeat = lease }
+}
+
+// FailOpen runs the handler without a lock when the store does not answer.
+// Default: the invocation fails with a *lock.StoreError. Under FailOpen
+// lock.FromContext tells the handler whether it has a lease.
+func FailOpen() Option { return func(o *settings) { o.failOpen = true } }
+
+// Logger gets one line per outcome. Default: slog.Default(). Successes are
+// debug, refusals info, what needs a look is a warning or an error.
+func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger = l } }
+
+// LogKeys adds names and events to the log lines as they are. Default: only a
+// digest of the name, because names may hold personal data.
+func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
+
+// Observe is called with every outcome, for metrics. It must be quick and safe
+// for concurrent use.
+func Observe(f func(context.Context, lock.Observation)) Option {
+	return func(o *settings) { o.engine.Observe = f }
+}

@@ -1,0 +1,81 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// rawHandler wraps a lambda.Handler, which gets and returns bytes.
+type rawHandler[E any] struct {
+	*decorator
+	key     keyfuncs.Func[E]
+	handler lambda.Handler
+}
+
+func rawWrapper[E, H any](key keyfuncs.Func[E], h lambda.Handler, given H) func(*decorator) H {
+	declared := reflect.TypeFor[H]()
+	if t := reflect.TypeOf(h).String(); t == "*lambda.handlerOptions" {
+		// Its Invoke returns bytes of a pooled buffer that the next invocation may
+		// overwrite, drops options and buffers streams (aws/aws-lambda-go issue 639).
+		panic("lambdalock: the handler comes from lambda.NewHandler: give WithLock the function itself, and options to lambda.StartWithOptions")
+	}
+	if !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
+		panic(fmt.Sprintf("lambdalock: a handler of type %s cannot be given back as that type: convert it to lambda.Handler", declared))
+	}
+	return func(d *decorator) H { return any(&rawHandler[E]{d, key, h}).(H) }
+}
+
+// Invoke implements lambda.Handler.
+func (r *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	event, err := decodeEvent[E](payload)
+	var k lock.Key
+	if err == nil {
+		k, err = r.key(ctx, event)
+	}
+	in, instead := r.enter(ctx, k, err)
+	if instead != nil {
+		return instead.bytes()
+	}
+	defer in.leave()
+	out, err := r.handler.Invoke(in.ctx, payload)
+	in.settle(err, func() ([]byte, error) { return out, nil })
+	return out, err
+}
+
+func (a *answer) bytes() ([]byte, error) {
+	switch a.kind {
+	case fail:
+		return nil, a.err
+	case respond:
+		return json.Marshal(a.value)
+	case replay:
+		return a.body, nil
+	}
+	return []byte("null"), nil
+}
+
+// decodeEvent decodes for the key alone; a key function of raw bytes, or of
+// anything, gets the payload as it is.
+func decodeEvent[E any](payload []byte) (E, error) {
+	var event E
+	switch e := any(&event).(type) {
+	case *[]byte:
+		*e = payload
+	case *json.RawMessage:
+		*e = payload
+	case *any:
+		*e = json.RawMessage(payload)
+	default:
+		if err := json.Unmarshal(payload, &event); err != nil {
+			return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
+		}
+	}
+	return event, nil
+}

@@ -1,0 +1,20 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+)
+
+// encode is the result as it is stored for Replay.
+func encode(result reflect.Value) ([]byte, error) { return json.Marshal(result.Interface()) }
+
+// decode gives a stored result its type back. Numbers without a type of their own
+// stay as they were written, also beyond what a float64 can hold.
+func decode(body []byte, result reflect.Type) (reflect.Value, error) {
+	v := reflect.New(result)
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	err := d.Decode(v.Interface())
+	return v.Elem(), err
+}

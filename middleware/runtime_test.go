@@ -1,0 +1,222 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// functions are handlers that run as bootstraps of the local Lambda, once as they
+// are and once wrapped: nothing that reaches Lambda may differ.
+var functions = map[string]func(wrapped bool){
+	"error only":      start(byOrder, func(context.Context, order) error { return nil }),
+	"result":          start(byOrder, func(_ context.Context, o order) (order, error) { o.Item++; return o, nil }),
+	"pointer":         start(byOrder, func(o *order) (*order, error) { return o, nil }),
+	"no event":        start(keyfuncs.Static("job"), func(context.Context) (string, error) { return "<job>", nil }),
+	"nothing":         start(keyfuncs.Static("job"), func() {}, middleware.OnHeld(middleware.Skip)),
+	"any":             start(keyfuncs.Static("job"), func(_ context.Context, e any) (any, error) { return e, nil }),
+	"raw":             start(byOrder, lambda.Handler(echo{})),
+	"unfit event":     start(byOrder, func(context.Context, order) error { panic("ran") }),
+	"error":           start(byOrder, func(context.Context, order) error { return errors.New("plain") }),
+	"wrapped error":   start(byOrder, func(context.Context, order) (string, error) { return "lost", fmt.Errorf("outer: %w", io.EOF) }),
+	"custom error":    start(byOrder, func(context.Context, order) error { return &CustomError{7} }),
+	"panic":           start(byOrder, panicsHere),
+	"panic in result": start(byOrder, func(_ context.Context, o order) (string, error) { panic(&CustomError{8}) }),
+	"unencodable":     start(byOrder, func(context.Context, order) (any, error) { return func() {}, nil }),
+	"reader":          start(byOrder, func(context.Context, order) (io.Reader, error) { return strings.NewReader("stream"), nil }),
+	"any reader":      start(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("stream"), nil }),
+	"typed reader":    start(byOrder, func(context.Context, order) (io.Reader, error) { return &body{Reader: strings.NewReader("x")}, nil }),
+	"broken reader": start(byOrder, func(context.Context, order) (io.Reader, error) {
+		return io.MultiReader(strings.NewReader("begun"), brokenReader{}), nil
+	}),
+	"function URL": start(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) {
+		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 418, Body: strings.NewReader("tea")}, nil
+	}),
+	"options": start(byOrder, func(_ context.Context, o order) (map[string]any, error) {
+		return map[string]any{"html": "<b>", "id": o.ID}, nil
+	}),
+	"slow stream": slowStream,
+}
+
+type CustomError struct{ Code int }
+
+func (e *CustomError) Error() string { return fmt.Sprintf("code %d", e.Code) }
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, &CustomError{9} }
+
+// start gives the runtime its options too: they must apply to wrapped handlers.
+func start[E, H any](key keyfuncs.Func[E], h H, opts ...middleware.Option) func(bool) {
+	return func(wrapped bool) {
+		if wrapped {
+			quiet := slog.New(slog.DiscardHandler)
+			h = middleware.WithLock(key, h, append(opts, middleware.Store(memstore.New()), middleware.Logger(quiet))...)
+		}
+		lambda.StartWithOptions(h, lambda.WithSetEscapeHTML(true), lambda.WithUseNumber(true))
+	}
+}
+
+// slowStream writes each half of its answer when it is told to.
+func slowStream(bool) {
+	h := func(_ context.Context, o order) (io.Reader, error) {
+		r, w := io.Pipe()
+		go func() {
+			fmt.Fprint(w, "first")
+			for { // until the test has seen the first half
+				if _, err := os.Stat(o.ID); err == nil {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			fmt.Fprint(w, "second")
+			_ = w.Close()
+		}()
+		return r, nil
+	}
+	start(byOrder, h)(true)
+}
+
+const roleVariable = "LAMBDALOCK_TEST_FUNCTION"
+
+func TestMain(m *testing.M) {
+	if f, ok := functions[os.Getenv(roleVariable)]; ok {
+		f(os.Getenv("LAMBDALOCK_TEST_WRAPPED") != "")
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform {
+	t.Helper()
+	env := []string{roleVariable + "=" + function}
+	if wrapped {
+		env = append(env, "LAMBDALOCK_TEST_WRAPPED=1")
+	}
+	p, err := locallambda.Start(t.Context(), locallambda.Config{
+		Command: []string{os.Args[0]}, Env: env, Function: "fn", Timeout: 20 * time.Second, Logs: func(int, string) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestRuntimeSeesNoDifference shows P7 through the runtime loop of aws-lambda-go.
+func TestRuntimeSeesNoDifference(t *testing.T) {
+	t.Parallel()
+	payload := []byte(`{"id":"` + "1" + `","item":9007199254740993}`)
+	for name := range functions {
+		if name == "slow stream" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := locallambda.Invocation{Payload: payload}
+			if name == "unfit event" {
+				in.Payload = []byte(`{"id":42}`)
+			}
+			bare, err := platform(t, name, false).Invoke(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrapped, err := platform(t, name, true).Invoke(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bare.Outcome != wrapped.Outcome || bare.ContentType != wrapped.ContentType || bare.ErrorType != wrapped.ErrorType || bare.ErrorMessage != wrapped.ErrorMessage {
+				t.Errorf("bare: %+v\nwrapped: %+v", bare, wrapped)
+			}
+			if bare.StackTrace == nil && !bytes.Equal(bare.Payload, wrapped.Payload) {
+				t.Errorf("bare: %s\nwrapped: %s", bare.Payload, wrapped.Payload)
+			}
+			sameStack(t, bare.StackTrace, wrapped.StackTrace)
+		})
+	}
+}
+
+// sameStack: the frames from the panic to the handler are the same; below the
+// handler stands its caller, which is the decorator.
+func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
+	t.Helper()
+	type frame struct {
+		Path, Label string
+		Line        int
+	}
+	decode := func(raw json.RawMessage) (s []frame) {
+		if raw != nil {
+			if err := json.Unmarshal(raw, &s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	b, w := decode(bare), decode(wrapped)
+	for i, f := range b {
+		if i >= len(w) || w[i] != f {
+			t.Errorf("frame %d: bare %+v, wrapped %+v", i, b, w)
+			return
+		}
+		if strings.HasPrefix(f.Path, "github.com/lambdalock/lambdalock/middleware") || strings.HasSuffix(f.Path, "_test.go") {
+			return
+		}
+	}
+	if len(b) != len(w) {
+		t.Errorf("bare has %d frames, wrapped %d", len(b), len(w))
+	}
+}
+
+// chunks signals the first write.
+type chunks struct {
+	first chan struct{}
+	all   bytes.Buffer
+}
+
+func (c *chunks) Write(p []byte) (int, error) {
+	if c.all.Len() == 0 {
+		close(c.first)
+	}
+	return c.all.Write(p)
+}
+
+func TestStreamArrivesInChunks(t *testing.T) {
+	t.Parallel()
+	p := platform(t, "slow stream", true)
+	seen := t.TempDir() + "/seen"
+	out := &chunks{first: make(chan struct{})}
+	payload, err := json.Marshal(order{ID: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-out.first // if the body were buffered, this would never come
+		if err := os.WriteFile(seen, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: payload, Stream: out})
+	if err != nil || r.Outcome != locallambda.Succeeded || out.all.String() != "firstsecond" {
+		t.Errorf("%+v, %v, %q", r, err, out.all.String())
+	}
+}

@@ -1,0 +1,179 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// body is a stream of its own kind.
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error                 { b.closed = true; return nil }
+func (b *body) ContentType() string          { return "text/plain" }
+func (b *body) MarshalJSON() ([]byte, error) { return nil, errors.New("not json") }
+
+func streamed[T any](q *quiet, result func() T) func(context.Context, order) (T, error) {
+	return middleware.WithLock(byOrder, func(context.Context, order) (T, error) { return result(), nil }, q.with()...)
+}
+
+func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	h := streamed(q, func() io.Reader { return strings.NewReader("hello") })
+	out, err := h(t.Context(), order{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.want(t, lock.Acquired)
+	if _, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("while it is streamed: %v", err)
+	}
+	q.want(t, lock.HeldByOther)
+	if b, err := io.ReadAll(out); string(b) != "hello" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	q.want(t, lock.Released)
+	if err := out.(io.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
+		t.Errorf("duplicate: %v, %v; want skipped", out, err)
+	}
+}
+
+func TestStreamClosedBeforeItsEndIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	inner := &body{Reader: strings.NewReader("hello")}
+	h := streamed(q, func() io.ReadCloser { return inner })
+	for range 2 { // a failed event runs again
+		out, err := h(t.Context(), order{ID: "1"})
+		if err != nil || out == nil {
+			t.Fatal(out, err)
+		}
+		if _, err := out.Read(make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Close(); err != nil || !inner.closed {
+			t.Errorf("%v, inner closed %v", err, inner.closed)
+		}
+		q.want(t, lock.Acquired, lock.Released)
+	}
+}
+
+func TestStreamThatFails(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	broken := errors.New("broken")
+	r, w := io.Pipe()
+	w.CloseWithError(broken)
+	h := streamed(q, func() any { return r })
+	out, err := h(t.Context(), order{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(out.(io.Reader)); err != broken {
+		t.Errorf("%v, want the stream's own error", err)
+	}
+	if err := streamedOnce(q)(t.Context(), order{ID: "1"}); err != nil {
+		t.Errorf("the event does not run again: %v", err)
+	}
+}
+
+func streamedOnce(q *quiet) func(context.Context, order) error {
+	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, q.with(middleware.OnDone(middleware.Fail))...)
+}
+
+func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
+	t.Parallel()
+	contentType := func(v any) string { return v.(interface{ ContentType() string }).ContentType() }
+	q := newQuiet()
+	out, err := streamed(q, func() io.Reader { return &body{Reader: strings.NewReader("x")} })(t.Context(), order{ID: "1"})
+	if err != nil || contentType(out) != "text/plain" {
+		t.Errorf("%v, %v", contentType(out), err)
+	}
+	if _, err := json.Marshal(out); err == nil {
+		t.Error("a stream was encoded as JSON")
+	}
+	out, err = streamed(newQuiet(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
+	if err != nil || contentType(out) != "application/octet-stream" {
+		t.Errorf("%v, %v: want what the runtime says of a reader without type", contentType(out), err)
+	}
+	if _, err := json.Marshal(out); err == nil {
+		t.Error("a stream was encoded as JSON")
+	}
+
+	q = newQuiet()
+	type both struct {
+		io.Reader `json:"-"`
+		A         string
+	}
+	out, err = streamed(q, func() io.Reader { return both{strings.NewReader("x"), "<a>"} })(t.Context(), order{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(out); err != nil || buf.String() != "{\"A\":\"<a>\"}\n" {
+		t.Errorf("%s, %v: the runtime sends a reader that has a JSON form as JSON", buf.String(), err)
+	}
+	q.want(t, lock.Acquired, lock.Released)
+}
+
+func TestStreamingResponses(t *testing.T) {
+	t.Parallel()
+	read := func(t *testing.T, q *quiet, out io.ReadCloser, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.want(t, lock.Acquired)
+		b, err := io.ReadAll(out)
+		if !bytes.Contains(b, []byte(`"statusCode":201`)) || !bytes.HasSuffix(b, []byte("hello")) || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		q.want(t, lock.Released)
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	q := newQuiet()
+	url, err := streamed(q, func() *events.LambdaFunctionURLStreamingResponse {
+		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
+	})(t.Context(), order{ID: "1"})
+	read(t, q, url, err)
+
+	q = newQuiet()
+	gateway, err := streamed(q, func() *events.APIGatewayProxyStreamingResponse {
+		return &events.APIGatewayProxyStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
+	})(t.Context(), order{ID: "1"})
+	read(t, q, gateway, err)
+
+	q = newQuiet()
+	dynamic, err := streamed(q, func() any {
+		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
+	})(t.Context(), order{ID: "1"})
+	read(t, q, dynamic.(io.ReadCloser), err)
+
+	for _, result := range []*events.LambdaFunctionURLStreamingResponse{{StatusCode: 204}, nil} {
+		q = newQuiet()
+		if _, err := streamed(q, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
+			t.Error(err)
+		}
+		q.want(t, lock.Acquired, lock.Released)
+	}
+}

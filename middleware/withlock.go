@@ -1,0 +1,164 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// WithLock wraps a Lambda handler so that it runs only while it owns the lock of
+// its event's key, and not at all for an event that was already completed. It
+// gives back the type it was given, so it can be passed to lambda.Start or
+// lambda.StartWithOptions, wrapped again, or called in a test.
+//
+// handler is any function that lambda.Start accepts:
+//
+//	func ()
+//	func (TIn)
+//	func () error
+//	func (TIn) error
+//	func () (TOut, error)
+//	func (TIn) (TOut, error)
+//	func (context.Context)
+//	func (context.Context, TIn)
+//	func (context.Context) error
+//	func (context.Context, TIn) error
+//	func (context.Context) (TOut, error)
+//	func (context.Context, TIn) (TOut, error)
+//
+// or a [lambda.Handler], whose payload is decoded for the key alone. TIn must be
+// the key function's event type, a pointer to it, or implement it; a handler that takes no event
+// needs [keyfuncs.Static]. A handler that returns no error cannot tell Lambda to
+// deliver an event again: it is accepted with OnHeld(Skip) only, and panics where it
+// would have failed.
+//
+// A result that is streamed, declared as io.Reader or as the streaming response of
+// a Function URL or of API Gateway, keeps the lock until the runtime has read it to
+// its end; if it is closed before, the event counts as failed.
+//
+// WithLock panics, with one line that says what to change, when handler, key
+// function and options do not fit together. A missing table name or missing
+// credentials are not known then: they make every invocation fail with a
+// *lock.ConfigError.
+//
+// [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
+func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
+	if key == nil {
+		panic("lambdalock: the key function is nil")
+	}
+	s := settings{done: policy{kind: skip}}
+	s.engine.Namespace = lambdacontext.FunctionName
+	s.engine.KilledAtDeadline = killedAtDeadline()
+	s.engine.Holder = holder()
+	for _, o := range opts {
+		o(&s)
+	}
+	wrap := wrapper[E, H](key, handler, &s)
+	if s.store == nil {
+		d := &defaultStore{table: s.table}
+		d.warmUp()
+		s.store = d
+	}
+	locker, err := lock.New(s.store, &s.engine)
+	if err != nil {
+		panic(err.Error())
+	}
+	return wrap(&decorator{settings: s, locker: locker})
+}
+
+// decorator is what all invocations of one wrapped handler share.
+type decorator struct {
+	settings
+	locker *lock.Locker
+}
+
+// invocation is one run of the handler.
+type invocation struct {
+	d       *decorator
+	ctx     context.Context // for the handler
+	key     lock.Key
+	lock    *lock.Lock // nil: none, as FailOpen asked
+	pending bool       // a stream settles it later
+}
+
+// answer is what to return instead of running the handler.
+type answer struct {
+	kind  kind
+	value any    // of respond
+	body  []byte // of replay
+	err   error  // of fail
+}
+
+// enter decides whether the handler runs: answer is nil if it does.
+func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invocation, *answer) {
+	in := invocation{d: d, key: key, ctx: ctx}
+	if keyErr != nil {
+		return in, d.withoutKey(ctx, key, keyErr)
+	}
+	var err error
+	if in.lock, err = d.locker.Acquire(ctx, key); err == nil {
+		in.ctx = in.lock.Context()
+		return in, nil
+	}
+	var done *lock.DoneError
+	if errors.As(err, &done) {
+		a := &answer{kind: d.done.kind, body: done.Result, err: err}
+		if a.kind == replay && a.body == nil {
+			a.kind = skip
+		}
+		return in, a
+	}
+	if errors.Is(err, lock.ErrHeld) {
+		return in, &answer{kind: d.held.kind, value: d.held.value, err: err}
+	}
+	if d.failOpen && errors.As(err, new(*lock.StoreError)) {
+		d.locker.Report(ctx, lock.Observation{Kind: lock.Unlocked, Key: key, Err: err})
+		return in, nil
+	}
+	return in, &answer{kind: fail, err: err}
+}
+
+// withoutKey reports under a *lock.KeyError whatever a key function returned.
+func (d *decorator) withoutKey(ctx context.Context, key lock.Key, err error) *answer {
+	if errors.Is(err, keyfuncs.ErrIgnore) {
+		d.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Key: key, Err: err})
+		return &answer{kind: skip}
+	}
+	if _, ok := err.(*lock.KeyError); !ok {
+		err = &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+	}
+	d.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Key: key, Err: err})
+	return &answer{kind: fail, err: err}
+}
+
+// leave is deferred: it frees the lock after a panic or runtime.Goexit, without
+// recovering, so that the runtime reports them as it would without a decorator. It
+// does nothing when the invocation was settled, or a stream will.
+func (in *invocation) leave() {
+	if in.lock != nil && !in.pending {
+		_ = in.lock.Release() // the engine has reported it
+	}
+}
+
+// settle ends the lock after the handler returned err. A failure to record is
+// reported by the engine and never replaces the handler's result.
+func (in *invocation) settle(err error, result func() ([]byte, error)) {
+	if in.lock == nil || err != nil {
+		return // leave releases
+	}
+	var body []byte
+	if result != nil && in.d.done.kind == replay {
+		var encodeErr error
+		if body, encodeErr = result(); encodeErr != nil {
+			in.dropResult(encodeErr)
+		}
+	}
+	_ = in.lock.Complete(body)
+}
+
+func (in *invocation) dropResult(err error) {
+	in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
+}

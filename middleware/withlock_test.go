@@ -1,0 +1,582 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+type order struct {
+	ID   string `json:"id"`
+	Item int64  `json:"item"`
+}
+
+func byOrder(_ context.Context, o order) (lock.Key, error) {
+	return lock.Key{Name: "orders", Event: o.ID}, nil
+}
+
+// quiet is a store and what was observed.
+type quiet struct {
+	store *locktest.Faulty
+	mu    sync.Mutex
+	kinds []lock.Kind
+}
+
+func newQuiet() *quiet { return &quiet{store: locktest.NewFaulty(memstore.New())} }
+
+func (q *quiet) with(more ...middleware.Option) []middleware.Option {
+	return append([]middleware.Option{
+		middleware.Store(q.store),
+		middleware.Logger(slog.New(slog.DiscardHandler)),
+		middleware.Observe(func(_ context.Context, o lock.Observation) {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.kinds = append(q.kinds, o.Kind)
+		}),
+	}, more...)
+}
+
+func (q *quiet) want(t *testing.T, kinds ...lock.Kind) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !slices.Equal(q.kinds, kinds) {
+		t.Errorf("observed %q, want %q", q.kinds, kinds)
+	}
+	q.kinds = nil
+}
+
+func TestEverySignature(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	result := &order{ID: "result", Item: 1<<53 + 1}
+	boom := errors.New("boom")
+	static := keyfuncs.Static("job")
+	skipHeld := middleware.OnHeld(middleware.Skip)
+	for _, call := range []func(q *quiet) (any, error){
+		func(q *quiet) (any, error) {
+			middleware.WithLock(static, func() { ran++ }, q.with(skipHeld)...)()
+			return nil, nil
+		},
+		func(q *quiet) (any, error) {
+			middleware.WithLock(byOrder, func(order) { ran++ }, q.with(skipHeld)...)(order{ID: "1"})
+			return nil, nil
+		},
+		func(q *quiet) (any, error) {
+			return nil, middleware.WithLock(static, func() error { ran++; return boom }, q.with()...)()
+		},
+		func(q *quiet) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, q.with()...)(order{ID: "1"})
+		},
+		func(q *quiet) (any, error) {
+			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, q.with()...)()
+		},
+		func(q *quiet) (any, error) {
+			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, q.with()...)(order{ID: "1"})
+		},
+		func(q *quiet) (any, error) {
+			middleware.WithLock(static, func(context.Context) { ran++ }, q.with(skipHeld)...)(t.Context())
+			return nil, nil
+		},
+		func(q *quiet) (any, error) {
+			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, q.with(skipHeld)...)(t.Context(), order{ID: "1"})
+			return nil, nil
+		},
+		func(q *quiet) (any, error) {
+			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, q.with()...)(t.Context())
+		},
+		func(q *quiet) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, q.with()...)(t.Context(), order{ID: "1"})
+		},
+		func(q *quiet) (any, error) {
+			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, q.with()...)(t.Context())
+		},
+		func(q *quiet) (any, error) {
+			return middleware.WithLock(byOrder, func(ctx context.Context, _ order) (*order, error) {
+				if _, ok := lock.FromContext(ctx); !ok {
+					t.Error("no lease in the handler's context")
+				}
+				ran++
+				return result, boom
+			}, q.with()...)(t.Context(), order{ID: "1"})
+		},
+		func(q *quiet) (any, error) { // a key function of anything, and an event that is nil
+			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, q.with()...)(t.Context(), nil)
+		},
+		func(q *quiet) (any, error) { // given as any, as lambda.Start takes it
+			var h any = func(context.Context, order) error { ran++; return boom }
+			return nil, middleware.WithLock(byOrder, h, q.with()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
+		},
+		func(q *quiet) (any, error) {
+			type named func(context.Context, order) error
+			var h named = func(context.Context, order) error { ran++; return boom }
+			return nil, middleware.WithLock(byOrder, h, q.with()...)(t.Context(), order{ID: "1"})
+		},
+	} {
+		q := newQuiet()
+		before := ran
+		out, err := call(q)
+		if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
+			t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
+		}
+		q.want(t, lock.Acquired, lock.Released)
+	}
+}
+
+func TestDuplicateIsSkipped(t *testing.T) { // P5
+	t.Parallel()
+	q := newQuiet()
+	ran := 0
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, q.with()...)
+	for range 3 {
+		if err := h(t.Context(), order{ID: "1"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("ran %d times", ran)
+	}
+	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone, lock.AlreadyDone)
+}
+
+// TestDuplicateInProgressIsNotAcknowledged shows P6.
+func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	var h func(context.Context, order) error
+	depth := 0
+	h = middleware.WithLock(byOrder, func(context.Context, order) error {
+		if depth++; depth == 1 {
+			err := h(t.Context(), order{ID: "1"})
+			if held, ok := err.(*lock.HeldError); !ok || !held.Duplicate {
+				t.Errorf("the duplicate got %v, want a HeldError", err)
+			}
+			if err := h(t.Context(), order{ID: "2"}); !errors.Is(err, lock.ErrHeld) {
+				t.Errorf("another event got %v, want a HeldError", err)
+			}
+		}
+		return nil
+	}, q.with()...)
+	if err := h(t.Context(), order{ID: "1"}); err != nil || depth != 1 {
+		t.Errorf("%v after %d runs", err, depth)
+	}
+	if err := h(t.Context(), order{ID: "2"}); err != nil || depth != 2 {
+		t.Errorf("the other event again: %v after %d runs", err, depth)
+	}
+}
+
+func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
+	t.Parallel()
+	q := newQuiet()
+	key := func(_ context.Context, o *order) (lock.Key, error) { return lock.Key{Name: "orders", Event: o.ID}, nil }
+	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, q.with()...)
+	for range 2 {
+		if err := h(t.Context(), &order{ID: "1"}); err != nil {
+			t.Error(err)
+		}
+	}
+	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone)
+}
+
+func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
+	t.Parallel()
+	type custom struct{ error }
+	q := newQuiet()
+	mine := &custom{errors.New("mine")}
+	h := middleware.WithLock(byOrder, func(_ context.Context, o order) error {
+		switch o.ID {
+		case "panic":
+			panic(mine)
+		case "goexit":
+			runtime.Goexit()
+		}
+		return mine
+	}, q.with()...)
+	if err := h(t.Context(), order{ID: "error"}); err != mine {
+		t.Errorf("error became %v", err)
+	}
+	for _, id := range []string{"panic", "goexit"} {
+		got := make(chan any)
+		go func() {
+			defer func() { got <- recover() }()
+			_ = h(context.Background(), order{ID: id})
+		}()
+		if v := <-got; id == "panic" && v != mine {
+			t.Errorf("panic became %v", v)
+		}
+	}
+	q.want(t, lock.Acquired, lock.Released, lock.Acquired, lock.Released, lock.Acquired, lock.Released)
+}
+
+func TestStackOfAPanicBeginsInTheHandler(t *testing.T) { // P7
+	t.Parallel()
+	q := newQuiet()
+	defer func() {
+		if recover() == nil {
+			t.Fatal("no panic")
+		}
+		pcs := make([]uintptr, 64)
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+		var names []string
+		for {
+			f, more := frames.Next()
+			names = append(names, f.Function)
+			if !more {
+				break
+			}
+		}
+		stack := strings.Join(names, "\n")
+		if !strings.Contains(stack, "panicsHere") {
+			t.Errorf("the handler is not in the stack at recovery:\n%s", stack)
+		}
+	}()
+	_ = middleware.WithLock(byOrder, panicsHere, q.with()...)(t.Context(), order{ID: "1"})
+}
+
+func panicsHere(context.Context, order) error { panic("boom") }
+
+func TestRecordFailureKeepsTheResult(t *testing.T) { // F7
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet()
+		q.store.Always(locktest.Release, locktest.Drop)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, q.with()...)
+		if out, err := h(ctx, order{ID: "1"}); out != "done" || err != nil {
+			t.Errorf("%q, %v: want the handler's result", out, err)
+		}
+		q.want(t, lock.Acquired, lock.RecordFailed)
+		if _, err := h(ctx, order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("a duplicate got %v, want held until the lease ends", err)
+		}
+	})
+}
+
+func TestHeldPolicies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy middleware.HeldPolicy
+		want   string
+		err    error
+	}{
+		"Fail":            {middleware.Fail, "", lock.ErrHeld},
+		"Skip":            {middleware.Skip, "", nil},
+		"Respond":         {middleware.Respond("in progress"), "in progress", nil},
+		"Respond nothing": {middleware.Respond(nil), "", nil},
+	} {
+		q := newQuiet()
+		var h func(context.Context, order) (string, error)
+		h = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+			out, err := h(t.Context(), order{ID: "2"})
+			if out != c.want || !errors.Is(err, c.err) {
+				t.Errorf("%s: %q, %v", name, out, err)
+			}
+			return "ran", nil
+		}, q.with(middleware.OnHeld(c.policy))...)
+		if out, err := h(t.Context(), order{ID: "1"}); out != "ran" || err != nil {
+			t.Errorf("%s: holder got %q, %v", name, out, err)
+		}
+	}
+}
+
+func TestWaitPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet()
+		h := middleware.WithLock(byOrder, func(context.Context, order) error { time.Sleep(2 * time.Second); return nil },
+			q.with(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+		got := make(chan error)
+		for _, id := range []string{"1", "2", "1"} {
+			go func() { got <- h(context.Background(), order{ID: id}) }()
+		}
+		for range 3 {
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := q.store.Requests(locktest.Release); n != 2 {
+			t.Errorf("%d runs, want one for each of two events", n)
+		}
+	})
+}
+
+func TestDonePolicies(t *testing.T) {
+	t.Parallel()
+	big := int64(1<<53 + 1)
+	for name, c := range map[string]struct {
+		policy middleware.DonePolicy
+		want   order
+		err    error
+	}{
+		"Skip":   {middleware.Skip, order{}, nil},
+		"Fail":   {middleware.Fail, order{}, lock.ErrDone},
+		"Replay": {middleware.Replay, order{"r", big}, nil},
+	} {
+		q := newQuiet()
+		h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil }, q.with(middleware.OnDone(c.policy))...)
+		if _, err := h(t.Context(), order{ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h(t.Context(), order{ID: "1"}); out != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+}
+
+func TestReplayOfAnything(t *testing.T) { // F35
+	t.Parallel()
+	q := newQuiet()
+	var result any = map[string]any{"n": int64(1<<53 + 1)}
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	for range 2 {
+		out, err := h(t.Context(), order{ID: "1"})
+		if b, _ := json.Marshal(out); string(b) != `{"n":9007199254740993}` || err != nil {
+			t.Errorf("%s, %v", b, err)
+		}
+	}
+	q.kinds = nil
+	result = func() {}
+	if _, err := h(t.Context(), order{ID: "2"}); err != nil {
+		t.Errorf("a result that cannot be encoded: %v", err)
+	}
+	q.want(t, lock.Acquired, lock.ResultDropped, lock.Released)
+	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
+		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
+	}
+}
+
+func TestReplayIntoAnotherType(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
+		t.Errorf("%d, %v; want skipped", out, err)
+	}
+	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone, lock.ResultDropped)
+}
+
+func TestNoKeyNoHandler(t *testing.T) { // F26
+	t.Parallel()
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		key  lock.Key
+		err  error
+		want func(error) bool
+		kind lock.Kind
+	}{
+		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && errors.Is(err, boom) }, lock.Refused},
+		"key error":  {lock.Key{}, &lock.KeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "f" }, lock.Refused},
+		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.KeyError); return ok }, lock.Refused},
+		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, lock.Ignored},
+	} {
+		q := newQuiet()
+		key := func(context.Context, order) (lock.Key, error) { return c.key, c.err }
+		h := middleware.WithLock(key, func(context.Context, order) error { t.Errorf("%s: ran", name); return nil }, q.with()...)
+		if err := h(t.Context(), order{}); !c.want(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		q.want(t, c.kind)
+	}
+}
+
+func TestStoreFailure(t *testing.T) { // F13
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet()
+		q.store.Always(locktest.Acquire, locktest.Drop)
+		ran := 0
+		handler := func(ctx context.Context, _ order) error {
+			ran++
+			if _, ok := lock.FromContext(ctx); ok {
+				t.Error("a lease without a lock")
+			}
+			return nil
+		}
+		err := middleware.WithLock(byOrder, handler, q.with()...)(t.Context(), order{ID: "1"})
+		if _, ok := err.(*lock.StoreError); !ok || ran != 0 {
+			t.Errorf("closed: %v after %d runs", err, ran)
+		}
+		q.want(t, lock.StoreFailed)
+		err = middleware.WithLock(byOrder, handler, q.with(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
+		if err != nil || ran != 1 {
+			t.Errorf("open: %v after %d runs", err, ran)
+		}
+		q.want(t, lock.StoreFailed, lock.Unlocked)
+	})
+}
+
+func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet()
+		q.store.Always(locktest.Acquire, locktest.Deny)
+		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, q.with(middleware.OnHeld(middleware.Skip))...)
+		defer func() {
+			if _, ok := recover().(*lock.StoreError); !ok {
+				t.Error("want a panic with the StoreError: the event must not be acknowledged")
+			}
+		}()
+		h(order{ID: "1"})
+	})
+}
+
+func TestNested(t *testing.T) { // F33
+	t.Parallel()
+	q := newQuiet()
+	inner := middleware.WithLock(keyfuncs.Prefix("resource", keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil })),
+		func(context.Context, order) error { return nil }, q.with()...)
+	if err := middleware.WithLock(byOrder, inner, q.with()...)(t.Context(), order{ID: "1"}); err != nil {
+		t.Error(err)
+	}
+	q.want(t, lock.Acquired, lock.Acquired, lock.Released, lock.Released)
+	same := middleware.WithLock(byOrder, inner, q.with()...)
+	err := middleware.WithLock(byOrder, same, q.with()...)(t.Context(), order{ID: "2"})
+	if _, ok := err.(*lock.ConfigError); !ok {
+		t.Errorf("the same name twice: %v, want a ConfigError", err)
+	}
+}
+
+func TestWrongUsePanicsAtConstruction(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	ok := func(context.Context, order) error { return nil }
+	text := func(context.Context, order) (string, error) { return "", nil }
+	try := func(f func()) (msg any) {
+		defer func() { msg = recover() }()
+		f()
+		return nil
+	}
+	for name, c := range map[string]struct {
+		use    func()
+		within string
+	}{
+		"three arguments": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order, int) error { return nil }, q.with()...)
+		}, "no more"},
+		"variadic": {func() {
+			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, q.with()...)
+		}, "no more"},
+		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, q.with()...) }, "context.Context"},
+		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, q.with()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
+		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, q.with()...) }, "keyfuncs.Static"},
+		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, q.with()...) }, "an error"},
+		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, q.with()...) }, "an error"},
+		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, q.with()...) }, "OnHeld(Skip)"},
+		"no function":         {func() { middleware.WithLock(byOrder, 42, q.with()...) }, "not a function"},
+		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, q.with()...) }, "nil"},
+		"nil function":        {func() { middleware.WithLock(byOrder, (func(context.Context, order) error)(nil), q.with()...) }, "nil"},
+		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), q.with()...) }, "nil"},
+		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, q.with()...) }, "key function is nil"},
+		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(nil))...) }, "OnHeld"},
+		"OnDone(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(nil))...) }, "OnDone"},
+		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
+		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
+		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(middleware.Replay))...) }, "Replay"},
+		"Replay of a stream": {func() {
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+		}, "stream"},
+		"concrete stream": {func() {
+			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, q.with()...)
+		}, "io.Reader"},
+		"heartbeat over lease": {func() {
+			middleware.WithLock(byOrder, ok, q.with(middleware.Lease(time.Second), middleware.Heartbeat(time.Minute))...)
+		}, "Heartbeat"},
+		"NewHandler":       {func() { middleware.WithLock(byOrder, lambda.NewHandler(ok), q.with()...) }, "StartWithOptions"},
+		"concrete Handler": {func() { middleware.WithLock(byOrder, echo{}, q.with()...) }, "lambda.Handler"},
+	} {
+		msg, isText := try(c.use).(string)
+		if !isText || !strings.HasPrefix(msg, "lambdalock: ") || !strings.Contains(msg, c.within) || strings.Contains(msg, "\n") {
+			t.Errorf("%s: %q, want one line that says %q", name, msg, c.within)
+		}
+	}
+}
+
+type echo struct{}
+
+func (echo) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
+
+func TestRawHandler(t *testing.T) {
+	t.Parallel()
+	payload := []byte(`{"id":"1","item":9007199254740993}`)
+	for name, h := range map[string]func(*quiet, ...middleware.Option) lambda.Handler{
+		"decoded": func(q *quiet, o ...middleware.Option) lambda.Handler {
+			return middleware.WithLock(byOrder, lambda.Handler(echo{}), q.with(o...)...)
+		},
+		"raw": func(q *quiet, o ...middleware.Option) lambda.Handler {
+			key := func(_ context.Context, b []byte) (lock.Key, error) { return lock.Key{Name: "n", Event: string(b)}, nil }
+			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
+		},
+		"message": func(q *quiet, o ...middleware.Option) lambda.Handler {
+			key := func(_ context.Context, b json.RawMessage) (lock.Key, error) {
+				return lock.Key{Name: "n", Event: string(b)}, nil
+			}
+			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
+		},
+		"any": func(q *quiet, o ...middleware.Option) lambda.Handler {
+			key := func(_ context.Context, e any) (lock.Key, error) {
+				return lock.Key{Name: "n", Event: string(e.(json.RawMessage))}, nil
+			}
+			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
+		},
+	} {
+		q := newQuiet()
+		w := h(q, middleware.OnDone(middleware.Replay))
+		for range 2 {
+			if out, err := w.Invoke(t.Context(), payload); string(out) != string(payload) || err != nil {
+				t.Errorf("%s: %s, %v", name, out, err)
+			}
+		}
+		q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone)
+		skipping := h(q)
+		if out, err := skipping.Invoke(t.Context(), payload); string(out) != "null" || err != nil {
+			t.Errorf("%s, skipped: %s, %v", name, out, err)
+		}
+	}
+	q := newQuiet()
+	w := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), q.with()...)
+	if _, err := w.Invoke(t.Context(), []byte(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`)); !errors.As(err, new(*lock.KeyError)) { // F31
+		t.Errorf("malformed escape: %v, want a KeyError", err)
+	}
+	if out, err := w.Invoke(t.Context(), []byte(`{"Event":"s3:TestEvent"}`)); string(out) != "null" || err != nil {
+		t.Errorf("test event: %s, %v", out, err)
+	}
+	held := newQuiet()
+	var outer lambda.Handler
+	outer = middleware.WithLock(byOrder, lambda.Handler(nestedHandler{&outer, t}), held.with(middleware.OnHeld(middleware.Respond(map[string]int{"n": 1})))...)
+	if _, err := outer.Invoke(t.Context(), payload); err != nil {
+		t.Error(err)
+	}
+}
+
+type nestedHandler struct {
+	outer *lambda.Handler
+	t     *testing.T
+}
+
+func (n nestedHandler) Invoke(context.Context, []byte) ([]byte, error) {
+	out, err := (*n.outer).Invoke(n.t.Context(), []byte(`{"id":"2"}`))
+	if string(out) != `{"n":1}` || err != nil {
+		n.t.Errorf("held: %s, %v", out, err)
+	}
+	return nil, nil
+}
