@@ -1,0 +1,63 @@
+// Package dynamostore keeps locks in an Amazon DynamoDB table: one UpdateItem
+// to acquire, one to release, none to read, and no permission but
+// dynamodb:UpdateItem.
+//
+// # The row
+//
+// One item per lock name, small enough for one 1 KB write unit with a name of
+// usual length, and readable in the console:
+//
+//	attribute    type  present       meaning
+//	lock         S     always        partition key: namespace, "/", name
+//	fence        N     always        fencing token; starts at microseconds since 1970, grows by one per acquisition
+//	since        S     always        when the last owner acquired (UTC, microseconds); stays after the release
+//	lease        S     while held    token of the owner
+//	expires      S     while held    end of the lease (UTC, microseconds)
+//	holder       S     while held    who it is: function, request id, log stream
+//	event        S     while held    the event being worked on; empty for a plain mutex
+//	prev         S     while held    the holder that died before this one; empty if none did
+//	done         M     with events   completed event → when it is forgotten (N, epoch milliseconds)
+//	top          S     with orders   highest completed order
+//	replay       B     with Replay   result of the event in replayOf
+//	replayOf     S     with Replay
+//	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
+//	rowFormat    N     never yet     reserved: rows with it are refused, so that a later format can lock this one out
+//
+// Times that are compared are strings of fixed width, which sort as times do and
+// which a person can read.
+//
+// # The condition of an acquire
+//
+//	clause                                              answers
+//	attribute_not_exists(rowFormat)                        F41: a newer version wrote the row
+//	attribute_not_exists(lease)                         the name is free …
+//	  and (since absent or since < :stamp)              F3: … and this is not a delayed copy of a claim that ended
+//	or expires < :now                                   F19, F23: the owner died; decided by us, not by TTL
+//	or (lease = :token and expires <= :expires)         F1: our own claim, repeated; not after a renewal (F3)
+//	and (done.<event> absent or done.<event> < :millis)    P5: not completed already
+//	and (top absent or top < :order)                    not overtaken
+//
+// The previous holder is told by prev = if_not_exists(holder, ""), because an
+// update's right-hand sides see the item as it was: a release removes holder, a
+// crash does not.
+//
+// Renew and release are conditional on lease = :token (F4, F5, F21), so a late
+// owner changes nothing. A release that gives up a claim with unknown outcome
+// also raises since on a free row (F2), which turns the claim away if it arrives
+// after all.
+//
+// # Facts relied on
+//
+// A failed condition returns the item that failed it when asked to
+// (ReturnValuesOnConditionCheckFailure) and costs one write unit:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html.
+// TTL deletes within a few days, in epoch seconds:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html.
+// Size of items and keys:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html.
+// DescribeEndpoints is answered whatever the IAM policy says:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/inter-network-traffic-privacy.html.
+//
+// A global table with asynchronous replication evaluates conditions per Region
+// and is no lock; use one Region, or multi-Region strong consistency.
+package dynamostore

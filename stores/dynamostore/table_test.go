@@ -1,0 +1,129 @@
+package dynamostore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/internal/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// put writes a row that lambdalock did not.
+func put(t *testing.T, e *endpoint, key, update string) {
+	t.Helper()
+	values := map[string]types.AttributeValue{}
+	for name, v := range map[string]types.AttributeValue{
+		":one":  &types.AttributeValueMemberN{Value: "1"},
+		":huge": &types.AttributeValueMemberN{Value: "12345678901234567890"},
+		":time": &types.AttributeValueMemberS{Value: "9999-11-21T08:15:30.000000Z"},
+	} {
+		if strings.Contains(update, name) {
+			values[name] = v
+		}
+	}
+	_, err := e.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
+		UpdateExpression: &update, ExpressionAttributeValues: values,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEnsureTable(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t) // created
+	ctx := t.Context()
+	if err := dynamostore.EnsureTable(ctx, e.client, table); err != nil {
+		t.Errorf("a table that is there and right: %v", err)
+	}
+	ttl, err := e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table)})
+	if err != nil || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "deleteAfter" {
+		t.Errorf("TTL: %+v, %v", ttl, err)
+	}
+	createTable(t, e, "other-key", "id")
+	if err := dynamostore.EnsureTable(ctx, e.client, "other-key"); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "partition key") {
+		t.Errorf("another key: %v", err)
+	}
+	createTable(t, e, "other-ttl", "lock")
+	if _, err := e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String("other-ttl"),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := dynamostore.EnsureTable(ctx, e.client, "other-ttl"); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "ttl") {
+		t.Errorf("another TTL attribute: %v", err)
+	}
+	for _, op := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
+		e.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+			if r.Operation == op {
+				return fakedynamo.Deny
+			}
+			return fakedynamo.None
+		})
+		if err := dynamostore.EnsureTable(ctx, e.client, "denied-"+op); err == nil || !strings.Contains(err.Error(), op) {
+			t.Errorf("%s denied: %v", op, err)
+		}
+	}
+}
+
+func createTable(t *testing.T, e *endpoint, name, key string) {
+	t.Helper()
+	if _, err := e.client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	e := newEndpoint(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", e.url)
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_PROFILE", "")
+	set := func(table, region, id string) {
+		t.Setenv("LOCK_TABLE_NAME", table)
+		t.Setenv("AWS_REGION", region)
+		t.Setenv("AWS_DEFAULT_REGION", "")
+		t.Setenv("AWS_ACCESS_KEY_ID", id)
+		t.Setenv("AWS_SECRET_ACCESS_KEY", id)
+	}
+	for name, c := range map[string]struct{ table, region, id, within string }{
+		"no table":       {"", "eu-central-1", "id", "LOCK_TABLE_NAME"},
+		"no region":      {table, "", "id", "AWS_REGION"},
+		"no credentials": {table, "eu-central-1", "", "credentials"},
+	} {
+		set(c.table, c.region, c.id)
+		if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
+			t.Errorf("%s: %v, want a ConfigError that says %q", name, err, c.within)
+		}
+	}
+	set(table, "eu-central-1", "id")
+	s, err := dynamostore.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lock.New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Do(t.Context(), lock.Key{Name: "n"}, func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("AWS_PROFILE", "missing")
+	if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("unreadable configuration: %v", err)
+	}
+}
