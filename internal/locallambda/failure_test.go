@@ -1,0 +1,332 @@
+package locallambda
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestTimeoutKillsAndRestarts(t *testing.T) {
+	cfg := config("gated")
+	cfg.Timeout = 300 * time.Millisecond
+	p, seen := start(t, cfg)
+	g := newGate(t)
+	result := background(t, p, Invocation{RequestID: "slow", Payload: g.event()})
+	slow := g.next(t)
+	r := receive(t, result, "result")
+	if processState(slow.PID) != "" {
+		t.Error("the process outlived its timeout")
+	}
+	if r.Outcome != TimedOut || r.FunctionError != "Unhandled" || r.ErrorType != "Sandbox.Timedout" ||
+		r.ErrorMessage != "RequestId: slow Error: Task timed out after 0.30 seconds" {
+		t.Errorf("result %+v", r)
+	}
+	if want := `{"errorMessage":"` + r.ErrorMessage + `","errorType":"Sandbox.Timedout"}`; string(r.Payload) != want {
+		t.Errorf("payload %s", r.Payload)
+	}
+	if took := r.Ended.Sub(r.Started); took < cfg.Timeout {
+		t.Errorf("it timed out after %v", took)
+	}
+	result = background(t, p, Invocation{Payload: g.event()})
+	next := g.next(t)
+	next.tell(t, "return")
+	if r := receive(t, result, "result"); r.Environment != 1 || r.Outcome != Succeeded || next.PID == slow.PID {
+		t.Errorf("after the restart, process %d: %+v", next.PID, r)
+	}
+	if kinds := seen.kinds(); !strings.Contains(kinds, "timed out, stopped, started") {
+		t.Errorf("events %s", kinds)
+	}
+}
+
+func TestManagedInstanceIsNotKilledAtTheDeadline(t *testing.T) {
+	cfg := config("gated")
+	cfg.Concurrency = 2
+	cfg.Timeout = 300 * time.Millisecond
+	p, seen := start(t, cfg)
+	g := newGate(t)
+	result := background(t, p, Invocation{Payload: g.event()})
+	late := g.next(t)
+	if r := receive(t, result, "result"); r.Outcome != TimedOut {
+		t.Errorf("result %+v", r)
+	}
+	late.tell(t, "return")
+	eventually(t, "the late handler to give its place back", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.envs[0].sandbox.running) == 0
+	})
+	result = background(t, p, Invocation{Payload: g.event()})
+	next := g.next(t)
+	next.tell(t, "return")
+	receive(t, result, "result")
+	if next.PID != late.PID || len(seen.pids()) != 1 {
+		t.Errorf("process %d after %d; events %s", next.PID, late.PID, seen.kinds())
+	}
+}
+
+func TestKillInMidHandlerAndRetry(t *testing.T) {
+	cfg := config("gated")
+	cfg.Environments = 2
+	p, _ := start(t, cfg)
+	g := newGate(t)
+	attempts := make(chan []Result, 1)
+	go func() { attempts <- p.Deliver(context.Background(), g.event(), Async{Scale: 1000}) }()
+	first := g.next(t)
+	holder, err := os.FindProcess(first.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second := g.next(t)
+	second.tell(t, "fail")
+	third := g.next(t)
+	third.tell(t, "return")
+	got := receive(t, attempts, "attempts")
+	if len(got) != 3 {
+		t.Fatalf("attempts %+v", got)
+	}
+	if r := got[0]; r.Outcome != Crashed || r.ErrorType != "Runtime.ExitError" || r.FunctionError != "Unhandled" ||
+		r.ErrorMessage != "RequestId: "+first.ID+" Error: Runtime exited with error: signal: killed" {
+		t.Errorf("first attempt %+v", r)
+	}
+	if r := got[1]; r.Outcome != Failed || r.ErrorType != "errorString" || r.ErrorMessage != "no luck" {
+		t.Errorf("second attempt %+v", r)
+	}
+	if got[2].Outcome != Succeeded {
+		t.Errorf("third attempt %+v", got[2])
+	}
+	for i, wait := range []time.Duration{60 * time.Millisecond, 120 * time.Millisecond} {
+		if got[i].RequestID != got[i+1].RequestID {
+			t.Errorf("attempt %d has request id %s, the one before %s", i+2, got[i+1].RequestID, got[i].RequestID)
+		}
+		if pause := got[i+1].Started.Sub(got[i].Ended); pause < wait {
+			t.Errorf("attempt %d came after %v", i+2, pause)
+		}
+	}
+}
+
+func TestDeliverGivesUp(t *testing.T) {
+	p, _ := start(t, config("gated"))
+	g := newGate(t)
+	attempts := make(chan []Result, 1)
+	deliver := func(ctx context.Context, scale float64) {
+		attempts <- p.Deliver(ctx, g.event(), Async{RequestID: "mine", Scale: scale})
+	}
+	go deliver(t.Context(), 1e6)
+	for range 3 {
+		g.next(t).tell(t, "fail")
+	}
+	if got := receive(t, attempts, "attempts"); len(got) != 3 || got[2].Outcome != Failed || got[2].RequestID != "mine" {
+		t.Errorf("attempts %+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go deliver(ctx, 0)
+	g.next(t).tell(t, "fail")
+	cancel()
+	if got := receive(t, attempts, "attempts"); len(got) > 1 {
+		t.Errorf("attempts %+v", got)
+	}
+}
+
+func TestPanicIsReportedAndRestarts(t *testing.T) {
+	p, seen := start(t, config("gated"))
+	g := newGate(t)
+	result := background(t, p, Invocation{Payload: g.event()})
+	v := g.next(t)
+	v.tell(t, "panic")
+	r := receive(t, result, "result")
+	if r.Outcome != Failed || r.ErrorType != "string" || r.ErrorMessage != "no way" || r.FunctionError != "Unhandled" {
+		t.Errorf("result %+v", r)
+	}
+	if !strings.Contains(string(r.StackTrace), "gated") || !strings.Contains(string(r.Payload), `"stackTrace"`) {
+		t.Errorf("stack trace %s", r.StackTrace)
+	}
+	if crash := seen.await(t, EventCrashed); crash.RequestID != "" || crash.Detail != "exit status 1" {
+		t.Errorf("crash %+v", crash)
+	}
+	result = background(t, p, Invocation{Payload: g.event()})
+	next := g.next(t)
+	next.tell(t, "return")
+	receive(t, result, "result")
+	if next.PID == v.PID {
+		t.Error("the process was not replaced")
+	}
+}
+
+func TestExitInMidHandler(t *testing.T) {
+	p, _ := start(t, config("gated"))
+	g := newGate(t)
+	result := background(t, p, Invocation{RequestID: "gone", Payload: g.event()})
+	g.next(t).tell(t, "exit")
+	r := receive(t, result, "result")
+	if r.Outcome != Crashed || r.ErrorMessage != "RequestId: gone Error: Runtime exited without providing a reason" {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestKill(t *testing.T) {
+	cfg := config("gated")
+	cfg.Environments = 2
+	p, seen := start(t, cfg)
+	g := newGate(t)
+	result := background(t, p, Invocation{Payload: g.event(), Environment: 2})
+	v := g.next(t)
+	if err := p.Kill(2); err != nil {
+		t.Fatal(err)
+	}
+	if r := receive(t, result, "result"); r.Outcome != Crashed || r.Environment != 2 {
+		t.Errorf("result %+v", r)
+	}
+	// A frozen environment dies as well, and what comes next finds a new process.
+	idle := seen.pids()[0]
+	if err := p.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	result = background(t, p, Invocation{Payload: g.event(), Environment: 1})
+	next := g.next(t)
+	next.tell(t, "return")
+	if r := receive(t, result, "result"); r.Outcome != Succeeded || next.PID == idle || next.PID == v.PID {
+		t.Errorf("process %d after %d: %+v", next.PID, idle, r)
+	}
+	for _, env := range []int{-1, 0, 3} {
+		if err := p.Kill(env); err == nil {
+			t.Errorf("there is an environment %d", env)
+		}
+	}
+	if _, err := p.Invoke(t.Context(), Invocation{Environment: 3}); err == nil || !strings.Contains(err.Error(), "1 to 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEveryCallerGetsAResultWhileEnvironmentsAreKilled(t *testing.T) {
+	cfg := config("echo")
+	cfg.Environments = 3
+	p, seen := start(t, cfg)
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for range 20 {
+				r, err := p.Invoke(context.Background(), Invocation{Payload: []byte(`{"n":1}`)})
+				if err != nil || r.Outcome != Crashed && string(r.Payload) != `{"n":1}` {
+					t.Errorf("result %+v, %v", r, err)
+				}
+			}
+		})
+	}
+	served := make(chan struct{})
+	go func() {
+		callers.Wait()
+		close(served)
+	}()
+	for invoked := 0; ; {
+		select {
+		case <-served:
+			return
+		case e := <-seen.added:
+			if e.Kind == EventInvoked {
+				invoked++
+			}
+			if e.Kind == EventInvoked && invoked%5 == 0 {
+				p.Kill(e.Environment) // fails when the environment is being restarted already
+			}
+		}
+	}
+}
+
+func TestObserverMayUseThePlatform(t *testing.T) {
+	cfg := config("gated")
+	ready := make(chan *Platform, 1)
+	killed := make(chan error, 1)
+	cfg.Observe = func(e Event) {
+		if e.Kind == EventInvoked && e.RequestID == "victim" {
+			killed <- (<-ready).Kill(e.Environment)
+		}
+	}
+	p, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ready <- p
+	r := invoke(t, p, Invocation{RequestID: "victim", Payload: newGate(t).event()})
+	if err := receive(t, killed, "kill"); err != nil || r.Outcome != Crashed {
+		t.Errorf("kill: %v, result %+v", err, r)
+	}
+}
+
+func TestCloseEndsInvocationsAndStubbornProcesses(t *testing.T) {
+	needProc(t)
+	cfg := config("stubborn")
+	p, seen := start(t, cfg)
+	g := newGate(t)
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := p.Invoke(context.Background(), Invocation{Payload: g.event()})
+			errs <- err
+		}()
+	}
+	v := g.next(t)
+	eventually(t, "the second invocation to be in line", func() bool { return queued(p) == 1 })
+	p.Close()
+	if processState(v.PID) != "" {
+		t.Error("the process is left")
+	}
+	for range 2 {
+		if err := receive(t, errs, "error"); !errors.Is(err, ErrClosed) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if kinds := seen.kinds(); !strings.HasSuffix(kinds, ", stopped") {
+		t.Errorf("events %s", kinds)
+	}
+	if _, err := p.Invoke(t.Context(), Invocation{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+	if err := p.Kill(1); !errors.Is(err, ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+	if got := p.Deliver(t.Context(), nil, Async{}); len(got) != 0 {
+		t.Errorf("attempts %+v", got)
+	}
+}
+
+func TestKillDuringInitIsNoFailure(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holds")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config("held")
+	cfg.Env = append(cfg.Env, "HELD="+file)
+	seen := newRecorder()
+	cfg.Observe = seen.add
+	p, err := newPlatform(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	started := make(chan error, 1)
+	go func() { started <- p.start(context.Background()) }()
+	for range hopeless + 1 {
+		seen.await(t, EventStarted)
+		if err := p.Kill(1); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	// The process of this moment may have seen the file.
+	seen.await(t, EventStarted)
+	p.Kill(1)
+	if err := receive(t, started, "start"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package locallambda
+
+import (
+	"errors"
+	"os/exec"
+	"runtime"
+)
+
+const (
+	killSignal = iota
+	terminateSignal
+	freezeSignal
+	thawSignal
+)
+
+var platformUnsupported = errors.New("locallambda: not supported on " + runtime.GOOS +
+	": freezing and killing execution environments takes Unix process groups")
+
+func ownGroup(*exec.Cmd) {}
+
+func signalGroup(int, int) {}

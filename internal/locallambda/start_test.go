@@ -1,0 +1,149 @@
+package locallambda
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStartReportsFailedInit(t *testing.T) {
+	for function, want := range map[string][]string{
+		"init exit":  {"environment 1 failed to initialise", "exit status 3", "\tfirst\n\tno table name"},
+		"init panic": {"exit status 2", "cannot initialise"},
+		"init error": {"it reported Extension.Bad: bad table", "posted 202"},
+	} {
+		t.Run(function, func(t *testing.T) {
+			p, err := Start(t.Context(), config(function))
+			if err == nil {
+				p.Close()
+				t.Fatal("it started")
+			}
+			for _, part := range want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("no %q in the error: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func TestInitHasALimit(t *testing.T) {
+	p, err := newPlatform(config("init hang"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.initLimit = 50 * time.Millisecond
+	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "within 50ms; it printed nothing") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestStartObeysItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := config("init hang")
+	cfg.Observe = func(e Event) {
+		if e.Kind == EventStarted {
+			cancel()
+		}
+	}
+	if _, err := Start(ctx, cfg); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "still initialising") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestStartRefusesBadConfigurations(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"Command is empty":    func(c *Config) { c.Command = nil },
+		"negative":            func(c *Config) { c.Timeout = -1 },
+		"not of the form K=V": func(c *Config) { c.Env = []string{"nothing"} },
+		"no such file":        func(c *Config) { c.Command = []string{"./missing"} },
+	} {
+		cfg := config("echo")
+		change(&cfg)
+		if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	p, err := newPlatform(Config{Command: []string{"some/bootstrap"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if c := p.cfg; c.Environments != 1 || c.Concurrency != 1 || c.Timeout != 3*time.Second || c.Function != "bootstrap" {
+		t.Errorf("configuration %+v", c)
+	}
+}
+
+func TestRepeatedInitFailuresAreReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "exists")
+	cfg := config("flaky")
+	cfg.Env = append(cfg.Env, "FLAKY="+file)
+	p, seen := start(t, cfg)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	seen.await(t, EventCrashed)
+	for range 2 { // in line while it fails, and refused at once after that
+		_, err := p.Invoke(t.Context(), Invocation{})
+		if err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), "the file exists") {
+			t.Fatalf("error %v", err)
+		}
+	}
+	attempts := p.Deliver(t.Context(), nil, Async{Scale: 1e9})
+	if len(attempts) != 3 || attempts[0].Outcome != Crashed || !strings.Contains(attempts[2].ErrorMessage, "the file exists") {
+		t.Errorf("attempts %+v", attempts)
+	}
+	if n := len(seen.pids()); n > 10 {
+		t.Errorf("%d processes were started", n)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t)
+	eventually(t, "the environment to recover", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.envs[0].failures == 0
+	})
+	result := background(t, p, Invocation{Payload: g.event()})
+	g.next(t).tell(t, "return")
+	if r := receive(t, result, "result"); r.Outcome != Succeeded {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestLines(t *testing.T) {
+	var got []string
+	l := newLogs(func(env int, line string) { got = append(got, line) }).of(1)
+	for _, piece := range []string{"a", "b\r\n\nc", strings.Repeat("x", maxLine), "d"} {
+		l.Write([]byte(piece))
+	}
+	l.flush()
+	l.flush()
+	want := []string{"ab", "", "c" + strings.Repeat("x", maxLine), "d"}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines", len(got))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d has %d bytes", i, len(got[i]))
+		}
+	}
+	for range keptLines {
+		l.Write([]byte("filler\n"))
+	}
+	if kept := l.last(); len(kept) != keptLines || kept[0] != "filler" {
+		t.Errorf("kept %q", kept)
+	}
+}
