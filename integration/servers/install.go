@@ -1,0 +1,81 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	modulePath = "github.com/lambdalock/lambdalock/integration"
+	// fetchLimit stays below the ten minutes a test binary has by default.
+	fetchLimit = 5 * time.Minute
+)
+
+// serversFolder finds the module's .servers folder from the working directory,
+// which for a test is its package's folder.
+func serversFolder() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module "+modulePath) {
+			return filepath.Join(dir, ".servers"), nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("working directory is not inside module " + modulePath)
+		}
+		dir = parent
+	}
+}
+
+// installIn returns the product's folder below root, fetching it if need be.
+// The lock makes simultaneous test binaries fetch once; the rename makes a
+// folder under its final name complete, whenever the fetch was interrupted.
+func (p *product) installIn(root string) (string, error) {
+	dir := filepath.Join(root, p.folder+"-"+p.version)
+	if exists(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(dir + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if exists(dir) {
+		return dir, nil
+	}
+	return dir, p.fetchTo(dir)
+}
+
+// fetchTo fetches beside dir and moves the result there. The caller holds the
+// lock, so what lies in the partial folder is left from an interrupted fetch.
+func (p *product) fetchTo(dir string) error {
+	partial := dir + ".partial"
+	if err := os.RemoveAll(partial); err != nil {
+		return err
+	}
+	if err := os.Mkdir(partial, 0o755); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
+	defer cancel()
+	if err := p.fetch(ctx, partial); err != nil {
+		return errors.Join(err, os.RemoveAll(partial))
+	}
+	return os.Rename(partial, dir)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,86 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// errExited says that a server ended by itself.
+var errExited = errors.New("server exited")
+
+// process is a started server.
+type process struct {
+	cmd    *exec.Cmd
+	output *tail
+	done   chan struct{} // closed once the process has been reaped
+}
+
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, output: &tail{}, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.output, p.output
+	cmd.WaitDelay = time.Second
+	dieWithParent(cmd)
+	started := make(chan error)
+	go func() {
+		// The system ties the child to the thread that started it, so that
+		// thread has to live for as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			// The outcome is in cmd.ProcessState.
+			_ = cmd.Wait()
+		}
+	}()
+	return p, <-started
+}
+
+// stop ends exactly this process and waits until it is gone.
+func (p *process) stop() {
+	// Killing fails only for a process that has ended already.
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+func (p *process) exited() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure describes an exited process.
+func (p *process) failure() error {
+	return fmt.Errorf("%w (%v), its last output:\n%s", errExited, p.cmd.ProcessState, p.output)
+}
+
+// waitHTTP returns once the endpoint gives any HTTP answer.
+func (p *process) waitHTTP(endpoint string, limit time.Duration) error {
+	client := http.Client{
+		Timeout:   time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	deadline := time.After(limit)
+	for {
+		select {
+		case <-p.done:
+			return p.failure()
+		case <-deadline:
+			return fmt.Errorf("no answer at %s within %v, last output:\n%s", endpoint, limit, p.output)
+		case <-poll.C:
+			if resp, err := client.Get(endpoint); err == nil {
+				return resp.Body.Close()
+			}
+		}
+	}
+}
