@@ -55,7 +55,7 @@ func (l *Lock) Lease() Lease {
 // the name stays owned until its lease ends, because freeing it unrecorded would
 // let a duplicate run: the work is done, so keep its result and report the error.
 func (l *Lock) Complete(result []byte) error {
-	done := Completed{Event: l.claim.Event, Until: time.Now().Add(l.locker.opts.Remember).Truncate(time.Second)}
+	done := Completed{Event: l.claim.Event, Until: time.Now().Add(l.locker.opts.Remember).Truncate(time.Millisecond)}
 	if done.Event == "" && l.claim.Order == "" {
 		return l.settle(nil, result)
 	}

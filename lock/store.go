@@ -98,7 +98,7 @@ type Memory struct {
 	Result Result      // of the last completed event that recorded one
 }
 
-// Completed is an event that must not run again before Until (whole seconds).
+// Completed is an event that must not run again before Until (milliseconds).
 type Completed struct {
 	Event string
 	Until time.Time
@@ -147,7 +147,7 @@ func (r *Row) unknown() bool { return r.Since.IsZero() }
 
 func (m *Memory) remembers(event string, now time.Time) bool {
 	return slices.ContainsFunc(m.Done, func(c Completed) bool {
-		return c.Event == event && c.Until.Unix() >= now.Unix()
+		return c.Event == event && c.Until.UnixMilli() >= now.UnixMilli()
 	})
 }
 
@@ -160,7 +160,7 @@ func (m *Memory) with(c Completed, order string, result Result, now time.Time) M
 	}
 	next.Done = make([]Completed, 0, len(m.Done)+1)
 	for _, old := range m.Done {
-		if old.Event != c.Event && old.Until.Unix() >= now.Unix() {
+		if old.Event != c.Event && old.Until.UnixMilli() >= now.UnixMilli() {
 			next.Done = append(next.Done, old)
 		}
 	}

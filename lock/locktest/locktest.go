@@ -168,7 +168,7 @@ func (b *bench) renew(c *lock.Claim, until time.Time) (lock.Row, bool) {
 // completes is the memory that has event on top of row's.
 func completes(row lock.Row, event string, until time.Time) *lock.Memory {
 	m := row.Memory
-	m.Done = append(m.Done[:len(m.Done):len(m.Done)], lock.Completed{Event: event, Until: until.Truncate(time.Second)})
+	m.Done = append(m.Done[:len(m.Done):len(m.Done)], lock.Completed{Event: event, Until: until.Truncate(time.Millisecond)})
 	return &m
 }
 

@@ -12,7 +12,7 @@ import (
 func completedEvent(b *bench) { // F6
 	c := b.eventClaim("first", "e1")
 	row := b.mustAcquire(c)
-	until := b.now.Add(time.Minute).Truncate(time.Second)
+	until := b.now.Add(time.Minute).Truncate(time.Millisecond)
 	b.mustRelease(c, completes(row, "e1", until))
 
 	row = b.mustRefuse(b.eventClaim("duplicate", "e1"))
