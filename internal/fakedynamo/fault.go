@@ -1,0 +1,96 @@
+package fakedynamo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// Request is what a fault hook is told about a request.
+type Request struct {
+	// Operation is the operation's name, such as "UpdateItem".
+	Operation string
+	// Key is the value of the partition key of an UpdateItem request, or "".
+	Key string
+	// N is how many UpdateItem requests came before this one.
+	N int
+}
+
+// Fault is what goes wrong with a request.
+type Fault int
+
+const (
+	// None lets the request through.
+	None Fault = iota
+	// DropBefore closes the connection; nothing is applied.
+	DropBefore
+	// ApplyThenDrop applies the request and closes the connection without an
+	// answer: the lost acknowledgement.
+	ApplyThenDrop
+	// ApplyThen500 applies the request and answers InternalServerError.
+	ApplyThen500
+	// Throttle answers ProvisionedThroughputExceededException; nothing is applied.
+	Throttle
+	// Conflict answers TransactionConflictException; nothing is applied.
+	Conflict
+	// Deny answers AccessDeniedException; nothing is applied.
+	Deny
+	// Hang holds the request until the client goes away; nothing is applied.
+	Hang
+	// OmitItem leaves the old item out of the answer to a failed condition, as
+	// servers do that do not know ReturnValuesOnConditionCheckFailure.
+	OmitItem
+)
+
+// OnRequest installs a hook that is called for every authenticated request
+// before it is applied and decides what goes wrong with it. Calls may be
+// concurrent. A nil hook, the initial state, means no faults.
+func (s *Server) OnRequest(f func(Request) Fault) {
+	if f == nil {
+		s.onRequest.Store(nil)
+		return
+	}
+	s.onRequest.Store(&f)
+}
+
+// fault asks the hook about a call.
+func (s *Server) fault(c *call) Fault {
+	hook := s.onRequest.Load()
+	if hook == nil {
+		return None
+	}
+	return (*hook)(Request{Operation: c.operation, Key: c.key, N: c.n})
+}
+
+// apply runs a call with the fault in its way. The faults that end the request
+// without an answer panic with http.ErrAbortHandler, which makes the HTTP
+// server close the connection.
+func (f Fault) apply(ctx context.Context, c *call) (response, *apiError) {
+	switch f {
+	case DropBefore:
+		panic(http.ErrAbortHandler)
+	case Hang:
+		<-ctx.Done()
+		panic(http.ErrAbortHandler)
+	case Throttle:
+		return nil, failure(dynamoType+"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
+	case Conflict:
+		return nil, failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
+	case Deny:
+		return nil, failure(coralType+"AccessDeniedException", fmt.Sprintf(
+			"User: arn:aws:sts::%[1]s:assumed-role/app/fn is not authorized to perform: dynamodb:%[2]s on resource: %[3]s because no identity-based policy allows the dynamodb:%[2]s action",
+			account, c.operation, tableARN(c.table)))
+	}
+	res, err := c.run()
+	switch f {
+	case ApplyThenDrop:
+		panic(http.ErrAbortHandler)
+	case ApplyThen500:
+		return nil, &apiError{status: http.StatusInternalServerError, kind: dynamoType + "InternalServerError", message: "Internal server error"}
+	case OmitItem:
+		if err != nil {
+			err.item = nil
+		}
+	}
+	return res, err
+}

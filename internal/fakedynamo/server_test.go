@@ -1,0 +1,213 @@
+package fakedynamo
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+)
+
+func TestTableOperationsWithSDK(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	client := newClient(t, New())
+	create := &dynamodb.CreateTableInput{
+		TableName:            aws.String("locks"),
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+	}
+	created, err := client.CreateTable(ctx, create)
+	if err != nil || created.TableDescription.TableStatus != types.TableStatusActive {
+		t.Fatalf("CreateTable: %v, %v", created, err)
+	}
+	var exists *types.ResourceInUseException
+	if _, err := client.CreateTable(ctx, create); !errors.As(err, &exists) {
+		t.Errorf("second CreateTable: %v", err)
+	}
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("locks")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := out.Table
+	if !reflect.DeepEqual(table.KeySchema, create.KeySchema) || !reflect.DeepEqual(table.AttributeDefinitions, create.AttributeDefinitions) ||
+		table.BillingModeSummary.BillingMode != create.BillingMode || *table.TableArn != "arn:aws:dynamodb:us-east-1:123456789012:table/locks" ||
+		time.Since(*table.CreationDateTime).Abs() > time.Minute {
+		t.Errorf("DescribeTable = %+v", table)
+	}
+	ttl := &dynamodb.UpdateTimeToLiveInput{TableName: aws.String("locks"),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}}
+	if _, err := client.UpdateTimeToLive(ctx, ttl); err != nil {
+		t.Fatal(err)
+	}
+	described, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String("locks")})
+	if err != nil || described.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || *described.TimeToLiveDescription.AttributeName != "ttl" {
+		t.Errorf("DescribeTimeToLive: %+v, %v", described, err)
+	}
+	endpoints, err := client.DescribeEndpoints(ctx, &dynamodb.DescribeEndpointsInput{})
+	if err != nil || !strings.HasPrefix(*endpoints.Endpoints[0].Address, "127.0.0.1:") {
+		t.Errorf("DescribeEndpoints: %+v, %v", endpoints, err)
+	}
+	var unknown smithy.APIError
+	if _, err := client.ListTables(ctx, &dynamodb.ListTablesInput{}); !errors.As(err, &unknown) || unknown.ErrorCode() != "UnknownOperationException" {
+		t.Errorf("ListTables: %v", err)
+	}
+}
+
+func TestTimeToLive(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	spec := func(name, enabled string) string {
+		return `{"TableName":"locks","TimeToLiveSpecification":{"AttributeName":"` + name + `","Enabled":` + enabled + `}}`
+	}
+	steps := []struct{ body, want string }{
+		{`{"TableName":"locks"}`, "Value null at 'timeToLiveSpecification.attributeName'"},
+		{spec("ttl", "false"), "TimeToLive is already disabled"},
+		{spec("ttl", "true"), ""},
+		{spec("ttl", "true"), "TimeToLive is already enabled"},
+		{spec("other", "true"), "TimeToLive is active on a different AttributeName"},
+		{spec("ttl", "false"), ""},
+	}
+	for _, step := range steps {
+		_, answer := send(t, s, "UpdateTimeToLive", step.body)
+		if message, _ := answer["message"].(string); !strings.Contains(message, step.want) || (step.want == "") != (message == "") {
+			t.Errorf("%s: %v, want %q", step.body, answer, step.want)
+		}
+	}
+	_, answer := send(t, s, "DescribeTimeToLive", `{"TableName":"locks"}`)
+	if want := map[string]any{"TimeToLiveDescription": map[string]any{"TimeToLiveStatus": "DISABLED"}}; !reflect.DeepEqual(answer, want) {
+		t.Errorf("DescribeTimeToLive = %v", answer)
+	}
+}
+
+func TestCreateTableRefusals(t *testing.T) {
+	t.Parallel()
+	valid := locksTable("other")
+	cases := []struct{ name, body, want string }{
+		{"name too short", locksTable("ab"), "Invalid table/index name."},
+		{"character in name", locksTable("a b c"), "Invalid table/index name."},
+		{"no key", `{"TableName":"other"}`, "No defined key schema."},
+		{"no definition", `{"TableName":"other","KeySchema":[{}]}`, "No Attribute Schema Defined"},
+		{"number key", strings.Replace(valid, `"AttributeType":"S"`, `"AttributeType":"N"`, 1), "single string partition key"},
+		{"key not defined", strings.Replace(valid, `"id"`, `"ix"`, 1), "Keys: [ix], AttributeDefinitions: [id]"},
+		{"provisioned", strings.Replace(valid, "PAY_PER_REQUEST", "PROVISIONED", 1), "BillingMode PAY_PER_REQUEST"},
+		{"index", strings.Replace(valid, `{`, `{"GlobalSecondaryIndexes":[{}],`, 1), "without indexes"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			status, answer := send(t, New(), "CreateTable", c.body)
+			if message, _ := answer["message"].(string); status != 400 || !strings.Contains(message, c.want) {
+				t.Errorf("%d %v, want %q", status, answer, c.want)
+			}
+		})
+	}
+}
+
+func TestProtocolErrors(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ name, operation, body, kind, message string }{
+		{"unknown operation", "Scan", `{}`, coralType + "UnknownOperationException", ""},
+		{"not JSON", "UpdateItem", `{`, coralType + "SerializationException", ""},
+		{"not JSON for a table operation", "DescribeTable", `[]`, coralType + "SerializationException", ""},
+		{"unsupported member", "UpdateItem", `{"Expected":{}}`, coralType + "SerializationException", `"Expected"`},
+		{"set", "UpdateItem", `{"ExpressionAttributeValues":{":a":{"SS":["x"]}}}`, coralType + "SerializationException", `"SS"`},
+		{"no table", "UpdateItem", `{"TableName":"none","Key":{"id":{"S":"k"}}}`, dynamoType + "ResourceNotFoundException", "Requested resource not found"},
+		{"no table to describe", "DescribeTable", `{"TableName":"none"}`, dynamoType + "ResourceNotFoundException", "Requested resource not found: Table: none not found"},
+		{"no table for time to live", "DescribeTimeToLive", `{"TableName":"none"}`, dynamoType + "ResourceNotFoundException", "Table: none"},
+		{"no table to change", "UpdateTimeToLive", `{"TableName":"none","TimeToLiveSpecification":{"AttributeName":"a"}}`, dynamoType + "ResourceNotFoundException", "Table: none"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			status, answer := send(t, New(), c.operation, c.body)
+			message, _ := answer["message"].(string)
+			if status != 400 || answer["__type"] != c.kind || !strings.Contains(message, c.message) {
+				t.Errorf("%d %v", status, answer)
+			}
+		})
+	}
+}
+
+func TestRequestsWithoutHeaders(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	r := httptest.NewRequest("POST", "/", strings.NewReader(`{}`))
+	r.Header.Set("X-Amz-Target", targetPrefix+"UpdateItem")
+	if status, answer := serve(t, s, r); status != 400 || answer["__type"] != coralType+"MissingAuthenticationTokenException" {
+		t.Errorf("without Authorization: %d %v", status, answer)
+	}
+	r = httptest.NewRequest("POST", "/", strings.NewReader(`{}`))
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 …")
+	r.Header.Set("X-Amz-Target", "UpdateItem")
+	if status, answer := serve(t, s, r); status != 400 || answer["__type"] != coralType+"UnknownOperationException" {
+		t.Errorf("without the target's prefix: %d %v", status, answer)
+	}
+	if n := s.Requests(); n != 0 {
+		t.Errorf("Requests() = %d", n)
+	}
+}
+
+func TestRequestTooLarge(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("the connection was not closed")
+		}
+	}()
+	send(t, New(), "UpdateItem", strings.Repeat(" ", maxRequestBytes+1))
+}
+
+func TestItem(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	if s.Item("none", "k") != nil || s.Item("locks", "k") != nil {
+		t.Error("Item returns something that is not there")
+	}
+	put(t, s, `{"s":{"S":"x"},"m":{"M":{"y":{"L":[{"B":"YQ=="},{"BOOL":true},{"NULL":true}]}}}}`)
+	changed := s.Item("locks", "k")
+	changed["m"].(map[string]any)["M"].(map[string]any)["y"] = "z"
+	wantItem(t, s, `{"id":{"S":"k"},"s":{"S":"x"},"m":{"M":{"y":{"L":[{"B":"YQ=="},{"BOOL":true},{"NULL":true}]}}}}`)
+}
+
+// Concurrent requests on one item take effect one after the other.
+func TestConcurrentUpdates(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	client := newClient(t, s)
+	var winners int
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				in := increment()
+				in.ReturnValues = types.ReturnValueAllOld
+				out, err := client.UpdateItem(context.WithoutCancel(t.Context()), in)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if out.Attributes == nil { // the item was new
+					mu.Lock()
+					winners++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if count(s) != "200" || s.Requests() != 200 || winners != 1 {
+		t.Errorf("n = %s after %d requests, item created %d times", count(s), s.Requests(), winners)
+	}
+}
