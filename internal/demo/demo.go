@@ -1,0 +1,183 @@
+// Package demo shows on one machine what the locks do: a Lambda function in
+// several execution environments, and the deliveries that hurt without locks.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// Config says how to run the demo.
+type Config struct {
+	// Command is a program that calls Function when RoleVariable is set.
+	Command []string
+	// Environments is how many execution environments to run; at least 4.
+	Environments int
+	// Progress is called with the title of each scenario as it begins.
+	Progress func(title string)
+}
+
+const (
+	tableName = "lambdalock-demo"
+	// timeout of the function: the lease of a dead holder ends 2 s after it.
+	timeout = 3 * time.Second
+	// scale shortens the waits of asynchronous retries: 1 min becomes 2 s.
+	scale = 30
+)
+
+// run is one demo under way.
+type run struct {
+	platform *locallambda.Platform
+	zero     time.Time
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	notes    map[int][]note // by environment
+	begun    chan int       // environment of each handler that begins
+	attempts []attempt
+	phases   []phase
+}
+
+// attempt is one delivery of an event to an environment.
+type attempt struct {
+	upload upload
+	locallambda.Result
+	remark string
+}
+
+type phase struct {
+	at    time.Time
+	title string
+}
+
+// upload is an S3 event of the demo.
+type upload struct {
+	object, version string
+	// overtaken: a later upload was handled first, and the key asks to skip this one.
+	overtaken bool
+}
+
+// Run runs all scenarios, about 20 seconds.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	env, closeTable, err := table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeTable()
+	notes, err := os.MkdirTemp("", "lambdalock-demo")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(notes) }()
+	r := &run{notes: map[int][]note{}, begun: make(chan int, 16)}
+	r.platform, err = locallambda.Start(ctx, locallambda.Config{
+		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes),
+		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails", Logs: r.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.zero = time.Now()
+	for _, s := range scenarios {
+		if ctx.Err() != nil {
+			break
+		}
+		cfg.Progress(s.title)
+		r.phases = append(r.phases, phase{time.Now(), s.title})
+		s.play(ctx, r)
+		r.wg.Wait()
+	}
+	if err := r.platform.Close(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r.report(max(4, cfg.Environments)), nil
+}
+
+// table is the endpoint that the environment names, or an embedded one.
+func table(ctx context.Context) ([]string, func(), error) {
+	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
+		t, err := localtable.Start(ctx, tableName)
+		if err != nil {
+			return nil, nil, err
+		}
+		return t.Env, t.Close, nil
+	}
+	client, err := dynamostore.OpenClient(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := dynamostore.EnsureTable(ctx, client, tableName); err != nil {
+		return nil, nil, err
+	}
+	return []string{dynamostore.TableVariable + "=" + tableName}, func() {}, nil
+}
+
+// log keeps what the function notes; other lines are for its developer.
+func (r *run) log(env int, line string) {
+	var n note
+	text, ok := strings.CutPrefix(line, notePrefix)
+	if !ok || json.Unmarshal([]byte(text), &n) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes[env] = append(r.notes[env], n)
+	if n.What == "begin" {
+		r.begun <- env
+	}
+}
+
+// deliver sends an event as S3 does, and goes on at once.
+func (r *run) deliver(ctx context.Context, u upload, remark string) {
+	r.wg.Go(func() {
+		for i, result := range r.platform.Deliver(ctx, u.event(), locallambda.Async{Scale: scale}) {
+			if i == 1 {
+				remark += ", retry"
+			}
+			r.mu.Lock()
+			r.attempts = append(r.attempts, attempt{u, result, remark})
+			r.mu.Unlock()
+		}
+	})
+}
+
+// midHandler waits until some handler is half done, and tells in which environment.
+func (r *run) midHandler(ctx context.Context) int {
+	env := 0
+	select {
+	case env = <-r.begun:
+	case <-ctx.Done():
+		return 0
+	}
+	select {
+	case <-time.After(workTime / 2):
+	case <-ctx.Done():
+	}
+	return env
+}
+
+// forgetBegins drops what earlier scenarios did not ask for.
+func (r *run) forgetBegins() {
+	for len(r.begun) > 0 {
+		<-r.begun
+	}
+}
+
+func (u upload) event() []byte {
+	return fmt.Appendf(nil, `{"Records":[{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"us-east-1","eventTime":"2026-11-21T08:15:30.123Z",`+
+		`"eventName":"ObjectCreated:Put","responseElements":{"x-amz-request-id":"C3D13FE58DE4C810"},`+
+		`"s3":{"s3SchemaVersion":"1.0","bucket":{"name":"pictures","arn":"arn:aws:s3:::pictures"},"object":{"key":%q,"size":1024,"sequencer":%q}}}]}`,
+		u.object, u.version)
+}

@@ -1,0 +1,89 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// RoleVariable is set in the environment of a process that is to be the demo's
+// Lambda function; its value is a folder for notes that outlive a crash.
+const RoleVariable = "LAMBDALOCK_DEMO_FUNCTION"
+
+// workTime is how long the handler works on an upload.
+const workTime = 400 * time.Millisecond
+
+// Function is the Lambda function of the demo: a handler of S3 uploads, wrapped
+// with one line. It returns when its runtime is gone.
+func Function() {
+	lambda.Start(middleware.WithLock(key, handle, middleware.Observe(report)))
+}
+
+// key lets every upload run, but under latest/ only the newest of an object.
+func key(ctx context.Context, e events.S3Event) (lock.Key, error) {
+	if len(e.Records) == 1 && strings.HasPrefix(e.Records[0].S3.Object.Key, "latest/") {
+		return keyfuncs.S3Latest(ctx, e)
+	}
+	return keyfuncs.S3Object(ctx, e)
+}
+
+func handle(ctx context.Context, e events.S3Event) error {
+	lease, _ := lock.FromContext(ctx)
+	upload := note{Fence: lease.Fence, Object: e.Records[0].S3.Object.Key, Version: e.Records[0].S3.Object.Sequencer}
+	upload.print("begin")
+	select {
+	case <-time.After(workTime):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	upload.print("end")
+	if strings.Contains(upload.Object, "fails-once") && firstTime(upload.Version) {
+		return errors.New("disk full")
+	}
+	return nil
+}
+
+// firstTime is true once for each name, whichever environment asks.
+func firstTime(name string) bool {
+	f, err := os.OpenFile(filepath.Join(os.Getenv(RoleVariable), name), os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
+
+// note is a line that the function prints, for the demo to read.
+type note struct {
+	What    string
+	Time    time.Time
+	Object  string `json:",omitempty"`
+	Version string `json:",omitempty"`
+	Fence   int64  `json:",omitempty"`
+}
+
+const notePrefix = "demo: "
+
+func (n note) print(what string) {
+	n.What, n.Time = what, time.Now()
+	line, err := json.Marshal(n)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	// One write, so that lines of one process stay whole.
+	_, _ = os.Stdout.Write(append(append([]byte(notePrefix), line...), '\n'))
+}
+
+func report(_ context.Context, o lock.Observation) {
+	note{Fence: o.Fence}.print(string(o.Kind))
+}
