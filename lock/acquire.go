@@ -195,7 +195,7 @@ func (a *acquisition) granted() (*Lock, error) {
 		lk.claim.Until = a.row.Until
 	}
 	if !time.Now().Before(lk.claim.Until.Add(-a.timing.margin)) {
-		lk.Release()
+		_ = lk.Release() // reported by settleOnce
 		return nil, lk.lostError()
 	}
 	return lk, nil

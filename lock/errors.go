@@ -7,11 +7,11 @@ import (
 )
 
 var (
-	// ErrHeld: somebody else owns the name now. Facts in [*HeldError].
+	// ErrHeld says that somebody else owns the name now. Facts in [*HeldError].
 	ErrHeld = errors.New("lambdalock: held")
-	// ErrDone: the event was already completed, or overtaken. Facts in [*DoneError].
+	// ErrDone says that the event was already completed, or overtaken. Facts in [*DoneError].
 	ErrDone = errors.New("lambdalock: done")
-	// ErrLost: the lease ended or was taken before the work did. Facts in [*LostError].
+	// ErrLost says that the lease ended or was taken before the work did. Facts in [*LostError].
 	ErrLost = errors.New("lambdalock: lost")
 )
 

@@ -155,7 +155,7 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	if err != nil {
 		return err
 	}
-	defer lk.Release() // does nothing after Complete
+	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
 	if err := work(lk.Context()); err != nil {
 		return err
 	}

@@ -61,9 +61,30 @@ func TestNamesNeverCollide(t *testing.T) { // F27, F28
 	store := memstore.New()
 	long := strings.Repeat("x", 3000)
 	for _, k := range []struct{ namespace, name string }{
-		{"", "a"}, {"a", "b/c"}, {"a/b", "c"}, {"a%2Fb", "c"}, {"a%252Fb", "c"}, {"a", "b%2Fc"}, {"a|b", "c"}, {"a", "|b/c"},
-		{"\xff", "c"}, {"\xfe", "c"}, {"a", "\xff"}, {"a", "\xfe"}, {"a", "\ufffd"}, {"a", long}, {"a", long + "x"}, {"aa", long},
-		{"a", "sha256:" + long[:43]}, {"a", "\x00"}, {"a", "\n"}, {"a", " b"}, {"a", "B"}, {"a", "b"}, {"a", "é"}, {"a", "e\u0301"},
+		{"", "a"},
+		{"a", "b/c"},
+		{"a/b", "c"},
+		{"a%2Fb", "c"},
+		{"a%252Fb", "c"},
+		{"a", "b%2Fc"},
+		{"a|b", "c"},
+		{"a", "|b/c"},
+		{"\xff", "c"},
+		{"\xfe", "c"},
+		{"a", "\xff"},
+		{"a", "\xfe"},
+		{"a", "\ufffd"},
+		{"a", long},
+		{"a", long + "x"},
+		{"aa", long},
+		{"a", "sha256:" + long[:43]},
+		{"a", "\x00"},
+		{"a", "\n"},
+		{"a", " b"},
+		{"a", "B"},
+		{"a", "b"},
+		{"a", "é"},
+		{"a", "e\u0301"},
 	} {
 		l, err := lock.New(store, &lock.Options{Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {

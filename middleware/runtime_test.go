@@ -18,6 +18,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/locallambda"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -51,8 +52,25 @@ var functions = map[string]func(wrapped bool){
 	"options": start(byOrder, func(_ context.Context, o order) (map[string]any, error) {
 		return map[string]any{"html": "<b>", "id": o.ID}, nil
 	}),
-	"slow stream": slowStream,
+	"slow stream":   slowStream,
+	"default store": defaultStore,
 }
+
+// defaultStore answers with how it is described to others who want its lock.
+func defaultStore(bool) {
+	var wrapped func(context.Context, order) (string, error)
+	wrapped = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+		_, err := wrapped(context.Background(), order{ID: "other"})
+		var held *lock.HeldError
+		if !errors.As(err, &held) {
+			return "", fmt.Errorf("not held: %w", err)
+		}
+		return held.Holder, nil
+	})
+	lambda.Start(wrapped)
+}
+
+var platformCommand = []string{os.Args[0]}
 
 type CustomError struct{ Code int }
 
@@ -78,14 +96,14 @@ func slowStream(bool) {
 	h := func(_ context.Context, o order) (io.Reader, error) {
 		r, w := io.Pipe()
 		go func() {
-			fmt.Fprint(w, "first")
+			_, _ = fmt.Fprint(w, "first")
 			for { // until the test has seen the first half
 				if _, err := os.Stat(o.ID); err == nil {
 					break
 				}
 				time.Sleep(time.Millisecond)
 			}
-			fmt.Fprint(w, "second")
+			_, _ = fmt.Fprint(w, "second")
 			_ = w.Close()
 		}()
 		return r, nil
@@ -110,7 +128,7 @@ func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform
 		env = append(env, "LAMBDALOCK_TEST_WRAPPED=1")
 	}
 	p, err := locallambda.Start(t.Context(), locallambda.Config{
-		Command: []string{os.Args[0]}, Env: env, Function: "fn", Timeout: 20 * time.Second, Logs: func(int, string) {},
+		Command: platformCommand, Env: env, Function: "fn", Timeout: 20 * time.Second, Logs: func(int, string) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +146,7 @@ func TestRuntimeSeesNoDifference(t *testing.T) {
 	t.Parallel()
 	payload := []byte(`{"id":"` + "1" + `","item":9007199254740993}`)
 	for name := range functions {
-		if name == "slow stream" {
+		if name == "slow stream" || name == "default store" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

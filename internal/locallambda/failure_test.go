@@ -234,7 +234,7 @@ func TestEveryCallerGetsAResultWhileEnvironmentsAreKilled(t *testing.T) {
 				invoked++
 			}
 			if e.Kind == EventInvoked && invoked%5 == 0 {
-				p.Kill(e.Environment) // fails when the environment is being restarted already
+				_ = p.Kill(e.Environment) // fails when the environment is being restarted already
 			}
 		}
 	}
@@ -325,7 +325,9 @@ func TestKillDuringInitIsNoFailure(t *testing.T) {
 	}
 	// The process of this moment may have seen the file.
 	seen.await(t, EventStarted)
-	p.Kill(1)
+	if err := p.Kill(1); err != nil {
+		t.Error(err)
+	}
 	if err := receive(t, started, "start"); err != nil {
 		t.Error(err)
 	}

@@ -116,7 +116,7 @@ func (sb *sandbox) writeCall(w http.ResponseWriter, c *call) {
 		payload = []byte("{}")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(payload)))
-	w.Write(payload) // a lost connection shows as the end of the process
+	_, _ = w.Write(payload) // a lost connection shows as the end of the process
 }
 
 // begin claims the right to answer a call.
@@ -211,11 +211,11 @@ func (sb *sandbox) reportInit(d errorDocument) bool {
 func accept(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", contentTypeJSON)
 	w.WriteHeader(http.StatusAccepted)
-	io.WriteString(w, `{"status":"OK"}`+"\n")
+	_, _ = io.WriteString(w, `{"status":"OK"}`+"\n")
 }
 
 func (f *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", contentTypeJSON)
 	w.WriteHeader(f.status)
-	w.Write(errorDocument{ErrorType: f.errorType, ErrorMessage: f.message}.encode())
+	_, _ = w.Write(errorDocument{ErrorType: f.errorType, ErrorMessage: f.message}.encode())
 }

@@ -89,7 +89,7 @@ func (sb *sandbox) serve(listener net.Listener) {
 		}
 	}}
 	sb.p.wg.Go(func() {
-		sb.server.Serve(listener) // always returns ErrServerClosed or the loss of the listener
+		_ = sb.server.Serve(listener) // always returns ErrServerClosed or the loss of the listener
 		sb.conns.Wait()
 	})
 }
@@ -107,7 +107,7 @@ func (sb *sandbox) endInit() {
 // wait returns how the process ended, after everything it printed and posted
 // has been taken in and nothing of its process group is left.
 func (sb *sandbox) wait() string {
-	sb.cmd.Wait() // its error says less than the process state
+	_ = sb.cmd.Wait() // its error says less than the process state
 	signalGroup(sb.pid, killSignal)
 	sb.output.flush()
 

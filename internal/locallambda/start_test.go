@@ -127,7 +127,7 @@ func TestLines(t *testing.T) {
 	var got []string
 	l := newLogs(func(env int, line string) { got = append(got, line) }).of(1)
 	for _, piece := range []string{"a", "b\r\n\nc", strings.Repeat("x", maxLine), "d"} {
-		l.Write([]byte(piece))
+		_, _ = l.Write([]byte(piece))
 	}
 	l.flush()
 	l.flush()
@@ -141,7 +141,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	for range keptLines {
-		l.Write([]byte("filler\n"))
+		_, _ = l.Write([]byte("filler\n"))
 	}
 	if kept := l.last(); len(kept) != keptLines || kept[0] != "filler" {
 		t.Errorf("kept %q", kept)

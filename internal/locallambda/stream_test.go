@@ -14,7 +14,7 @@ func TestStreamArrivesWhileTheHandlerStillReads(t *testing.T) {
 	result := background(t, p, Invocation{Payload: g.event(), Stream: writer})
 	v := g.next(t)
 	for _, piece := range []string{"one\n", "two\n", "three\n"} {
-		io.WriteString(v.conn, piece)
+		_, _ = io.WriteString(v.conn, piece)
 		got := make([]byte, len(piece))
 		if _, err := io.ReadFull(reader, got); err != nil || string(got) != piece {
 			t.Fatalf("%q arrived as %q, %v", piece, got, err)

@@ -1,0 +1,69 @@
+# make demo and make test need nothing but Go.
+
+GO ?= go
+BIN := bin
+LINT := $(BIN)/golangci-lint
+# The folders with a go.mod of their own that hold code of ours.
+MODULES := . integration
+
+# With a custom CA bundle the AWS SDK builds a slower client, and refuses some.
+unexport AWS_CA_BUNDLE
+
+.PHONY: help
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(BIN) ## run the demo: one function, four environments, duplicates, a crash
+	$(GO) build -tags lambda.norpc -o $(BIN)/lambdalock ./cmd/lambdalock
+	$(BIN)/lambdalock demo --svg $(BIN)/demo.svg
+
+.PHONY: test
+test: ## run all tests that need nothing but Go
+	$(GO) test -shuffle=on ./...
+
+.PHONY: check
+check: lint race cover tidy integration ## run everything that CI runs
+
+.PHONY: lint
+lint: $(LINT) ## check style and imports
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(CURDIR)/$(LINT) run ./...) || exit 1; done
+
+.PHONY: race
+race: ## run the tests with the race detector (needs a C compiler)
+	$(GO) test -race -shuffle=on ./...
+
+.PHONY: cover
+cover: $(BIN) ## check that lock, middleware, keyfuncs and stores are covered to 90 %
+	$(GO) test -coverpkg=./lock,./middleware,./keyfuncs,./stores/... -coverprofile=$(BIN)/cover.out \
+		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/...
+	@sh .ci/coverage $(BIN)/cover.out
+
+.PHONY: tidy
+tidy: ## check that go.mod and go.sum are complete
+	@for m in $(MODULES) tools; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+
+.PHONY: integration
+integration: ## run against real servers, which are fetched into integration/.servers
+	cd integration && $(GO) run ./servers/fetch
+	cd integration && $(GO) test -race -short -timeout 15m ./...
+
+.PHONY: soak
+soak: ## run the integration tests in their long form
+	cd integration && $(GO) test -race -timeout 60m ./...
+
+.PHONY: bench
+bench: ## measure, beside the raw AWS SDK
+	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz each key function and the expression parser for a minute
+	$(GO) test -fuzz FuzzS3Object -fuzztime 1m ./keyfuncs
+	$(GO) test -fuzz FuzzSQSMessage -fuzztime 1m ./keyfuncs
+	$(GO) test -fuzz FuzzExpression -fuzztime 1m ./internal/fakedynamo
+
+$(LINT): tools/go.mod | $(BIN)
+	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN):
+	@mkdir -p $(BIN)

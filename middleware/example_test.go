@@ -1,0 +1,158 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// upload is what S3 sends for one uploaded object.
+func upload(key, sequencer string) events.S3Event {
+	var r events.S3EventRecord
+	r.S3.Bucket.Name, r.S3.Object.Key, r.S3.Object.Sequencer = "pictures", key, sequencer
+	return events.S3Event{Records: []events.S3EventRecord{r}}
+}
+
+func ExampleWithLock() {
+	handle := func(ctx context.Context, e events.S3Event) error {
+		fmt.Println("resize", e.Records[0].S3.Object.Key)
+		return nil
+	}
+	// In a function: lambda.Start(middleware.WithLock(keyfuncs.S3Object, handle)).
+	// In a test the store is in memory, and the wrapped handler is called as it is.
+	wrapped := middleware.WithLock(keyfuncs.S3Object, handle, middleware.Store(memstore.New()))
+
+	ctx := context.Background()
+	fmt.Println(wrapped(ctx, upload("cat.png", "01")))
+	fmt.Println(wrapped(ctx, upload("cat.png", "01"))) // delivered again: nothing happens
+	fmt.Println(wrapped(ctx, upload("cat.png", "02"))) // another upload of the object
+	// Output:
+	// resize cat.png
+	// <nil>
+	// <nil>
+	// resize cat.png
+	// <nil>
+}
+
+func ExampleWithLock_noEvent() {
+	nightly := func(ctx context.Context) error {
+		fmt.Println("one at a time")
+		return nil
+	}
+	wrapped := middleware.WithLock(keyfuncs.Static("nightly"), nightly, middleware.Store(memstore.New()))
+	fmt.Println(wrapped(context.Background()))
+	// Output:
+	// one at a time
+	// <nil>
+}
+
+func ExampleWithLock_stream() {
+	download := func(ctx context.Context, e order) (io.Reader, error) {
+		return strings.NewReader("the lock is held until this is read"), nil
+	}
+	wrapped := middleware.WithLock(byOrder, download, middleware.Store(memstore.New()))
+	body, err := wrapped(context.Background(), order{ID: "7"})
+	if err != nil {
+		panic(err)
+	}
+	text, err := io.ReadAll(body)
+	fmt.Println(string(text), err)
+	// Output: the lock is held until this is read <nil>
+}
+
+func ExampleWithLock_fence() {
+	handle := func(ctx context.Context, e order) error {
+		lease, ok := lock.FromContext(ctx)
+		// Write lease.Fence beside the data, with a condition such as
+		// "attribute_not_exists(fence) OR fence < :fence".
+		fmt.Println(ok, lease.Key.Name, lease.Fence > 0)
+		return nil
+	}
+	wrapped := middleware.WithLock(byOrder, handle, middleware.Store(memstore.New()))
+	fmt.Println(wrapped(context.Background(), order{ID: "7"}))
+	// Output:
+	// true orders true
+	// <nil>
+}
+
+// heldBy wraps a handler whose lock is held for as long as it runs, and calls it
+// again from inside: the second call finds the lock held.
+func heldBy(policy middleware.HeldPolicy) (string, error) {
+	var wrapped func(context.Context, order) (string, error)
+	var answer string
+	var err error
+	wrapped = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+		answer, err = wrapped(context.Background(), order{ID: "second"})
+		return "", nil
+	}, middleware.Store(memstore.New()), middleware.OnHeld(policy), middleware.Logger(slog.New(slog.DiscardHandler)))
+	_, _ = wrapped(context.Background(), order{ID: "first"})
+	return answer, err
+}
+
+func ExampleOnHeld() {
+	_, err := heldBy(middleware.Fail) // the default: the source delivers again
+	fmt.Println(errors.Is(err, lock.ErrHeld))
+	// Output: true
+}
+
+func ExampleRespond() {
+	fmt.Println(heldBy(middleware.Respond("already under way")))
+	// Output: already under way <nil>
+}
+
+func ExampleWait() {
+	_, err := heldBy(middleware.Wait(10 * time.Millisecond))
+	fmt.Println(errors.Is(err, lock.ErrHeld)) // it was not free in time
+	// Output: true
+}
+
+func ExampleOnDone() {
+	pay := func(ctx context.Context, o order) (string, error) { return "receipt for " + o.ID, nil }
+	wrapped := middleware.WithLock(byOrder, pay, middleware.Store(memstore.New()), middleware.OnDone(middleware.Replay))
+	for range 2 {
+		fmt.Println(wrapped(context.Background(), order{ID: "7"}))
+	}
+	// Output:
+	// receipt for 7 <nil>
+	// receipt for 7 <nil>
+}
+
+func ExampleObserve() {
+	count := map[lock.Kind]int{}
+	wrapped := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
+		middleware.Store(memstore.New()),
+		middleware.Observe(func(_ context.Context, o lock.Observation) { count[o.Kind]++ }))
+	for range 3 {
+		_ = wrapped(context.Background(), order{ID: "7"})
+	}
+	fmt.Println(count[lock.Acquired], count[lock.Released], count[lock.AlreadyDone])
+	// Output: 1 1 2
+}
+
+// Options that need no more than their value.
+func Example_options() {
+	handle := func(context.Context, order) error { return nil }
+	wrapped := middleware.WithLock(byOrder, handle,
+		middleware.Store(memstore.New()),         // or middleware.Table("orders-locks")
+		middleware.Namespace("orders"),           // shared with another function
+		middleware.Remember(14*24*time.Hour),     // as long as the queue keeps messages
+		middleware.Reserve(500*time.Millisecond), // kept for the release before the deadline
+		middleware.Heartbeat(10*time.Second),     // quick takeover; or middleware.Lease(time.Minute)
+		middleware.FailOpen(),                    // run unprotected when the store is down
+		middleware.Logger(slog.New(slog.DiscardHandler)),
+		middleware.LogKeys(),
+	)
+	fmt.Println(wrapped(context.Background(), order{ID: "7"}))
+	// Output: <nil>
+}
