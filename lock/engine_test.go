@@ -258,6 +258,28 @@ func TestDeadHolder(t *testing.T) { // F19
 	})
 }
 
+// TestFenceAfterTheRowWasRemoved shows P3: the fence rises also over a garbage
+// collection, which comes a day after the last use at the earliest.
+func TestFenceAfterTheRowWasRemoved(t *testing.T) { // F24
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{})
+		var last int64
+		for range 1000 {
+			lk := r.mustAcquire(l, resource)
+			last = lk.Lease().Fence
+			_ = lk.Release()
+		}
+		time.Sleep(24 * time.Hour)
+		r.store.Store = memstore.New()
+		lk := r.mustAcquire(l, resource)
+		if got := lk.Lease().Fence; got <= last {
+			t.Errorf("fence %d after %d", got, last)
+		}
+		_ = lk.Release()
+	})
+}
+
 func TestNestedSameName(t *testing.T) { // F33
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

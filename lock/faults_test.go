@@ -280,6 +280,14 @@ func TestResult(t *testing.T) { // F35
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &done) || string(done.Result) != "42" {
 			t.Errorf("the result was lost although no other replaced it: %v, %q", err, done.Result)
 		}
+		time.Sleep(25 * time.Hour)
+		if err := r.mustAcquire(l, event("e3")).Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e3", Now: time.Now()})
+		if err != nil || row.Memory.Result.Event != "" {
+			t.Errorf("a forgotten event's result is still kept: %+v, %v", row.Memory, err)
+		}
 		r.kinds()
 		r.store.Store = forgetful{memstore.New()}
 		if err := r.mustAcquire(l, event("e1")).Complete([]byte("too large")); err != nil {

@@ -174,7 +174,7 @@ func (m *Memory) with(c Completed, order string, result Result, now time.Time) M
 	next.Done = append(next.Done, c)
 	if result.Event != "" {
 		next.Result = result
-	} else if next.Result.Event == c.Event {
+	} else if next.Result.Event == c.Event || !next.remembers(next.Result.Event, now) {
 		next.Result = Result{}
 	}
 	return next

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,16 @@ var functions = map[string]func(wrapped bool){
 	}),
 	"slow stream":   slowStream,
 	"default store": defaultStore,
+	"lease length":  leaseLength,
+}
+
+// leaseLength answers with the length of its lease in seconds.
+func leaseLength(bool) {
+	h := func(ctx context.Context, _ order) (int, error) {
+		lease, _ := lock.FromContext(ctx)
+		return int(time.Until(lease.Until).Round(time.Second).Seconds()), nil
+	}
+	start(byOrder, h)(true)
 }
 
 // defaultStore answers with how it is described to others who want its lock.
@@ -146,7 +157,7 @@ func TestRuntimeSeesNoDifference(t *testing.T) {
 	t.Parallel()
 	payload := []byte(`{"id":"` + "1" + `","item":9007199254740993}`)
 	for name := range functions {
-		if name == "slow stream" || name == "default store" {
+		if slices.Contains([]string{"slow stream", "default store", "lease length"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +213,27 @@ func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	}
 	if len(b) != len(w) {
 		t.Errorf("bare has %d frames, wrapped %d", len(b), len(w))
+	}
+}
+
+// TestLeaseFitsThePlatform: where the platform kills at the deadline the lease ends
+// soon after it; where it does not, a short lease is renewed.
+func TestLeaseFitsThePlatform(t *testing.T) { // F16, F22
+	t.Parallel()
+	for concurrency, want := range map[int]string{1: "62", 2: "30"} {
+		p, err := locallambda.Start(t.Context(), locallambda.Config{
+			Command: platformCommand, Env: []string{roleVariable + "=lease length"}, Timeout: time.Minute, Concurrency: concurrency, Logs: func(int, string) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
+		if err != nil || string(r.Payload) != want {
+			t.Errorf("%d at once: a lease of %s s, want %s; %v", concurrency, r.Payload, want, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
