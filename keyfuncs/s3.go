@@ -98,7 +98,7 @@ func objectKey(o events.S3Object) (string, error) {
 func oneS3Record(ctx context.Context, e events.S3Event, key Func[events.S3EventRecord]) (lock.Key, error) {
 	switch len(e.Records) {
 	case 0:
-		return lock.Key{}, ErrIgnore
+		return lock.Key{}, fmt.Errorf("the S3 event has no records: an s3:TestEvent, or an event of another shape, as behind SNS, SQS or EventBridge: %w", ErrIgnore)
 	case 1:
 		k, err := key(ctx, e.Records[0])
 		return k, inRecord(err)
