@@ -12,6 +12,7 @@ import (
 type bounded struct {
 	parent   context.Context
 	deadline time.Time // zero: none of its own
+	detached bool      // does not end with the parent
 	cause    error     // of the end at deadline; nil: context.DeadlineExceeded
 	lock     *Lock     // what FromContext finds; nil: what the parent holds
 
@@ -23,6 +24,9 @@ type bounded struct {
 
 func (b *bounded) Deadline() (time.Time, bool) {
 	d, ok := b.parent.Deadline()
+	if b.detached {
+		return b.deadline, true
+	}
 	if b.deadline.IsZero() || ok && d.Before(b.deadline) {
 		return d, ok
 	}
@@ -39,10 +43,14 @@ func (b *bounded) start() context.Context {
 	if b.inner != nil {
 		return b.inner
 	}
+	parent := b.parent
+	if b.detached {
+		parent = context.WithoutCancel(parent)
+	}
 	if b.deadline.IsZero() {
-		b.inner, b.cancel = context.WithCancel(b.parent)
+		b.inner, b.cancel = context.WithCancel(parent)
 	} else {
-		b.inner, b.cancel = context.WithDeadlineCause(b.parent, b.deadline, b.cause)
+		b.inner, b.cancel = context.WithDeadlineCause(parent, b.deadline, b.cause)
 	}
 	if b.stopped {
 		b.cancel()
@@ -55,7 +63,7 @@ func (b *bounded) Err() error {
 	defer b.mu.Unlock()
 	if b.inner == nil {
 		over := !b.deadline.IsZero() && !time.Now().Before(b.deadline)
-		if !b.stopped && !over && b.parent.Err() == nil {
+		if !b.stopped && !over && (b.detached || b.parent.Err() == nil) {
 			return nil
 		}
 	}

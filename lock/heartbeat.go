@@ -47,36 +47,47 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		}
 		began := time.Now()
 		// The wall clock goes on while an environment is frozen, unlike the timer above.
-		if !began.Round(0).Before(limit) {
+		left := limit.Sub(began.Round(0))
+		if left <= 0 {
 			l.observeBeat(ctx, Lost, began, 0, l.lostError())
 			return false
 		}
 		until := began.Round(0).Truncate(time.Microsecond).Add(l.timing.lease)
-		s := sending{op: "renew", until: began.Add(limit.Sub(began.Round(0)))}
-		ok, err := s.send(ctx, func(ctx context.Context) (bool, error) {
-			row, ok, err := l.locker.store.Renew(ctx, &Renewal{
-				Name: l.claim.Name, Token: l.claim.Token, Until: until, Keep: until.Add(max(keepRow, l.locker.opts.Remember)),
-			})
-			// A copy of this renewal that came first makes the row ours, with this end or a later one.
-			return ok || row.Token == l.claim.Token && !row.Until.Before(until), err
-		})
+		ok, requests, err := l.renew(ctx, began, left, until)
 		switch {
 		case ctx.Err() != nil:
 			return true
 		case err == nil && ok:
 			l.until.Store(until.UnixMicro())
-			l.observeBeat(ctx, Renewed, began, s.requests, nil)
+			l.observeBeat(ctx, Renewed, began, requests, nil)
 		case err == nil:
-			l.observeBeat(ctx, Lost, began, s.requests, l.lostError())
+			l.observeBeat(ctx, Lost, began, requests, l.lostError())
 			return false
 		default:
-			l.observeBeat(ctx, StoreFailed, began, s.requests, err)
+			l.observeBeat(ctx, StoreFailed, began, requests, err)
 		}
 	}
 }
 
+func (l *Lock) renew(ctx context.Context, now time.Time, left time.Duration, until time.Time) (bool, int, error) {
+	s := sending{until: now.Add(left)}
+	ok, err := s.send("renew", ctx, now, func(ctx context.Context) (bool, error) {
+		row, ok, err := l.locker.store.Renew(ctx, &Renewal{
+			Name: l.claim.Name, Token: l.claim.Token, Until: until, Keep: l.locker.keep(until),
+		})
+		// A copy of this renewal that came first makes the row ours, with this end or a later one.
+		return ok || row.Token == l.claim.Token && !row.Until.Before(until), err
+	})
+	return ok, s.requests, err
+}
+
 func (l *Lock) observeBeat(ctx context.Context, kind Kind, began time.Time, requests int, err error) {
-	o := l.observation(began, requests)
-	o.Kind, o.Err = kind, err
-	l.locker.emit(ctx, o)
+	if l.locker.silent(ctx, kind) {
+		return
+	}
+	now := time.Now()
+	l.locker.Report(ctx, Observation{
+		Kind: kind, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
+		Duration: now.Sub(began), Held: now.Sub(l.decided), Requests: requests, Err: err,
+	})
 }

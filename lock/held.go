@@ -10,34 +10,38 @@ import (
 // Lock is a lock that was acquired. End it with [Lock.Complete] or
 // [Lock.Release]; whichever is called first counts.
 type Lock struct {
-	locker   *Locker
-	parent   context.Context
-	key      Key
-	claim    Claim
-	timing   timing
-	fence    int64
-	memory   Memory
-	acquired time.Time
-
-	work    bounded
-	until   atomic.Int64 // microseconds: end of the lease as last confirmed
-	beat    *heartbeat   // nil without a heartbeat
-	settled sync.Once
+	acquisition
+	work       bounded
+	until      atomic.Int64 // microseconds: end of the lease as last confirmed
+	beat       *heartbeat   // nil without one
+	settled    sync.Once
+	settling   sending
+	settlement Settlement
 }
 
-func (l *Lock) begin() {
+// begin makes the context of the work, unless the lease is over already.
+func (l *Lock) begin() error {
+	// A repeated claim may have been applied by its first copy, whose lease ends earlier.
+	if !l.row.Until.IsZero() && l.row.Until.Before(l.claim.Until) {
+		l.claim.Until = l.row.Until
+	}
 	l.until.Store(l.claim.Until.UnixMicro())
-	l.work = bounded{parent: l.parent, lock: l}
+	lost := l.claim.Until.Add(-l.timing.margin)
+	if !l.decided.Round(0).Before(lost) {
+		_ = l.Release() // settleOnce reports it
+		return l.lostError()
+	}
+	l.work.parent, l.work.lock = l.ctx, l
 	if !l.timing.deadline.IsZero() {
 		l.work.deadline = l.timing.deadline.Add(-l.timing.reserve)
 	}
-	if l.timing.renew {
-		l.work.parent, l.beat = l.startHeartbeat(l.parent)
-		return
-	}
-	if lost := l.claim.Until.Add(-l.timing.margin); l.timing.lease > 0 && (l.work.deadline.IsZero() || lost.Before(l.work.deadline)) {
+	switch {
+	case l.timing.renew:
+		l.work.parent, l.beat = l.startHeartbeat(l.ctx)
+	case l.timing.lease > 0 && (l.work.deadline.IsZero() || lost.Before(l.work.deadline)):
 		l.work.deadline, l.work.cause = lost, l.lostError()
 	}
+	return nil
 }
 
 // Context is for the work: it carries the lease, ends when the lease is lost
@@ -47,7 +51,7 @@ func (l *Lock) Context() context.Context { return &l.work }
 
 // Lease tells the work under which lock it runs.
 func (l *Lock) Lease() Lease {
-	return Lease{Key: l.key, Fence: l.fence, Until: time.UnixMicro(l.until.Load())}
+	return Lease{Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load())}
 }
 
 // Complete records the event and its order as completed and frees the name, in
@@ -55,76 +59,78 @@ func (l *Lock) Lease() Lease {
 // the name stays owned until its lease ends, because freeing it unrecorded would
 // let a duplicate run: the work is done, so keep its result and report the error.
 func (l *Lock) Complete(result []byte) error {
-	done := Completed{Event: l.claim.Event, Until: time.Now().Add(l.locker.opts.Remember).Truncate(time.Millisecond)}
-	if done.Event == "" && l.claim.Order == "" {
-		return l.settle(nil, result)
+	now := time.Now()
+	if l.claim.Event == "" && l.claim.Order == "" {
+		return l.settle(now, nil, false)
 	}
+	done := Completed{Event: l.claim.Event, Until: now.Add(l.locker.opts.Remember).Truncate(time.Millisecond)}
 	var r Result
 	if result != nil && done.Event != "" {
 		r = Result{Event: done.Event, Body: result}
 	}
-	m := l.memory.with(done, l.claim.Order, r, time.Now())
-	return l.settle(&m, result)
+	m := l.row.Memory.with(done, l.claim.Order, r, now)
+	return l.settle(now, &m, r.Event != "")
 }
 
 // Release frees the name and records nothing, so that a redelivery runs. On error
 // the name is freed by the end of its lease.
-func (l *Lock) Release() error { return l.settle(nil, nil) }
+func (l *Lock) Release() error { return l.settle(time.Now(), nil, false) }
 
-func (l *Lock) settle(memory *Memory, result []byte) (err error) {
-	l.settled.Do(func() { err = l.settleOnce(memory, result) })
+func (l *Lock) settle(now time.Time, memory *Memory, withResult bool) (err error) {
+	l.settled.Do(func() { err = l.settleOnce(now, memory, withResult) })
 	return err
 }
 
 // settleOnce works on a context of its own: the caller's may have ended, and the
 // release matters most then.
-func (l *Lock) settleOnce(memory *Memory, result []byte) error {
+func (l *Lock) settleOnce(began time.Time, memory *Memory, withResult bool) error {
 	if l.beat != nil {
 		l.beat.stop()
 	}
 	l.work.stop()
-	began := time.Now()
-	keep := l.claim.Keep
+	l.settlement = Settlement{Name: l.claim.Name, Token: l.claim.Token, Memory: memory, Keep: l.claim.Keep, Stamp: l.claim.Stamp}
 	if memory != nil {
 		for _, c := range memory.Done {
-			if c.Until.After(keep) {
-				keep = c.Until
+			if c.Until.After(l.settlement.Keep) {
+				l.settlement.Keep = c.Until
 			}
 		}
 	}
-	settlement := Settlement{Name: l.claim.Name, Token: l.claim.Token, Memory: memory, Keep: keep, Stamp: l.claim.Stamp}
-	var row Row
-	s := sending{op: "release", until: l.releaseUntil(began)}
-	ok, err := s.send(context.WithoutCancel(l.parent), func(ctx context.Context) (ok bool, err error) {
-		row, ok, err = l.locker.store.Release(ctx, &settlement)
+	l.settling.until, l.settling.detached = l.releaseUntil(began), true
+	ok, err := l.settling.send("release", l.ctx, began, func(ctx context.Context) (ok bool, err error) {
+		var row Row
+		row, ok, err = l.locker.store.Release(ctx, &l.settlement)
+		l.keepMemory(&row)
 		return ok, err
 	})
-	o := l.observation(began, s.requests)
+	kind := Released
 	switch {
-	case err == nil && !ok && !(s.unsure && l.settledBefore(&row, memory)):
-		err = l.lostError()
-		o.Kind = Lost
+	case err == nil && !ok && !l.settledBefore(memory):
+		kind, err = Lost, l.lostError()
 	case err != nil && memory != nil:
-		o.Kind = RecordFailed
+		kind = RecordFailed
 	case err != nil:
-		o.Kind = StoreFailed
-	default:
-		o.Kind, o.Recorded = Released, memory != nil
+		kind = StoreFailed
 	}
-	o.Err = err
-	l.locker.emit(l.parent, o)
-	if ok && memory != nil && result != nil && row.Memory.Result.Event != l.claim.Event {
-		o.Kind = ResultDropped
-		l.locker.emit(l.parent, o)
+	l.observeSettled(kind, began, memory != nil && kind == Released, err)
+	if ok && withResult && l.row.Memory.Result.Event != l.claim.Event {
+		l.observeSettled(ResultDropped, began, true, nil)
 	}
 	return err
+}
+
+// keepMemory takes over what a release says of the row. The fence stays that of
+// the acquisition.
+func (l *Lock) keepMemory(row *Row) {
+	l.row.Since, l.row.Memory = row.Since, row.Memory
 }
 
 // settledBefore reads a refusal that follows an attempt without an answer: the row
 // is no longer ours because that attempt was applied, unless it lacks what we
 // meant to record.
-func (l *Lock) settledBefore(row *Row, memory *Memory) bool {
-	return memory == nil || l.claim.Event == "" || row.unknown() || row.Memory.remembers(l.claim.Event, time.Now())
+func (l *Lock) settledBefore(memory *Memory) bool {
+	return l.settling.unsure &&
+		(memory == nil || l.claim.Event == "" || l.row.unknown() || l.row.Memory.remembers(l.claim.Event, time.Now()))
 }
 
 // releaseUntil leaves all the time there is, within reason, to record what was
@@ -141,5 +147,5 @@ func (l *Lock) releaseUntil(now time.Time) time.Time {
 }
 
 func (l *Lock) lostError() *LostError {
-	return &LostError{Key: l.key, Until: time.UnixMicro(max(l.until.Load(), l.claim.Until.UnixMicro()))}
+	return &LostError{Key: l.key, Until: time.UnixMicro(l.until.Load())}
 }

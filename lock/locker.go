@@ -162,6 +162,11 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	return lk.Complete(nil)
 }
 
+// keep is until when the row of a lease is kept.
+func (l *Locker) keep(until time.Time) time.Time {
+	return until.Add(max(keepRow, l.opts.Remember))
+}
+
 // timing is what one acquisition may spend and get.
 type timing struct {
 	deadline time.Time // of the caller's context; zero: none

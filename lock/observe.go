@@ -45,9 +45,12 @@ type Observation struct {
 }
 
 func (a *acquisition) observe(kind Kind, err error) {
+	if a.locker.silent(a.ctx, kind) {
+		return
+	}
 	o := Observation{
 		Kind: kind, Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
-		Duration: time.Since(a.began), Requests: a.requests, Err: err,
+		Duration: a.decided.Sub(a.began), Requests: a.asking.requests, Err: err,
 	}
 	switch kind {
 	case TookOver:
@@ -57,15 +60,18 @@ func (a *acquisition) observe(kind Kind, err error) {
 	case Waited:
 		o.Duration, o.Requests, o.Err = a.waited, 0, nil
 	}
-	a.emit(a.ctx, o)
+	a.locker.Report(a.ctx, o)
 }
 
-func (l *Lock) observation(began time.Time, requests int) Observation {
-	now := time.Now()
-	return Observation{
-		Key: l.key, Fence: l.fence, Until: time.UnixMicro(l.until.Load()),
-		Duration: now.Sub(began), Held: now.Sub(l.acquired), Requests: requests,
+func (l *Lock) observeSettled(kind Kind, began time.Time, recorded bool, err error) {
+	if l.locker.silent(l.ctx, kind) {
+		return
 	}
+	now := time.Now()
+	l.locker.Report(l.ctx, Observation{
+		Kind: kind, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(began),
+		Held: now.Sub(l.decided), Requests: l.settling.requests, Recorded: recorded, Err: err,
+	})
 }
 
 func kindOf(err error) Kind {
@@ -85,11 +91,14 @@ func kindOf(err error) Kind {
 	return Refused
 }
 
-// Report gives o to Options.Observe and logs it, for layers above the engine
-// that have outcomes of their own.
-func (l *Locker) Report(ctx context.Context, o Observation) { l.emit(ctx, o) }
+// silent: nobody wants to know, so nothing needs to be measured.
+func (l *Locker) silent(ctx context.Context, kind Kind) bool {
+	return l.opts.Observe == nil && !l.opts.Logger.Enabled(ctx, kind.level())
+}
 
-func (l *Locker) emit(ctx context.Context, o Observation) {
+// Report gives o to Options.Observe and logs it. It is for layers above the engine
+// that have outcomes of their own.
+func (l *Locker) Report(ctx context.Context, o Observation) {
 	if l.opts.Observe != nil {
 		l.opts.Observe(ctx, o)
 	}

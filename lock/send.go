@@ -13,35 +13,54 @@ const firstBackoff = 25 * time.Millisecond
 
 // sending repeats one idempotent request to the store until it is answered.
 type sending struct {
-	op    string
-	until time.Time // no attempt begins or lasts beyond
-
+	until    time.Time // no attempt begins or lasts beyond
+	detached bool      // goes on when the caller's context has ended
 	requests int
-	unsure   bool // an attempt had no answer, and may have been applied
+	unsure   bool    // an attempt had no answer, and may have been applied
+	first    bounded // the context of the first attempt, to save an allocation
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store that
 // cannot be opened. A refusal is an answer.
-func (s *sending) send(ctx context.Context, request func(context.Context) (bool, error)) (bool, error) {
+func (s *sending) send(op string, ctx context.Context, now time.Time, request func(context.Context) (bool, error)) (bool, error) {
 	for try := 0; ; try++ {
-		limit := time.Now().Add(attemptTimeout)
-		if s.until.Before(limit) {
-			limit = s.until
-		}
-		attempt := &bounded{parent: ctx, deadline: limit}
+		attempt := s.attempt(ctx, now)
 		ok, err := request(attempt)
 		attempt.stop()
-		s.requests++
 		if err == nil || errors.As(err, new(*ConfigError)) {
 			return ok, err
 		}
-		se := storeError(s.op, s.requests, err)
+		se := storeError(op, s.requests, err)
 		s.unsure = s.unsure || !se.Rejected
 		wait := backoff(try)
-		if !se.Temporary || !time.Now().Add(wait).Before(s.until) || pause(ctx, wait) != nil {
+		now = time.Now().Add(wait)
+		if !se.Temporary || !now.Before(s.until) || s.pause(ctx, wait) != nil {
 			return false, se
 		}
 	}
+}
+
+// attempt is the context of the next request. It serves no other one: the store's
+// client may hold on to it.
+func (s *sending) attempt(ctx context.Context, now time.Time) *bounded {
+	limit := now.Add(attemptTimeout)
+	if s.until.Before(limit) {
+		limit = s.until
+	}
+	b := &s.first
+	if s.requests > 0 {
+		b = new(bounded)
+	}
+	s.requests++
+	b.parent, b.deadline, b.detached = ctx, limit, s.detached
+	return b
+}
+
+func (s *sending) pause(ctx context.Context, d time.Duration) error {
+	if s.detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return pause(ctx, d)
 }
 
 // backoff is full jitter over a range that doubles with each try.

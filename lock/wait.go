@@ -14,7 +14,7 @@ const (
 // wait sleeps until the name is worth asking for again, or says why it is not:
 // waiting was not wanted, has lasted long enough, or was cut short.
 func (a *acquisition) wait(round int) error {
-	end := a.began.Add(a.opts.Wait)
+	end := a.began.Add(a.locker.opts.Wait)
 	if !a.timing.deadline.IsZero() {
 		// What follows a wait must still fit in: the requests, the least run, the release.
 		last := a.timing.deadline.Add(-a.timing.reserve - minRun - a.timing.budget)
@@ -23,7 +23,7 @@ func (a *acquisition) wait(round int) error {
 		}
 	}
 	now := time.Now()
-	if a.opts.Wait == 0 || !now.Before(end) {
+	if a.locker.opts.Wait == 0 || !now.Before(end) {
 		return a.heldError(context.Cause(a.ctx))
 	}
 	err := pause(a.ctx, min(a.nextLook(now, round), end.Sub(now)))

@@ -18,7 +18,7 @@ func TestNoGoroutineOutlivesTheInvocation(t *testing.T) { // F17
 	q := newQuiet()
 	heartbeat := q.with(middleware.Heartbeat(10 * time.Second))
 	returns := middleware.WithLock(byOrder, func(_ context.Context, o order) error {
-		if !strings.Contains(goroutines(), "renewUntilStopped") {
+		if !strings.Contains(goroutines(), "startHeartbeat") {
 			t.Error("no heartbeat while the handler runs: this test would see nothing")
 		}
 		switch o.ID {

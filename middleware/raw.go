@@ -45,7 +45,7 @@ func (r *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	}
 	defer in.leave()
 	out, err := r.handler.Invoke(in.ctx, payload)
-	in.settle(err, func() ([]byte, error) { return out, nil })
+	in.settle(err, out)
 	return out, err
 }
 

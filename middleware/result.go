@@ -6,8 +6,15 @@ import (
 	"reflect"
 )
 
-// encode is the result as it is stored for Replay.
-func encode(result reflect.Value) ([]byte, error) { return json.Marshal(result.Interface()) }
+// encode is the result as it is stored for Replay; nil if it has no JSON form.
+func (in *invocation) encode(result reflect.Value) []byte {
+	body, err := json.Marshal(result.Interface())
+	if err != nil {
+		in.dropResult(err)
+		return nil
+	}
+	return body
+}
 
 // decode gives a stored result its type back. Numbers without a type of their own
 // stay as they were written, also beyond what a float64 can hold.

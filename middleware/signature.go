@@ -171,7 +171,11 @@ func call[E any](d *decorator, key keyfuncs.Func[E], s shape) func([]reflect.Val
 		if s.result != nil && err == nil && in.lock != nil && in.stream(&out[0]) {
 			return out
 		}
-		in.settle(err, func() ([]byte, error) { return encode(out[0]) })
+		var stored []byte
+		if in.replays(err) {
+			stored = in.encode(out[0])
+		}
+		in.settle(err, stored)
 		return out
 	}
 }

@@ -143,20 +143,22 @@ func (in *invocation) leave() {
 	}
 }
 
-// settle ends the lock after the handler returned err. A failure to record is
-// reported by the engine and never replaces the handler's result.
-func (in *invocation) settle(err error, result func() ([]byte, error)) {
+// settle ends the lock after the handler returned err. The result is kept if it is
+// to be replayed. A failure to record is reported by the engine and never replaces
+// the handler's result.
+func (in *invocation) settle(err error, result []byte) {
 	if in.lock == nil || err != nil {
 		return // leave releases
 	}
-	var body []byte
-	if result != nil && in.d.done.kind == replay {
-		var encodeErr error
-		if body, encodeErr = result(); encodeErr != nil {
-			in.dropResult(encodeErr)
-		}
+	if in.d.done.kind != replay {
+		result = nil
 	}
-	_ = in.lock.Complete(body)
+	_ = in.lock.Complete(result)
+}
+
+// replays tells whether the result of this run is to be stored.
+func (in *invocation) replays(err error) bool {
+	return in.lock != nil && err == nil && in.d.done.kind == replay
 }
 
 func (in *invocation) dropResult(err error) {
