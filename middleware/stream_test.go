@@ -108,6 +108,7 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	if _, err := json.Marshal(out); err == nil {
 		t.Error("a stream was encoded as JSON")
 	}
+	_ = out.(io.Closer).Close()
 	out, err = streamed(newQuiet(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
 	if err != nil || contentType(out) != "application/octet-stream" {
 		t.Errorf("%v, %v: want what the runtime says of a reader without type", contentType(out), err)
@@ -115,6 +116,7 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	if _, err := json.Marshal(out); err == nil {
 		t.Error("a stream was encoded as JSON")
 	}
+	_ = out.(io.Closer).Close()
 
 	q = newQuiet()
 	type both struct {
