@@ -53,7 +53,7 @@ func TestDefaultStore(t *testing.T) {
 	}
 	renewed := make(chan struct{}, 10)
 	heartbeat := middleware.WithLock(byOrder, func(context.Context, order) error { <-renewed; return nil },
-		middleware.Table("locks"), middleware.Heartbeat(time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
+		middleware.Table("locks"), middleware.Heartbeat(3*time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
 			if o.Kind == lock.Renewed {
 				renewed <- struct{}{}
 			}

@@ -178,7 +178,7 @@ func TestLostAcknowledgements(t *testing.T) { // F1, F4, F5, F6
 				renewed := make(chan struct{}, 1)
 				o := lock.Options{}
 				if op == "renew" {
-					o.Heartbeat = time.Second
+					o.Heartbeat = 3 * time.Second
 					o.Observe = func(_ context.Context, o lock.Observation) {
 						if o.Kind == lock.Renewed {
 							select {
