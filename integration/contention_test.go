@@ -1,0 +1,139 @@
+package integration_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+const (
+	contendedNames = 8
+	processes      = 4
+	goroutines     = 16 // of each process
+)
+
+// TestContention lets four processes fight for eight names, and checks every
+// stretch of ownership that any of them believed to have.
+func TestContention(t *testing.T) {
+	total := 10_000
+	if testing.Short() {
+		total = 1_000
+	}
+	for _, backend := range backends[:2] {
+		t.Run(backend.name, func(t *testing.T) {
+			s := backend.start(t)
+			newTable(t, s)
+			began := time.Now()
+			holds := fight(t, s.Endpoint, total)
+			t.Logf("%d acquisitions in %v", len(holds), time.Since(began).Round(time.Millisecond))
+			if len(holds) != total {
+				t.Errorf("%d holds, want exactly %d", len(holds), total)
+			}
+			if err := locktest.CheckHistory(holds); err != nil {
+				t.Error(err)
+			}
+			checkSpread(t, holds)
+		})
+	}
+}
+
+// fight runs the processes and gathers their holds.
+func fight(t *testing.T, endpoint string, total int) []locktest.Hold {
+	all := make([][]locktest.Hold, processes)
+	var wg sync.WaitGroup
+	for i := range processes {
+		c := startChild(t, "contend", task{Endpoint: endpoint, Who: fmt.Sprint("process ", i), Turns: total / processes})
+		wg.Go(func() {
+			for {
+				var h locktest.Hold
+				if err := c.lines.Decode(&h); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Errorf("%s: %v", c.who, err)
+					_ = c.cmd.Process.Kill() // it may be waiting for us to read on
+					break
+				}
+				all[i] = append(all[i], h)
+			}
+			if err := c.cmd.Wait(); err != nil {
+				t.Errorf("%s: %v", c.who, err)
+			}
+		})
+	}
+	wg.Wait()
+	var holds []locktest.Hold
+	for _, h := range all {
+		holds = append(holds, h...)
+	}
+	return holds
+}
+
+// checkSpread makes sure that the names were in fact passed between processes.
+func checkSpread(t *testing.T, holds []locktest.Hold) {
+	users := map[string]map[string]bool{}
+	for _, h := range holds {
+		if users[h.Name] == nil {
+			users[h.Name] = map[string]bool{}
+		}
+		users[h.Name][h.Who] = true
+	}
+	if len(users) != contendedNames {
+		t.Errorf("%d names were used, want %d", len(users), contendedNames)
+	}
+	for name, who := range users {
+		if len(who) != processes {
+			t.Errorf("%s was held by %d processes, want all %d", name, len(who), processes)
+		}
+	}
+}
+
+// contend is the child's part: a share of the acquisitions, by its goroutines.
+func contend(t task) error {
+	locker, err := lock.New(t.store(), &lock.Options{Lease: 30 * time.Second, Wait: 5 * time.Minute, Logger: silent})
+	if err != nil {
+		return err
+	}
+	buffer := bufio.NewWriter(os.Stdout)
+	out := json.NewEncoder(buffer)
+	var left atomic.Int64
+	left.Store(int64(t.Turns))
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				h, err := takeTurn(locker)
+				h.Who = t.Who
+				mu.Lock()
+				errs = append(errs, err, out.Encode(h))
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(append(errs, buffer.Flush())...)
+}
+
+func takeTurn(locker *lock.Locker) (locktest.Hold, error) {
+	h := locktest.Hold{Name: fmt.Sprint("contended/", rand.N(contendedNames))}
+	lk, err := locker.Acquire(context.Background(), lock.Key{Name: h.Name})
+	if err != nil {
+		return h, err
+	}
+	h.Start, h.Fence = time.Now(), lk.Lease().Fence
+	h.End = time.Now()
+	return h, lk.Release()
+}

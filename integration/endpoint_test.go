@@ -1,0 +1,82 @@
+package integration_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+const (
+	region = "eu-central-1"
+	table  = "locks"
+)
+
+// backends are the servers that every store-level test runs against.
+var backends = []struct {
+	name  string
+	start func(testing.TB) servers.Server
+}{
+	{"embedded", embedded},
+	{"dynoxide", servers.Dynoxide},
+	{"DynamoDBLocal", servers.DynamoDBLocal},
+}
+
+// embedded serves the module's own endpoint on loopback, so that other processes
+// reach it like any other server.
+func embedded(tb testing.TB) servers.Server {
+	srv := httptest.NewServer(fakedynamo.New())
+	tb.Cleanup(srv.Close)
+	return servers.Server{Name: "embedded endpoint", Endpoint: srv.URL}
+}
+
+// newTransport keeps idle connections as the library's own client does.
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 64
+	return t
+}
+
+// newClient is a client with the settings of the library's own, through rt.
+func newClient(endpoint string, rt http.RoundTripper) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region:       region,
+		BaseEndpoint: aws.String(endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		HTTPClient:   &http.Client{Transport: rt},
+		Retryer:      aws.NopRetryer{},
+	})
+}
+
+// newTable makes the lock table and returns a client for it.
+func newTable(tb testing.TB, s servers.Server) *dynamodb.Client {
+	tb.Helper()
+	rt := newTransport()
+	tb.Cleanup(rt.CloseIdleConnections)
+	client := newClient(s.Endpoint, rt)
+	if err := dynamostore.EnsureTable(tb.Context(), client, table); err != nil {
+		tb.Fatalf("%s: %v", s.Name, err)
+	}
+	return client
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+func newLocker(tb testing.TB, store lock.Store, o lock.Options) *lock.Locker {
+	tb.Helper()
+	o.Logger = silent
+	l, err := lock.New(store, &o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}

@@ -1,0 +1,95 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// heldLine is what a holder says when it acquired its lock, and at each renewal.
+type heldLine struct {
+	Fence  int64
+	Until  time.Time
+	Holder string
+}
+
+// endLine is what it says when its context has ended.
+type endLine struct {
+	Ended        bool
+	CauseLost    bool // the context's cause is ErrLost
+	CompleteLost bool // Complete returned ErrLost
+	Cause        string
+	Complete     string
+}
+
+// hold is the child's part: to work until the context ends, then to complete.
+func hold(t task) error {
+	var mu sync.Mutex
+	out := json.NewEncoder(os.Stdout)
+	say := func(v any) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = out.Encode(v) // a parent that went away is no concern of the lock
+	}
+	const self = "the first holder"
+	locker, err := lock.New(t.store(), &lock.Options{
+		Lease: time.Duration(t.Options.Lease), Heartbeat: time.Duration(t.Options.Heartbeat), Logger: silent,
+		Holder: func(context.Context) string { return self },
+		Observe: func(_ context.Context, o lock.Observation) {
+			if o.Kind == lock.Renewed {
+				say(heldLine{Fence: o.Fence, Until: o.Until, Holder: self})
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	lk, err := locker.Acquire(context.Background(), t.Key)
+	if err != nil {
+		return err
+	}
+	say(heldLine{Fence: lk.Lease().Fence, Until: lk.Lease().Until, Holder: self})
+	go func() {
+		// The parent never writes: the end of the input is the parent's end.
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	<-lk.Context().Done()
+	cause := context.Cause(lk.Context())
+	err = lk.Complete(nil)
+	end := endLine{Ended: true, CauseLost: errors.Is(cause, lock.ErrLost), CompleteLost: errors.Is(err, lock.ErrLost), Cause: cause.Error()}
+	if err != nil {
+		end.Complete = err.Error()
+	}
+	say(end)
+	return nil
+}
+
+// outcomes keeps what an engine reported.
+type outcomes struct {
+	mu  sync.Mutex
+	all []lock.Observation
+}
+
+func (o *outcomes) add(_ context.Context, seen lock.Observation) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, seen)
+}
+
+// last is the latest outcome of a kind, or the zero one.
+func (o *outcomes) last(kind lock.Kind) lock.Observation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := len(o.all) - 1; i >= 0; i-- {
+		if o.all[i].Kind == kind {
+			return o.all[i]
+		}
+	}
+	return lock.Observation{}
+}

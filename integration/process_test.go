@@ -1,0 +1,144 @@
+//go:build unix
+
+package integration_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"reflect"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// TestKilledHolder: the lock of a process that was killed in its work is free at
+// the end of its lease, not before, and soon after (F19).
+func TestKilledHolder(t *testing.T) {
+	s := servers.Dynoxide(t)
+	store := dynamostore.New(newTable(t, s), table)
+	key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
+	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Lease: int64(2 * time.Second)}})
+	var held heldLine
+	holder.read(&held)
+	if err := holder.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.cmd.Wait() // it was killed
+
+	seen := &outcomes{}
+	locker := newLocker(t, store, lock.Options{Lease: 10 * time.Second, Wait: time.Minute, Observe: seen.add})
+	lk, err := locker.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lk.Release()
+	late := time.Since(held.Until)
+	t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.TookOver).Requests)
+	if late <= 0 {
+		t.Errorf("taken over %v before lease end", -late)
+	}
+	if late > time.Second {
+		t.Errorf("taken over %v after lease end, want at most 1 s", late)
+	}
+	if got := lk.Lease().Fence; got <= held.Fence {
+		t.Errorf("fence %d after %d", got, held.Fence)
+	}
+	if o := seen.last(lock.TookOver); o.Holder != held.Holder {
+		t.Errorf("took over from %q, want %q", o.Holder, held.Holder)
+	}
+}
+
+// TestStoppedHolder: a process that slept through its lease loses it, learns that,
+// and changes nothing of its successor's (F15, F20, F21).
+func TestStoppedHolder(t *testing.T) {
+	s := servers.Dynoxide(t)
+	store := dynamostore.New(newTable(t, s), table)
+	key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
+	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Heartbeat: int64(3 * time.Second)}})
+	var held, renewed heldLine
+	holder.read(&held)
+	holder.read(&renewed) // it is alive, and its heartbeat works
+	if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+
+	locker := newLocker(t, store, lock.Options{Lease: time.Minute, Wait: time.Minute})
+	lk, err := locker.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early := time.Until(renewed.Until); early > 0 {
+		t.Errorf("taken over %v before the end of the renewed lease", early)
+	}
+	before := look(t, store, key)
+	if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	var end endLine
+	for !end.Ended {
+		holder.read(&end) // renewals that were under way come first
+	}
+	if !end.CauseLost || !end.CompleteLost {
+		t.Errorf("context ended with ErrLost: %v; Complete returned ErrLost: %v; want both: %+v", end.CauseLost, end.CompleteLost, end)
+	}
+	if err := holder.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if after := look(t, store, key); !reflect.DeepEqual(before, after) {
+		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
+	}
+	if err := lk.Complete(nil); err != nil {
+		t.Errorf("successor's Complete: %v", err)
+	}
+}
+
+// TestShortLease: work that outlasts a fixed lease sees its context end before the
+// lease does, and cannot record itself after a takeover (F20, F21).
+func TestShortLease(t *testing.T) {
+	s := servers.Dynoxide(t)
+	store := dynamostore.New(newTable(t, s), table)
+	key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
+	first, err := newLocker(t, store, lock.Options{Lease: time.Second}).Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-first.Context().Done()
+	if left := time.Until(first.Lease().Until); left <= 0 {
+		t.Errorf("the context ended %v after the lease", -left)
+	}
+	if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrLost) {
+		t.Errorf("the context ended with %v, want ErrLost", cause)
+	}
+	second, err := newLocker(t, store, lock.Options{Lease: time.Minute, Wait: time.Minute}).Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := look(t, store, key)
+	if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("late Complete: %v, want ErrLost", err)
+	}
+	if after := look(t, store, key); !reflect.DeepEqual(before, after) {
+		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
+	}
+	if err := second.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// look reads the row that refuses a stranger's claim.
+func look(t *testing.T, store lock.Store, key lock.Key) lock.Row {
+	t.Helper()
+	now := time.Now()
+	row, ok, err := store.Acquire(t.Context(), &lock.Claim{
+		Name: "/" + key.Name, Token: rand.Text(), Holder: "stranger", Now: now, Stamp: now, Until: now.Add(time.Second), Keep: now.Add(time.Hour),
+	})
+	if ok || err != nil {
+		t.Fatalf("a stranger's claim: granted %v, error %v, want it refused", ok, err)
+	}
+	return row
+}
