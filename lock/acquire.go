@@ -25,7 +25,7 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	case err != nil:
 		lk.observe(kindOf(err), err)
 		return nil, err
-	case lk.tookOver():
+	case lk.row.Previous != "":
 		lk.observe(TookOver, nil)
 	default:
 		lk.observe(Acquired, nil)
@@ -41,7 +41,8 @@ type acquisition struct {
 	key    Key
 	timing timing
 	claim  Claim
-	row    Row // the last one seen
+	row    Row       // the last one seen
+	floor  time.Time // the stamp must be above it
 	asking sending
 
 	began   time.Time
@@ -53,13 +54,14 @@ func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	now := a.began
-	for round := 0; ; round++ {
+	now, asked := a.began, 0 // asked again at once, since the last wait
+	for round := 0; ; {
 		a.dateClaim(now)
 		granted, err := a.ask(now)
 		if granted || err != nil {
 			return err
 		}
+		again := false
 		switch a.verdict() {
 		case Done:
 			e := &DoneError{Key: a.key}
@@ -72,20 +74,18 @@ func (a *acquisition) run() error {
 		case Behind:
 			// Our clock is behind the last owner's. We have seen the row free, so
 			// this claim is no ghost: raise its stamp instead of waiting out the lag.
-			a.locker.raiseStamp(a.row.Since)
-			if round < 3 {
-				now = time.Now()
-				continue
-			}
+			a.floor = a.row.Since
+			again = asked < 3
 		case Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
-			if round < 3 && pause(a.ctx, backoff(round)) == nil {
-				now = time.Now()
-				continue
-			}
+			again = asked < 3 && pause(a.ctx, backoff(asked)) == nil
 		}
-		if err := a.wait(round); err != nil {
-			return err
+		asked++
+		if !again {
+			if err := a.wait(round); err != nil {
+				return err
+			}
+			round, asked = round+1, 0
 		}
 		now = time.Now()
 	}
@@ -131,6 +131,9 @@ func (a *acquisition) heldByUs(name string) bool {
 func (a *acquisition) dateClaim(now time.Time) {
 	a.claim.Now = now.Round(0).Truncate(time.Microsecond)
 	a.claim.Stamp = a.locker.nextStamp(a.claim.Now)
+	if !a.claim.Stamp.After(a.floor) {
+		a.claim.Stamp = a.floor.Add(time.Microsecond)
+	}
 	if a.timing.lease > 0 {
 		a.claim.Until = a.claim.Now.Add(a.timing.lease)
 	} else {
@@ -147,15 +150,6 @@ func (l *Locker) nextStamp(now time.Time) time.Time {
 		next := max(now.UnixMicro(), last+1)
 		if l.lastStamp.CompareAndSwap(last, next) {
 			return time.UnixMicro(next)
-		}
-	}
-}
-
-func (l *Locker) raiseStamp(seen time.Time) {
-	for {
-		last := l.lastStamp.Load()
-		if last >= seen.UnixMicro() || l.lastStamp.CompareAndSwap(last, seen.UnixMicro()) {
-			return
 		}
 	}
 }
@@ -192,11 +186,6 @@ func (a *acquisition) verdict() Verdict {
 		return Held // the store does not tell why it refused: take the safe reading
 	}
 	return a.row.Judge(&a.claim)
-}
-
-// tookOver: a repeated claim that finds itself as its predecessor took nothing over.
-func (a *acquisition) tookOver() bool {
-	return a.row.Previous != "" && (!a.asking.unsure || a.row.Previous != a.claim.Holder)
 }
 
 func (a *acquisition) heldError(cause error) error {

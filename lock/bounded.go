@@ -62,7 +62,8 @@ func (b *bounded) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.inner == nil {
-		over := !b.deadline.IsZero() && !time.Now().Before(b.deadline)
+		// An attempt that nobody waits for is not held up either: spare the clock.
+		over := b.lock != nil && !b.deadline.IsZero() && !time.Now().Before(b.deadline)
 		if !b.stopped && !over && (b.detached || b.parent.Err() == nil) {
 			return nil
 		}

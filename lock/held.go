@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,7 +13,7 @@ type Lock struct {
 	work       bounded
 	until      atomic.Int64 // microseconds: end of the lease as last confirmed
 	beat       *heartbeat   // nil without one
-	settled    sync.Once
+	settled    atomic.Bool
 	settling   sending
 	settlement Settlement
 }
@@ -28,7 +27,7 @@ func (l *Lock) begin() error {
 	l.until.Store(l.claim.Until.UnixMicro())
 	lost := l.claim.Until.Add(-l.timing.margin)
 	if !l.decided.Round(0).Before(lost) {
-		_ = l.Release() // settleOnce reports it
+		_ = l.Release() // settle reports it
 		return l.lostError()
 	}
 	l.work.parent, l.work.lock = l.ctx, l
@@ -59,6 +58,9 @@ func (l *Lock) Lease() Lease {
 // the name stays owned until its lease ends, because freeing it unrecorded would
 // let a duplicate run: the work is done, so keep its result and report the error.
 func (l *Lock) Complete(result []byte) error {
+	if !l.settled.CompareAndSwap(false, true) {
+		return nil
+	}
 	now := time.Now()
 	if l.claim.Event == "" && l.claim.Order == "" {
 		return l.settle(now, nil, false)
@@ -74,16 +76,16 @@ func (l *Lock) Complete(result []byte) error {
 
 // Release frees the name and records nothing, so that a redelivery runs. On error
 // the name is freed by the end of its lease.
-func (l *Lock) Release() error { return l.settle(time.Now(), nil, false) }
-
-func (l *Lock) settle(now time.Time, memory *Memory, withResult bool) (err error) {
-	l.settled.Do(func() { err = l.settleOnce(now, memory, withResult) })
-	return err
+func (l *Lock) Release() error {
+	if !l.settled.CompareAndSwap(false, true) {
+		return nil
+	}
+	return l.settle(time.Now(), nil, false)
 }
 
-// settleOnce works on a context of its own: the caller's may have ended, and the
+// settle works on a context of its own: the caller's may have ended, and the
 // release matters most then.
-func (l *Lock) settleOnce(began time.Time, memory *Memory, withResult bool) error {
+func (l *Lock) settle(began time.Time, memory *Memory, withResult bool) error {
 	if l.beat != nil {
 		l.beat.stop()
 	}

@@ -85,8 +85,8 @@ type Row struct {
 	Fence  int64 // rises with every acquisition
 	Event  string
 	Holder string // the owner; empty when the name is free
-	// Previous is the Holder that the last Acquire replaced: empty unless that
-	// holder died without releasing.
+	// Previous is set by an Acquire that took the name over from a holder that
+	// died: that holder.
 	Previous string
 	Memory   Memory
 }

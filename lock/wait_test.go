@@ -9,6 +9,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 func TestWaitUntilReleased(t *testing.T) {
@@ -123,5 +124,39 @@ func TestStoreThatDoesNotTell(t *testing.T) {
 		time.AfterFunc(time.Second, func() { _ = first.Release() })
 		second := r.mustAcquire(r.locker(lock.Options{Wait: 10 * time.Second}), resource)
 		_ = second.Release()
+	})
+}
+
+// scripted refuses the first four claims as held, the fifth because the name was
+// acquired and released since the claim was dated, and passes on the others.
+type scripted struct {
+	*memstore.Store
+	asked []time.Time
+}
+
+func (s *scripted) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	s.asked = append(s.asked, time.Now())
+	switch n := len(s.asked); {
+	case n <= 4:
+		return lock.Row{Token: "other", Since: c.Now.Add(-time.Millisecond), Until: c.Now.Add(time.Minute)}, false, nil
+	case n == 5:
+		return lock.Row{Since: c.Stamp.Add(time.Millisecond)}, false, nil
+	}
+	return s.Store.Acquire(ctx, c)
+}
+
+// TestWaiterBehind: a waiter that finds the name free, and only its stamp too old,
+// asks again at once, however long it has waited before.
+func TestWaiterBehind(t *testing.T) { // F14
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memstore.New()}
+		r := newRig(t)
+		r.store.Store = s
+		if err := r.locker(lock.Options{Lease: time.Minute, Wait: time.Minute}).Do(t.Context(), resource, nothing); err != nil {
+			t.Fatal(err)
+		}
+		if gap := s.asked[5].Sub(s.asked[4]); gap > 25*time.Millisecond {
+			t.Errorf("the name was free, and the waiter slept %v", gap)
+		}
 	})
 }

@@ -32,14 +32,16 @@ func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, err
 	if row.Token == c.Token || row.Judge(c) != lock.Granted {
 		return *row, false, nil
 	}
-	row.Previous = row.Holder
+	previous := row.Holder
 	row.Token, row.Since, row.Until = c.Token, c.Stamp, c.Until
 	row.Event, row.Holder = c.Event, c.Holder
 	if row.Fence == 0 {
 		row.Fence = c.Now.UnixMicro()
 	}
 	row.Fence++
-	return *row, true, nil
+	acquired := *row
+	acquired.Previous = previous
+	return acquired, true, nil
 }
 
 // Renew implements [lock.Store].
