@@ -14,8 +14,7 @@
 //	lease        S     while held    token of the owner
 //	expires      S     while held    end of the lease (UTC, microseconds)
 //	holder       S     while held    who it is: function, request id, log stream
-//	event        S     while held    the event being worked on; empty for a plain mutex
-//	prev         S     while held    the holder that died before this one; empty if none did
+//	event        S     while held    the event being worked on, if the key has one
 //	done         M     with events   completed event → when it is forgotten (N, epoch milliseconds)
 //	top          S     with orders   highest completed order
 //	replay       B     with Replay   result of the event in replayOf
@@ -37,9 +36,9 @@
 //	and (done.<event> absent or done.<event> < :millis)    P5: not completed already
 //	and (top absent or top < :order)                    not overtaken
 //
-// The previous holder is told by prev = if_not_exists(holder, ""), because an
-// update's right-hand sides see the item as it was: a release removes holder, a
-// crash does not.
+// The new owner asks for the row as it was before (ALL_OLD): what is there now it
+// has written itself, and a holder in the old row is one that died, because a
+// release removes it.
 //
 // Renew and release are conditional on lease = :token (F4, F5, F21), so a late
 // owner changes nothing. A release that gives up a claim with unknown outcome

@@ -90,7 +90,7 @@ func TestRowIsReadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := attributes(), []string{"deleteAfter", "event", "expires", "fence", "holder", "lease", "lock", "prev", "since"}; !slices.Equal(got, want) {
+	if got, want := attributes(), []string{"deleteAfter", "event", "expires", "fence", "holder", "lease", "lock", "since"}; !slices.Equal(got, want) {
 		t.Errorf("held row has %v, want %v", got, want)
 	}
 	item := fmt.Sprint(e.Item(table, "thumbnails/s3/b/k.jpg"))

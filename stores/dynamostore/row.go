@@ -26,7 +26,7 @@ const (
 	maxResult = 350 << 10
 	// fixedSize is the names and values of a held row without its own strings.
 	fixedSize = len("lock") + len("fence") + 11 + len("since") + len(layout) + len("lease") + 26 +
-		len("expires") + len(layout) + len("holder") + len("event") + len("prev") + len("top") +
+		len("expires") + len(layout) + len("holder") + len("event") + len("top") +
 		len("deleteAfter") + 7 + len("done") + 3
 	// usualHolder is the size of a function's description: the next holder's is
 	// not known yet.
@@ -51,24 +51,22 @@ func fit(name string, m *lock.Memory) []lock.Completed {
 	return done
 }
 
-// recordUpdate is the update that records a memory and frees the row. It returns
-// what of the memory is kept.
-func recordUpdate(t *lock.Settlement, v *values) (string, lock.Memory) {
+// record makes the request of a release record t's memory. It returns what of the
+// memory is kept.
+func (r *request) record(t *lock.Settlement) lock.Memory {
 	kept := *t.Memory
 	kept.Done = fit(t.Name, t.Memory)
 	set, remove := "SET deleteAfter = :keep", releaseUpdate
-	v.num(":keep", t.Keep.Unix())
-	if len(kept.Done) > 0 {
-		v.m[":done"] = doneValue(kept.Done)
+	r.num(":keep", t.Keep.Unix())
+	newest := ""
+	if n := len(kept.Done); n > 0 {
+		newest = kept.Done[n-1].Event
+		r.in.ExpressionAttributeValues[":done"] = doneValue(kept.Done)
 		set += ", done = :done"
 	}
 	if kept.Top != "" {
-		v.str(":top", kept.Top)
+		r.str(":top", kept.Top)
 		set += ", top = :top"
-	}
-	newest := ""
-	if len(kept.Done) > 0 {
-		newest = kept.Done[len(kept.Done)-1].Event
 	}
 	switch {
 	case len(kept.Result.Body) > maxResult:
@@ -77,11 +75,13 @@ func recordUpdate(t *lock.Settlement, v *values) (string, lock.Memory) {
 	case kept.Result.Event == "":
 		remove += ", replay, replayOf"
 	case kept.Result.Event == newest: // an older event's is in the row already
-		v.str(":of", newest)
-		v.m[":replay"] = &types.AttributeValueMemberB{Value: kept.Result.Body}
+		r.str(":of", newest)
+		r.in.ExpressionAttributeValues[":replay"] = &types.AttributeValueMemberB{Value: kept.Result.Body}
 		set += ", replay = :replay, replayOf = :of"
 	}
-	return set + " " + remove, kept
+	update := set + " " + remove
+	r.in.UpdateExpression = &update
+	return kept
 }
 
 func doneValue(done []lock.Completed) types.AttributeValue {
@@ -92,17 +92,17 @@ func doneValue(done []lock.Completed) types.AttributeValue {
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-// parse reads a row. An empty item is the zero Row: the server does not return
-// items of failed conditions, or a release returned none.
+// parse reads a row. The zero Row stands for no item, and for one of nothing but its
+// key, which some servers return of a row that was not there.
 func (s *Store) parse(item map[string]types.AttributeValue) (lock.Row, error) {
-	if len(item) == 0 {
+	if len(item) <= 1 {
 		return lock.Row{}, nil
 	}
 	if _, ok := item["rowFormat"]; ok {
 		return lock.Row{}, s.unreadable("was written by a newer version of lambdalock: deploy that version here too")
 	}
 	row := lock.Row{
-		Token: str(item, "lease"), Event: str(item, "event"), Holder: str(item, "holder"), Previous: str(item, "prev"),
+		Token: str(item, "lease"), Event: str(item, "event"), Holder: str(item, "holder"),
 		Memory: lock.Memory{Top: str(item, "top"), Result: lock.Result{Event: str(item, "replayOf")}},
 	}
 	if b, ok := item["replay"].(*types.AttributeValueMemberB); ok {

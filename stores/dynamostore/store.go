@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -32,82 +31,103 @@ func New(client Client, table string) *Store {
 	}}
 }
 
-const (
-	acquireUpdate = "SET lease = :token, expires = :expires, since = :stamp, fence = if_not_exists(fence, :micros) + :one, " +
-		"holder = :holder, prev = if_not_exists(holder, :none), event = :event, deleteAfter = :keep"
-	acquireFree = "attribute_not_exists(rowFormat) AND (" +
+// The expressions, see the table in the package documentation. They are variables
+// because requests point to them.
+var (
+	acquireUpdate = "SET lease = :token, expires = :expires, since = :stamp, " +
+		"fence = if_not_exists(fence, :micros) + :one, holder = :holder, deleteAfter = :keep"
+	acquireMutexUpdate = acquireUpdate + " REMOVE event" // of a holder that died
+	acquireEventUpdate = acquireUpdate + ", event = :event"
+
+	acquireMutex = "attribute_not_exists(rowFormat) AND (" +
 		"(attribute_not_exists(lease) AND (attribute_not_exists(since) OR since < :stamp)) " +
 		"OR expires < :now OR (lease = :token AND expires <= :expires))"
-	acquireNotDone  = " AND (attribute_not_exists(done.#event) OR done.#event < :millis)"
-	acquireNotStale = " AND (attribute_not_exists(top) OR top < :order)"
-
-	acquireEvent      = acquireFree + acquireNotDone
-	acquireOrder      = acquireFree + acquireNotStale
-	acquireEventOrder = acquireFree + acquireNotDone + acquireNotStale
+	notDone           = " AND (attribute_not_exists(done.#event) OR done.#event < :millis)"
+	notStale          = " AND (attribute_not_exists(top) OR top < :order)"
+	acquireEvent      = acquireMutex + notDone
+	acquireOrder      = acquireMutex + notStale
+	acquireEventOrder = acquireMutex + notDone + notStale
 
 	ifOwner       = "lease = :token"
 	renewUpdate   = "SET expires = :expires, deleteAfter = :keep"
 	renewIf       = ifOwner + " AND expires <= :expires"
-	releaseUpdate = "REMOVE lease, expires, holder, prev, event"
+	releaseUpdate = "REMOVE lease, expires, holder, event"
 	abandonUpdate = "SET since = :stamp, deleteAfter = :keep " + releaseUpdate
 	abandonIf     = ifOwner + " OR (attribute_not_exists(lease) AND (attribute_not_exists(since) OR since < :stamp))"
 )
 
-// Acquire implements [lock.Store].
+// Acquire implements [lock.Store]. It asks for the row as it was before: the rest
+// of what is there now it has written itself, and the former holder is told too.
 func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
-	v := newValues(11)
-	v.str(":token", c.Token)
-	v.str(":expires", timestamp(c.Until))
-	v.str(":stamp", timestamp(c.Stamp))
-	v.str(":now", timestamp(c.Now))
-	v.num(":micros", c.Now.UnixMicro())
-	v.num(":one", 1)
-	v.str(":holder", c.Holder)
-	v.str(":none", "")
-	v.str(":event", c.Event)
-	v.num(":keep", c.Keep.Unix())
-	in := s.input(c.Name, acquireUpdate, acquireFree, v)
+	r := s.request(c.Name, &acquireMutexUpdate, &acquireMutex)
+	r.str(":token", c.Token)
+	r.str(":expires", timestamp(c.Until))
+	r.str(":stamp", timestamp(c.Stamp))
+	r.str(":now", timestamp(c.Now))
+	r.str(":holder", c.Holder)
+	r.num(":micros", c.Now.UnixMicro())
+	r.num(":one", 1)
+	r.num(":keep", c.Keep.Unix())
 	if c.Event != "" {
-		v.num(":millis", c.Now.UnixMilli())
-		in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
-		in.ConditionExpression = aws.String(acquireEvent)
+		r.str(":event", c.Event)
+		r.num(":millis", c.Now.UnixMilli())
+		r.in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
+		r.in.UpdateExpression, r.in.ConditionExpression = &acquireEventUpdate, &acquireEvent
 	}
 	if c.Order != "" {
-		v.str(":order", c.Order)
-		in.ConditionExpression = aws.String(acquireOrder)
+		r.str(":order", c.Order)
+		r.in.ConditionExpression = &acquireOrder
 		if c.Event != "" {
-			in.ConditionExpression = aws.String(acquireEventOrder)
+			r.in.ConditionExpression = &acquireEventOrder
 		}
 	}
-	in.ReturnValues = types.ReturnValueAllNew
-	return s.update(ctx, in)
+	r.in.ReturnValues = types.ReturnValueAllOld
+	row, ok, err := s.update(ctx, &r.in)
+	if ok {
+		row = acquired(row, c)
+	}
+	return row, ok, err
+}
+
+// acquired is the row that c made of old.
+func acquired(old lock.Row, c *lock.Claim) lock.Row {
+	row := lock.Row{
+		Token: c.Token, Since: c.Stamp, Until: c.Until, Event: c.Event, Holder: c.Holder,
+		Fence: old.Fence + 1, Memory: old.Memory,
+	}
+	if old.Fence == 0 {
+		row.Fence = c.Now.UnixMicro() + 1
+	}
+	if old.Token != c.Token { // else the claim met its own first copy
+		row.Previous = old.Holder
+	}
+	return row
 }
 
 // Renew implements [lock.Store].
-func (s *Store) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
-	v := newValues(3)
-	v.str(":token", r.Token)
-	v.str(":expires", timestamp(r.Until))
-	v.num(":keep", r.Keep.Unix())
-	in := s.input(r.Name, renewUpdate, renewIf, v)
-	in.ReturnValues = types.ReturnValueAllNew
-	return s.update(ctx, in)
+func (s *Store) Renew(ctx context.Context, n *lock.Renewal) (lock.Row, bool, error) {
+	r := s.request(n.Name, &renewUpdate, &renewIf)
+	r.str(":token", n.Token)
+	r.str(":expires", timestamp(n.Until))
+	r.num(":keep", n.Keep.Unix())
+	r.in.ReturnValues = types.ReturnValueAllNew
+	return s.update(ctx, &r.in)
 }
 
 // Release implements [lock.Store].
 func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
-	v := newValues(6)
-	v.str(":token", t.Token)
-	if t.Abandon {
-		v.str(":stamp", timestamp(t.Stamp))
-		v.num(":keep", t.Keep.Unix())
-		return s.update(ctx, s.input(t.Name, abandonUpdate, abandonIf, v))
+	r := s.request(t.Name, &releaseUpdate, &ifOwner)
+	r.str(":token", t.Token)
+	var kept lock.Memory
+	switch {
+	case t.Abandon:
+		r.in.UpdateExpression, r.in.ConditionExpression = &abandonUpdate, &abandonIf
+		r.str(":stamp", timestamp(t.Stamp))
+		r.num(":keep", t.Keep.Unix())
+	case t.Memory != nil:
+		kept = r.record(t)
 	}
-	if t.Memory == nil {
-		return s.update(ctx, s.input(t.Name, releaseUpdate, ifOwner, v))
-	}
-	update, kept := recordUpdate(t, v)
-	row, ok, err := s.update(ctx, s.input(t.Name, update, ifOwner, v))
+	row, ok, err := s.update(ctx, &r.in)
 	if ok {
 		row.Memory = kept
 	}
@@ -131,17 +151,6 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.classify(err)
 }
 
-func (s *Store) input(name, update, condition string, v *values) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName:                           &s.table,
-		Key:                                 map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}},
-		UpdateExpression:                    &update,
-		ConditionExpression:                 &condition,
-		ExpressionAttributeValues:           v.m,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-}
-
 func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (lock.Row, bool, error) {
 	out, err := s.client.UpdateItem(ctx, in, s.options...)
 	if err == nil {
@@ -154,30 +163,4 @@ func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (lock.
 		return row, false, err
 	}
 	return lock.Row{}, false, s.classify(err)
-}
-
-// values builds ExpressionAttributeValues with two allocations instead of one per
-// value: a cycle must not cost more than the raw SDK calls it consists of.
-type values struct {
-	m map[string]types.AttributeValue
-	s []types.AttributeValueMemberS
-	n []types.AttributeValueMemberN
-}
-
-func newValues(size int) *values {
-	return &values{
-		m: make(map[string]types.AttributeValue, size),
-		s: make([]types.AttributeValueMemberS, 0, size),
-		n: make([]types.AttributeValueMemberN, 0, 4),
-	}
-}
-
-func (v *values) str(name, value string) {
-	v.s = append(v.s, types.AttributeValueMemberS{Value: value})
-	v.m[name] = &v.s[len(v.s)-1]
-}
-
-func (v *values) num(name string, value int64) {
-	v.n = append(v.n, types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)})
-	v.m[name] = &v.n[len(v.n)-1]
 }
