@@ -90,7 +90,8 @@ func doneDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay ti
 
 // duplicate makes a contestant whose handler must never run.
 func duplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration, name string,
-	prepare func(func(context.Context, lock.Key) error, lock.Key, *lock.Locker) func(int) error) *contestant {
+	prepare func(func(context.Context, lock.Key) error, lock.Key, *lock.Locker) func(int) error,
+) *contestant {
 	w := newWire(delay)
 	b.Cleanup(w.next.CloseIdleConnections)
 	store := dynamostore.New(newClient(s.Endpoint, w), table)

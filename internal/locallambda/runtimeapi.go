@@ -25,8 +25,10 @@ var (
 	unknownRequest = &refusal{http.StatusBadRequest, "InvalidRequestID", "Invalid request ID"}
 	wrongMoment    = &refusal{http.StatusForbidden, "InvalidStateTransition", "State transition is not allowed"}
 	cutShort       = &refusal{http.StatusBadRequest, "TruncatedHTTPRequest", "HTTP request detected as truncated"}
-	oversized      = &refusal{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge",
-		"Exceeded maximum allowed payload size (" + strconv.Itoa(maxResponse) + " bytes)."}
+	oversized      = &refusal{
+		http.StatusRequestEntityTooLarge, "RequestEntityTooLarge",
+		"Exceeded maximum allowed payload size (" + strconv.Itoa(maxResponse) + " bytes).",
+	}
 )
 
 func (sb *sandbox) routes() http.Handler {
