@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	shortestPoll = 50 * time.Millisecond
+	shortestPoll = 40 * time.Millisecond
 	longestPoll  = 2 * time.Second
 )
 
