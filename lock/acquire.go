@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"crypto/rand"
-	"reflect"
 	"time"
 )
 
@@ -79,6 +78,10 @@ func (a *acquisition) run() error {
 		case Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
 			again = asked < 3 && pause(a.ctx, backoff(asked)) == nil
+		case Held:
+			if a.heldByUs() {
+				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested decorators need different names, for example through keyfuncs.Prefix"}
+			}
 		}
 		asked++
 		if !again {
@@ -99,12 +102,8 @@ func (a *acquisition) prepare() error {
 	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
 		return err
 	}
-	name := storedName(a.locker.prefix, a.key.Name)
-	if a.heldByUs(name) {
-		return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested decorators need different names, for example through keyfuncs.Prefix"}
-	}
 	a.claim = Claim{
-		Name:   name,
+		Name:   storedName(a.locker.prefix, a.key.Name),
 		Event:  storedEvent(a.key.Event),
 		Order:  a.key.Order,
 		Token:  rand.Text(),
@@ -115,11 +114,10 @@ func (a *acquisition) prepare() error {
 
 // heldByUs: waiting for a name that a surrounding call holds would last to the
 // deadline.
-func (a *acquisition) heldByUs(name string) bool {
-	store := a.locker.store
+func (a *acquisition) heldByUs() bool {
 	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
 	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
-		if outer.claim.Name == name && reflect.TypeOf(store).Comparable() && outer.locker.store == store {
+		if outer.claim.Token == a.row.Token {
 			return true
 		}
 	}

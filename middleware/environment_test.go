@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -50,6 +51,11 @@ func TestDefaultStore(t *testing.T) {
 	t.Setenv("LOCK_TABLE_NAME", "")
 	if err := middleware.WithLock(byOrder, handle, middleware.Table("locks"))(t.Context(), order{ID: "1"}); err != nil || ran != 1 {
 		t.Errorf("the table by option: %v after %d runs", err, ran)
+	}
+	t.Setenv("LOCK_TABLE_NAME", "locks")
+	nested := middleware.WithLock(byOrder, middleware.WithLock(byOrder, handle), middleware.OnHeld(middleware.Wait(time.Hour)))
+	if err := nested(t.Context(), order{ID: "3"}); !errors.As(err, new(*lock.ConfigError)) { // F33
+		t.Errorf("nested, each with a store of its own for the same table: %v, want a ConfigError", err)
 	}
 	renewed := make(chan struct{}, 10)
 	heartbeat := middleware.WithLock(byOrder, func(context.Context, order) error { <-renewed; return nil },
