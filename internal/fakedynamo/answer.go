@@ -72,7 +72,7 @@ func answer(w http.ResponseWriter, res response, err *apiError) {
 	h.Set("X-Amzn-Requestid", requestID())
 	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(out)), 10))
 	w.WriteHeader(status)
-	w.Write(out)
+	_, _ = w.Write(out)
 }
 
 // append writes the error's JSON. AccessDeniedException spells its message

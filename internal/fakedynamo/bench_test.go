@@ -29,7 +29,7 @@ func BenchmarkHTTP(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		body := fmt.Sprintf(lockRequest, worker.Add(1))
 		for pb.Next() {
-			r, _ := http.NewRequest("POST", endpoint.URL, strings.NewReader(body))
+			r, _ := http.NewRequest(http.MethodPost, endpoint.URL, strings.NewReader(body))
 			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.UpdateItem")
 			r.Header.Set("Authorization", "AWS4-HMAC-SHA256 …")
 			res, err := client.Do(r)
@@ -37,7 +37,7 @@ func BenchmarkHTTP(b *testing.B) {
 				b.Error(err)
 				return
 			}
-			io.Copy(io.Discard, res.Body)
+			_, _ = io.Copy(io.Discard, res.Body)
 			res.Body.Close()
 			if res.StatusCode != http.StatusOK {
 				b.Error(res.Status)
@@ -56,7 +56,7 @@ func BenchmarkHandler(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, &http.Request{Method: "POST", Header: header, Body: io.NopCloser(strings.NewReader(body))})
+		s.ServeHTTP(w, &http.Request{Method: http.MethodPost, Header: header, Body: io.NopCloser(strings.NewReader(body))})
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
 		}

@@ -38,7 +38,7 @@ func locksTable(name string) string {
 // that it has the headers of every answer.
 func send(t testing.TB, s *Server, operation, body string) (int, map[string]any) {
 	t.Helper()
-	r := httptest.NewRequest("POST", "http://localhost:8000/", strings.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "http://localhost:8000/", strings.NewReader(body))
 	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 …")
 	return serve(t, s, r)

@@ -101,6 +101,6 @@ func repeats(d *json.Decoder) bool {
 		}
 		found = repeats(d) || found
 	}
-	d.Token() // the end of the object or array
+	_, _ = d.Token() // the end of the object or array
 	return found
 }

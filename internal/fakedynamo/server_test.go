@@ -45,8 +45,10 @@ func TestTableOperationsWithSDK(t *testing.T) {
 		time.Since(*table.CreationDateTime).Abs() > time.Minute {
 		t.Errorf("DescribeTable = %+v", table)
 	}
-	ttl := &dynamodb.UpdateTimeToLiveInput{TableName: aws.String("locks"),
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)}}
+	ttl := &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String("locks"),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
+	}
 	if _, err := client.UpdateTimeToLive(ctx, ttl); err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +144,12 @@ func TestProtocolErrors(t *testing.T) {
 func TestRequestsWithoutHeaders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	r := httptest.NewRequest("POST", "/", strings.NewReader(`{}`))
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
 	r.Header.Set("X-Amz-Target", targetPrefix+"UpdateItem")
 	if status, answer := serve(t, s, r); status != 400 || answer["__type"] != coralType+"MissingAuthenticationTokenException" {
 		t.Errorf("without Authorization: %d %v", status, answer)
 	}
-	r = httptest.NewRequest("POST", "/", strings.NewReader(`{}`))
+	r = httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 …")
 	r.Header.Set("X-Amz-Target", "UpdateItem")
 	if status, answer := serve(t, s, r); status != 400 || answer["__type"] != coralType+"UnknownOperationException" {

@@ -24,10 +24,14 @@ func TestUpdates(t *testing.T) {
 		{"swap", `{"a":{"N":"1"},"b":{"N":"2"}}`, `"UpdateExpression":"SET a = b, b = a"`, `{"id":{"S":"k"},"a":{"N":"2"},"b":{"N":"1"}}`},
 		{"remove what is read", `{"a":{"N":"1"}}`, `"UpdateExpression":"REMOVE a SET b = a"`, `{"id":{"S":"k"},"b":{"N":"1"}}`},
 		{"remove several", `{"a":{"N":"1"},"b":{"N":"2"}}`, `"UpdateExpression":"REMOVE a, b, c"`, `{"id":{"S":"k"}}`},
-		{"nested", `{"m":{"M":{"x":{"N":"1"},"y":{"M":{}}}}}`, `"UpdateExpression":"SET m.y.z = :v, m.w = :v REMOVE m.x",` + values,
-			`{"id":{"S":"k"},"m":{"M":{"w":{"N":"5"},"y":{"M":{"z":{"N":"5"}}}}}}`},
-		{"placeholder is one element", `{"m":{"M":{}}}`, `"UpdateExpression":"SET m.#e = :v","ExpressionAttributeNames":{"#e":"a.b name"},` + values,
-			`{"id":{"S":"k"},"m":{"M":{"a.b name":{"N":"5"}}}}`},
+		{
+			"nested", `{"m":{"M":{"x":{"N":"1"},"y":{"M":{}}}}}`, `"UpdateExpression":"SET m.y.z = :v, m.w = :v REMOVE m.x",` + values,
+			`{"id":{"S":"k"},"m":{"M":{"w":{"N":"5"},"y":{"M":{"z":{"N":"5"}}}}}}`,
+		},
+		{
+			"placeholder is one element", `{"m":{"M":{}}}`, `"UpdateExpression":"SET m.#e = :v","ExpressionAttributeNames":{"#e":"a.b name"},` + values,
+			`{"id":{"S":"k"},"m":{"M":{"a.b name":{"N":"5"}}}}`,
+		},
 		{"reserved word by placeholder", `{}`, `"UpdateExpression":"SET #e = :v","ExpressionAttributeNames":{"#e":"name"},` + values, `{"id":{"S":"k"},"name":{"N":"5"}}`},
 		{"remove a missing nested attribute", `{"m":{"M":{}}}`, `"UpdateExpression":"REMOVE m.x"`, `{"id":{"S":"k"},"m":{"M":{}}}`},
 		{"remove a nested attribute of nothing", `{}`, `"UpdateExpression":"REMOVE m.x.y"`, `{"id":{"S":"k"}}`},
@@ -204,12 +208,29 @@ func TestItemSize(t *testing.T) {
 		value string
 		size  int
 	}{
-		{`{"S":"é"}`, 2}, {`{"B":"YWJj"}`, 3}, {`{"BOOL":true}`, 1}, {`{"NULL":true}`, 1},
-		{`{"N":"0"}`, 1}, {`{"N":"1"}`, 2}, {`{"N":"12"}`, 2}, {`{"N":"123"}`, 3}, {`{"N":"-1"}`, 3}, {`{"N":"-123"}`, 4},
-		{`{"N":"100"}`, 2}, {`{"N":"1000"}`, 2}, {`{"N":"1.5"}`, 3}, {`{"N":"0.01"}`, 2}, {`{"N":"1234567890123456"}`, 9},
+		{`{"S":"é"}`, 2},
+		{`{"B":"YWJj"}`, 3},
+		{`{"BOOL":true}`, 1},
+		{`{"NULL":true}`, 1},
+		{`{"N":"0"}`, 1},
+		{`{"N":"1"}`, 2},
+		{`{"N":"12"}`, 2},
+		{`{"N":"123"}`, 3},
+		{`{"N":"-1"}`, 3},
+		{`{"N":"-123"}`, 4},
+		{`{"N":"100"}`, 2},
+		{`{"N":"1000"}`, 2},
+		{`{"N":"1.5"}`, 3},
+		{`{"N":"0.01"}`, 2},
+		{`{"N":"1234567890123456"}`, 9},
 		{`{"N":"11111111111111111111111111111111111111"}`, 20},
-		{`{"M":{}}`, 3}, {`{"M":{"k":{"S":"x"}}}`, 6}, {`{"M":{"k":{"S":"x"},"j":{"S":"x"}}}`, 9}, {`{"M":{"a":{"L":[]}}}`, 8},
-		{`{"L":[]}`, 3}, {`{"L":[{"S":"x"}]}`, 5}, {`{"L":[{"S":"x"},{"S":"y"}]}`, 7},
+		{`{"M":{}}`, 3},
+		{`{"M":{"k":{"S":"x"}}}`, 6},
+		{`{"M":{"k":{"S":"x"},"j":{"S":"x"}}}`, 9},
+		{`{"M":{"a":{"L":[]}}}`, 8},
+		{`{"L":[]}`, 3},
+		{`{"L":[{"S":"x"}]}`, 5},
+		{`{"L":[{"S":"x"},{"S":"y"}]}`, 7},
 	}
 	for _, c := range cases {
 		t.Run(c.value, func(t *testing.T) {
