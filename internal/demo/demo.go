@@ -4,6 +4,7 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,6 +38,7 @@ const (
 // run is one demo under way.
 type run struct {
 	platform *locallambda.Platform
+	bucket   string // a new one each time: the table may remember earlier demos
 	zero     time.Time
 	wg       sync.WaitGroup
 
@@ -78,7 +80,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(notes) }()
-	r := &run{notes: map[int][]note{}, begun: make(chan int, 16)}
+	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), notes: map[int][]note{}, begun: make(chan int, 16)}
 	r.platform, err = locallambda.Start(ctx, locallambda.Config{
 		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes),
 		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails", Logs: r.log,
@@ -142,7 +144,7 @@ func (r *run) log(env int, line string) {
 // deliver sends an event as S3 does, and goes on at once.
 func (r *run) deliver(ctx context.Context, u upload, remark string) {
 	r.wg.Go(func() {
-		for i, result := range r.platform.Deliver(ctx, u.event(), locallambda.Async{Scale: scale}) {
+		for i, result := range r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: scale}) {
 			if i == 1 {
 				remark += ", retry"
 			}
@@ -175,9 +177,9 @@ func (r *run) forgetBegins() {
 	}
 }
 
-func (u upload) event() []byte {
+func (u upload) event(bucket string) []byte {
 	return fmt.Appendf(nil, `{"Records":[{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"us-east-1","eventTime":"2026-11-21T08:15:30.123Z",`+
 		`"eventName":"ObjectCreated:Put","responseElements":{"x-amz-request-id":"C3D13FE58DE4C810"},`+
-		`"s3":{"s3SchemaVersion":"1.0","bucket":{"name":"pictures","arn":"arn:aws:s3:::pictures"},"object":{"key":%q,"size":1024,"sequencer":%q}}}]}`,
-		u.object, u.version)
+		`"s3":{"s3SchemaVersion":"1.0","bucket":{"name":%q,"arn":"arn:aws:s3:::%[1]s"},"object":{"key":%[2]q,"size":1024,"sequencer":%[3]q}}}]}`,
+		bucket, u.object, u.version)
 }

@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 func TestEventIsAnS3Event(t *testing.T) {
 	t.Parallel()
 	var e events.S3Event
-	if err := json.Unmarshal(upload{object: "cat.png", version: "0001"}.event(), &e); err != nil || e.Records[0].S3.Object.URLDecodedKey != "cat.png" {
+	if err := json.Unmarshal(upload{object: "cat.png", version: "0001"}.event("b"), &e); err != nil || e.Records[0].S3.Bucket.Arn != "arn:aws:s3:::b" || e.Records[0].S3.Object.URLDecodedKey != "cat.png" {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
