@@ -27,11 +27,20 @@ import (
 // functions are handlers that run as bootstraps of the local Lambda, once as they
 // are and once wrapped: nothing that reaches Lambda may differ.
 var functions = map[string]func(wrapped bool){
-	"error only":      start(byOrder, func(context.Context, order) error { return nil }),
-	"result":          start(byOrder, func(_ context.Context, o order) (order, error) { o.Item++; return o, nil }),
+	"()":                  start(keyfuncs.Static("job"), func() {}, middleware.OnHeld(middleware.Skip)),
+	"(event)":             start(byOrder, func(order) {}, middleware.OnHeld(middleware.Skip)),
+	"() error":            start(keyfuncs.Static("job"), func() error { return nil }),
+	"(event) error":       start(byOrder, func(order) error { return nil }),
+	"() result":           start(keyfuncs.Static("job"), func() (string, error) { return "<job>", nil }),
+	"(event) result":      start(byOrder, func(o order) (order, error) { o.Item++; return o, nil }),
+	"(ctx)":               start(keyfuncs.Static("job"), func(context.Context) {}, middleware.OnHeld(middleware.Skip)),
+	"(ctx, event)":        start(byOrder, func(context.Context, order) {}, middleware.OnHeld(middleware.Skip)),
+	"(ctx) error":         start(keyfuncs.Static("job"), func(context.Context) error { return nil }),
+	"(ctx, event) error":  start(byOrder, func(context.Context, order) error { return nil }),
+	"(ctx) result":        start(keyfuncs.Static("job"), func(context.Context) (string, error) { return "<job>", nil }),
+	"(ctx, event) result": start(byOrder, func(_ context.Context, o order) (order, error) { o.Item++; return o, nil }),
+
 	"pointer":         start(byOrder, func(o *order) (*order, error) { return o, nil }),
-	"no event":        start(keyfuncs.Static("job"), func(context.Context) (string, error) { return "<job>", nil }),
-	"nothing":         start(keyfuncs.Static("job"), func() {}, middleware.OnHeld(middleware.Skip)),
 	"any":             start(keyfuncs.Static("job"), func(_ context.Context, e any) (any, error) { return e, nil }),
 	"raw":             start(byOrder, lambda.Handler(echo{})),
 	"unfit event":     start(byOrder, func(context.Context, order) error { panic("ran") }),

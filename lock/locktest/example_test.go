@@ -1,0 +1,44 @@
+package locktest_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// The whole test of a store.
+func ExampleRun() {
+	_ = func(t *testing.T) {
+		locktest.Run(t, locktest.Harness{
+			Open: func(*testing.T) lock.Store { return memstore.New() },
+		})
+	}
+	// Output:
+}
+
+func ExampleNewFaulty() {
+	store := locktest.NewFaulty(memstore.New())
+	store.Plan(locktest.Acquire, locktest.LoseAnswer) // applied, but nobody is told
+	locker, err := lock.New(store, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
+	err = locker.Do(context.Background(), lock.Key{Name: "n"}, func(context.Context) error { return nil })
+	fmt.Println(err, store.Requests(locktest.Acquire))
+	// Output: <nil> 2
+}
+
+func ExampleCheckHistory() {
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	fmt.Println(locktest.CheckHistory([]locktest.Hold{
+		{Name: "n", Who: "A", Fence: 33, Start: noon, End: noon.Add(2 * time.Second)},
+		{Name: "n", Who: "B", Fence: 34, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second)},
+	}))
+	// Output: "n": A held until 12:00:02.000000, B from 12:00:01.000000: overlap of 1s
+}
