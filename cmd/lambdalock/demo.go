@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/lambdalock/lambdalock/internal/demo"
 	"github.com/lambdalock/lambdalock/internal/timeline"
@@ -51,7 +51,7 @@ func (c *demoCmd) Run(ctx context.Context) error {
 	}
 	fmt.Println("The timeline as a picture:", c.SVG)
 	if report.Err() != nil {
-		return errors.New("the demo went wrong")
+		return fmt.Errorf("the demo went wrong; the function said:\n%s", strings.Join(report.Said, "\n"))
 	}
 	return nil
 }

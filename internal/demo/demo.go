@@ -44,6 +44,7 @@ type run struct {
 
 	mu       sync.Mutex
 	notes    map[int][]note // by environment
+	said     []string       // what the function printed besides
 	begun    chan int       // environment of each handler that begins
 	attempts []attempt
 	phases   []phase
@@ -80,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(notes) }()
-	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), notes: map[int][]note{}, begun: make(chan int, 16)}
+	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), notes: map[int][]note{}, begun: make(chan int, 64)}
 	r.platform, err = locallambda.Start(ctx, locallambda.Config{
 		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes),
 		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails", Logs: r.log,
@@ -126,24 +127,28 @@ func table(ctx context.Context) ([]string, func(), error) {
 	return []string{dynamostore.TableVariable + "=" + tableName}, func() {}, nil
 }
 
-// log keeps what the function notes; other lines are for its developer.
+// log keeps what the function notes, and what it says besides.
 func (r *run) log(env int, line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var n note
 	text, ok := strings.CutPrefix(line, notePrefix)
 	if !ok || json.Unmarshal([]byte(text), &n) != nil {
+		r.said = append(r.said, fmt.Sprintf("[%d] %s", env, line))
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.notes[env] = append(r.notes[env], n)
 	if n.What == "begin" {
 		r.begun <- env
 	}
 }
 
-// deliver sends an event as S3 does, and goes on at once.
-func (r *run) deliver(ctx context.Context, u upload, remark string) {
+// deliver sends an event as S3 does, and goes on at once. The channel is closed
+// when all attempts are over.
+func (r *run) deliver(ctx context.Context, u upload, remark string) <-chan struct{} {
+	over := make(chan struct{})
 	r.wg.Go(func() {
+		defer close(over)
 		for i, result := range r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: scale}) {
 			if i == 1 {
 				remark += ", retry"
@@ -153,21 +158,19 @@ func (r *run) deliver(ctx context.Context, u upload, remark string) {
 			r.mu.Unlock()
 		}
 	})
+	return over
 }
 
-// midHandler waits until some handler is half done, and tells in which environment.
-func (r *run) midHandler(ctx context.Context) int {
-	env := 0
+// midHandler waits until a handler of the delivery is half done, and tells in which
+// environment; 0 if none ever began.
+func (r *run) midHandler(over <-chan struct{}) int {
 	select {
-	case env = <-r.begun:
-	case <-ctx.Done():
+	case env := <-r.begun:
+		time.Sleep(workTime / 2)
+		return env
+	case <-over:
 		return 0
 	}
-	select {
-	case <-time.After(workTime / 2):
-	case <-ctx.Done():
-	}
-	return env
 }
 
 // forgetBegins drops what earlier scenarios did not ask for.

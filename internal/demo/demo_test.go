@@ -39,6 +39,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("nothing %s in\n%s", kind, out.String())
 		}
 	}
+	if said := strings.Join(rep.Said, " "); !strings.Contains(said, "lambdalock: held") || strings.Contains(said, notePrefix) {
+		t.Errorf("the function's log is not kept: %s", said)
+	}
 	if err := rep.Timeline.SVG(&out); err != nil {
 		t.Error(err)
 	}

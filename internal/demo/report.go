@@ -18,6 +18,8 @@ import (
 // Report is what happened.
 type Report struct {
 	Timeline timeline.Timeline
+	// Said is what the function printed to its log.
+	Said []string
 
 	uploads    map[upload]int // how often each was handled to its end
 	deliveries int
@@ -28,7 +30,7 @@ type Report struct {
 func (r *run) report(lanes int) *Report {
 	rep := &Report{
 		Timeline: timeline.Timeline{Title: "One lock per object, on four Lambda environments", Length: time.Since(r.zero)},
-		uploads:  map[upload]int{}, counts: map[timeline.Kind]int{}, deliveries: len(r.attempts),
+		Said:     r.said, uploads: map[upload]int{}, counts: map[timeline.Kind]int{}, deliveries: len(r.attempts),
 	}
 	for i := range lanes {
 		rep.Timeline.Lanes = append(rep.Timeline.Lanes, fmt.Sprintf("env %d", i+1))

@@ -27,8 +27,7 @@ var scenarios = []struct {
 	}},
 	{"A second upload during the first", func(ctx context.Context, r *run) {
 		r.forgetBegins()
-		r.deliver(ctx, upload{object: "owl.png", version: "0002"}, "v2")
-		r.midHandler(ctx)
+		r.midHandler(r.deliver(ctx, upload{object: "owl.png", version: "0002"}, "v2"))
 		r.deliver(ctx, upload{object: "owl.png", version: "0003"}, "v3")
 	}},
 	{"The handler fails, and is retried", func(ctx context.Context, r *run) {
@@ -36,8 +35,7 @@ var scenarios = []struct {
 	}},
 	{"kill -9 in the handler, takeover", func(ctx context.Context, r *run) {
 		r.forgetBegins()
-		r.deliver(ctx, upload{object: "fox.png", version: "0002"}, "v2")
-		if env := r.midHandler(ctx); env > 0 {
+		if env := r.midHandler(r.deliver(ctx, upload{object: "fox.png", version: "0002"}, "v2")); env > 0 {
 			_ = r.platform.Kill(env) // a process that is already gone would show in the report
 		}
 	}},
