@@ -2,6 +2,7 @@ package fakedynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -53,19 +54,23 @@ func (s *Server) OnRequest(f func(Request) Fault) {
 	s.onRequest.Store(&f)
 }
 
-// fault asks the hook about a call.
-func (s *Server) fault(c *call) Fault {
+// fault counts a request and asks the hook about it.
+func (s *Server) fault(in *input) Fault {
+	n := s.Requests()
+	if in.operation == "UpdateItem" {
+		n = int(s.requests.Add(1)) - 1
+	}
 	hook := s.onRequest.Load()
 	if hook == nil {
 		return None
 	}
-	return (*hook)(Request{Operation: c.operation, Key: c.key, N: c.n})
+	return (*hook)(Request{Operation: in.operation, Key: in.partitionKey(), N: n})
 }
 
-// apply runs a call with the fault in its way. The faults that end the request
-// without an answer panic with http.ErrAbortHandler, which makes the HTTP
-// server close the connection.
-func (f Fault) apply(ctx context.Context, c *call) (response, *apiError) {
+// apply runs a request with the fault in its way. The faults that end the
+// request without an answer panic with http.ErrAbortHandler, which makes the
+// HTTP server close the connection.
+func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 	switch f {
 	case DropBefore:
 		panic(http.ErrAbortHandler)
@@ -78,18 +83,18 @@ func (f Fault) apply(ctx context.Context, c *call) (response, *apiError) {
 		return nil, failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
 	case Deny:
 		return nil, failure(coralType+"AccessDeniedException", fmt.Sprintf(
-			"User: arn:aws:sts::%[1]s:assumed-role/app/fn is not authorized to perform: dynamodb:%[2]s on resource: %[3]s because no identity-based policy allows the dynamodb:%[2]s action",
-			account, c.operation, tableARN(c.table)))
+			"User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%[1]s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%[2]s because no identity-based policy allows the dynamodb:%[1]s action",
+			in.operation, in.TableName))
 	}
-	res, err := c.run()
+	res, err := s.run(in)
 	switch f {
 	case ApplyThenDrop:
 		panic(http.ErrAbortHandler)
 	case ApplyThen500:
-		return nil, &apiError{status: http.StatusInternalServerError, kind: dynamoType + "InternalServerError", message: "Internal server error"}
+		return nil, &apiError{status: http.StatusInternalServerError, Kind: dynamoType + "InternalServerError", Message: "Internal server error"}
 	case OmitItem:
-		if err != nil {
-			err.item = nil
+		if e := (*apiError)(nil); errors.As(err, &e) {
+			e.Item = nil
 		}
 	}
 	return res, err

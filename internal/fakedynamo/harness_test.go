@@ -51,7 +51,7 @@ func serve(t testing.TB, s *Server, r *http.Request) (int, map[string]any) {
 	if got := w.Header().Get("Content-Type"); got != "application/x-amz-json-1.0" {
 		t.Errorf("Content-Type = %q", got)
 	}
-	if got := w.Header().Get("x-amzn-RequestId"); len(got) != 52 {
+	if got := w.Header().Get("x-amzn-RequestId"); got == "" {
 		t.Errorf("x-amzn-RequestId = %q", got)
 	}
 	sum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(w.Body.Bytes())), 10)

@@ -6,11 +6,12 @@ import (
 )
 
 // reserved reports whether a word, in any case, is one that the service does
-// not accept as a bare attribute name in an expression.
+// not accept as a bare attribute name in an expression. REMOVE is not on the
+// list, but a keyword of the expressions.
 func reserved(word string) bool { return reservedSet()[strings.ToUpper(word)] }
 
 var reservedSet = sync.OnceValue(func() map[string]bool {
-	set := make(map[string]bool)
+	set := map[string]bool{"REMOVE": true}
 	for word := range strings.FieldsSeq(reservedWords) {
 		set[word] = true
 	}

@@ -1,210 +1,156 @@
 package fakedynamo
 
-import "fmt"
+import (
+	"cmp"
+	"maps"
+	"math/big"
+)
 
 // maxKeyBytes is the service's limit on the size of a partition key.
 const maxKeyBytes = 2048
 
-// partitionKey returns the string of the only key attribute, or "".
-func (in *updateItemRequest) partitionKey() string {
-	for _, v := range in.Key {
-		if len(in.Key) == 1 && v != nil && v.S != nil {
-			return *v.S
-		}
+// updateItem carries out UpdateItem.
+func (s *Server) updateItem(in *input) (any, error) {
+	t, err := s.existing(in)
+	if err == nil {
+		err = cmp.Or(in.checkOptions(), in.checkKey(t.key))
 	}
-	return ""
-}
-
-// preparedUpdate is an UpdateItem request that is right as far as can be told
-// without the table.
-type preparedUpdate struct {
-	env       env
-	update    *update    // nil for none
-	condition *condition // nil for none
-}
-
-// updateItem carries out UpdateItem. Errors are looked for in the service's
-// order: the request by itself, the table, the key, the condition, the update.
-func (s *Server) updateItem(in *updateItemRequest) (response, *apiError) {
-	u, err := s.prepare(in)
 	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.tables[in.TableName]
-	if t == nil {
-		return nil, failure(dynamoType+"ResourceNotFoundException", "Requested resource not found")
-	}
-	if err := t.checkKey(in, u); err != nil {
 		return nil, err
 	}
 	key := in.partitionKey()
 	old := t.items[key]
-	if u.condition != nil && !u.condition.root.eval(u.env, old) {
-		err := failure(dynamoType+"ConditionalCheckFailedException", "The conditional request failed")
+	e := newEvaluator(in)
+	it := e.update(old)
+	fulfilled := e.condition(old)
+	err = e.check()
+	switch {
+	// What is wrong with the request by itself goes before the condition …
+	case err != nil:
+		return nil, err
+	case e.changed[t.key]:
+		return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", t.key)
+	case !fulfilled:
+		failed := failure(dynamoType+"ConditionalCheckFailedException", "The conditional request failed")
 		if in.ReturnValuesOnConditionCheckFailure == "ALL_OLD" {
-			err.item = old
+			failed.Item = old
 		}
-		return nil, err
-	}
-	it, err := u.apply(old, t.key, key)
-	if err != nil {
-		return nil, err
+		return nil, failed
+	// … and what does not fit the item goes after it.
+	case e.mismatch != nil:
+		return nil, e.mismatch
+	case it.size() > maxItemBytes:
+		return nil, invalid("Item size to update has exceeded the maximum allowed size")
 	}
 	t.items[key] = it
-	return in.returned(u, old, it), nil
-}
-
-// prepare checks a request and parses its expressions.
-func (s *Server) prepare(in *updateItemRequest) (*preparedUpdate, *apiError) {
-	if err := in.checkParameters(); err != nil {
-		return nil, err
-	}
-	if err := in.checkNames(); err != nil {
-		return nil, err
-	}
-	values, err := in.decodeValues()
-	if err != nil {
-		return nil, err
-	}
-	u := &preparedUpdate{env: env{names: in.ExpressionAttributeNames, values: values}}
-	if err := s.prepareExpressions(in, u); err != nil {
-		return nil, err
-	}
-	for _, v := range in.Key {
-		if _, err := v.decode(); err != nil {
-			return nil, invalid(err.Error())
-		}
-	}
-	return u, nil
-}
-
-// prepareExpressions parses the expressions and checks that they and the
-// placeholders fit each other.
-func (s *Server) prepareExpressions(in *updateItemRequest, u *preparedUpdate) *apiError {
-	var first, second uses
-	if in.UpdateExpression != nil {
-		parsed, err := s.updates.get(*in.UpdateExpression)
-		if err == nil {
-			err = parsed.check(u.env)
-		}
-		if err != nil {
-			return invalid("Invalid UpdateExpression: " + err.Error())
-		}
-		u.update, first = parsed, parsed.uses
-	}
-	if in.ConditionExpression != nil {
-		parsed, err := s.conditions.get(*in.ConditionExpression)
-		if err == nil {
-			err = parsed.root.check(u.env)
-		}
-		if err != nil {
-			return invalid("Invalid ConditionExpression: " + err.Error())
-		}
-		u.condition, second = parsed, parsed.uses
-	}
-	if rest := unused(u.env.names, first.names, second.names); rest != "" {
-		return invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: " + rest)
-	}
-	if rest := unused(u.env.values, first.values, second.values); rest != "" {
-		return invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: " + rest)
-	}
-	return nil
-}
-
-// checkParameters checks the members that are neither expressions nor values.
-func (in *updateItemRequest) checkParameters() *apiError {
-	const enum = "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy enum value set: [%s]"
 	switch in.ReturnValues {
-	case "", "NONE", "ALL_NEW", "ALL_OLD", "UPDATED_NEW":
-	case "UPDATED_OLD":
-		return invalid("fakedynamo does not return UPDATED_OLD")
+	case "ALL_NEW":
+		return output{it}, nil
+	case "ALL_OLD":
+		return output{old}, nil
+	}
+	return output{}, nil
+}
+
+// output is the answer to UpdateItem.
+type output struct {
+	Attributes item `json:",omitempty"`
+}
+
+func (in *input) checkOptions() error {
+	switch in.ReturnValues {
+	case "", "NONE", "ALL_NEW", "ALL_OLD":
 	default:
-		return invalid(fmt.Sprintf(enum, in.ReturnValues, "returnValues", "ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW"))
+		return invalid("fakedynamo does not support ReturnValues %q", in.ReturnValues)
 	}
 	switch in.ReturnValuesOnConditionCheckFailure {
 	case "", "NONE", "ALL_OLD":
-	default:
-		return invalid(fmt.Sprintf(enum, in.ReturnValuesOnConditionCheckFailure, "returnValuesOnConditionCheckFailure", "ALL_OLD, NONE"))
-	}
-	const null = "1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null"
-	if in.TableName == "" {
-		return invalid(fmt.Sprintf(null, "tableName"))
-	}
-	if in.Key == nil {
-		return invalid(fmt.Sprintf(null, "key"))
-	}
-	if in.UpdateExpression != nil || in.ConditionExpression != nil {
 		return nil
 	}
-	if in.ExpressionAttributeNames != nil {
-		return invalid("ExpressionAttributeNames can only be specified when using expressions")
-	}
-	if in.ExpressionAttributeValues != nil {
-		return invalid("ExpressionAttributeValues can only be specified when using expressions: UpdateExpression and ConditionExpression are null")
-	}
-	return nil
+	return invalid("fakedynamo does not support ReturnValuesOnConditionCheckFailure %q", in.ReturnValuesOnConditionCheckFailure)
 }
 
-// checkNames checks ExpressionAttributeNames by itself.
-func (in *updateItemRequest) checkNames() *apiError {
-	if in.ExpressionAttributeNames != nil && len(in.ExpressionAttributeNames) == 0 {
-		return invalid("ExpressionAttributeNames must not be empty")
-	}
-	for placeholder, name := range in.ExpressionAttributeNames {
-		if !isPlaceholder(placeholder, '#') {
-			return invalid("ExpressionAttributeNames contains invalid key: Syntax error; key: \"" + placeholder + "\"")
-		}
-		if name == "" {
-			return invalid("ExpressionAttributeNames contains invalid value: Empty attribute name for key " + placeholder)
-		}
-	}
-	return nil
-}
-
-// decodeValues checks and decodes ExpressionAttributeValues.
-func (in *updateItemRequest) decodeValues() (map[string]*value, *apiError) {
-	if in.ExpressionAttributeValues != nil && len(in.ExpressionAttributeValues) == 0 {
-		return nil, invalid("ExpressionAttributeValues must not be empty")
-	}
-	values := make(map[string]*value, len(in.ExpressionAttributeValues))
-	for placeholder, w := range in.ExpressionAttributeValues {
-		if !isPlaceholder(placeholder, ':') {
-			return nil, invalid("ExpressionAttributeValues contains invalid key: Syntax error; key: \"" + placeholder + "\"")
-		}
-		v, err := w.decode()
-		if err != nil {
-			return nil, invalid("ExpressionAttributeValues contains invalid value: " + err.Error() + " for key " + placeholder)
-		}
-		values[placeholder] = v
-	}
-	return values, nil
-}
-
-func isPlaceholder(text string, mark byte) bool {
-	return len(text) > 1 && text[0] == mark && endOfWord(text, 1) == len(text)
-}
-
-// checkKey checks the key against the table, and that the update leaves the
-// key attribute alone.
-func (t *table) checkKey(in *updateItemRequest, u *preparedUpdate) *apiError {
-	v, ok := in.Key[t.key]
-	if !ok || v == nil || v.S == nil || len(in.Key) != 1 {
+// checkKey checks the key against that of the table.
+func (in *input) checkKey(name string) error {
+	v := in.Key[name]
+	switch {
+	case len(in.Key) != 1 || v.kind() != "S":
 		return invalid("The provided key element does not match the schema")
-	}
-	if *v.S == "" {
-		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: " + t.key)
-	}
-	if len(*v.S) > maxKeyBytes {
+	case *v.S == "":
+		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", name)
+	case len(*v.S) > maxKeyBytes:
 		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
 	}
-	if u.update != nil {
-		for _, a := range u.update.actions {
-			if u.env.name(a.path[0]) == t.key {
-				return invalid("One or more parameter values were invalid: Cannot update attribute " + t.key + ". This attribute is part of the key")
-			}
+	return nil
+}
+
+// update returns the item that the update expression makes of old, nil if there
+// is none. It shares with old the values that stay the same, and changes none.
+func (e *evaluator) update(old item) item {
+	e.start("UpdateExpression", e.in.UpdateExpression, old)
+	if old == nil {
+		e.item = e.in.Key
+	}
+	it := maps.Clone(e.item) // e.item stays as it was, for all actions to read
+	if e.skip("SET") {
+		for more := true; more; more = e.skip(",") {
+			name := e.target()
+			e.expect("=")
+			it[name] = e.operand()
 		}
 	}
-	return nil
+	if e.skip("REMOVE") {
+		for more := true; more; more = e.skip(",") {
+			delete(it, e.target())
+		}
+	}
+	e.expect(end)
+	return it
+}
+
+// target reads the name of an attribute to change.
+func (e *evaluator) target() string {
+	name := e.name()
+	if e.changed[name] {
+		e.fail("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [%[1]s], path two: [%[1]s]", name)
+	}
+	e.changed[name] = true
+	return name
+}
+
+// operand reads what a SET action sets: a :placeholder, or the call
+// if_not_exists(name, :placeholder), and + :placeholder if that follows.
+func (e *evaluator) operand() value {
+	var v value
+	if e.skip("if_not_exists") {
+		e.expect("(")
+		v = e.item[e.name()]
+		e.expect(",")
+		if other := e.value(); v.kind() == "" {
+			v = other
+		}
+		e.expect(")")
+	} else {
+		v = e.value()
+	}
+	if e.skip("+") {
+		return e.sum(v, e.value())
+	}
+	return v
+}
+
+func (e *evaluator) sum(v, w value) value {
+	if w.N == nil {
+		e.fail("Incorrect operand type for operator or function; operator or function: +, operand type: %s", w.kind())
+		return value{}
+	}
+	if v.N == nil {
+		e.mismatch = invalid("An operand in the update expression has an incorrect data type")
+		return value{}
+	}
+	n, err := newNumber(new(big.Rat).Add(v.N.rat(), w.N.rat()))
+	if err != nil {
+		e.mismatch = err
+	}
+	return value{N: &n}
 }

@@ -1,0 +1,67 @@
+package fakedynamo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// input is a request. Its exported fields are the members that a body may have;
+// one with any other member is refused, because what it asks for would not be
+// done. One type serves all operations, because the SDK cannot mix up their
+// members, nor send their names in another case, which encoding/json would take.
+type input struct {
+	TableName string
+
+	// UpdateItem
+	Key                                 item
+	UpdateExpression                    string
+	ConditionExpression                 *string // nil for none; an empty one is an error
+	ExpressionAttributeNames            map[string]string
+	ExpressionAttributeValues           item
+	ReturnValues                        string
+	ReturnValuesOnConditionCheckFailure string
+
+	// CreateTable
+	BillingMode          string
+	KeySchema            []keyElement
+	AttributeDefinitions []attributeDefinition
+
+	// UpdateTimeToLive
+	TimeToLiveSpecification timeToLive
+
+	operation string
+	host      string // that the client connected to
+	err       error  // what is wrong with the body
+}
+
+// decode reads the body of a request. A body that cannot be decoded gives an
+// input with what could be read, so that such requests reach the fault hook too.
+func decode(body []byte) *input {
+	in := new(input)
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	in.err = d.Decode(in)
+	if in.err == nil || errors.As(in.err, new(*apiError)) { // such as one about a number
+		return in
+	}
+	// There is no other way to tell this error from the others.
+	if member, ok := strings.CutPrefix(in.err.Error(), "json: unknown field "); ok {
+		in.err = invalid("fakedynamo does not support the member %s", member)
+	} else {
+		in.err = failure(coralType+"SerializationException", in.err.Error())
+	}
+	return in
+}
+
+// partitionKey returns the string of the key attribute, of which there should be
+// one, or "".
+func (in *input) partitionKey() string {
+	for _, v := range in.Key {
+		if v.S != nil {
+			return *v.S
+		}
+	}
+	return ""
+}
