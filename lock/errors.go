@@ -25,8 +25,8 @@ type HeldError struct {
 	// Duplicate: the holder works on the same event. It is not done yet, so the
 	// event must not be acknowledged: the source redelivers it, and finds it done.
 	Duplicate bool
-	// Cause is why waiting ended early: the context's cause. Nil when there was
-	// no wait, or it lasted as long as it was allowed to.
+	// Cause is why waiting ended early: the context's cause, or its deadline
+	// being near. Nil when there was no wait, or it lasted as long as allowed.
 	Cause error
 }
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -14,17 +15,22 @@ const (
 // wait sleeps until the name is worth asking for again, or says why it is not:
 // waiting was not wanted, has lasted long enough, or was cut short.
 func (a *acquisition) wait(round int) error {
+	if a.locker.opts.Wait == 0 {
+		return a.heldError(nil)
+	}
 	end := a.began.Add(a.locker.opts.Wait)
+	cause := context.Cause(a.ctx)
 	if !a.timing.deadline.IsZero() {
 		// What follows a wait must still fit in: the requests, the least run, the release.
 		last := a.timing.deadline.Add(-a.timing.reserve - minRun - a.timing.budget)
 		if last.Before(end) {
 			end = last
+			cause = cmp.Or(cause, context.DeadlineExceeded)
 		}
 	}
 	now := time.Now()
-	if a.locker.opts.Wait == 0 || !now.Before(end) {
-		return a.heldError(context.Cause(a.ctx))
+	if !now.Before(end) {
+		return a.heldError(cause)
 	}
 	err := pause(a.ctx, min(a.nextLook(now, round), end.Sub(now)))
 	a.waited = time.Since(a.began)

@@ -88,8 +88,8 @@ func TestWaitLeavesTimeToRun(t *testing.T) { // F12, F33
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := r.locker(lock.Options{KilledAtDeadline: true, Wait: time.Hour}).Acquire(ctx, resource)
-		if !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("got %v, want held", err)
+		if !errors.Is(err, lock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want held, and the deadline that cut the wait short", err)
 		}
 		deadline, _ := ctx.Deadline()
 		if left := time.Until(deadline); left < 2*time.Second {
