@@ -110,11 +110,8 @@ func (o *Options) fill() error {
 			return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", d.name, d.value)}
 		}
 	}
-	if o.Lease > 0 && o.Heartbeat > o.Lease {
-		return &ConfigError{Reason: fmt.Sprintf("Heartbeat(%v) is longer than Lease(%v): a heartbeat is itself a lease, renewed every third of it; set only one of them", o.Heartbeat, o.Lease)}
-	}
 	if o.Lease > 0 && o.Heartbeat > 0 {
-		return &ConfigError{Reason: "both Lease and Heartbeat are set: a heartbeat is itself a lease, renewed every third of it; set only one of them"}
+		return &ConfigError{Reason: fmt.Sprintf("both Lease(%v) and Heartbeat(%v) are set: a heartbeat is itself a lease, renewed every third of it; set only one of them", o.Lease, o.Heartbeat)}
 	}
 	if lease := max(o.Lease, o.Heartbeat); lease > 0 && lease < time.Second {
 		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is shorter than one request to the store may take; use at least 1s", lease)}

@@ -264,6 +264,21 @@ func TestForeignRows(t *testing.T) { // F41
 	}
 }
 
+// TestUnreadableRowIsGivenBack: the acquire was granted before the row turned out to
+// be of no use, so the lock must not stay.
+func TestUnreadableRowIsGivenBack(t *testing.T) { // F2, F41
+	t.Parallel()
+	e := newEndpoint(t)
+	put(t, e, "/n", "SET fence = :huge")
+	_, err := e.locker(t, lock.Options{}).Acquire(t.Context(), lock.Key{Name: "n"})
+	if _, ok := err.(*lock.StoreError); !ok {
+		t.Fatalf("%v, want a StoreError", err)
+	}
+	if lease, held := e.Item(table, "/n")["lease"]; held {
+		t.Errorf("the row is still held by %v", lease)
+	}
+}
+
 func TestResultTooLarge(t *testing.T) { // F35
 	t.Parallel()
 	e := newEndpoint(t)

@@ -150,6 +150,8 @@ func str(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
+// unreadable is permanent, but does not say that nothing was applied: the row may
+// be one that an acquire was granted.
 func (s *Store) unreadable(why string) error {
-	return &lock.StoreError{Store: s.name(), Rejected: true, Err: fmt.Errorf("the row %s", why)}
+	return &lock.StoreError{Store: s.name(), Err: fmt.Errorf("the row %s", why)}
 }
