@@ -23,7 +23,7 @@ test: ## run all tests that need nothing but Go
 	$(GO) test -shuffle=on ./...
 
 .PHONY: check
-check: lint race cover tidy integration ## run everything that CI runs
+check: test demo lint race cover tidy integration ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## check style and imports

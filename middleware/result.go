@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // encode is the result as it is stored for Replay; nil if it has no JSON form.
 func (in *invocation) encode(result reflect.Value) []byte {
 	body, err := json.Marshal(result.Interface())
 	if err != nil {
-		in.dropResult(err)
+		in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
 		return nil
 	}
 	return body

@@ -160,7 +160,3 @@ func (in *invocation) settle(err error, result []byte) {
 func (in *invocation) replays(err error) bool {
 	return in.lock != nil && err == nil && in.d.done.kind == replay
 }
-
-func (in *invocation) dropResult(err error) {
-	in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
-}

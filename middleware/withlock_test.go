@@ -227,31 +227,6 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 	q.want(t, lock.Acquired, lock.Released, lock.Acquired, lock.Released, lock.Acquired, lock.Released)
 }
 
-func TestStackOfAPanicBeginsInTheHandler(t *testing.T) { // P7
-	t.Parallel()
-	q := newQuiet()
-	defer func() {
-		if recover() == nil {
-			t.Fatal("no panic")
-		}
-		pcs := make([]uintptr, 64)
-		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
-		var names []string
-		for {
-			f, more := frames.Next()
-			names = append(names, f.Function)
-			if !more {
-				break
-			}
-		}
-		stack := strings.Join(names, "\n")
-		if !strings.Contains(stack, "panicsHere") {
-			t.Errorf("the handler is not in the stack at recovery:\n%s", stack)
-		}
-	}()
-	_ = middleware.WithLock(byOrder, panicsHere, q.with()...)(t.Context(), order{ID: "1"})
-}
-
 func panicsHere(context.Context, order) error { panic("boom") }
 
 func TestRecordFailureKeepsTheResult(t *testing.T) { // F7

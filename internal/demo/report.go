@@ -29,7 +29,7 @@ type Report struct {
 
 func (r *run) report(lanes int) *Report {
 	rep := &Report{
-		Timeline: timeline.Timeline{Title: "One lock per object, on four Lambda environments", Length: time.Since(r.zero)},
+		Timeline: timeline.Timeline{Title: "One lock per object", Length: time.Since(r.zero)},
 		Said:     r.said, uploads: map[upload]int{}, counts: map[timeline.Kind]int{}, deliveries: len(r.attempts),
 	}
 	for i := range lanes {
