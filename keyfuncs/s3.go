@@ -22,7 +22,8 @@ import (
 //
 // An event without records gives [ErrIgnore]: that is what the s3:TestEvent
 // looks like, which S3 sends when a notification is set up. So does an event of
-// another shape: behind SNS, SQS or EventBridge, S3 events look different.
+// another shape: for those behind SNS, SQS or EventBridge see [S3ViaSNS], [S3ViaSQS],
+// [S3ViaSNSAndSQS] and [S3ViaEventBridge].
 //
 // Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html,
 // https://repost.aws/knowledge-center/s3-duplicate-sqs-messages.
@@ -37,7 +38,7 @@ func S3Object(ctx context.Context, e events.S3Event) (lock.Key, error) {
 //
 // Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html.
 func S3Latest(ctx context.Context, e events.S3Event) (lock.Key, error) {
-	return oneS3Record(ctx, e, s3LatestRecord)
+	return oneS3Record(ctx, e, S3LatestRecord)
 }
 
 // S3Record is [S3Object] for one record of a notification.
@@ -56,14 +57,13 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 		if id == "" && object.VersionID == "" {
 			return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing, and so are versionId and responseElements[x-amz-request-id]: nothing tells this event from another of the same object"}
 		}
-		// Parts are escaped so that no two events read alike; the name keeps apart
-		// the different events of one version.
-		event = url.PathEscape(r.EventName) + "/" + url.PathEscape(object.VersionID) + "/" + url.PathEscape(id)
+		event = named(url.PathEscape(r.EventName), object.VersionID, id)
 	}
-	return lock.Key{Name: "s3/" + r.S3.Bucket.Name + "/" + key, Event: event}, nil
+	return lock.Key{Name: s3Name(r.S3.Bucket.Name, key), Event: event}, nil
 }
 
-func s3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, error) {
+// S3LatestRecord is [S3Latest] for one record of a notification.
+func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, error) {
 	if r.S3.Object.Sequencer == "" {
 		return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing: S3 sends it for uploads and deletions only; use S3Object for other events"}
 	}
@@ -71,6 +71,9 @@ func s3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, erro
 	key.Order = s3Order(r.S3.Object.Sequencer)
 	return key, err
 }
+
+// s3Name is readable and unambiguous, since a bucket's name has no slash.
+func s3Name(bucket, key string) string { return "s3/" + bucket + "/" + key }
 
 // s3Order: to compare two numbers padded with zeros at the right is to compare
 // them without those zeros. The leading mark keeps an order of only zeros from
@@ -96,28 +99,8 @@ func objectKey(o events.S3Object) (string, error) {
 }
 
 func oneS3Record(ctx context.Context, e events.S3Event, key Func[events.S3EventRecord]) (lock.Key, error) {
-	switch len(e.Records) {
-	case 0:
+	if len(e.Records) == 0 {
 		return lock.Key{}, fmt.Errorf("the S3 event has no records: an s3:TestEvent, or an event of another shape, as behind SNS, SQS or EventBridge: %w", ErrIgnore)
-	case 1:
-		k, err := key(ctx, e.Records[0])
-		return k, inRecord(err)
 	}
-	return lock.Key{}, tooMany(len(e.Records), "middleware.EachS3Record")
-}
-
-func missing(field string) error {
-	return &lock.KeyError{Field: field, Reason: "is missing"}
-}
-
-func tooMany(n int, instead string) error {
-	return &lock.KeyError{Field: "Records", Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: wrap a handler of one record with %s", n, instead)}
-}
-
-// inRecord says of the only record what its key function said of a record.
-func inRecord(err error) error {
-	if e, ok := err.(*lock.KeyError); ok {
-		e.Field = "Records[0]." + e.Field
-	}
-	return err
+	return only(ctx, "Records", e.Records, key, "wrap a handler of one record with middleware.EachS3Record")
 }

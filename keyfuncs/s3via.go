@@ -1,0 +1,90 @@
+package keyfuncs
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// S3ViaSQS is [S3Object] for notifications that come through a queue, in events of
+// exactly one message. The key is that of the object and the upload, so it is the
+// same whichever way a notification came, and however often it was queued.
+//
+// Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html.
+func S3ViaSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
+	return oneSQSMessage(ctx, e, S3ViaSQSRecord)
+}
+
+// S3ViaSQSRecord is [S3ViaSQS] for one message of a batch.
+func S3ViaSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+	return envelope(ctx, "body", m.Body, m.MessageId, S3Object)
+}
+
+// S3ViaSNS is [S3Object] for notifications that come through a topic.
+//
+// Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html.
+func S3ViaSNS(ctx context.Context, e events.SNSEvent) (lock.Key, error) {
+	return oneSNSRecord(ctx, e, S3ViaSNSRecord)
+}
+
+// S3ViaSNSRecord is [S3ViaSNS] for one record.
+func S3ViaSNSRecord(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
+	return SNSBody(S3Object)(ctx, r)
+}
+
+// S3ViaSNSAndSQS is [S3Object] for notifications that come through a topic and then
+// a queue, in events of exactly one message. With raw message delivery, the topic
+// leaves no trace in the message: use [S3ViaSQS].
+//
+// Source: https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html.
+func S3ViaSNSAndSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
+	return oneSQSMessage(ctx, e, S3ViaSNSAndSQSRecord)
+}
+
+// S3ViaSNSAndSQSRecord is [S3ViaSNSAndSQS] for one message of a batch.
+func S3ViaSNSAndSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+	return envelope(ctx, "body", m.Body, m.MessageId, notification(S3Object))
+}
+
+// S3ViaEventBridge is [S3Object] for the events that S3 sends to EventBridge. Their
+// shape differs, and their object keys are not URL-encoded. Where there is no
+// sequencer, Event is the kind of event, version id and request id.
+//
+// Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html.
+func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	var d struct {
+		Bucket struct {
+			Name string `json:"name"`
+		} `json:"bucket"`
+		Object struct {
+			Key       string `json:"key"`
+			VersionID string `json:"version-id"`
+			Sequencer string `json:"sequencer"`
+		} `json:"object"`
+		RequestID string `json:"request-id"`
+	}
+	if e.Source != "aws.s3" {
+		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source"}
+	}
+	if err := json.Unmarshal(e.Detail, &d); err != nil {
+		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not that of an S3 event", Err: err}
+	}
+	switch {
+	case d.Bucket.Name == "":
+		return lock.Key{}, missing("detail.bucket.name")
+	case d.Object.Key == "":
+		return lock.Key{}, missing("detail.object.key")
+	}
+	event := d.Object.Sequencer
+	if event == "" {
+		if d.RequestID == "" && d.Object.VersionID == "" {
+			return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
+		}
+		event = named(url.PathEscape(e.DetailType), d.Object.VersionID, d.RequestID)
+	}
+	return lock.Key{Name: s3Name(d.Bucket.Name, d.Object.Key), Event: event}, nil
+}
