@@ -64,4 +64,3 @@ func Schedule(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	}
 	return lock.Key{Name: named("schedule", e.Resources[0]), Event: e.Time.UTC().Format(time.RFC3339Nano)}, nil
 }
-

@@ -164,6 +164,25 @@ func (l *Locker) keep(until time.Time) time.Time {
 	return until.Add(max(keepRow, l.opts.Remember))
 }
 
+func (l *Locker) reserve(remaining time.Duration) time.Duration {
+	if l.opts.Reserve > 0 {
+		return l.opts.Reserve
+	}
+	return min(maxReserve, remaining/10)
+}
+
+// LastStart is until when work may begin that shares the deadline of ctx, by the
+// reserve that applies now: what begins later would not have the least time to run.
+// False: ctx has no deadline. It is for callers that acquire many locks, one after the
+// other, under one deadline.
+func (l *Locker) LastStart(ctx context.Context) (time.Time, bool) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return time.Time{}, false
+	}
+	return deadline.Add(-minRun - l.reserve(time.Until(deadline))), true
+}
+
 // timing is what one acquisition may spend and get.
 type timing struct {
 	deadline time.Time // of the caller's context; zero: none
@@ -182,10 +201,7 @@ func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 		remaining = deadline.Sub(now)
 		t.deadline = deadline
 		t.budget = min(maxBudget, remaining/10)
-		t.reserve = min(maxReserve, remaining/10)
-		if l.opts.Reserve > 0 {
-			t.reserve = l.opts.Reserve
-		}
+		t.reserve = l.reserve(remaining)
 		if remaining < minRun+t.reserve {
 			return t, &ConfigError{
 				Reason: fmt.Sprintf("only %v are left before the deadline, less than %v to run and %v reserved for the release: raise the function's timeout, or lower Reserve",

@@ -27,6 +27,8 @@ const (
 	Refused       Kind = "refused"        // no usable key, or a wrong setting: error
 	Unlocked      Kind = "unlocked"       // the work runs without a lock, as FailOpen asked: error
 	Ignored       Kind = "ignored"        // the event holds nothing to work on: warn
+	WorkFailed    Kind = "work failed"    // the handler of one record of a batch returned an error, or panicked: error
+	NotBegun      Kind = "not begun"      // records of a batch are returned untouched: warn
 )
 
 // Observation is one outcome. Fields that an outcome does not have are zero.
@@ -129,7 +131,7 @@ func (k Kind) level() slog.Level {
 		return slog.LevelDebug
 	case HeldByOther, AlreadyDone, Overtaken:
 		return slog.LevelInfo
-	case RecordFailed, StoreFailed, Refused, Unlocked:
+	case RecordFailed, StoreFailed, Refused, Unlocked, WorkFailed:
 		return slog.LevelError
 	}
 	return slog.LevelWarn

@@ -2,13 +2,16 @@ package middleware
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Option changes a default of [WithLock].
+// Option changes a default of [WithLock], or of [EachSQSMessage] and its like.
 type Option func(*settings)
 
 type settings struct {
@@ -18,6 +21,18 @@ type settings struct {
 	held     policy
 	done     policy
 	failOpen bool
+	records  recordSettings
+}
+
+func newSettings(opts []Option) *settings {
+	s := &settings{done: policy{kind: skip}}
+	s.engine.Namespace = lambdacontext.FunctionName
+	s.engine.KilledAtDeadline = killedAtDeadline()
+	s.engine.Holder = holder()
+	for _, o := range opts {
+		o(s)
+	}
+	return s
 }
 
 // Store keeps the locks in s. Default: a DynamoDB table, see [Table].
@@ -94,3 +109,34 @@ func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = f }
 }
+
+// DefaultConcurrency is how many records of a batch are handled at a time, unless
+// [Concurrency] says otherwise.
+const DefaultConcurrency = 16
+
+// recordSettings are for handlers of single records only.
+type recordSettings struct {
+	concurrency int
+	byName      bool
+	raise       bool
+}
+
+// Concurrency is how many records of a batch are handled at a time. Default:
+// [DefaultConcurrency]. Records that must keep their order count as one.
+func Concurrency(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("lambdalock: Concurrency(%d): use at least 1", n))
+	}
+	return func(o *settings) { o.records.concurrency = n }
+}
+
+// OrderByName keeps the order of stream records of the same lock name only, so that
+// other names are handled side by side and go on after a failure. Default: the order
+// of the whole shard or partition. FIFO queues keep the order of their message
+// groups in any case.
+func OrderByName() Option { return func(o *settings) { o.records.byName = true } }
+
+// RaisePanics panics again, with the first value, after all records of a batch are
+// settled: Lambda then starts a new process, and delivers the whole batch again.
+// Default: a panic fails its record only.
+func RaisePanics() Option { return func(o *settings) { o.records.raise = true } }

@@ -62,9 +62,21 @@ var functions = map[string]func(wrapped bool){
 	"options": start(byOrder, func(_ context.Context, o order) (map[string]any, error) {
 		return map[string]any{"html": "<b>", "id": o.ID}, nil
 	}),
+	"SQS batch": batch(func(opts []middleware.Option) any {
+		return middleware.EachSQSMessage(keyfuncs.SQSRecord, new(trace).sqs, opts...)
+	}),
+	"S3 batch": batch(func(opts []middleware.Option) any {
+		return middleware.EachS3Record(keyfuncs.S3Record, func(context.Context, events.S3EventRecord) error { return nil }, opts...)
+	}),
 	"slow stream":   slowStream,
 	"default store": defaultStore,
 	"lease length":  leaseLength,
+}
+
+func batch(build func([]middleware.Option) any) func(bool) {
+	return func(bool) {
+		lambda.Start(build([]middleware.Option{middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler))}))
+	}
 }
 
 // leaseLength answers with the length of its lease in seconds.
@@ -166,7 +178,7 @@ func TestRuntimeSeesNoDifference(t *testing.T) {
 	t.Parallel()
 	payload := []byte(`{"id":"` + "1" + `","item":9007199254740993}`)
 	for name := range functions {
-		if slices.Contains([]string{"slow stream", "default store", "lease length"}, name) {
+		if slices.Contains([]string{"slow stream", "default store", "lease length", "SQS batch", "S3 batch"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -44,18 +44,23 @@ func wrapper[E, H any](key keyfuncs.Func[E], handler H, s *settings) func(*decor
 func typed[E any](d *decorator, key keyfuncs.Func[E], h func(context.Context, E) error) func(context.Context, E) error {
 	return func(ctx context.Context, event E) error {
 		k, err := key(ctx, event)
-		in, instead := d.enter(ctx, k, err)
-		if instead != nil {
-			if instead.kind == fail {
-				return instead.err
-			}
-			return nil
-		}
-		defer in.leave()
-		err = h(in.ctx, event)
-		in.settle(err, nil)
-		return err
+		return locked(ctx, d, k, err, event, h)
 	}
+}
+
+// locked runs a handler without a result under the lock of k.
+func locked[E any](ctx context.Context, d *decorator, k lock.Key, keyErr error, event E, h func(context.Context, E) error) error {
+	in, instead := d.enter(ctx, k, keyErr)
+	if instead != nil {
+		if instead.kind == fail {
+			return instead.err
+		}
+		return nil
+	}
+	defer in.leave()
+	err := h(in.ctx, event)
+	in.settle(err, nil)
+	return err
 }
 
 // shape is a handler's signature.

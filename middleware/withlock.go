@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -49,14 +48,21 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 	if key == nil {
 		panic("lambdalock: the key function is nil")
 	}
-	s := settings{done: policy{kind: skip}}
-	s.engine.Namespace = lambdacontext.FunctionName
-	s.engine.KilledAtDeadline = killedAtDeadline()
-	s.engine.Holder = holder()
-	for _, o := range opts {
-		o(&s)
+	s := newSettings(opts)
+	if s.records != (recordSettings{}) {
+		panic("lambdalock: Concurrency, OrderByName and RaisePanics are for handlers of single records, as of EachSQSMessage")
 	}
-	wrap := wrapper[E, H](key, handler, &s)
+	wrap := wrapper[E, H](key, handler, s) // before a store is opened: it may panic
+	return wrap(newDecorator(s))
+}
+
+// decorator is what all invocations of one wrapped handler share.
+type decorator struct {
+	settings
+	locker *lock.Locker
+}
+
+func newDecorator(s *settings) *decorator {
 	if s.store == nil {
 		d := &defaultStore{table: s.table}
 		d.warmUp()
@@ -66,13 +72,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 	if err != nil {
 		panic(err.Error())
 	}
-	return wrap(&decorator{settings: s, locker: locker})
-}
-
-// decorator is what all invocations of one wrapped handler share.
-type decorator struct {
-	settings
-	locker *lock.Locker
+	return &decorator{settings: *s, locker: locker}
 }
 
 // invocation is one run of the handler.
