@@ -70,7 +70,7 @@ func within(where string, err error) error {
 func envelope[E any](ctx context.Context, field, text, id string, inner Func[E]) (lock.Key, error) {
 	var event E
 	if err := json.Unmarshal([]byte(text), &event); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: field, Reason: fmt.Sprintf("is not the JSON of a %T", event), Err: err}
+		return lock.Key{}, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
 	k, err := inner(ctx, event)
 	k.Event = cmp.Or(k.Event, id)

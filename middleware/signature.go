@@ -210,7 +210,11 @@ func (s shape) answer(in *invocation, a *answer) []reflect.Value {
 	}
 	switch a.kind {
 	case fail:
-		out[len(out)-1] = reflect.ValueOf(&a.err).Elem()
+		if response, ok := badRequest(s.result, a.refused); ok {
+			out[0] = response
+		} else {
+			out[len(out)-1] = reflect.ValueOf(&a.err).Elem()
+		}
 	case respond:
 		if a.value != nil {
 			out[0] = reflect.ValueOf(a.value)

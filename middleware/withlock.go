@@ -38,6 +38,11 @@ import (
 // a Function URL or of API Gateway, keeps the lock until the runtime has read it to
 // its end; if it is closed before, the event counts as failed.
 //
+// A handler whose result is an HTTP response (of API Gateway, a load balancer or a
+// Function URL, also by pointer or streamed) answers a request for which the key
+// function returns a *lock.KeyError with status 400 and what is wrong, as JSON. An
+// error would become a 5xx, although the mistake is the client's.
+//
 // WithLock panics, with one line that says what to change, when handler, key
 // function and options do not fit together. A missing table name or missing
 // credentials are not known then: they make every invocation fail with a
@@ -90,6 +95,8 @@ type answer struct {
 	value any    // of respond
 	body  []byte // of replay
 	err   error  // of fail
+
+	refused *lock.KeyError // of fail, when the key function said what is wrong with the event
 }
 
 // enter decides whether the handler runs: answer is nil if it does.
@@ -127,11 +134,12 @@ func (d *decorator) withoutKey(ctx context.Context, key lock.Key, err error) *an
 		d.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Key: key, Err: err})
 		return &answer{kind: skip}
 	}
-	if _, ok := err.(*lock.KeyError); !ok {
+	refused, ok := err.(*lock.KeyError)
+	if !ok {
 		err = &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
 	}
 	d.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Key: key, Err: err})
-	return &answer{kind: fail, err: err}
+	return &answer{kind: fail, err: err, refused: refused}
 }
 
 // leave is deferred: it frees the lock after a panic or runtime.Goexit, without

@@ -1,0 +1,44 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// badRequest is what a client is told whose request gives no key; false if the result
+// is no HTTP response, or e is nil. The cause of e stays inside: it may speak of more than the request.
+//
+// A load balancer wants the headers in the field that its target group is configured
+// for, and fails if that one is missing.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
+func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
+	if e == nil {
+		return reflect.Value{}, false
+	}
+	const status, contentType = http.StatusBadRequest, "application/json"
+	body, _ := json.Marshal(map[string]string{"message": e.Field + " " + e.Reason}) // strings always have a JSON form
+	text, headers := string(body), map[string]string{"Content-Type": contentType}
+	rest := events.APIGatewayProxyResponse{StatusCode: status, Headers: headers, Body: text}
+	v2 := events.APIGatewayV2HTTPResponse{StatusCode: status, Headers: headers, Body: text}
+	url := events.LambdaFunctionURLResponse{StatusCode: status, Headers: headers, Body: text}
+	alb := events.ALBTargetGroupResponse{
+		StatusCode: status, StatusDescription: "400 Bad Request", Body: text,
+		Headers: headers, MultiValueHeaders: map[string][]string{"Content-Type": {contentType}},
+	}
+	for _, response := range []any{
+		rest, &rest, v2, &v2, url, &url, alb, &alb,
+		&events.APIGatewayProxyStreamingResponse{StatusCode: status, Headers: headers, Body: bytes.NewReader(body)},
+		&events.LambdaFunctionURLStreamingResponse{StatusCode: status, Headers: headers, Body: bytes.NewReader(body)},
+	} {
+		if reflect.TypeOf(response) == result {
+			return reflect.ValueOf(response), true
+		}
+	}
+	return reflect.Value{}, false
+}
