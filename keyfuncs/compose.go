@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"net/url"
 	"slices"
 	"strings"
@@ -143,7 +142,7 @@ func Version[E any](key Func[E], of func(E) string, versions ...string) Func[E] 
 // by hashing guesses: for those see [HMAC]. Order is left as it is, because it must
 // stay comparable.
 func Hash[E any](key Func[E]) Func[E] {
-	return hashed(key, sha256.New)
+	return hashed(key, digest)
 }
 
 // HMAC is [Hash] with a secret, for identifiers that can be guessed, such as names
@@ -155,21 +154,21 @@ func HMAC[E any](secret []byte, key Func[E]) Func[E] {
 		panic(fmt.Sprintf("lambdalock: keyfuncs.HMAC: a secret of %d bytes can be guessed; use at least 16 random ones", len(secret)))
 	}
 	secret = slices.Clone(secret)
-	return hashed(key, func() hash.Hash { return hmac.New(sha256.New, secret) })
+	return hashed(key, func(text string) string {
+		h := hmac.New(sha256.New, secret)
+		h.Write([]byte(text))
+		return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+	})
 }
 
-func hashed[E any](key Func[E], sum func() hash.Hash) Func[E] {
-	digest := func(s string) string {
-		if s == "" { // empty means none, also afterwards
-			return ""
-		}
-		h := sum()
-		h.Write([]byte(s))
-		return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
-	}
+func hashed[E any](key Func[E], sum func(string) string) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
-		k.Name, k.Event = digest(k.Name), digest(k.Event)
+		for _, part := range []*string{&k.Name, &k.Event} {
+			if *part != "" { // empty means none, also afterwards
+				*part = sum(*part)
+			}
+		}
 		return k, err
 	}
 }

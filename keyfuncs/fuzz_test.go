@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -109,22 +108,4 @@ func FuzzDynamoDBStream(f *testing.F) {
 
 func FuzzKafka(f *testing.F) {
 	fuzzKeys(f, "kafka", map[string]keyfuncs.Func[events.KafkaEvent]{"Kafka": keyfuncs.Kafka, "KafkaKey": keyfuncs.KafkaKey})
-}
-
-// FuzzNames checks that two lists of parts never make the same name.
-func FuzzNames(f *testing.F) { // F28
-	f.Add("a/b", "c", "a", "b/c")
-	f.Add("a%2Fb", "", "a/b", "")
-	f.Fuzz(func(t *testing.T, a, b, c, d string) {
-		pair := func(x, y string) string {
-			k, err := keyfuncs.Prefix(x, keyfuncs.Static(strings.Clone(y)+"."))(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return k.Name
-		}
-		if (pair(a, b) == pair(c, d)) != (a == c && b == d) {
-			t.Errorf("%q %q and %q %q: %q, %q", a, b, c, d, pair(a, b), pair(c, d))
-		}
-	})
 }

@@ -1,7 +1,6 @@
 package keyfuncs_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -161,37 +160,5 @@ func TestStatic(t *testing.T) {
 	t.Parallel()
 	if got, err := keyfuncs.Static("job")(t.Context(), 42); got != (lock.Key{Name: "job"}) || err != nil {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func TestPrefixIsUnambiguous(t *testing.T) { // F28
-	t.Parallel()
-	seen := map[string]string{}
-	for _, c := range [][2]string{{"a", "b/c"}, {"a/b", "c"}, {"a%2Fb", "c"}, {"", "a/b/c"}, {"a", "/b/c"}, {"a/", "b/c"}} {
-		k, err := keyfuncs.Prefix(c[0], keyfuncs.Static(c[1]))(t.Context(), nil)
-		if other, ok := seen[k.Name]; ok || err != nil {
-			t.Errorf("%q and %s both give %q, %v", c, other, k.Name, err)
-		}
-		seen[k.Name] = strings.Join(c[:], " ")
-	}
-	if k, _ := keyfuncs.Prefix("p", keyfuncs.Static(""))(t.Context(), nil); k.Name != "" {
-		t.Errorf("an empty name became %q", k.Name)
-	}
-}
-
-func TestHash(t *testing.T) { // F29
-	t.Parallel()
-	inner := func(_ context.Context, e lock.Key) (lock.Key, error) { return e, nil }
-	hash := keyfuncs.Hash(inner)
-	key := lock.Key{Name: "jane@example.com", Event: "e1", Order: "7"}
-	k, err := hash(t.Context(), key)
-	if err != nil || strings.Contains(k.Name, "jane") || k.Name == "" || k.Event == "e1" || k.Event == "" || k.Order != "7" {
-		t.Errorf("%+v, %v", k, err)
-	}
-	if again, _ := hash(t.Context(), key); again != k {
-		t.Error("not deterministic")
-	}
-	if k, _ := hash(t.Context(), lock.Key{}); k != (lock.Key{}) {
-		t.Errorf("nothing became %+v", k)
 	}
 }

@@ -3,6 +3,8 @@ package keyfuncs
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -26,6 +28,12 @@ func named(kind string, parts ...string) string {
 // once is the key of something that is handled once and contends with nothing else.
 func once(kind, id string, scope ...string) lock.Key {
 	return lock.Key{Name: named(kind, append(scope, id)...), Event: id}
+}
+
+// digest stands for a text that is too long, or too private, to be shown.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // ordinal writes a decimal number of any length so that bytes compare as numbers do.

@@ -34,8 +34,8 @@ func same[E any](t *testing.T, file string, key keyfuncs.Func[E], want lock.Key)
 	}
 }
 
-// refused checks that a changed event gives a *lock.KeyError of that field.
-func refused[E any](t *testing.T, file string, key keyfuncs.Func[E], field string, change func(*E)) {
+// refuses checks that a changed event gives a *lock.KeyError of that field.
+func refuses[E any](t *testing.T, file string, key keyfuncs.Func[E], field string, change func(*E)) {
 	t.Helper()
 	_, err := keyOf(t, file, key, change)
 	if e, ok := err.(*lock.KeyError); !ok || e.Field != field {
@@ -61,15 +61,15 @@ func TestS3EveryWay(t *testing.T) {
 	if _, err := keyOf(t, "sqs-s3-test.json", keyfuncs.S3ViaSQS, nil); !errors.Is(err, keyfuncs.ErrIgnore) {
 		t.Errorf("an s3:TestEvent in a queue: %v, want ErrIgnore", err)
 	}
-	refused(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body", func(e *events.SQSEvent) { e.Records[0].Body = "{" })
-	refused(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body", func(e *events.SQSEvent) { // F31
+	refuses(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body", func(e *events.SQSEvent) { e.Records[0].Body = "{" })
+	refuses(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body", func(e *events.SQSEvent) { // F31
 		e.Records[0].Body = strings.Replace(e.Records[0].Body, "holiday+2026", "%zz", 1)
 	})
-	refused(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body.Records[0].s3.bucket.name", func(e *events.SQSEvent) {
+	refuses(t, "sqs-s3.json", keyfuncs.S3ViaSQS, "Records[0].body.Records[0].s3.bucket.name", func(e *events.SQSEvent) {
 		e.Records[0].Body = strings.Replace(e.Records[0].Body, `"pictures-example"`, `""`, 1)
 	})
-	refused(t, "sns-s3.json", keyfuncs.S3ViaSNS, "Records[0].Sns.Message", func(e *events.SNSEvent) { e.Records[0].SNS.Message = "" })
-	refused(t, "sqs-sns-s3.json", keyfuncs.S3ViaSNSAndSQS, "Records[0].body.Message", func(e *events.SQSEvent) {
+	refuses(t, "sns-s3.json", keyfuncs.S3ViaSNS, "Records[0].Sns.Message", func(e *events.SNSEvent) { e.Records[0].SNS.Message = "" })
+	refuses(t, "sqs-sns-s3.json", keyfuncs.S3ViaSNSAndSQS, "Records[0].body.Message", func(e *events.SQSEvent) {
 		e.Records[0].Body = `{"Type":"Notification","Message":"[]"}`
 	})
 	for field, change := range map[string]func(*events.EventBridgeEvent){
@@ -81,7 +81,7 @@ func TestS3EveryWay(t *testing.T) {
 			e.Detail = json.RawMessage(`{"bucket":{"name":"b"},"object":{"key":"k"}}`)
 		},
 	} {
-		refused(t, "eventbridge-s3.json", keyfuncs.S3ViaEventBridge, field, change)
+		refuses(t, "eventbridge-s3.json", keyfuncs.S3ViaEventBridge, field, change)
 	}
 	same(t, "eventbridge-s3-tags.json", keyfuncs.S3ViaEventBridge, lock.Key{
 		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "Object%20Tags%20Added/096fKKXTRTtl3on89fVO.nfljtsv6qko/D4E13FE58DE4C811",
@@ -100,12 +100,12 @@ func TestSQSFIFO(t *testing.T) {
 		return func(e *events.SQSEvent) { e.Records[0].Attributes[name] = value }
 	}
 	for _, key := range []keyfuncs.Func[events.SQSEvent]{keyfuncs.SQSFIFO, keyfuncs.SQSDeduplicated} {
-		refused(t, "sqs-fifo.json", key, "Records[0].attributes.MessageGroupId", set("MessageGroupId", ""))
-		refused(t, "sqs-fifo.json", key, "Records[0].attributes.SequenceNumber", set("SequenceNumber", ""))
-		refused(t, "sqs-fifo.json", key, "Records[0].eventSourceARN", func(e *events.SQSEvent) { e.Records[0].EventSourceARN = "" })
+		refuses(t, "sqs-fifo.json", key, "Records[0].attributes.MessageGroupId", set("MessageGroupId", ""))
+		refuses(t, "sqs-fifo.json", key, "Records[0].attributes.SequenceNumber", set("SequenceNumber", ""))
+		refuses(t, "sqs-fifo.json", key, "Records[0].eventSourceARN", func(e *events.SQSEvent) { e.Records[0].EventSourceARN = "" })
 	}
-	refused(t, "sqs-fifo.json", keyfuncs.SQSFIFO, "Records[0].attributes.SequenceNumber", set("SequenceNumber", "12x"))
-	refused(t, "sqs-fifo.json", keyfuncs.SQSDeduplicated, "Records[0].attributes.MessageDeduplicationId", set("MessageDeduplicationId", ""))
+	refuses(t, "sqs-fifo.json", keyfuncs.SQSFIFO, "Records[0].attributes.SequenceNumber", set("SequenceNumber", "12x"))
+	refuses(t, "sqs-fifo.json", keyfuncs.SQSDeduplicated, "Records[0].attributes.MessageDeduplicationId", set("MessageDeduplicationId", ""))
 
 	order := func(number string) string {
 		k, err := keyOf(t, "sqs-fifo.json", keyfuncs.SQSFIFO, set("SequenceNumber", number))
@@ -140,14 +140,14 @@ func TestBodyTakesTheMessageID(t *testing.T) {
 		t.Errorf("SNSBody: %+v, %v", k, err)
 	}
 	same(t, "eventbridge.json", keyfuncs.EventBridgeDetail(customer), lock.Key{Name: "jane", Event: "6a7e8feb-b491-4cf7-a9f1-bf3703467718"})
-	refused(t, "eventbridge.json", keyfuncs.EventBridgeDetail(customer), "detail", func(e *events.EventBridgeEvent) { e.Detail = json.RawMessage(`[]`) })
+	refuses(t, "eventbridge.json", keyfuncs.EventBridgeDetail(customer), "detail", func(e *events.EventBridgeEvent) { e.Detail = json.RawMessage(`[]`) })
 }
 
 func TestSNS(t *testing.T) {
 	t.Parallel()
 	same(t, "sns.json", keyfuncs.SNSMessage, lock.Key{Name: "sns/95df01b4-ee98-5cb9-9903-4c221d41eb5e", Event: "95df01b4-ee98-5cb9-9903-4c221d41eb5e"})
-	refused(t, "sns.json", keyfuncs.SNSMessage, "Records[0].Sns.MessageId", func(e *events.SNSEvent) { e.Records[0].SNS.MessageID = "" })
-	refused(t, "s3-put.json", keyfuncs.SNSMessage, "Records[0].Sns.MessageId", nil) // an event of another source
+	refuses(t, "sns.json", keyfuncs.SNSMessage, "Records[0].Sns.MessageId", func(e *events.SNSEvent) { e.Records[0].SNS.MessageID = "" })
+	refuses(t, "s3-put.json", keyfuncs.SNSMessage, "Records[0].Sns.MessageId", nil) // an event of another source
 }
 
 func TestEventBridge(t *testing.T) {
@@ -156,9 +156,9 @@ func TestEventBridge(t *testing.T) {
 	want := lock.Key{Name: "eventbridge/com.example.shop/" + id, Event: id}
 	same(t, "eventbridge.json", keyfuncs.EventBridge, want)
 	same(t, "sqs-eventbridge.json", keyfuncs.EventBridgeViaSQS, want)
-	refused(t, "eventbridge.json", keyfuncs.EventBridge, "id", func(e *events.EventBridgeEvent) { e.ID = "" })
-	refused(t, "eventbridge.json", keyfuncs.EventBridge, "source", func(e *events.EventBridgeEvent) { e.Source = "" })
-	refused(t, "sqs-fifo.json", keyfuncs.EventBridgeViaSQS, "Records[0].body.id", nil)
+	refuses(t, "eventbridge.json", keyfuncs.EventBridge, "id", func(e *events.EventBridgeEvent) { e.ID = "" })
+	refuses(t, "eventbridge.json", keyfuncs.EventBridge, "source", func(e *events.EventBridgeEvent) { e.Source = "" })
+	refuses(t, "sqs-fifo.json", keyfuncs.EventBridgeViaSQS, "Records[0].body.id", nil)
 }
 
 func TestSchedule(t *testing.T) {
@@ -169,9 +169,9 @@ func TestSchedule(t *testing.T) {
 	if err != nil || again.Event != "2026-11-21T03:00:00Z" {
 		t.Errorf("a second trigger for the same time: %+v, %v", again, err)
 	}
-	refused(t, "eventbridge.json", keyfuncs.Schedule, "detail-type", nil)
-	refused(t, "eventbridge-schedule.json", keyfuncs.Schedule, "resources", func(e *events.EventBridgeEvent) { e.Resources = nil })
-	refused(t, "eventbridge-schedule.json", keyfuncs.Schedule, "time", func(e *events.EventBridgeEvent) { e.Time = time.Time{} })
+	refuses(t, "eventbridge.json", keyfuncs.Schedule, "detail-type", nil)
+	refuses(t, "eventbridge-schedule.json", keyfuncs.Schedule, "resources", func(e *events.EventBridgeEvent) { e.Resources = nil })
+	refuses(t, "eventbridge-schedule.json", keyfuncs.Schedule, "time", func(e *events.EventBridgeEvent) { e.Time = time.Time{} })
 }
 
 func TestKinesis(t *testing.T) {
@@ -185,7 +185,7 @@ func TestKinesis(t *testing.T) {
 		"kinesis.partitionKey":   func(r *events.KinesisEventRecord) { r.Kinesis.PartitionKey = "" },
 		"kinesis.sequenceNumber": func(r *events.KinesisEventRecord) { r.Kinesis.SequenceNumber = "" },
 	} {
-		refused(t, "kinesis.json", keyfuncs.Kinesis, "Records[0]."+field, func(e *events.KinesisEvent) { change(&e.Records[0]) })
+		refuses(t, "kinesis.json", keyfuncs.Kinesis, "Records[0]."+field, func(e *events.KinesisEvent) { change(&e.Records[0]) })
 	}
 }
 
@@ -220,7 +220,7 @@ func TestDynamoDBStream(t *testing.T) {
 		"dynamodb.Keys.customer":  func(r *events.DynamoDBEventRecord) { r.Change.Keys["customer"] = events.DynamoDBAttributeValue{} },
 		"dynamodb.SequenceNumber": func(r *events.DynamoDBEventRecord) { r.Change.SequenceNumber = "-1" },
 	} {
-		refused(t, "dynamodb.json", keyfuncs.DynamoDBStream, "Records[0]."+field, func(e *events.DynamoDBEvent) { change(&e.Records[0]) })
+		refuses(t, "dynamodb.json", keyfuncs.DynamoDBStream, "Records[0]."+field, func(e *events.DynamoDBEvent) { change(&e.Records[0]) })
 	}
 }
 
@@ -231,9 +231,9 @@ func TestKafka(t *testing.T) {
 	at := func(change func(*events.KafkaRecord)) func(*events.KafkaEvent) {
 		return func(e *events.KafkaEvent) { change(&e.Records["orders-0"][0]) }
 	}
-	refused(t, "kafka.json", keyfuncs.Kafka, "records[0].topic", at(func(r *events.KafkaRecord) { r.Topic = "" }))
-	refused(t, "kafka.json", keyfuncs.KafkaKey, "records[0].key", at(func(r *events.KafkaRecord) { r.Key = "" }))
-	refused(t, "kafka.json", keyfuncs.Kafka, "records", func(e *events.KafkaEvent) { e.Records["orders-1"] = e.Records["orders-0"] })
+	refuses(t, "kafka.json", keyfuncs.Kafka, "records[0].topic", at(func(r *events.KafkaRecord) { r.Topic = "" }))
+	refuses(t, "kafka.json", keyfuncs.KafkaKey, "records[0].key", at(func(r *events.KafkaRecord) { r.Key = "" }))
+	refuses(t, "kafka.json", keyfuncs.Kafka, "records", func(e *events.KafkaEvent) { e.Records["orders-1"] = e.Records["orders-0"] })
 	created := at(func(r *events.KafkaRecord) { r.Timestamp.Time = r.Timestamp.Add(1e6) })
 	if k, err := keyOf(t, "kafka.json", keyfuncs.Kafka, created); err != nil || k.Event == "0/15/1795249183000" {
 		t.Errorf("the same offset of a topic that was created anew: %+v, %v", k, err)

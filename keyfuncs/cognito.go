@@ -1,0 +1,80 @@
+package keyfuncs
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// CognitoEvent is the event of any trigger of a Cognito user pool.
+type CognitoEvent interface {
+	events.CognitoEventUserPoolsPreSignup |
+		events.CognitoEventUserPoolsPreAuthentication |
+		events.CognitoEventUserPoolsPostConfirmation |
+		events.CognitoEventUserPoolsPreTokenGen |
+		events.CognitoEventUserPoolsPreTokenGenV2 | //nolint:staticcheck // handlers of the older type need a key too
+		events.CognitoEventUserPoolsPreTokenGenV2_0 |
+		events.CognitoEventUserPoolsPostAuthentication |
+		events.CognitoEventUserPoolsMigrateUser |
+		events.CognitoEventUserPoolsDefineAuthChallenge |
+		events.CognitoEventUserPoolsCreateAuthChallenge |
+		events.CognitoEventUserPoolsVerifyAuthChallenge |
+		events.CognitoEventUserPoolsCustomMessage |
+		events.CognitoEventUserPoolsInboundFederation
+}
+
+// CognitoUser works on one trigger of a user at a time. Name is user pool and user
+// name. In a MigrateUser trigger that is what the user typed, which may be an alias.
+// Names of users are personal data: see [Hash].
+//
+// There is no Event, and every event runs: Cognito waits for the answer and needs
+// it each time, and its events have no id. So use middleware.OnHeld with
+// middleware.Wait, for less than the five seconds after which Cognito asks again; Skip
+// would answer with an empty event. No Order either, for the same reason.
+//
+// Source: https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-working-with-lambda-triggers.html.
+func CognitoUser[E CognitoEvent](_ context.Context, e E) (lock.Key, error) {
+	h := cognitoHeader(e)
+	switch "" {
+	case h.UserPoolID:
+		return lock.Key{}, missing("userPoolId")
+	case h.UserName:
+		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: use a key function of your own on what the trigger has, such as an attribute of the user"}
+	}
+	return lock.Key{Name: named("cognito", h.UserPoolID, h.UserName)}, nil
+}
+
+// cognitoHeader: a type parameter gives no way to a field that all its types have.
+func cognitoHeader[E CognitoEvent](e E) events.CognitoEventUserPoolsHeader {
+	switch e := any(e).(type) {
+	case events.CognitoEventUserPoolsPreSignup:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPreAuthentication:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPostConfirmation:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPreTokenGen:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPreTokenGenV2: //nolint:staticcheck // handlers of the older type need a key too
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPreTokenGenV2_0:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsPostAuthentication:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsMigrateUser:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsDefineAuthChallenge:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsCreateAuthChallenge:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsVerifyAuthChallenge:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsCustomMessage:
+		return e.CognitoEventUserPoolsHeader
+	case events.CognitoEventUserPoolsInboundFederation:
+		return e.CognitoEventUserPoolsHeader
+	}
+	return events.CognitoEventUserPoolsHeader{} // no other type satisfies the constraint
+}
