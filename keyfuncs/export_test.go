@@ -1,0 +1,4 @@
+package keyfuncs
+
+// Canonical is what Payload hashes.
+var Canonical = canonical

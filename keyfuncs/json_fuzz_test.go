@@ -1,0 +1,214 @@
+package keyfuncs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// exponent finds numbers that are too large to be written out.
+var exponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{3}`)
+
+// decoded is what encoding/json makes of a payload, with the exact values of numbers.
+func decoded(t *testing.T, payload []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%q: %v", payload, err)
+	}
+	return rational(v)
+}
+
+func rational(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = rational(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = rational(v[i])
+		}
+	case json.Number:
+		if r, ok := new(big.Rat).SetString(string(v)); ok {
+			return r.RatString()
+		}
+	}
+	return v
+}
+
+// tokens says how much there is in a payload, members of the same name included.
+func tokens(payload []byte) (n int) {
+	for d := json.NewDecoder(bytes.NewReader(payload)); ; n++ {
+		d.UseNumber()
+		if _, err := d.Token(); err != nil {
+			return n
+		}
+	}
+}
+
+func canonical(t *testing.T, payload []byte) []byte {
+	t.Helper()
+	b, err := keyfuncs.Canonical(payload)
+	if err != nil || !json.Valid(b) {
+		t.Fatalf("%q: %q, %v", payload, b, err)
+	}
+	return b
+}
+
+func FuzzCanonical(f *testing.F) { // F26, F28
+	for _, name := range []string{"payload-order.json", "payload-nested.json", "sqs.json", "s3-put.json"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	for _, p := range []string{`{"b":[1e3,-0.0,1e-999999999999999999999],"a":"\ud83d\udca1\ud800\u0000\/"}`, "\"\xff\xffud800\xff\\ud800\"", `{"a":1,"\u0061":{}}`} {
+		f.Add([]byte(p))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if _, err := keyfuncs.Canonical(payload); err != nil {
+			if json.Valid(payload) {
+				t.Errorf("%q: %v", payload, err)
+			}
+			return
+		}
+		once := canonical(t, payload)
+		if again := canonical(t, payload); !bytes.Equal(once, again) {
+			t.Errorf("%q, then %q", once, again)
+		}
+		if twice := canonical(t, once); !bytes.Equal(once, twice) {
+			t.Errorf("%q becomes %q", once, twice)
+		}
+		if tokens(once) != tokens(payload) {
+			t.Errorf("%q becomes %q, which holds more or less", payload, once)
+		}
+		unicode := utf8.Valid(once) && !bytes.ContainsRune(once, utf8.RuneError) && !bytes.Contains(once, []byte(`\ud`))
+		if unicode && !exponent.Match(payload) && !exponent.Match(once) {
+			if a, b := decoded(t, payload), decoded(t, once); !reflect.DeepEqual(a, b) {
+				t.Errorf("%q means %v, %q means %v", payload, a, once, b)
+			}
+		}
+		d := json.NewDecoder(bytes.NewReader(payload))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		other, err := json.MarshalIndent(v, " ", "\t")
+		if err != nil || tokens(other) != tokens(payload) || bytes.ContainsRune(other, utf8.RuneError) || bytes.Contains(other, []byte(`\ufffd`)) {
+			return // encoding/json lost something
+		}
+		if got := canonical(t, other); !bytes.Equal(got, once) {
+			t.Errorf("%q and %q: %q, %q", payload, other, once, got)
+		}
+	})
+}
+
+// FuzzCanonicalNumber has exact fractions as the measure.
+func FuzzCanonicalNumber(f *testing.F) { // F28
+	for _, c := range [][2]string{{"1", "10e-1"}, {"-0", "0e5"}, {"1.50", "150E-2"}, {"12345678901234567890", "12345678901234567891"}, {"1e40", "0.1e41"}, {"1e-38", "0.001e-35"}, {"-1e39", "1e39"}} {
+		f.Add(c[0], c[1])
+	}
+	number := regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a)+len(b) > 400 || !number.MatchString(a) || !number.MatchString(b) || exponent.MatchString(a) || exponent.MatchString(b) {
+			return
+		}
+		x, _ := new(big.Rat).SetString(a)
+		y, _ := new(big.Rat).SetString(b)
+		p, q := canonical(t, []byte(a)), canonical(t, []byte(b))
+		if bytes.Equal(p, q) != (x.Cmp(y) == 0) {
+			t.Errorf("%s and %s become %s and %s", a, b, p, q)
+		}
+		if z, ok := new(big.Rat).SetString(string(p)); !ok || z.Cmp(x) != 0 || len(p) > len(a)+40 {
+			t.Errorf("%s becomes %s", a, p)
+		}
+	})
+}
+
+func FuzzPayload(f *testing.F) {
+	fuzzKeys(f, "payload", map[string]keyfuncs.Func[json.RawMessage]{"Payload": keyfuncs.Payload()})
+}
+
+func FuzzJSON(f *testing.F) {
+	keys := map[string]keyfuncs.Func[json.RawMessage]{}
+	for _, path := range []string{
+		"@", "order.id", "[tenant, order.customer.id]", "{id: id, shelf: data.changes[0][-1].shelf}", "order.lines[?price > `5`].sku", "data.changes[][] | sort_by(@, &delta)[].delta", "to_string(data)", "max(order.lines[*].price)",
+	} {
+		keys[path] = keyfuncs.JSON(path)
+	}
+	fuzzKeys(f, "payload", keys)
+}
+
+func FuzzJSONPath(f *testing.F) { // F26, F27
+	for _, c := range [][2]string{
+		{"a.b[0]", `{"a":{"b":[12345678901234567891]}}`},
+		{"[a, b || c]", `{"a":"\ud800","c":1}`},
+		{"{x: @[?n >= `1`].n | [0]}", `[{"n":1}]`},
+		{"sort_by(@, &n)[::-1].n", `[{"n":2},{"n":1}]`},
+		{"contains(@, `[]`)", `[[]]`},
+		{"merge(@, `1`)", `{}`},
+		{"[1::9223372036854775807]", `[1,2]`},
+		{"a\u0080", `1`},
+		{"map(&to_number(@), @)", `["1","NaN"]`},
+		{"@.*", `{"a":1,"b":2}`},
+		{"!a && not_null(b, `{}`)", `{"b":3}`},
+		{"reverse(join('-', @))", "[\"\xff\",\"\\ud800\"]"},
+		{"max_by(@, &[0])", `[[1],[2]]`},
+		{"type(@[].a)", `[{"a":1},[{"a":2}]]`},
+		{"avg(@)", `[]`},
+		{"to_array(@)", `1`},
+	} {
+		f.Add(c[0], []byte(c[1]))
+	}
+	f.Fuzz(func(t *testing.T, path string, payload []byte) {
+		if len(path) > 80 { // a longer one may double the payload too often
+			return
+		}
+		key := compiled(t, path)
+		if key == nil {
+			return
+		}
+		k, err := key(t.Context(), payload)
+		if again, err2 := key(t.Context(), payload); k != again || (err == nil) != (err2 == nil) {
+			t.Errorf("%+v, %v, then %+v, %v", k, err, again, err2)
+		}
+		if err != nil {
+			if !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+				t.Errorf("%+v, %v", k, err)
+			}
+			return
+		}
+		halves := strings.Contains(k.Name, `\ud`) // join may bring two of them together
+		if got := canonical(t, []byte(k.Name)); k.Event != "" || k.Order != "" || string(got) != k.Name && !halves {
+			t.Errorf("%+v is not canonical: %s", k, got)
+		}
+	})
+}
+
+// compiled is nil for what is no path; saying so in one line is the only way to panic.
+func compiled(t *testing.T, path string) (key keyfuncs.Func[json.RawMessage]) {
+	defer func() {
+		if r := recover(); r != nil {
+			if s, ok := r.(string); !ok || !strings.HasPrefix(s, "lambdalock: keyfuncs.JSON(") || strings.Contains(s, "\n") {
+				t.Errorf("panic %v", r)
+			}
+		}
+	}()
+	return keyfuncs.JSON(path)
+}

@@ -1,0 +1,67 @@
+package keyfuncs
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// number gives numbers of the same value the same spelling, and others different
+// ones. It never writes out an exponent: a few bytes of a stranger must not cost
+// gigabytes.
+func number(text string) json.Number {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	mantissa, negative := strings.CutPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	written := strings.TrimLeft(whole+fraction, "0")
+	digits := strings.TrimRight(written, "0")
+	if digits == "" {
+		return "0" // also -0
+	}
+	s := place(digits, add(exponent, len(written)-len(digits)-len(fraction)))
+	if negative {
+		s = "-" + s
+	}
+	return json.Number(s)
+}
+
+// place writes digits·10^exponent without an exponent where 40 characters are enough.
+func place(digits, exponent string) string {
+	const enough = 40
+	e, err := strconv.Atoi(exponent)
+	point := len(digits) + e // where it stands among the digits
+	switch {
+	case e == 0 && err == nil:
+		return digits
+	case err != nil || e > enough || e < -enough:
+	case e > 0 && point <= enough:
+		return digits + strings.Repeat("0", e)
+	case e < 0 && point > 0 && len(digits) < enough:
+		return digits[:point] + "." + digits[point:]
+	case e < 0 && point <= 0 && len(digits)-point+len("0.") <= enough:
+		return "0." + strings.Repeat("0", -point) + digits
+	}
+	return digits + "e" + exponent
+}
+
+// add is exponent + n. An exponent may have more digits than any type of the
+// language, and math/big needs more than linear time to read them.
+func add(exponent string, n int) string {
+	const small = 1e18 // what remains fits, and no n comes near: it counts bytes
+	if e, err := strconv.ParseInt(cmp.Or(exponent, "0"), 10, 64); err == nil && -small < e && e < small {
+		return strconv.FormatInt(e+int64(n), 10)
+	}
+	sign := ""
+	if exponent[0] == '-' {
+		sign, n = "-", -n
+	}
+	sum := []byte("0" + strings.TrimLeft(exponent, "+-"))
+	for i := len(sum) - 1; n != 0; i-- {
+		n += int(sum[i] - '0')
+		digit := (n%10 + 10) % 10
+		sum[i] = '0' + byte(digit)
+		n = (n - digit) / 10
+	}
+	return sign + strings.TrimLeft(string(sum), "0")
+}
