@@ -84,3 +84,24 @@ func TestMakeTargetsExist(t *testing.T) {
 		}
 	}
 }
+
+// TestEverySourceIsListed: whoever looks for a source finds it by name, and finds all
+// that there is.
+func TestEverySourceIsListed(t *testing.T) {
+	t.Parallel()
+	table := read(t, "SOURCES.md")
+	exported := regexp.MustCompile(`(?m)^func ([A-Z]\w*)`)
+	for _, pattern := range []string{"../keyfuncs/*.go", "../middleware/records.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			for _, m := range exported.FindAllStringSubmatch(read(t, file), -1) {
+				if !strings.HasSuffix(file, "_test.go") && !regexp.MustCompile("`"+m[1]+"\\b").MatchString(table) {
+					t.Errorf("SOURCES.md says nothing of %s", m[1])
+				}
+			}
+		}
+	}
+}

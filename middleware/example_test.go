@@ -128,6 +128,56 @@ func ExampleOnDone() {
 	// receipt for 7 <nil>
 }
 
+func ExampleEachSQSMessage() {
+	handle := func(ctx context.Context, m events.SQSMessage) error {
+		fmt.Println("handle", m.MessageId)
+		if m.Body == "" {
+			return errors.New("the body is empty")
+		}
+		return nil
+	}
+	// In a function: lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSRecord, handle)).
+	wrapped := middleware.EachSQSMessage(keyfuncs.SQSRecord, handle,
+		middleware.Store(memstore.New()), middleware.Concurrency(1), middleware.Logger(slog.New(slog.DiscardHandler)))
+	batch := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "a", Body: "{}"}, {MessageId: "b"}, {MessageId: "a", Body: "{}"}}}
+	for range 2 { // the second time, only what is left
+		answer, err := wrapped(context.Background(), batch)
+		fmt.Println(answer.BatchItemFailures, err)
+	}
+	// Output:
+	// handle a
+	// handle b
+	// [{b}] <nil>
+	// handle b
+	// [{b}] <nil>
+}
+
+// A handler of HTTP requests answers a repeated one with its first result, a
+// simultaneous one with status 409, and one without Idempotency-Key with status 400.
+func ExampleWithLock_idempotencyKey() {
+	pay := func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		fmt.Println("pay")
+		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "receipt 17"}, nil
+	}
+	wrapped := middleware.WithLock(keyfuncs.APIGatewayHTTP, pay, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)),
+		middleware.OnDone(middleware.Replay), middleware.OnHeld(middleware.Respond(events.APIGatewayV2HTTPResponse{StatusCode: 409})))
+
+	request := events.APIGatewayV2HTTPRequest{RawPath: "/payments", Headers: map[string]string{"idempotency-key": "8e03978e"}}
+	request.RequestContext.APIID, request.RequestContext.HTTP.Method = "a1b2c3", "POST"
+	for range 2 {
+		r, err := wrapped(context.Background(), request)
+		fmt.Println(r.StatusCode, r.Body, err)
+	}
+	request.Headers = nil
+	r, err := wrapped(context.Background(), request)
+	fmt.Println(r.StatusCode, r.Body, err)
+	// Output:
+	// pay
+	// 201 receipt 17 <nil>
+	// 201 receipt 17 <nil>
+	// 400 {"message":"headers[Idempotency-Key] is missing: send a value that is new for every request and the same in its retries"} <nil>
+}
+
 func ExampleObserve() {
 	count := map[lock.Kind]int{}
 	wrapped := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
