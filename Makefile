@@ -57,11 +57,15 @@ soak: ## run the simulation and the integration tests in their long form
 bench: ## measure, beside the raw AWS SDK
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
 
+FUZZTIME ?= 1m
+
 .PHONY: fuzz
-fuzz: ## fuzz each key function and the expression parser for a minute
-	$(GO) test -fuzz FuzzS3Object -fuzztime 1m ./keyfuncs
-	$(GO) test -fuzz FuzzSQSMessage -fuzztime 1m ./keyfuncs
-	$(GO) test -fuzz FuzzExpression -fuzztime 1m ./internal/fakedynamo
+fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m)
+	@for p in ./keyfuncs ./internal/fakedynamo; do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -5,12 +5,15 @@
 //		lambda.Start(middleware.WithLock(keyfuncs.S3Object, handle))
 //	}
 //
+// A handler of one record becomes a handler of batches with [EachSQSMessage] and its
+// like: each record has a lock of its own, and only what failed is delivered again.
+//
 // # Guarantees
 //
 // The wrapped handler has the type of the bare one. Its result, error and panic
 // reach Lambda as they would without the decorator. It runs on the calling
-// goroutine, and only while it owns the lock; no goroutine outlives the
-// invocation. An event is acknowledged only if it, or an identical one, completed
+// goroutine (handlers of records on a few others), and only while it owns the lock; no
+// goroutine outlives the invocation. An event is acknowledged only if it, or an identical one, completed
 // (with a key function that sets an Order: or a later one).
 //
 // # Not guaranteed
@@ -25,7 +28,9 @@
 //
 // What keeps a handler from running is returned as *lock.HeldError,
 // *lock.DoneError (only with OnDone(Fail)), *lock.StoreError, *lock.KeyError or
-// *lock.ConfigError. Lambda reports the name of the type as errorType. A mistake in
+// *lock.ConfigError; handlers of batches without a partial answer return a
+// [*BatchError] that unwraps to them. Where the result is an HTTP response, a
+// *lock.KeyError becomes status 400. Lambda reports the name of the type as errorType. A mistake in
 // the code, such as a key function for another event type, panics when WithLock
 // is called.
 //
