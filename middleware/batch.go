@@ -28,17 +28,17 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 		panic("lambdalock: the handler is nil")
 	}
 	s := newSettings(opts)
-	if s.records.concurrency == 0 {
-		s.records.concurrency = DefaultConcurrency
+	if s.each.concurrency == 0 {
+		s.each.concurrency = DefaultConcurrency
 	}
 	checkPolicies(reflect.TypeOf(handler), s)
 	return &batch[R]{decorator: newDecorator(s), key: key, handler: handler}
 }
 
-// work is one run of a batch. A record waits for the one before it in its group, and
+// delivery is one batch at work. A record waits for the one before it in its group, and
 // for the one before it with the same name, so that it never meets a lock of its
 // own batch.
-type work[R any] struct {
+type delivery[R any] struct {
 	*batch[R]
 	ctx     context.Context
 	source  source[R]
@@ -75,126 +75,126 @@ var (
 
 // run returns one error for each record, nil for those that are completed.
 func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error {
-	w := &work[R]{batch: b, ctx: ctx, source: src, records: records, left: len(records)}
-	w.stop, _ = b.locker.LastStart(ctx)
-	w.ready = make(chan int, len(records))
-	w.chain()
-	for range min(b.settings.records.concurrency, len(records)) {
-		w.workers.Go(w.work)
+	d := &delivery[R]{batch: b, ctx: ctx, source: src, records: records, left: len(records)}
+	d.stop, _ = b.locker.LastStart(ctx)
+	d.ready = make(chan int, len(records))
+	d.chain()
+	for range min(b.each.concurrency, len(records)) {
+		d.workers.Go(d.work)
 	}
-	w.workers.Wait()
-	return w.errors()
+	d.workers.Wait()
+	return d.errors()
 }
 
 // chain computes all keys before anything runs, since a handler may change what
 // records share.
-func (w *work[R]) chain() {
-	w.slots = make([]slot, len(w.records))
+func (d *delivery[R]) chain() {
+	d.slots = make([]slot, len(d.records))
 	var last [2]map[string]int
 	last[sameGroup], last[sameName] = map[string]int{}, map[string]int{}
-	for i := range w.records {
-		s := &w.slots[i]
-		s.key, s.err = w.keyOf(i)
+	for i := range d.records {
+		s := &d.slots[i]
+		s.key, s.err = d.keyOf(i)
 		group := ""
 		switch {
-		case w.source.group == nil:
-		case w.settings.records.byName && !w.source.strict:
+		case d.source.group == nil:
+		case d.each.byName && !d.source.strict:
 			group = s.key.Name
 		default:
-			group = w.source.group(&w.records[i])
+			group = d.source.group(&d.records[i])
 		}
 		for c, member := range [2]string{sameGroup: group, sameName: s.key.Name} {
 			if member == "" {
 				continue
 			}
 			if before, ok := last[c][member]; ok {
-				w.slots[before].next[c] = i
+				d.slots[before].next[c] = i
 				s.waits++
 			}
 			last[c][member] = i
 		}
 	}
-	for i := range w.slots {
-		if w.slots[i].waits == 0 {
-			w.ready <- i
+	for i := range d.slots {
+		if d.slots[i].waits == 0 {
+			d.ready <- i
 		}
 	}
 }
 
-func (w *work[R]) keyOf(i int) (k lock.Key, err error) {
+func (d *delivery[R]) keyOf(i int) (k lock.Key, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
 		if e, ok := err.(*lock.KeyError); ok {
 			located := *e
-			located.Field = w.source.placeOf(&w.records[i], i) + "." + e.Field
+			located.Field = d.source.placeOf(&d.records[i], i) + "." + e.Field
 			err = &located
 		}
 	}()
-	if err := w.source.broken[i]; err != nil {
+	if err := d.source.broken[i]; err != nil {
 		return lock.Key{}, err
 	}
-	return w.key(w.ctx, w.records[i])
+	return d.key(d.ctx, d.records[i])
 }
 
 // work handles records until none is left.
-func (w *work[R]) work() {
+func (d *delivery[R]) work() {
 	current := -1
 	defer func() {
 		if current >= 0 { // Goexit: the other records still need a worker
-			w.finish(current, errGoexit)
-			w.workers.Go(w.work)
+			d.finish(current, errGoexit)
+			d.workers.Go(d.work)
 		}
 	}()
-	for current = range w.ready {
-		w.finish(current, w.handle(current))
+	for current = range d.ready {
+		d.finish(current, d.handle(current))
 		current = -1
 	}
 }
 
 // finish lets the records that waited for i begin.
-func (w *work[R]) finish(i int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := &w.slots[i]
+func (d *delivery[R]) finish(i int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &d.slots[i]
 	s.err = err
 	for c, next := range s.next {
 		if next == 0 {
 			continue
 		}
-		after := &w.slots[next]
+		after := &d.slots[next]
 		after.blocked = after.blocked || c == sameGroup && err != nil
 		if after.waits--; after.waits == 0 {
-			w.ready <- next
+			d.ready <- next
 		}
 	}
-	if w.left--; w.left == 0 {
-		close(w.ready)
+	if d.left--; d.left == 0 {
+		close(d.ready)
 	}
 }
 
-func (w *work[R]) handle(i int) (err error) {
-	s := &w.slots[i]
+func (d *delivery[R]) handle(i int) (err error) {
+	s := &d.slots[i]
 	switch {
 	case s.blocked:
 		return errBlocked
-	case !w.stop.IsZero() && !time.Now().Before(w.stop):
+	case !d.stop.IsZero() && !time.Now().Before(d.stop):
 		return errNotBegun
-	case w.ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(w.ctx))
+	case d.ctx.Err() != nil:
+		return fmt.Errorf("%d: %d", errNotBegun, context.Cause(d.ctx))
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
-			w.locker.Report(w.ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
+			d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
 		}
 	}()
-	return locked(w.ctx, w.decorator, s.key, s.err, w.records[i], func(ctx context.Context, r R) error {
-		err := w.handler(ctx, r)
+	return locked(d.ctx, d.decorator, s.key, s.err, d.records[i], func(ctx context.Context, r R) error {
+		err := d.handler(ctx, r)
 		if err != nil {
 			// Where the answer to the source only names the failed records, Lambda never sees it.
-			w.locker.Report(ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
+			d.locker.Report(ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
 		}
 		return err
 	})
@@ -202,11 +202,11 @@ func (w *work[R]) handle(i int) (err error) {
 
 // errors is the outcome of each record. Those that were not begun are reported
 // together: there may be thousands.
-func (w *work[R]) errors() []error {
-	errs := make([]error, len(w.slots))
+func (d *delivery[R]) errors() []error {
+	errs := make([]error, len(d.slots))
 	untouched, first := 0, -1
-	for i := range w.slots {
-		errs[i] = w.slots[i].err
+	for i := range d.slots {
+		errs[i] = d.slots[i].err
 		if errors.Is(errs[i], errBlocked) || errors.Is(errs[i], errNotBegun) {
 			if untouched++; first < 0 {
 				first = i
@@ -214,12 +214,12 @@ func (w *work[R]) errors() []error {
 		}
 	}
 	if untouched > 0 {
-		w.locker.Report(w.ctx, lock.Observation{
-			Kind: lock.NotBegun, Key: w.slots[first].key,
-			Err: fmt.Errorf("%d of %d records are returned to be delivered again, the first of them: %w", untouched, len(errs), errs[first]),
+		d.locker.Report(d.ctx, lock.Observation{
+			Kind: lock.NotBegun, Key: d.slots[first].key,
+			Err: fmt.Errorf("%d of %d records are returned to be delivered again, the first of them: %d", untouched, len(errs), errs[first]),
 		})
 	}
-	if w.settings.records.raise {
+	if d.each.raise {
 		for _, err := range errs {
 			if p := (*PanicError)(nil); errors.As(err, &p) {
 				panic(p.Value)

@@ -21,7 +21,7 @@ type settings struct {
 	held     policy
 	done     policy
 	failOpen bool
-	records  recordSettings
+	each     eachSettings
 }
 
 func newSettings(opts []Option) *settings {
@@ -114,8 +114,8 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 // [Concurrency] says otherwise.
 const DefaultConcurrency = 16
 
-// recordSettings are for handlers of single records only.
-type recordSettings struct {
+// eachSettings are for handlers of single records only.
+type eachSettings struct {
 	concurrency int
 	byName      bool
 	raise       bool
@@ -127,16 +127,16 @@ func Concurrency(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("lambdalock: Concurrency(%d): use at least 1", n))
 	}
-	return func(o *settings) { o.records.concurrency = n }
+	return func(o *settings) { o.each.concurrency = n }
 }
 
 // OrderByName keeps the order of stream records of the same lock name only, so that
 // other names are handled side by side and go on after a failure. Default: the order
 // of the whole shard or partition. FIFO queues keep the order of their message
 // groups in any case.
-func OrderByName() Option { return func(o *settings) { o.records.byName = true } }
+func OrderByName() Option { return func(o *settings) { o.each.byName = true } }
 
 // RaisePanics panics again, with the first value, after all records of a batch are
 // settled: Lambda then starts a new process, and delivers the whole batch again.
 // Default: a panic fails its record only.
-func RaisePanics() Option { return func(o *settings) { o.records.raise = true } }
+func RaisePanics() Option { return func(o *settings) { o.each.raise = true } }

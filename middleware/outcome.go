@@ -43,7 +43,8 @@ func (e *BatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "lambdalock: %d of %d records failed", len(e.Failed), e.Records)
 	for _, f := range e.Failed[:min(shown, len(e.Failed))] {
-		fmt.Fprintf(&b, "; %v", f)
+		line, _, _ := strings.Cut(f.Error(), "\n") // without the stack of a panic
+		b.WriteString("; " + line)
 	}
 	if more := len(e.Failed) - shown; more > 0 {
 		fmt.Fprintf(&b, "; and %d more", more)

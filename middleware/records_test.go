@@ -43,6 +43,9 @@ func TestEachS3Record(t *testing.T) {
 		if !errors.Is(err, errRecord) || !errors.As(err, new(*lock.KeyError)) || !errors.As(err, &panicked) || panicked.Value != errRecord || !strings.Contains(string(panicked.Stack), "trace).act") {
 			t.Errorf("%v does not unwrap to each record's error", err)
 		}
+		if strings.Contains(err.Error(), "\n") || !strings.Contains(panicked.Error(), "trace).act") {
+			t.Errorf("%v should leave out the stack, which %v has", err, panicked)
+		}
 		for _, part := range []string{"3 of 5 records failed", "Records[1]: the record is bad", "Records[2]: ", "Records[4]: panic: the record is bad"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%v does not say %q", err, part)

@@ -54,7 +54,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 		panic("lambdalock: the key function is nil")
 	}
 	s := newSettings(opts)
-	if s.records != (recordSettings{}) {
+	if s.each != (eachSettings{}) {
 		panic("lambdalock: Concurrency, OrderByName and RaisePanics are for handlers of single records, as of EachSQSMessage")
 	}
 	wrap := wrapper[E, H](key, handler, s) // before a store is opened: it may panic
