@@ -49,8 +49,9 @@ integration: ## run against real servers, which are fetched into integration/.se
 	cd integration && $(GO) test -race -short -timeout 15m ./...
 
 .PHONY: soak
-soak: ## run the simulation and the integration tests in their long form
+soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -run Simulation ./lock
+	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/delivery
 	cd integration && $(GO) test -race -timeout 60m ./...
 
 .PHONY: bench

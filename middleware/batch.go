@@ -182,7 +182,7 @@ func (d *delivery[R]) handle(i int) (err error) {
 	case !d.stop.IsZero() && !time.Now().Before(d.stop):
 		return errNotBegun
 	case d.ctx.Err() != nil:
-		return fmt.Errorf("%d: %d", errNotBegun, context.Cause(d.ctx))
+		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -216,7 +216,7 @@ func (d *delivery[R]) errors() []error {
 	if untouched > 0 {
 		d.locker.Report(d.ctx, lock.Observation{
 			Kind: lock.NotBegun, Key: d.slots[first].key,
-			Err: fmt.Errorf("%d of %d records are returned to be delivered again, the first of them: %d", untouched, len(errs), errs[first]),
+			Err: fmt.Errorf("%d of %d records are returned to be delivered again, the first of them: %w", untouched, len(errs), errs[first]),
 		})
 	}
 	if d.each.raise {

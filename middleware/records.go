@@ -24,7 +24,7 @@ import (
 // A key that occurs twice in a batch is not in its own way: the second record
 // follows the first, and then finds it done. In a FIFO queue the messages of a group
 // are handled in their order, and after a failure the rest of the group is
-// returned untouched; other groups go on. A message that cannot be read, or whose
+// returned untouched, which counts as a receive of each; other groups go on. A message that cannot be read, or whose
 // handler panics, fails alone. Near the deadline nothing new is begun, and the
 // rest is returned; what runs then is waited for.
 //

@@ -1,0 +1,137 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// retries is how long Lambda waits before it delivers an event of an asynchronous
+// invocation again; then the event goes to the failure destination.
+// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+var retries = []time.Duration{time.Minute, 2 * time.Minute}
+
+// bucket sends notifications to a function, which takes them as JSON text.
+type bucket struct {
+	*function[[]byte, struct{}]
+	notifications []notification
+}
+
+type notification struct {
+	event *event
+	text  []byte
+	at    time.Time
+}
+
+// The ways to handle a notification.
+const (
+	eachRecord = iota // EachS3Record
+	wholeEvent        // WithLock
+	latestOnly        // WithLock, what was overtaken is skipped
+)
+
+// newBucket sends a notification for each of n uploads of n/8 objects, one in a second.
+// Notifications come up to three minutes late, and so overtake each other.
+func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
+	b := &bucket{function: s3Function(w, way, with)}
+	w.orders = way == latestOnly
+	sequencers := map[string]int{}
+	for i := range n {
+		object := fmt.Sprint("photo+", w.random.IntN(n/8), "%2B.jpg")
+		at := 1000*i + w.random.IntN(180_000)
+		sequencers[object]++
+		sequencer := fmt.Sprintf("0055AED6DCD9%06X", 256*i+sequencers[object])
+		e := w.event(fmt.Sprint(object, " ", sequencer), object, "")
+		e.place = i // uploads of one object in the order of their sequencers
+		text := fmt.Sprintf(`{"Records":[{"eventVersion":"2.1","eventSource":"aws:s3","eventName":"ObjectCreated:Put",
+			"responseElements":{"x-amz-request-id":"C3D%d"},
+			"s3":{"s3SchemaVersion":"1.0","bucket":{"name":"pictures-example"},"object":{"key":%q,"size":1024,"sequencer":%q}}}]}`,
+			i, object+badEscape(e), sequencer)
+		b.notifications = append(b.notifications, notification{e, []byte(text), w.began.Add(time.Duration(at) * time.Millisecond)})
+	}
+	return b
+}
+
+// badEscape makes an object key that cannot be decoded.
+func badEscape(e *event) string {
+	if e.undecodable() {
+		return "%zz"
+	}
+	return ""
+}
+
+func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, struct{}] {
+	id := func(r events.S3EventRecord) string { return r.S3.Object.Key + " " + r.S3.Object.Sequencer }
+	handle := func(ctx context.Context, r events.S3EventRecord) error { return w.work(ctx, id(r), "{}") }
+	whole := func(ctx context.Context, e events.S3Event) error { return handle(ctx, e.Records[0]) }
+	first := func(e events.S3Event) string { return id(e.Records[0]) }
+	f := &function[[]byte, struct{}]{w: w, with: with}
+	f.wrap = func(o ...middleware.Option) func(context.Context, []byte) (struct{}, error) {
+		switch way {
+		case eachRecord:
+			return decoding(middleware.EachS3Record(keyed(w, keyfuncs.S3Record, id), handle, o...))
+		case wholeEvent:
+			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), whole, o...))
+		}
+		return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Latest, first), whole, o...))
+	}
+	return f
+}
+
+// decoding does what the runtime does with the text of an event.
+func decoding[E any](handler func(context.Context, E) error) func(context.Context, []byte) (struct{}, error) {
+	return func(ctx context.Context, text []byte) (struct{}, error) {
+		var e E
+		if err := json.Unmarshal(text, &e); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, handler(ctx, e)
+	}
+}
+
+// drain delivers every notification, and 5 % of them twice, at about the same time or
+// later: each delivery has retries of its own.
+func (b *bucket) drain() {
+	var wg sync.WaitGroup
+	copies := 0
+	for _, n := range b.notifications {
+		wg.Go(func() { b.deliver(n) })
+		if b.w.roll(20) > 0 {
+			continue
+		}
+		copies++
+		late := 2000
+		if b.w.roll(2) == 0 {
+			late = 600_000
+		}
+		again := n
+		again.at = n.at.Add(time.Duration(b.w.roll(late)) * time.Millisecond)
+		wg.Go(func() { b.deliver(again) })
+	}
+	wg.Wait()
+	b.w.copies = copies
+}
+
+func (b *bucket) deliver(n notification) {
+	time.Sleep(time.Until(n.at))
+	for try := 0; ; try++ {
+		_, out := b.invoke([]*event{n.event}, n.text, func(inv *invocation, _ struct{}, err error) {
+			b.w.answered(inv, map[*event]bool{n.event: err != nil})
+		})
+		switch {
+		case out == answered:
+			return
+		case try == len(retries):
+			b.w.bury(n.event)
+			return
+		}
+		time.Sleep(retries[try])
+	}
+}

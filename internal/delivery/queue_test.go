@@ -1,0 +1,279 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+const (
+	// visibility is what AWS asks for: six times the function's timeout.
+	// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+	visibility = 6 * timeout
+	// maxReceive is the least that AWS recommends there.
+	maxReceive = 5
+	batchSize  = 10
+	pollers    = 4
+	// arrival is how long the producers send.
+	arrival = 2 * time.Minute
+)
+
+// queue is an SQS queue with its event source mapping.
+//
+// Standard: at least once, in any order, and a message may be received again while
+// it is in flight.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html
+//
+// FIFO: in order within a message group, of which no more is received while some of
+// it is in flight. A batch that got no answer comes again. What waits behind a failed
+// message is received as often as that one, and may follow it to the dead-letter queue.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
+type queue struct {
+	*function[events.SQSEvent, events.SQSEventResponse]
+	fifo bool
+
+	mu      sync.Mutex
+	entries []*entry // in the order in which they were sent
+}
+
+// entry is a message in the queue. A standard queue may hold a second one: the copy
+// on a server that did not hear of the first delivery, nor of the deletion.
+type entry struct {
+	event    *event
+	message  events.SQSMessage
+	visible  time.Time
+	received int
+	copied   bool
+}
+
+func (q *queue) send(m events.SQSMessage, e *event, at time.Time) {
+	m.MessageId, m.EventSource = e.id, "aws:sqs"
+	q.entries = append(q.entries, &entry{event: e, message: m, visible: at})
+}
+
+// newQueue fills a queue with n messages.
+func newQueue(w *world, n int, byCustomer bool, with ...middleware.Option) *queue {
+	key := keyfuncs.Func[events.SQSMessage](keyfuncs.SQSRecord)
+	if byCustomer {
+		key = keyfuncs.SQSBody(func(_ context.Context, o order) (lock.Key, error) {
+			return lock.Key{Name: "customer " + o.Customer}, nil
+		})
+	}
+	q := &queue{function: sqsFunction(w, key, with)}
+	for i := range n {
+		id := fmt.Sprintf("059f36b4-87a3-44ab-83d2-%012d", i)
+		customer := strconv.Itoa(w.random.IntN(n / 4))
+		resource := id
+		if byCustomer {
+			resource = customer
+		}
+		e := w.event(id, resource, "")
+		e.place = i
+		m := events.SQSMessage{Body: w.body(e, customer), EventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:orders"}
+		q.send(m, e, w.began.Add(time.Duration(w.random.Int64N(int64(arrival)))))
+	}
+	return q
+}
+
+// newFIFO fills a FIFO queue with n messages of n/50 groups, each in order.
+func newFIFO(w *world, n int, with ...middleware.Option) *queue {
+	q := &queue{function: sqsFunction(w, keyfuncs.SQSFIFORecord, with), fifo: true}
+	at := w.began
+	for i := range n {
+		id := fmt.Sprintf("259f36b4-87a3-44ab-83d2-%012d", i)
+		name := fmt.Sprint("group ", w.random.IntN(n/50))
+		e := w.event(id, name, name)
+		m := events.SQSMessage{
+			Body:           w.body(e, name),
+			EventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:orders.fifo",
+			Attributes: map[string]string{
+				"MessageGroupId": name, "MessageDeduplicationId": id, "SequenceNumber": fmt.Sprintf("188%017d", 256*i),
+			},
+		}
+		at = at.Add(time.Duration(w.random.Int64N(int64(2*arrival) / int64(n))))
+		q.send(m, e, at)
+	}
+	return q
+}
+
+func sqsFunction(w *world, key keyfuncs.Func[events.SQSMessage], with []middleware.Option) *function[events.SQSEvent, events.SQSEventResponse] {
+	key = keyed(w, key, func(m events.SQSMessage) string { return m.MessageId })
+	handler := func(ctx context.Context, m events.SQSMessage) error { return w.work(ctx, m.MessageId, m.Body) }
+	return &function[events.SQSEvent, events.SQSEventResponse]{
+		w: w, with: with,
+		wrap: func(o ...middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+			return middleware.EachSQSMessage(key, handler, o...)
+		},
+	}
+}
+
+// drain polls until the queue is empty.
+func (q *queue) drain() {
+	var wg sync.WaitGroup
+	for range pollers {
+		wg.Go(func() {
+			for time.Since(q.w.began) < longest {
+				batch, wait := q.receive()
+				switch {
+				case len(batch) > 0:
+					q.deliver(batch)
+				case wait < 0:
+					return
+				default:
+					time.Sleep(wait + time.Duration(q.w.roll(2000))*time.Millisecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(q.entries) > 0 {
+		q.w.complain("%d messages are left", len(q.entries))
+	}
+}
+
+// receive takes a batch, and says how long to wait when there is none; less than
+// zero: for ever.
+func (q *queue) receive() ([]*entry, time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.redrive()
+	if len(q.entries) == 0 {
+		return nil, -1
+	}
+	var batch []*entry
+	if q.fifo {
+		batch = q.groups()
+	} else {
+		batch = q.any()
+	}
+	now := time.Now()
+	for _, n := range batch {
+		n.received++
+		if !n.copied {
+			n.visible = now.Add(visibility)
+		}
+		n.copied = false
+	}
+	if len(batch) > 0 {
+		return batch, 0
+	}
+	next := slices.MinFunc(q.entries, func(a, b *entry) int { return a.visible.Compare(b.visible) })
+	return nil, max(2*time.Second, next.visible.Sub(now))
+}
+
+// redrive moves what would be received once too often to the dead-letter queue.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+func (q *queue) redrive() {
+	now := time.Now()
+	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
+		if n.received < maxReceive || n.visible.After(now) {
+			return false
+		}
+		q.w.bury(n.event)
+		return true
+	})
+}
+
+// any takes what is visible, in no order. 2 % of the messages stay visible for another
+// poller, 3 % are twice in the batch.
+func (q *queue) any() []*entry {
+	now := time.Now()
+	var batch []*entry
+	first := q.w.roll(len(q.entries))
+	for _, n := range slices.Concat(q.entries[first:], q.entries[:first]) {
+		if len(batch) == batchSize {
+			break
+		}
+		if n.visible.After(now) {
+			continue
+		}
+		batch = append(batch, n)
+		switch c := q.w.roll(100); {
+		case c < 2:
+			q.copy(n)
+		case c < 5 && len(batch) < batchSize:
+			batch = append(batch, q.copy(n))
+		}
+	}
+	return batch
+}
+
+func (q *queue) copy(n *entry) *entry {
+	q.w.mu.Lock()
+	q.w.copies++
+	q.w.mu.Unlock()
+	c := *n
+	q.entries = append(q.entries, &c)
+	return &c
+}
+
+// groups takes the first messages of groups of which none is in flight, some of each.
+func (q *queue) groups() []*entry {
+	now := time.Now()
+	waiting := map[string][]*entry{}
+	for _, n := range q.entries {
+		g := n.message.Attributes["MessageGroupId"]
+		if n.visible.After(now) && n.received == 0 {
+			break // not yet sent, nor is what follows
+		}
+		waiting[g] = append(waiting[g], n)
+	}
+	names := slices.Sorted(maps.Keys(waiting))
+	var batch []*entry
+	for len(names) > 0 && len(batch) < batchSize {
+		i := q.w.roll(len(names))
+		group := waiting[names[i]]
+		names = slices.Delete(names, i, i+1)
+		if slices.ContainsFunc(group, func(n *entry) bool { return n.visible.After(now) }) {
+			continue
+		}
+		n := min(len(group), batchSize-len(batch), 1+q.w.roll(6))
+		batch = append(batch, group[:n]...)
+	}
+	return batch
+}
+
+// deliver invokes the function, and deletes what it does not list. No answer, or an
+// error, leaves the whole batch; so would an id that is empty or not of the batch.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+func (q *queue) deliver(batch []*entry) {
+	var e events.SQSEvent
+	var records []*event
+	for _, n := range batch {
+		m := n.message
+		m.ReceiptHandle = fmt.Sprint(m.MessageId, " ", n.received)
+		e.Records = append(e.Records, m)
+		records = append(records, n.event)
+	}
+	listed := map[*event]bool{}
+	_, out := q.invoke(records, e, func(inv *invocation, a events.SQSEventResponse, err error) {
+		if err != nil || a.BatchItemFailures == nil {
+			q.w.complain("a batch was answered by %v and the error %v", a, err)
+		}
+		for _, f := range a.BatchItemFailures {
+			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
+			if n < 0 {
+				q.w.complain("the answer names %q, which is not in the batch", f.ItemIdentifier)
+				continue
+			}
+			listed[records[n]] = true
+		}
+		q.w.answered(inv, listed)
+	})
+	if out != answered {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool { return slices.Contains(batch, n) && !listed[n.event] })
+}

@@ -1,0 +1,144 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+const (
+	streamBatch = 30
+	// maxAttempts of a batch: then it is split, and a single record is given up.
+	// https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
+	maxAttempts = 10
+	shards      = 4
+	keysOfShard = 6
+	// longestPause between two attempts. AWS does not say how long they are apart.
+	longestPause = 15 * time.Second
+)
+
+// stream is a Kinesis stream with its event source mapping: of each shard one batch
+// at a time, in order.
+// https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
+type stream struct {
+	*function[events.KinesisEvent, events.KinesisEventResponse]
+	shards [shards][]piece
+}
+
+type piece struct {
+	event  *event
+	record events.KinesisEventRecord
+}
+
+// newStream puts n records into a stream. byName: the order to keep is that of
+// each partition key, not that of the shard.
+func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream {
+	id := func(r events.KinesisEventRecord) string { return r.Kinesis.SequenceNumber }
+	key := keyed(w, keyfuncs.KinesisRecord, id)
+	handler := func(ctx context.Context, r events.KinesisEventRecord) error {
+		return w.work(ctx, id(r), string(r.Kinesis.Data))
+	}
+	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}}
+	s.wrap = func(o ...middleware.Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+		return middleware.EachKinesisRecord(key, handler, o...)
+	}
+	for i := range n {
+		shard := i % shards
+		number := fmt.Sprintf("4959033827149025660855969253836157109591578%013d", 7*i)
+		partition := fmt.Sprintf("key %d of %d", w.random.IntN(keysOfShard), shard)
+		inOrder := fmt.Sprint("shard ", shard)
+		if byName {
+			inOrder = partition
+		}
+		e := w.event(number, partition, inOrder)
+		r := events.KinesisEventRecord{
+			EventID: fmt.Sprintf("shardId-%012d:%s", shard, number), EventSource: "aws:kinesis",
+			EventSourceArn: "arn:aws:kinesis:eu-central-1:123456789012:stream/orders",
+		}
+		r.Kinesis.PartitionKey, r.Kinesis.SequenceNumber = partition, number
+		r.Kinesis.Data = []byte(w.body(e, partition))
+		s.shards[shard] = append(s.shards[shard], piece{e, r})
+	}
+	return s
+}
+
+func (s *stream) drain() {
+	var wg sync.WaitGroup
+	for _, pieces := range s.shards {
+		wg.Go(func() {
+			for batch := range slices.Chunk(pieces, streamBatch) {
+				s.settle(batch)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// settle delivers a batch until all of it is done or given up. What an answer says
+// to be done is not delivered again; a batch that has used up its attempts is split,
+// which gives each half new ones. Lambda may split sooner, at the first failure; here
+// a batch comes again whole as often as it can.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
+func (s *stream) settle(batch []piece) {
+	for attempt := 1; len(batch) > 0; attempt++ {
+		done := s.deliver(batch)
+		if batch = batch[done:]; len(batch) == 0 {
+			return
+		}
+		if done > 0 {
+			attempt = 1
+		}
+		switch {
+		case time.Since(s.w.began) > longest:
+			s.w.complain("a shard is stuck at %s", batch[0].event.id)
+			return
+		case attempt < maxAttempts:
+			time.Sleep(min(longestPause, time.Second<<attempt))
+		case len(batch) == 1:
+			s.w.bury(batch[0].event)
+			return
+		default:
+			s.settle(batch[:len(batch)/2])
+			batch, attempt = batch[len(batch)/2:], 0
+		}
+	}
+}
+
+// deliver says how many records are done. The lowest number that is listed is where
+// the shard goes on; an empty list says that all are done.
+func (s *stream) deliver(batch []piece) int {
+	var e events.KinesisEvent
+	var records []*event
+	for _, p := range batch {
+		e.Records = append(e.Records, p.record)
+		records = append(records, p.event)
+	}
+	done := len(batch)
+	_, out := s.invoke(records, e, func(inv *invocation, a events.KinesisEventResponse, err error) {
+		if err != nil || a.BatchItemFailures == nil {
+			s.w.complain("a batch was answered by %v and the error %v", a, err)
+		}
+		listed := map[*event]bool{}
+		for _, f := range a.BatchItemFailures {
+			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
+			if n < 0 {
+				s.w.complain("the answer names %q, which is not in the batch", f.ItemIdentifier)
+				continue
+			}
+			listed[records[n]] = true
+			done = min(done, n)
+		}
+		s.w.answered(inv, listed)
+	})
+	if out != answered {
+		return 0
+	}
+	return done
+}
