@@ -58,11 +58,8 @@ func cycleContestants(ctx context.Context, b *testing.B, s servers.Server, delay
 			return func(k lock.Key) error { return rawLock{c}.cycle(ctx, k.Name) }
 		}),
 		against(b, s, delay, "raw SDK, our requests", func(c *dynamodb.Client) func(lock.Key) error {
-			r, err := newReplay(ctx, c)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return func(k lock.Key) error { return r.cycle(ctx, k.Name) }
+			r := newReplay(ctx, b, c, "")
+			return func(k lock.Key) error { return r.cycle(ctx, k.Name, func() {}) }
 		}),
 		against(b, s, delay, "store alone", func(c *dynamodb.Client) func(lock.Key) error {
 			store := dynamostore.New(c, table)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"strconv"
+	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -64,10 +66,15 @@ type replay struct {
 	requests []dynamodb.UpdateItemInput
 }
 
-// newReplay records the requests of one cycle.
-func newReplay(ctx context.Context, client *dynamodb.Client) (*replay, error) {
+// newReplay records the requests of one cycle, of a plain mutex or with an event.
+func newReplay(ctx context.Context, tb testing.TB, client *dynamodb.Client, event string) *replay {
+	tb.Helper()
 	r := &replay{client: client}
-	return r, storeCycle(ctx, dynamostore.New(r, table), "any")
+	locker := newLocker(tb, dynamostore.New(r, table), lock.Options{KilledAtDeadline: true})
+	if err := locker.Do(ctx, lock.Key{Name: "any", Event: event}, nothing); err != nil {
+		tb.Fatal(err)
+	}
+	return r
 }
 
 // UpdateItem implements dynamostore.Client: it records the request and grants it.
@@ -76,8 +83,11 @@ func (r *replay) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ .
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-func (r *replay) cycle(ctx context.Context, name string) error {
-	for _, in := range r.requests {
+func (r *replay) cycle(ctx context.Context, name string, work func()) error {
+	for i, in := range r.requests {
+		if i > 0 {
+			work()
+		}
 		in.Key = map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}}
 		if _, err := r.client.UpdateItem(ctx, &in); err != nil {
 			return err

@@ -3,8 +3,14 @@
 // two differ.
 //
 // A function for a whole event takes events of exactly one record; its sibling
-// for one record serves handlers of single records. Every function is
-// deterministic and gives different keys for different things.
+// whose name ends in Record takes one record, for handlers of single records such
+// as those of middleware.EachSQSMessage. Both give the same key. Every function is
+// deterministic, panics on no event, and gives different keys for different things.
+// Names and events may be of any length: the engine hashes what a store could not
+// keep as it is.
+//
+// What delivers which event, how often, and with what order and retries, stands in
+// docs/SOURCES.md of this module.
 //
 // Errors are a [*lock.KeyError] that names the field at fault, or [ErrIgnore].
 package keyfuncs
