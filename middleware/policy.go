@@ -62,7 +62,8 @@ func Wait(atMost time.Duration) HeldPolicy {
 
 // Respond returns v, which must be assignable to the handler's result type, and no
 // error: for synchronous callers who should hear that the work is under way. Like
-// Skip it acknowledges the event.
+// Skip it acknowledges the event. Every such caller gets the same v, so it cannot be
+// a stream.
 func Respond(v any) HeldPolicy {
 	return heldPolicy{policy{kind: respond, value: v}}
 }

@@ -140,6 +140,8 @@ func checkPolicies(t reflect.Type, s *settings) {
 	case s.done.kind == replay && result == nil:
 		panic(fmt.Sprintf("lambdalock: OnDone(Replay) needs a handler with a result; %s has none", t))
 	case result == nil || !result.Implements(readerType):
+	case s.held.kind == respond:
+		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) cannot give the stream that %s returns to several callers, because it can be read once: choose Fail, and answer lock.ErrHeld in a function around the wrapped handler", t))
 	case s.done.kind == replay:
 		panic(fmt.Sprintf("lambdalock: OnDone(Replay) cannot store the stream that %s returns", t))
 	case !reflect.TypeFor[*stream]().AssignableTo(result) && !hasBody(result):

@@ -467,6 +467,9 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
 		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
 		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(middleware.Replay))...) }, "Replay"},
+		"Respond with a stream": {func() {
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
+		}, "read once"},
 		"Replay of a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnDone(middleware.Replay))...)
 		}, "stream"},
