@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders with a go.mod of their own that hold code of ours.
-MODULES := . integration
+MODULES := . integration examples
 
 # With a custom CA bundle the AWS SDK builds a slower client, and refuses some.
 unexport AWS_CA_BUNDLE
@@ -21,9 +21,14 @@ demo: $(BIN) ## run the demo: one function, four environments, duplicates, a cra
 .PHONY: test
 test: ## run all tests that need nothing but Go
 	$(GO) test -shuffle=on ./...
+	cd examples && $(GO) test -shuffle=on ./...
+
+.PHONY: local
+local: ## run every example with a duplicate of its event, without SAM and Docker
+	cd examples && $(GO) run ./local
 
 .PHONY: check
-check: test demo lint race cover tidy integration ## run everything that CI runs
+check: test demo local lint race cover tidy sam integration ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## check style and imports
@@ -47,6 +52,10 @@ tidy: ## check that go.mod and go.sum are complete
 integration: ## run against real servers, which are fetched into integration/.servers
 	cd integration && $(GO) run ./servers/fetch
 	cd integration && $(GO) test -race -short -timeout 15m ./...
+
+.PHONY: sam
+sam: ## check and build the SAM template (needs Python)
+	GO="$(GO)" sam-local/check
 
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form

@@ -75,7 +75,7 @@ func ExampleWithLock_fence() {
 	handle := func(ctx context.Context, e order) error {
 		lease, ok := lock.FromContext(ctx)
 		// Write lease.Fence beside the data, with a condition such as
-		// "attribute_not_exists(fence) OR fence < :fence".
+		// "attribute_not_exists(fence) OR fence <= :fence".
 		fmt.Println(ok, lease.Key.Name, lease.Fence > 0)
 		return nil
 	}

@@ -1,0 +1,56 @@
+// fifocustomer applies changes of customers from a FIFO queue: one change of a
+// customer at a time, each once and in order, customers side by side. After a
+// failed change the rest of that customer waits, and nobody else.
+//
+// Event source: an SQS FIFO queue whose message group is the customer, with
+// ReportBatchItemFailures on the event source mapping, a visibility timeout of
+// six times the function's timeout, and a FIFO dead-letter queue.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// retention is how long the queue keeps messages, 4 days unless it was told
+// otherwise.
+const retention = 4 * 24 * time.Hour
+
+func main() {
+	slog.SetDefault(lambdacontext.NewLogger())
+	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFORecord, handle, middleware.Remember(retention)))
+}
+
+type change struct {
+	Number json.Number `json:"change"`
+	Field  string      `json:"field"`
+	Value  string      `json:"value"`
+}
+
+func handle(ctx context.Context, m events.SQSMessage) error {
+	var c change
+	if err := json.Unmarshal([]byte(m.Body), &c); err != nil {
+		return fmt.Errorf("change in message %s: %w", m.MessageId, err)
+	}
+	return apply(ctx, m.Attributes["MessageGroupId"], c)
+}
+
+// apply is where your own work goes.
+func apply(ctx context.Context, customer string, c change) error {
+	if c.Field == "" {
+		return errors.New("the change names no field")
+	}
+	slog.InfoContext(ctx, "change applied", "customer", customer, "change", c.Number, "field", c.Field)
+	return nil
+}

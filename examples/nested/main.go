@@ -1,0 +1,64 @@
+// nested uses two locks. The outer one remembers each event for a week: a lock name
+// remembers at least its last eight events, which is too few where a customer has
+// many orders and duplicates come late, so here each event has a name of its own.
+// The inner lock lets one order of a customer run at a time.
+//
+// Event source: an EventBridge rule, with a dead-letter queue on the rule and a
+// failure destination on the function. It costs four writes for each event instead
+// of two.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+func main() {
+	slog.SetDefault(lambdacontext.NewLogger())
+	one := middleware.WithLock(byCustomer, handle, middleware.OnHeld(middleware.Wait(5*time.Second)))
+	// The prefix keeps the names of the two locks apart.
+	once := middleware.WithLock(keyfuncs.Prefix("event", keyfuncs.EventBridge), one, middleware.Remember(7*24*time.Hour))
+	lambda.Start(once)
+}
+
+type order struct {
+	Number   json.Number `json:"order"`
+	Customer string      `json:"customer"`
+}
+
+// byCustomer gives no Event: duplicates are the outer lock's business.
+func byCustomer(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	var o order
+	if err := json.Unmarshal(e.Detail, &o); err != nil {
+		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is no order", Err: err}
+	}
+	if o.Customer == "" {
+		return lock.Key{}, &lock.KeyError{Field: "detail.customer", Reason: "is missing"}
+	}
+	return lock.Key{Name: "customer/" + o.Customer}, nil
+}
+
+func handle(ctx context.Context, e events.EventBridgeEvent) error {
+	var o order
+	if err := json.Unmarshal(e.Detail, &o); err != nil {
+		return fmt.Errorf("order in event %s: %w", e.ID, err)
+	}
+	return book(ctx, o)
+}
+
+// book is where your own work goes.
+func book(ctx context.Context, o order) error {
+	slog.InfoContext(ctx, "order booked", "order", o.Number)
+	return nil
+}

@@ -1,0 +1,94 @@
+// s3upload checks uploads: for each it writes an object with the size and the
+// SHA-256 of what was uploaded. Uploads of one object are handled one at a time,
+// each of them once, however often S3 announces it. Results go into the same bucket,
+// under results/ unless RESULT_PREFIX says otherwise.
+//
+// Event source: an S3 event notification for s3:ObjectCreated:*, best with a
+// prefix or suffix filter that leaves out the results; a dead-letter queue or
+// failure destination on the function. Permissions besides the lock table:
+// s3:GetObject and s3:PutObject.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+func main() {
+	slog.SetDefault(lambdacontext.NewLogger())
+	cfg, err := config.LoadDefaultConfig(context.Background())
+	if err != nil {
+		log.Fatalf("s3upload: AWS configuration: %v", err)
+	}
+	c := checker{
+		s3: s3.NewFromConfig(cfg, func(o *s3.Options) {
+			// Servers that stand in for S3 seldom know a host name for each bucket.
+			o.UsePathStyle = cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")) != ""
+		}),
+		prefix: cmp.Or(os.Getenv("RESULT_PREFIX"), "results/"),
+	}
+	lambda.Start(middleware.WithLock(keyfuncs.S3Object, c.handle))
+}
+
+type checker struct {
+	s3     *s3.Client
+	prefix string
+}
+
+type result struct {
+	Key    string `json:"key"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// handle gets events of exactly one record: S3 sends no others, and S3Object takes
+// no others.
+func (c *checker) handle(ctx context.Context, e events.S3Event) error {
+	bucket, key := e.Records[0].S3.Bucket.Name, e.Records[0].S3.Object.URLDecodedKey
+	if strings.HasPrefix(key, c.prefix) {
+		return nil // a result of ours: without this, each would make another one
+	}
+	upload, err := c.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return fmt.Errorf("read the upload: %w", err)
+	}
+	defer upload.Body.Close()
+	hash := sha256.New()
+	size, err := io.Copy(hash, upload.Body)
+	if err != nil {
+		return fmt.Errorf("read the upload: %w", err)
+	}
+	document, err := json.Marshal(result{Key: key, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+	if err != nil {
+		return err
+	}
+	to := c.prefix + key + ".json"
+	_, err = c.s3.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &bucket, Key: &to, Body: bytes.NewReader(document), ContentType: aws.String("application/json"),
+	})
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	slog.InfoContext(ctx, "upload checked", "bucket", bucket, "key", key, "size", size)
+	return nil
+}

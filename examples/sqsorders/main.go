@@ -1,0 +1,75 @@
+// sqsorders takes orders from a queue in batches: one order of a customer at a
+// time, each once, different customers side by side. Only what failed comes back.
+//
+// Event source: an SQS standard queue with ReportBatchItemFailures on the event
+// source mapping (without it Lambda deletes failed messages too), a visibility
+// timeout of six times the function's timeout, and a dead-letter queue with
+// maxReceiveCount of at least 5.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// retention is how long the queue keeps messages, 4 days unless it was told
+// otherwise: for as long a message may come again.
+const retention = 4 * 24 * time.Hour
+
+func main() {
+	slog.SetDefault(lambdacontext.NewLogger())
+	// SQSBody makes the message id the event.
+	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSBody(byCustomer), handle, middleware.Remember(retention)))
+}
+
+type order struct {
+	ID       json.Number `json:"order"`
+	Customer string      `json:"customer"`
+	Items    []item      `json:"items"`
+}
+
+type item struct {
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+func byCustomer(_ context.Context, o order) (lock.Key, error) {
+	if o.Customer == "" {
+		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing: every order has one"}
+	}
+	return lock.Key{Name: "customer/" + o.Customer}, nil
+}
+
+func handle(ctx context.Context, m events.SQSMessage) error {
+	var o order
+	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
+		return fmt.Errorf("order in message %s: %w", m.MessageId, err)
+	}
+	if o.ID == "" || len(o.Items) == 0 {
+		return fmt.Errorf("order in message %s: has no number or no items", m.MessageId)
+	}
+	return accept(ctx, o)
+}
+
+// accept is where your own work goes.
+func accept(ctx context.Context, o order) error {
+	for _, i := range o.Items {
+		if i.Quantity < 1 {
+			return errors.New("order " + o.ID.String() + ": " + i.SKU + " has no quantity")
+		}
+	}
+	slog.InfoContext(ctx, "order accepted", "order", o.ID, "items", len(o.Items))
+	return nil
+}

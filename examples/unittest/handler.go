@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+type receipt struct {
+	Order    json.Number `json:"order"`
+	Customer string      `json:"customer"`
+}
+
+// newHandler takes options so that a test can give it another store.
+func newHandler(send func(context.Context, receipt) error, opts ...middleware.Option) func(context.Context, events.EventBridgeEvent) error {
+	return middleware.WithLock(keyfuncs.EventBridge, func(ctx context.Context, e events.EventBridgeEvent) error {
+		var r receipt
+		if err := json.Unmarshal(e.Detail, &r); err != nil {
+			return fmt.Errorf("order in event %s: %w", e.ID, err)
+		}
+		if r.Order == "" || r.Customer == "" {
+			return errors.New("the event names no order or no customer")
+		}
+		return send(ctx, r)
+	}, opts...)
+}
