@@ -23,7 +23,7 @@ func read(t *testing.T, name string) string {
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"../*.md", "*.md", "../examples/*.md", "../sam-local/*.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "../examples/*.md", "../sam-local/*.md", "../infra/*.md"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,23 @@
+// Command function handles uploads: each once, and those of one object one at a time.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+func main() {
+	// The same namespace as in the stack, which limits the permission to it.
+	lambda.Start(middleware.EachS3Record(keyfuncs.S3Record, handle, middleware.Namespace("uploads")))
+}
+
+func handle(ctx context.Context, r events.S3EventRecord) error {
+	slog.InfoContext(ctx, "upload", "bucket", r.S3.Bucket.Name, "key", r.S3.Object.URLDecodedKey, "bytes", r.S3.Object.Size)
+	return nil
+}

@@ -1,0 +1,166 @@
+package infra
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// ConnectOptions changes the defaults of LockTable.Connect.
+type ConnectOptions struct {
+	// Namespace must be the same as middleware.Namespace in the code of the
+	// function. The permission is then limited to the locks of this namespace.
+	// Default: the name of the function, as in the code, if FunctionName is set;
+	// else the permission is for the whole table.
+	Namespace *string
+
+	// LogGroup is where the function logs; the leases it loses are counted there.
+	// Default: the log group of the function, if the CDK manages it (the property
+	// LogGroup, or the feature flag @aws-cdk/aws-lambda:useCdkManagedLogGroup);
+	// else nothing is counted.
+	LogGroup awslogs.ILogGroup
+}
+
+// connection is a function that locks in the table.
+type connection struct {
+	fn     awslambda.Function
+	child  constructs.Construct // of fn
+	counts bool                 // the leases that fn loses
+}
+
+func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
+	if opts == nil {
+		opts = &ConnectOptions{}
+	}
+	// The child marks the function as connected, also to another table: the second
+	// would take LOCK_TABLE_NAME from the first.
+	const name = "LockTableConnection"
+	if fn.Node().TryFindChild(jsii.String(name)) != nil {
+		panic(fmt.Sprintf("lambdalock: function %s is connected already: connect it to one lock table, once", *fn.Node().Path()))
+	}
+	// In the function's scope, because a filter in the table's would make the two
+	// stacks depend on each other if they are not the same.
+	child := constructs.NewConstruct(fn, jsii.String(name))
+	fn.AddEnvironment(jsii.String("LOCK_TABLE_NAME"), t.table.TableName(), nil)
+	t.grant(fn, leadingKeys(fn, opts.Namespace), lockActions)
+
+	group := opts.LogGroup
+	if group == nil {
+		group = managedLogGroup(fn)
+	}
+	if group != nil {
+		countLost(child, group)
+	}
+	t.connected = append(t.connected, &connection{fn: fn, child: child, counts: group != nil})
+}
+
+var (
+	// One action for acquire, renew and release.
+	lockActions = []string{"dynamodb:UpdateItem"}
+
+	// The least that shows what is locked: one lock by its name, all of them, and
+	// whether the table is as it should be. No Query: a table without a sort key has
+	// one item for each key, which is what GetItem returns.
+	inspectActions = []string{"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"}
+
+	// What a caller needs of a key of one's own, because DynamoDB uses it on the
+	// caller's behalf:
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+	readKeyActions  = []string{"kms:Decrypt", "kms:DescribeKey"}
+	writeKeyActions = []string{"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*"}
+)
+
+func (t *lockTable) GrantLock(grantee awsiam.IGrantable) awsiam.Grant {
+	return t.grant(grantee, nil, lockActions)
+}
+
+func (t *lockTable) GrantInspect(grantee awsiam.IGrantable) awsiam.Grant {
+	grant := t.grantTable(grantee, nil, inspectActions)
+	t.grantKey(grantee, readKeyActions)
+	return grant
+}
+
+func (t *lockTable) grant(grantee awsiam.IGrantable, conditions *map[string]*map[string]any, actions []string) awsiam.Grant {
+	grant := t.grantTable(grantee, conditions, actions)
+	t.grantKey(grantee, writeKeyActions)
+	return grant
+}
+
+// grantTable does not use Table.Grant, which takes no conditions.
+func (t *lockTable) grantTable(grantee awsiam.IGrantable, conditions *map[string]*map[string]any, actions []string) awsiam.Grant {
+	return awsiam.Grant_AddToPrincipal(&awsiam.GrantOnPrincipalOptions{
+		Grantee:      grantee,
+		Actions:      jsii.Strings(actions...),
+		ResourceArns: jsii.Strings(*t.table.TableArn()),
+		Conditions:   conditions,
+	})
+}
+
+func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
+	if t.key != nil {
+		t.key.Grant(grantee, *jsii.Strings(actions...)...)
+	}
+}
+
+// leadingKeys limits a permission to the rows of a namespace, whose keys begin
+// with it: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
+//
+// A name that CloudFormation makes cannot be used: the policy would depend on the
+// function, and the function depends on its policy, so that it is not invoked
+// before it may lock. Neither can a token be escaped as the library escapes names.
+func leadingKeys(fn awslambda.Function, namespace *string) *map[string]*map[string]any {
+	if namespace == nil {
+		namespace = fn.PhysicalName()
+	}
+	if *awscdk.Token_IsUnresolved(namespace) {
+		return nil
+	}
+	// No wildcard of IAM is left in it: * and ? are escaped, and so is the { of a
+	// policy variable.
+	return &map[string]*map[string]any{
+		"ForAllValues:StringLike": {"dynamodb:LeadingKeys": url.PathEscape(*namespace) + "/*"},
+	}
+}
+
+// managedLogGroup is the log group of fn, or nil if Lambda makes it at the first
+// invocation. Function.LogGroup must not be asked in that case: it would add a
+// custom resource to the stack, with a function of its own.
+func managedLogGroup(fn awslambda.Function) awslogs.ILogGroup {
+	if fn.Node().TryFindChild(jsii.String("LogGroup")) != nil { // by the feature flag, or by LogRetention
+		return fn.LogGroup()
+	}
+	f, ok := fn.Node().DefaultChild().(awslambda.CfnFunction)
+	if !ok {
+		return nil
+	}
+	logging, _ := resolve(fn.Stack(), f.LoggingConfig()).(map[string]any)
+	if logging["logGroup"] == nil {
+		return nil
+	}
+	return fn.LogGroup()
+}
+
+// The metric of lost leases has no dimensions, because a filter can take those
+// from fields of the log line only:
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
+const (
+	metricNamespace = "lambdalock"
+	leaseLost       = "LeaseLost"
+)
+
+// countLost matches the message in lines of text and of JSON.
+func countLost(scope constructs.Construct, group awslogs.ILogGroup) {
+	awslogs.NewMetricFilter(scope, jsii.String(leaseLost), &awslogs.MetricFilterProps{
+		LogGroup:        group,
+		FilterPattern:   awslogs.FilterPattern_Literal(jsii.String(`"lambdalock: lost"`)),
+		MetricNamespace: jsii.String(metricNamespace),
+		MetricName:      jsii.String(leaseLost),
+		MetricValue:     jsii.String("1"),
+	})
+}

@@ -1,0 +1,193 @@
+package infra_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+// block is the code under a heading of docs/TABLE.md.
+func block(t *testing.T, heading, language string) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/TABLE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)\n## " + heading + "\n\n```" + language + "\n(.*?)```").FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("docs/TABLE.md has no %s block under %s", language, heading)
+	}
+	return string(m[1])
+}
+
+// construct is what the fragments must be: the default table with the namespace
+// "orders", and the statement of a connected function.
+func construct(t *testing.T) (table, statement object) {
+	t.Helper()
+	stack := newStack()
+	infra.NewLockTable(stack, s("Locks"), nil).Connect(newFunction(stack, "Fn", nil), &infra.ConnectOptions{Namespace: s("orders")})
+	for _, r := range *assertions.Template_FromStack(stack, nil).FindResources(s("AWS::DynamoDB::Table"), nil) {
+		table = *r
+	}
+	return table, statements(t, stack, "dynamodb:")[0]
+}
+
+// TestFragmentsAreTheConstruct: whoever copies one of them gets what NewLockTable
+// makes. The table has another logical id there.
+func TestFragmentsAreTheConstruct(t *testing.T) {
+	table, statement := construct(t)
+	statement["Resource"] = object{"Fn::GetAtt": []any{"LockTable", "Arn"}}
+
+	t.Run("CloudFormation", func(t *testing.T) {
+		r := template(t, block(t, "CloudFormation", "yaml"))
+		equal(t, "table", r["LockTable"], encoded(table))
+		equal(t, "policy", at(r, "LockPolicy", "Properties", "PolicyDocument", "Statement"), encoded([]any{statement}))
+	})
+	t.Run("SAM", func(t *testing.T) {
+		r := template(t, block(t, "SAM", "yaml"))
+		equal(t, "table", r["LockTable"], encoded(table))
+		policies, _ := at(r, "Handler", "Properties", "Policies").([]any)
+		if len(policies) != 1 {
+			t.Fatalf("%d policies, want 1", len(policies))
+		}
+		equal(t, "policy", policies[0].(object)["Statement"], encoded([]any{statement}))
+		equal(t, "environment", at(r, "Handler", "Properties", "Environment"), `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LockTable"}}}`)
+	})
+	t.Run("Terraform", func(t *testing.T) {
+		compareTerraform(t, block(t, "Terraform", "hcl"), table, statement)
+	})
+}
+
+// at is the value at a path of keys.
+func at(v any, path ...string) any {
+	for _, key := range path {
+		o, _ := v.(object)
+		v = o[key]
+	}
+	return v
+}
+
+// template is the resources of a CloudFormation template.
+func template(t *testing.T, text string) object {
+	t.Helper()
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	long(&doc)
+	var v object
+	if err := doc.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := v["Resources"].(object)
+	return r
+}
+
+// long replaces the short forms of functions by their long ones.
+func long(n *yaml.Node) {
+	for _, c := range n.Content {
+		long(c)
+	}
+	var value any
+	switch n.Tag {
+	case "!Ref":
+		value = object{"Ref": n.Value}
+	case "!GetAtt":
+		value = object{"Fn::GetAtt": strings.SplitN(n.Value, ".", 2)}
+	default:
+		return
+	}
+	if err := n.Encode(value); err != nil {
+		panic(err)
+	}
+}
+
+func compareTerraform(t *testing.T, text string, table, statement object) {
+	t.Helper()
+	file, problems := hclsyntax.ParseConfig([]byte(text), "TABLE.md", hcl.InitialPos)
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	got := terraform(t, file.Body.(*hclsyntax.Body), text)
+	p := table["Properties"].(object)
+	key := p["AttributeDefinitions"].([]any)[0].(object)
+	ttl := p["TimeToLiveSpecification"].(object)
+	equal(t, "table", got["resource aws_dynamodb_table locks"], encoded(object{
+		"name":                   "orders-locks",
+		"billing_mode":           p["BillingMode"],
+		"hash_key":               p["KeySchema"].([]any)[0].(object)["AttributeName"],
+		"attribute":              object{"name": key["AttributeName"], "type": key["AttributeType"]},
+		"ttl":                    object{"attribute_name": ttl["AttributeName"], "enabled": ttl["Enabled"]},
+		"server_side_encryption": object{"enabled": at(p, "SSESpecification", "SSEEnabled")},
+		"lifecycle":              object{"prevent_destroy": table["DeletionPolicy"] == "Retain"},
+	}))
+	equal(t, "statement", at(got, "data aws_iam_policy_document lock", "statement"), encoded(object{
+		"effect":    statement["Effect"],
+		"actions":   []any{statement["Action"]},
+		"resources": "[aws_dynamodb_table.locks.arn]",
+		"condition": object{
+			"test": "ForAllValues:StringLike", "variable": "dynamodb:LeadingKeys",
+			"values": []any{at(statement, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys")},
+		},
+	}))
+	equal(t, "policy", at(got, "resource aws_iam_role_policy lock", "policy"), `"data.aws_iam_policy_document.lock.json"`)
+}
+
+// terraform is a body as an object: a block by its type and labels, a constant as
+// its value, any other expression as its text.
+func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
+	t.Helper()
+	o := object{}
+	for name, a := range body.Attributes {
+		value, problems := a.Expr.Value(nil)
+		if problems.HasErrors() {
+			o[name] = string(a.Expr.Range().SliceBytes([]byte(text)))
+			continue
+		}
+		b, err := ctyjson.Marshal(value, value.Type())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o[name] = json.RawMessage(b)
+	}
+	for _, b := range body.Blocks {
+		name := strings.Join(append([]string{b.Type}, b.Labels...), " ")
+		if o[name] != nil {
+			t.Errorf("two blocks %s", name)
+		}
+		o[name] = terraform(t, b.Body, text)
+	}
+	return o
+}
+
+// TestFragmentsPassLint runs what make infra installs.
+func TestFragmentsPassLint(t *testing.T) {
+	lint, err := filepath.Abs(".venv/bin/cfn-lint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lint); err != nil {
+		t.Skip("skipped: cfn-lint is not here; make infra installs it:", err)
+	}
+	for _, heading := range []string{"CloudFormation", "SAM"} {
+		name := filepath.Join(t.TempDir(), "template.yaml")
+		if err := os.WriteFile(name, []byte(block(t, heading, "yaml")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(lint, name).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", heading, err, out)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package infra_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+func TestTableFitsTheStore(t *testing.T) {
+	stack := newStack()
+	table := infra.NewLockTable(stack, s("Locks"), nil)
+	if *table.Table().Node().Path() != "Test/Locks/Table" {
+		t.Errorf("the table is at %s", *table.Table().Node().Path())
+	}
+	// All properties: a stream, an index or a sort key would not fit, or cost.
+	equal(t, "table", only(t, stack, "AWS::DynamoDB::Table"), `{
+		"AttributeDefinitions": [{"AttributeName": "lock", "AttributeType": "S"}],
+		"KeySchema": [{"AttributeName": "lock", "KeyType": "HASH"}],
+		"TimeToLiveSpecification": {"AttributeName": "deleteAfter", "Enabled": true},
+		"BillingMode": "PAY_PER_REQUEST",
+		"SSESpecification": {"SSEEnabled": true}}`)
+	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"})
+	assertions.Template_FromStack(stack, nil).ResourceCountIs(s("AWS::DynamoDB::GlobalTable"), jsii.Number(0))
+}
+
+func TestTableProps(t *testing.T) {
+	stack := newStack()
+	infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{
+		TableName:            s("orders-locks"),
+		EncryptionKey:        awskms.NewKey(stack, s("Key"), nil),
+		PointInTimeRecovery:  jsii.Bool(true),
+		DeletionProtection:   jsii.Bool(true),
+		MaxWriteRequestUnits: jsii.Number(500),
+		RemovalPolicy:        awscdk.RemovalPolicy_DESTROY,
+	})
+	p := only(t, stack, "AWS::DynamoDB::Table")
+	equal(t, "TableName", p["TableName"], `"orders-locks"`)
+	equal(t, "SSESpecification", p["SSESpecification"], `{"SSEEnabled": true, "SSEType": "KMS", "KMSMasterKeyId": {"Fn::GetAtt": ["Key961B73FD", "Arn"]}}`)
+	equal(t, "PointInTimeRecoverySpecification", p["PointInTimeRecoverySpecification"], `{"PointInTimeRecoveryEnabled": true}`)
+	equal(t, "DeletionProtectionEnabled", p["DeletionProtectionEnabled"], `true`)
+	equal(t, "OnDemandThroughput", p["OnDemandThroughput"], `{"MaxWriteRequestUnits": 500}`)
+	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Delete"})
+}
