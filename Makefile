@@ -4,7 +4,8 @@ GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders with a go.mod of their own that hold code of ours.
-MODULES := . integration examples
+MODULES := . integration examples infra infra/app/function
+CFN_LINT := infra/.venv/bin/cfn-lint
 
 # With a custom CA bundle the AWS SDK builds a slower client, and refuses some.
 unexport AWS_CA_BUNDLE
@@ -28,7 +29,7 @@ local: ## run every example with a duplicate of its event, without SAM and Docke
 	cd examples && $(GO) run ./local
 
 .PHONY: check
-check: test demo local lint race cover tidy sam integration ## run everything that CI runs
+check: test demo local lint race cover tidy sam infra newuser integration ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## check style and imports
@@ -57,6 +58,17 @@ integration: ## run against real servers, which are fetched into integration/.se
 sam: ## check and build the SAM template (needs Python)
 	GO="$(GO)" sam-local/check
 
+.PHONY: infra
+infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Python)
+	cd infra && $(GO) test -shuffle=on ./...
+	cd infra/app/function && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build -tags lambda.norpc -ldflags "-s -w" -o dist/bootstrap .
+	cd infra/app && npx --yes aws-cdk@2.1148.1 synth --quiet
+	$(CFN_LINT) --non-zero-exit-code error infra/app/cdk.out/*.template.json
+
+.PHONY: newuser
+newuser: ## follow the README's steps in an empty folder (needs Node)
+	.ci/newuser
+
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -run Simulation ./lock
@@ -79,6 +91,11 @@ fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(CFN_LINT): infra/cfn-lint.txt
+	python3 -m venv infra/.venv
+	infra/.venv/bin/pip install --quiet --disable-pip-version-check -r infra/cfn-lint.txt
+	@touch $@
 
 $(BIN):
 	@mkdir -p $(BIN)
