@@ -77,7 +77,7 @@ soak: ## run the simulations and the integration tests in their long form
 
 .PHONY: bench
 bench: ## measure, beside the raw AWS SDK
-	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 
 FUZZTIME ?= 1m
 

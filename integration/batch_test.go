@@ -28,7 +28,12 @@ func BenchmarkBatch(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
 	for _, size := range []int{10, 100, 1000, 10_000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) { benchmarkBatch(b, s, size) })
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			if testing.Short() && size > 100 {
+				b.Skip("minutes: left out in the short form")
+			}
+			benchmarkBatch(b, s, size)
+		})
 	}
 }
 
