@@ -29,7 +29,7 @@ local: ## run every example with a duplicate of its event, without SAM and Docke
 	cd examples && $(GO) run ./local
 
 .PHONY: check
-check: test demo local lint race cover tidy sam infra newuser integration ## run everything that CI runs
+check: test demo local lint race cover tidy sam infra newuser integration short ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## check style and imports
@@ -88,6 +88,11 @@ fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
 	done
+
+.PHONY: short
+short: ## see that benchmarks and fuzz targets run
+	$(MAKE) bench BENCHFLAGS="-short -benchtime=1x"
+	$(MAKE) fuzz FUZZTIME=1s
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
