@@ -97,9 +97,10 @@ short: ## see that benchmarks and fuzz targets run
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-$(CFN_LINT): infra/cfn-lint.txt
+# With the versions that sam-local/check has, so that both lint by the same rules.
+$(CFN_LINT): sam-local/requirements.txt
 	python3 -m venv infra/.venv
-	infra/.venv/bin/pip install --quiet --disable-pip-version-check -r infra/cfn-lint.txt
+	infra/.venv/bin/pip install --quiet --disable-pip-version-check -c sam-local/requirements.txt cfn-lint
 	@touch $@
 
 $(BIN):

@@ -51,13 +51,9 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 	if err != nil {
 		return lock.Key{}, err
 	}
-	event := object.Sequencer
+	event := s3Event(object.Sequencer, r.EventName, object.VersionID, r.ResponseElements["x-amz-request-id"])
 	if event == "" {
-		id := r.ResponseElements["x-amz-request-id"]
-		if id == "" && object.VersionID == "" {
-			return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing, and so are versionId and responseElements[x-amz-request-id]: nothing tells this event from another of the same object"}
-		}
-		event = named(url.PathEscape(r.EventName), object.VersionID, id)
+		return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing, and so are versionId and responseElements[x-amz-request-id]: nothing tells this event from another of the same object"}
 	}
 	return lock.Key{Name: s3Name(r.S3.Bucket.Name, key), Event: event}, nil
 }
@@ -70,6 +66,14 @@ func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, erro
 	key, err := S3Record(ctx, r)
 	key.Order = s3Order(r.S3.Object.Sequencer)
 	return key, err
+}
+
+// s3Event is the identity of an event, or empty if nothing tells it from another.
+func s3Event(sequencer, kind, version, request string) string {
+	if sequencer != "" || version == "" && request == "" {
+		return sequencer
+	}
+	return named(url.PathEscape(kind), version, request)
 }
 
 // s3Name is readable and unambiguous, since a bucket's name has no slash.

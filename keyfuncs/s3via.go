@@ -3,7 +3,6 @@ package keyfuncs
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -79,12 +78,9 @@ func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 	case d.Object.Key == "":
 		return lock.Key{}, missing("detail.object.key")
 	}
-	event := d.Object.Sequencer
+	event := s3Event(d.Object.Sequencer, e.DetailType, d.Object.VersionID, d.RequestID)
 	if event == "" {
-		if d.RequestID == "" && d.Object.VersionID == "" {
-			return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
-		}
-		event = named(url.PathEscape(e.DetailType), d.Object.VersionID, d.RequestID)
+		return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
 	}
 	return lock.Key{Name: s3Name(d.Bucket.Name, d.Object.Key), Event: event}, nil
 }

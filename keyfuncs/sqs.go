@@ -78,7 +78,8 @@ func SQSDeduplicatedRecord(_ context.Context, m events.SQSMessage) (lock.Key, er
 
 // SQSBody takes the key of one message from what its body holds as JSON: another
 // AWS event, a type of yours, or json.RawMessage for [JSON]. If that key has no
-// Event, the message id becomes it, so that each message is handled once.
+// Event, the message id becomes it, so that each message is handled once. Errors of
+// inner name their field behind that of the envelope: body.order.
 func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
 	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 		return envelope(ctx, "body", m.Body, m.MessageId, inner)
