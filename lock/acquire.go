@@ -3,37 +3,47 @@ package lock
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 )
 
 // Acquire takes key, waiting for it if Options.Wait says so. The error is a
-// [*HeldError], [*DoneError], [*StoreError], [*KeyError] or [*ConfigError], or a
-// [*LostError] when the store took longer than the lease. The caller must end
-// with Complete or Release.
+// [*HeldError], [*DoneError], [*StoreError], [*KeyError], [*DeadlineError] or
+// [*ConfigError], or a [*LostError] when the store took longer than the lease.
+//
+// The caller must end the Lock with Complete or Release. One that is dropped
+// without either holds the name until its lease ends, and with a heartbeat, which
+// goes on renewing it, until the process does. [Locker.Do] cannot forget it.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
-	lk := &Lock{acquisition: acquisition{locker: l, ctx: ctx, key: key, began: time.Now()}}
-	err := lk.run()
-	lk.decided = time.Now()
-	if lk.waited > 0 {
-		lk.observe(Waited, err)
+	a := &acquisition{locker: l, ctx: believable(ctx), key: key, began: time.Now()}
+	err := a.run()
+	if err != nil && a.asking.unsure {
+		a.abandon()
 	}
+	a.decided = time.Now()
+	var lk *Lock
+	begun := false
 	if err == nil {
-		err = lk.begin()
+		lk = a.lock()
+		// Whatever keeps the caller from getting the Lock, such as an observer that
+		// panics, must not keep the name.
+		defer func() {
+			if !begun {
+				lk.drop()
+			}
+		}()
+		err = lk.check()
 	}
-	switch {
-	case err != nil:
-		lk.observe(kindOf(err), err)
+	a.report(err)
+	if err != nil {
 		return nil, err
-	case lk.row.Previous != "":
-		lk.observe(TookOver, nil)
-	default:
-		lk.observe(Acquired, nil)
 	}
+	lk.begin()
+	begun = true
 	return lk, nil
 }
 
-// acquisition is one call of Acquire. It becomes part of the Lock, so that a cycle
-// allocates one object.
+// acquisition is one call of Acquire.
 type acquisition struct {
 	locker *Locker
 	ctx    context.Context
@@ -41,22 +51,24 @@ type acquisition struct {
 	timing timing
 	claim  Claim
 	row    Row       // the last one seen
-	floor  time.Time // the stamp must be above it
+	floor  time.Time // the next stamp must be above it
 	asking sending
 
 	began   time.Time
 	decided time.Time
 	waited  time.Duration
+	seen    sight
 }
 
+// run returns nil when the row is the claim's.
 func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	now, asked := a.began, 0 // asked again at once, since the last wait
+	asked := 0 // again at once, since the last wait
 	for round := 0; ; {
-		a.dateClaim(now)
-		granted, err := a.ask(now)
+		a.dateClaim()
+		granted, err := a.ask()
 		if granted || err != nil {
 			return err
 		}
@@ -70,14 +82,17 @@ func (a *acquisition) run() error {
 			return e
 		case Stale:
 			return &DoneError{Key: a.key, Stale: true}
+		case Newer:
+			return a.newerError()
 		case Behind:
-			// Our clock is behind the last owner's. We have seen the row free, so
-			// this claim is no ghost: raise its stamp instead of waiting out the lag.
-			a.floor = a.row.Since
+			// Our clock is behind the last owner's, or a claim of somebody else was given
+			// up since. We have seen that nobody holds the name, so this claim is no
+			// ghost: raise its stamp instead of waiting out the lag.
+			a.floor = later(a.floor, a.row.Since)
 			again = asked < 3
 		case Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
-			again = asked < 3 && pause(a.ctx, backoff(asked)) == nil
+			again = asked < 3 && sleep(a.ctx, jitter(firstPause<<asked)) == nil
 		case Held:
 			if a.heldByUs() {
 				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested decorators need different names, for example through keyfuncs.Prefix"}
@@ -90,7 +105,6 @@ func (a *acquisition) run() error {
 			}
 			round, asked = round+1, 0
 		}
-		now = time.Now()
 	}
 }
 
@@ -102,6 +116,7 @@ func (a *acquisition) prepare() error {
 	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
 		return err
 	}
+	a.asking.shed = a.locker.shedClaim
 	a.claim = Claim{
 		Name:   storedName(a.locker.prefix, a.key.Name),
 		Event:  storedEvent(a.key.Event),
@@ -124,20 +139,27 @@ func (a *acquisition) heldByUs() bool {
 	return false
 }
 
-// dateClaim dates the claim. A claim without an answer is repeated unchanged, so
-// that its copies cannot outlive it; only a refused one is dated anew.
-func (a *acquisition) dateClaim(now time.Time) {
-	a.claim.Now = now.Round(0).Truncate(time.Microsecond)
-	a.claim.Stamp = a.locker.nextStamp(a.claim.Now)
-	if !a.claim.Stamp.After(a.floor) {
-		a.claim.Stamp = a.floor.Add(time.Microsecond)
-	}
+// dateClaim dates the claim of a round. A claim without an answer is repeated
+// unchanged, so that its copies cannot outlive it; only a refused one is dated anew,
+// with a higher stamp than before, so that the copies of an earlier round can never
+// undo those of a later one.
+func (a *acquisition) dateClaim() {
+	a.floor = later(a.floor, a.claim.Stamp)
+	a.claim.Now = a.locker.wall().Truncate(time.Microsecond)
+	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
 	if a.timing.lease > 0 {
 		a.claim.Until = a.claim.Now.Add(a.timing.lease)
 	} else {
 		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
 	}
-	a.claim.Keep = a.locker.keep(a.claim.Until)
+	a.claim.Keep = keepHeld(a.claim.Until)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // nextStamp keeps the stamps of one process apart, also where two claims fall
@@ -152,25 +174,22 @@ func (l *Locker) nextStamp(now time.Time) time.Time {
 	}
 }
 
-// ask sends the claim. The last quarter of the budget is kept for taking back a
-// claim whose outcome stayed unknown.
-func (a *acquisition) ask(now time.Time) (bool, error) {
-	a.asking.until = now.Add(a.timing.budget * 3 / 4)
-	ok, err := a.asking.send("acquire", a.ctx, now, func(ctx context.Context) (ok bool, err error) {
+// ask sends the claim. The last quarter of the budget is kept for giving up a claim
+// of which a copy may still be under way.
+func (a *acquisition) ask() (bool, error) {
+	a.asking.until = time.Now().Add(a.timing.budget * 3 / 4)
+	ok, err := a.asking.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {
 		a.row, ok, err = a.locker.store.Acquire(ctx, &a.claim)
 		return ok, err
 	})
-	if err != nil && a.asking.unsure {
-		a.abandon(now.Add(a.timing.budget))
-	}
 	return err == nil && (ok || a.row.Token == a.claim.Token), err
 }
 
-// abandon takes back a claim that may have been applied, or may still be. If this
-// fails too, the lease ends by itself.
-func (a *acquisition) abandon(until time.Time) {
-	s := sending{until: until, detached: true}
-	_, _ = s.send("release", a.ctx, time.Now(), func(ctx context.Context) (bool, error) {
+// abandon sees to it that no copy of the claim, of any round, is granted from now on.
+// If this fails, the lease of such a copy ends by itself.
+func (a *acquisition) abandon() {
+	s := sending{until: time.Now().Add(a.timing.budget / 4)}
+	_, _ = s.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
 		_, ok, err := a.locker.store.Release(ctx, &Settlement{
 			Name: a.claim.Name, Token: a.claim.Token, Keep: a.claim.Keep, Abandon: true, Stamp: a.claim.Stamp,
 		})
@@ -190,5 +209,27 @@ func (a *acquisition) heldError(cause error) error {
 	return &HeldError{
 		Key: a.key, Holder: a.row.Holder, Since: a.row.Since, Until: a.row.Until, Cause: cause,
 		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event,
+	}
+}
+
+func (a *acquisition) newerError() error {
+	return &StoreError{
+		Op: "acquire", Rejected: true, Requests: a.asking.requests,
+		Err: errors.New("the row of key " + a.key.Digest() + " was written by a newer version of lambdalock: deploy that version here too"),
+	}
+}
+
+// report tells the outcome, and before it that there was a wait.
+func (a *acquisition) report(err error) {
+	if a.waited > 0 {
+		a.observe(Waited, err)
+	}
+	switch {
+	case err != nil:
+		a.observe(kindOf(err), err)
+	case a.row.Previous != "":
+		a.observe(TookOver, nil)
+	default:
+		a.observe(Acquired, nil)
 	}
 }

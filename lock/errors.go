@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -13,15 +14,20 @@ var (
 	ErrDone = errors.New("lambdalock: done")
 	// ErrLost says that the lease ended or was taken before the work did. Facts in [*LostError].
 	ErrLost = errors.New("lambdalock: lost")
+	// ErrReleased says that [Lock.Complete] came after [Lock.Release]: nothing is
+	// recorded, and the event will run again.
+	ErrReleased = errors.New("lambdalock: released already, so nothing is recorded")
 )
 
 // HeldError says who holds the name. AWS Lambda reports it as errorType
 // "HeldError".
 type HeldError struct {
 	Key    Key
-	Holder string    // as the holder described itself; empty when the store did not tell
-	Since  time.Time // when it was acquired, by the holder's clock; zero when unknown
-	Until  time.Time // when its lease ends if the holder dies; zero when unknown
+	Holder string // as the holder described itself; empty when the store did not tell
+	// Since is when it was acquired, by the holder's clock, or when somebody else gave up
+	// a claim after that; zero when unknown.
+	Since time.Time
+	Until time.Time // when its lease ends if the holder dies; zero when unknown
 	// Duplicate: the holder works on the same event. It is not done yet, so the
 	// event must not be acknowledged: the source redelivers it, and finds it done.
 	Duplicate bool
@@ -72,6 +78,22 @@ func (e *DoneError) Error() string {
 // Unwrap makes the error answer to [ErrDone].
 func (e *DoneError) Unwrap() error { return ErrDone }
 
+// DeadlineError says that too little time is left before the deadline of the context
+// to take the lock, work, and release it. Nothing was asked of the store. AWS Lambda
+// reports it as errorType "DeadlineError".
+type DeadlineError struct {
+	Left time.Duration // until the deadline
+	Need time.Duration // to run and to release, at least
+}
+
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("lambdalock: %v are left before the deadline, and at least %v are needed to run and to release the lock: raise the function's timeout, or lower Reserve",
+		e.Left.Round(time.Millisecond), e.Need.Round(time.Millisecond))
+}
+
+// Unwrap makes the error answer to [context.DeadlineExceeded].
+func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
+
 // LostError is the cause with which the context of the work ends when its lease
 // can no longer be relied on, and what [Lock.Complete] returns afterwards.
 type LostError struct {
@@ -98,8 +120,12 @@ type StoreError struct {
 	// Temporary: a later try may succeed (throttled, conflict, broken connection).
 	Temporary bool
 	// Rejected: the store answered, and applied nothing. False means that the
-	// request may have been applied.
+	// request may have been applied. Temporary and Rejected together mean that the
+	// store is asked for more than it takes, unless Conflict is set.
 	Rejected bool
+	// Conflict: another write of the same row was under way. It is worth asking again
+	// at once.
+	Conflict bool
 
 	Requests int   // how many requests were sent for this operation
 	Err      error // what the client reported

@@ -30,3 +30,33 @@ func FromContext(ctx context.Context) (Lease, bool) {
 	}
 	return l.Lease(), true
 }
+
+type deliveryKey struct{}
+
+// delivery holds the events that came together, by the name of their key.
+type delivery map[string]map[string]bool
+
+// WithDelivery says which keys came together in one delivery, such as a batch of
+// records, that may come again as a whole. While locks are acquired under ctx, an event
+// of the delivery that is completed is not forgotten for lack of room, however large
+// the row gets (up to 350 KB): so whatever a delivery completed is recognised when it
+// comes again. A deadline of ctx that cannot be believed, because it is long past, is
+// left out.
+func WithDelivery(ctx context.Context, keys []Key) context.Context {
+	d := delivery{}
+	for _, k := range keys {
+		if k.Event == "" {
+			continue
+		}
+		if d[k.Name] == nil {
+			d[k.Name] = map[string]bool{}
+		}
+		d[k.Name][storedEvent(k.Event)] = true
+	}
+	return context.WithValue(believable(ctx), deliveryKey{}, d)
+}
+
+func deliveryOf(ctx context.Context, name string) map[string]bool {
+	d, _ := ctx.Value(deliveryKey{}).(delivery)
+	return d[name]
+}

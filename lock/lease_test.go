@@ -157,6 +157,7 @@ func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
 			t.Errorf("the work may run for %v, want the lease less the grace", time.Until(d))
 		}
 		time.Sleep(18 * time.Second)
+		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}
@@ -182,7 +183,7 @@ func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
 func TestAcquireThatTookLongerThanTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Lease: time.Second})
+		l := r.locker(lock.Options{Lease: 3 * time.Second})
 		r.store.Plan(locktest.Acquire, locktest.HangApplied)
 		_, err := l.Acquire(t.Context(), resource)
 		if !errors.Is(err, lock.ErrLost) {
@@ -223,6 +224,7 @@ func TestContextOfTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(59 * time.Second)
+		synctest.Wait()
 		if err := lk.Context().Err(); err != context.DeadlineExceeded {
 			t.Errorf("at the reserve: %v, although nobody had asked for Done", err)
 		}

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,13 @@ const (
 	attemptTimeout  = time.Second
 	maxBudget       = 2 * time.Second
 	maxReserve      = time.Second
+	// timeToAnswer is left before the deadline for the runtime to send the result.
+	timeToAnswer = 100 * time.Millisecond
+	// shortestWork is what Grace must leave of a lease: one request may take that long.
+	shortestWork = time.Second
+	// claimPatience is how often a claim is turned away for the store's load before it
+	// gives up.
+	claimPatience = 2
 	// keepRow outlives any clock skew, so that a fence that starts again from
 	// the clock starts above the old one.
 	keepRow = 24 * time.Hour
@@ -42,8 +50,9 @@ type Options struct {
 	// shortly before its end sees its context end with ErrLost. Zero: see
 	// Heartbeat and KilledAtDeadline.
 	Lease time.Duration
-	// Heartbeat is a lease that is renewed every third of it while the work
-	// runs. Zero, with Lease zero too: 30 s, unless KilledAtDeadline applies.
+	// Heartbeat is a lease that is renewed every third of it, or sooner if Grace
+	// takes up most of it, while the work runs. Zero, with Lease zero too: 30 s,
+	// unless KilledAtDeadline applies.
 	Heartbeat time.Duration
 	// KilledAtDeadline says that the platform kills this process at the
 	// deadline of the context, as classic Lambda does: the lease then lasts to
@@ -51,8 +60,8 @@ type Options struct {
 	// deadline, or one more than 15 minutes away, the heartbeat is used.
 	KilledAtDeadline bool
 	// Grace is how much clocks may differ and a kill may be late. Zero: 2 s.
-	// Leases of fixed length are treated as lost that long, or a quarter of
-	// the lease if that is less, before they end.
+	// Lease and Heartbeat are treated as lost that long before they end, and must be
+	// at least 1 s longer.
 	Grace time.Duration
 	// Reserve is how long before the context's deadline the work's context
 	// ends, so that the release fits in. Zero: the smaller of 1 s and 10 % of
@@ -60,9 +69,15 @@ type Options struct {
 	Reserve time.Duration
 	// Wait is how long to wait for a name that is held. Zero: not at all.
 	Wait time.Duration
-	// Remember is how long a completed Event is refused. Zero: 24 h. It should
-	// exceed the time after which the source can still redeliver.
+	// Remember is how long a completed Event is refused. Zero: 24 h; at most 366
+	// days. It should exceed the time after which the source can still redeliver.
 	Remember time.Duration
+	// RememberAtLeast is how many completed Events of a name are remembered in any
+	// case, each for as long as Remember says. Beyond them, the ones completed first
+	// are forgotten as soon as the row would cost more than one write unit (1 KB):
+	// some 50 bytes for each event of usual length. A [Forgotten] observation tells.
+	// Zero: 8, which fit.
+	RememberAtLeast int
 	// Holder describes this process to those who find the name held. Nil: host
 	// and program name.
 	Holder func(context.Context) string
@@ -81,12 +96,16 @@ type Locker struct {
 	store     Store
 	opts      Options
 	prefix    string
-	lastStamp atomic.Int64 // microseconds; see stamp
+	clock     func() time.Time // time.Now, but for tests
+	lastStamp atomic.Int64 // microseconds; see nextStamp
+	// pressed is how many settlements the store has turned away for its load, and that
+	// go on trying.
+	pressed atomic.Int32
 }
 
 // New makes a Locker. opts may be nil. The error is a [*ConfigError].
 func New(store Store, opts *Options) (*Locker, error) {
-	l := &Locker{store: store}
+	l := &Locker{store: store, clock: time.Now}
 	if opts != nil {
 		l.opts = *opts
 	}
@@ -113,14 +132,23 @@ func (o *Options) fill() error {
 	if o.Lease > 0 && o.Heartbeat > 0 {
 		return &ConfigError{Reason: fmt.Sprintf("both Lease(%v) and Heartbeat(%v) are set: a heartbeat is itself a lease, renewed every third of it; set only one of them", o.Lease, o.Heartbeat)}
 	}
-	if lease := max(o.Lease, o.Heartbeat); lease > 0 && lease < time.Second {
-		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is shorter than one request to the store may take; use at least 1s", lease)}
-	}
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}
+	if lease := cmp.Or(max(o.Lease, o.Heartbeat), DefaultLease); lease < o.Grace+shortestWork {
+		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is too short for a Grace of %v, by which clocks may differ: the work would have to end that long before its lease; use a lease of at least %v", lease, o.Grace, o.Grace+shortestWork)}
+	}
+	if o.Remember > longestRemember {
+		return &ConfigError{Reason: fmt.Sprintf("Remember is %v; use at most %v (366 days)", o.Remember, longestRemember)}
+	}
+	if o.RememberAtLeast < 0 {
+		return &ConfigError{Reason: fmt.Sprintf("RememberAtLeast is negative (%d)", o.RememberAtLeast)}
+	}
 	if o.Remember == 0 {
 		o.Remember = DefaultRemember
+	}
+	if o.RememberAtLeast == 0 {
+		o.RememberAtLeast = defaultRememberAtLeast
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -132,6 +160,11 @@ func (o *Options) fill() error {
 	}
 	return nil
 }
+
+// wall is the time that is stored and compared with what is stored. It has no monotonic
+// part, which would stand still while an environment is frozen. What is limited within
+// one invocation is measured by time.Now.
+func (l *Locker) wall() time.Time { return l.clock().Round(0) }
 
 // Check opens the connection to the store; see [Store].
 func (l *Locker) Check(ctx context.Context) error {
@@ -159,9 +192,15 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	return lk.Complete(nil)
 }
 
-// keep is until when the row of a lease is kept.
-func (l *Locker) keep(until time.Time) time.Time {
-	return until.Add(max(keepRow, l.opts.Remember))
+// keepHeld is until when the row of a lease is kept, if its owner dies. What the row
+// remembers is known only to whoever releases it, and others may remember longer than
+// this Locker: so it is as long as anything may be remembered.
+func keepHeld(until time.Time) time.Time { return until.Add(longestRemember) }
+
+// shedClaim: a claim that the store turns away for its load gives up soon, because its
+// source delivers the event again. A settlement has no second chance, and goes first.
+func (l *Locker) shedClaim(times int) bool {
+	return times >= claimPatience || l.pressed.Load() > 0
 }
 
 func (l *Locker) reserve(remaining time.Duration) time.Duration {
@@ -173,14 +212,24 @@ func (l *Locker) reserve(remaining time.Duration) time.Duration {
 
 // LastStart is until when work may begin that shares the deadline of ctx, by the
 // reserve that applies now: what begins later would not have the least time to run.
-// False: ctx has no deadline. It is for callers that acquire many locks, one after the
-// other, under one deadline.
+// False: ctx has no deadline, or one that cannot be believed. It is for callers that
+// acquire many locks, one after the other, under one deadline.
 func (l *Locker) LastStart(ctx context.Context) (time.Time, bool) {
-	deadline, ok := ctx.Deadline()
+	deadline, ok := believable(ctx).Deadline()
 	if !ok {
 		return time.Time{}, false
 	}
 	return deadline.Add(-minRun - l.reserve(time.Until(deadline))), true
+}
+
+// believable is ctx, unless its deadline lies so far in the past that no invocation
+// can have it, as one of 1970 does, which is what a missing header may read as. Such
+// a context has no deadline.
+func believable(ctx context.Context) context.Context {
+	if d, ok := ctx.Deadline(); ok && time.Until(d) < -longestDeadline {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // timing is what one acquisition may spend and get.
@@ -191,10 +240,11 @@ type timing struct {
 	lease    time.Duration // zero: to deadline + grace
 	margin   time.Duration // how long before the end of lease it counts as lost
 	renew    bool
+	beat     time.Duration // between renewals
 }
 
 func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
-	t := timing{budget: maxBudget, lease: l.opts.Lease}
+	t := timing{budget: maxBudget, lease: l.opts.Lease, margin: l.opts.Grace}
 	deadline, ok := ctx.Deadline()
 	var remaining time.Duration
 	if ok {
@@ -202,21 +252,14 @@ func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 		t.deadline = deadline
 		t.budget = min(maxBudget, remaining/10)
 		t.reserve = l.reserve(remaining)
-		if remaining < minRun+t.reserve {
-			return t, &ConfigError{
-				Reason: fmt.Sprintf("only %v are left before the deadline, less than %v to run and %v reserved for the release: raise the function's timeout, or lower Reserve",
-					remaining.Round(time.Millisecond), minRun, t.reserve.Round(time.Millisecond)),
-				Err: context.DeadlineExceeded,
-			}
+		if need := minRun + t.reserve; remaining < need {
+			return t, &DeadlineError{Left: remaining, Need: need}
 		}
 	}
 	if t.lease == 0 && !(ok && l.opts.KilledAtDeadline && l.opts.Heartbeat == 0 && remaining <= longestDeadline) {
 		t.renew = true
-		t.lease = l.opts.Heartbeat
-		if t.lease == 0 {
-			t.lease = DefaultLease
-		}
+		t.lease = cmp.Or(l.opts.Heartbeat, DefaultLease)
+		t.beat = min(t.lease/3, (t.lease-t.margin)/2)
 	}
-	t.margin = min(l.opts.Grace, t.lease/4)
 	return t, nil
 }

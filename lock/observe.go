@@ -23,8 +23,9 @@ const (
 	Released      Kind = "released"       // debug
 	RecordFailed  Kind = "record failed"  // the work is done, but that could not be recorded: error
 	ResultDropped Kind = "result dropped" // completed, but the result is too large to replay or cannot be encoded: warn
+	Forgotten     Kind = "forgotten"      // completed, and older events are not remembered any more, for lack of room: info
 	StoreFailed   Kind = "store failed"   // error
-	Refused       Kind = "refused"        // no usable key, or a wrong setting: error
+	Refused       Kind = "refused"        // no usable key, a wrong setting, or too little time: error
 	Unlocked      Kind = "unlocked"       // the work runs without a lock, as FailOpen asked: error
 	Ignored       Kind = "ignored"        // the event holds nothing to work on: warn
 	WorkFailed    Kind = "work failed"    // the handler of one record of a batch returned an error, or panicked: error
@@ -43,7 +44,10 @@ type Observation struct {
 	Held     time.Duration // from acquired to released
 	Requests int           // sent to the store for this outcome
 	Recorded bool          // released with the event recorded as completed
-	Err      error
+	// Forgotten is how many events are not remembered any more, although they have not
+	// expired: see [Options.RememberAtLeast].
+	Forgotten int
+	Err       error
 }
 
 func (a *acquisition) observe(kind Kind, err error) {
@@ -65,15 +69,19 @@ func (a *acquisition) observe(kind Kind, err error) {
 	a.locker.Report(a.ctx, o)
 }
 
-func (l *Lock) observeSettled(kind Kind, began time.Time, recorded bool, err error) {
+func (l *Lock) observeSettled(kind Kind, s *settlement, err error) {
 	if l.locker.silent(l.ctx, kind) {
 		return
 	}
 	now := time.Now()
-	l.locker.Report(l.ctx, Observation{
-		Kind: kind, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(began),
-		Held: now.Sub(l.decided), Requests: l.settling.requests, Recorded: recorded, Err: err,
-	})
+	o := Observation{
+		Kind: kind, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(s.began),
+		Held: now.Sub(l.decided), Requests: s.requests, Recorded: s.records && err == nil, Err: err,
+	}
+	if kind == Forgotten {
+		o.Forgotten = s.forgotten
+	}
+	l.locker.Report(l.ctx, o)
 }
 
 func kindOf(err error) Kind {
@@ -116,6 +124,9 @@ func (l *Locker) Report(ctx context.Context, o Observation) {
 	if o.Fence != 0 {
 		attrs = append(attrs, slog.Int64("fence", o.Fence))
 	}
+	if o.Forgotten != 0 {
+		attrs = append(attrs, slog.Int("forgotten", o.Forgotten))
+	}
 	if o.Holder != "" {
 		attrs = append(attrs, slog.String("holder", o.Holder), slog.Time("until", o.Until))
 	}
@@ -129,7 +140,7 @@ func (k Kind) level() slog.Level {
 	switch k {
 	case Acquired, Waited, Renewed, Released:
 		return slog.LevelDebug
-	case HeldByOther, AlreadyDone, Overtaken:
+	case HeldByOther, AlreadyDone, Overtaken, Forgotten:
 		return slog.LevelInfo
 	case RecordFailed, StoreFailed, Refused, Unlocked, WorkFailed:
 		return slog.LevelError

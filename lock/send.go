@@ -7,74 +7,92 @@ import (
 	"time"
 )
 
-// firstBackoff is short, because the usual reason to repeat a request is a
-// connection that broke, and the lock may already be ours.
-const firstBackoff = 25 * time.Millisecond
+const (
+	// firstPause is short, because the usual reason to repeat a request is a
+	// connection that broke, and the lock may already be ours.
+	firstPause = 25 * time.Millisecond
+	// firstRest is longer, because a store that is asked for too much gets better
+	// only if it is asked for less.
+	firstRest = 100 * time.Millisecond
+)
 
 // sending repeats one idempotent request to the store until it is answered.
 type sending struct {
-	until    time.Time // no attempt begins or lasts beyond
-	detached bool      // goes on when the caller's context has ended
-	requests int
-	unsure   bool    // an attempt had no answer, and may have been applied
-	first    bounded // the context of the first attempt, to save an allocation
+	until time.Time // no attempt begins or lasts beyond
+	// shed decides whether to give up when the store has turned the request away for
+	// its load, so many times now. Nil: never.
+	shed func(times int) bool
+
+	requests   int
+	turnedAway int
+	unsure     bool // an attempt had no answer, and may have been applied, or may still be
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store that
 // cannot be opened. A refusal is an answer.
-func (s *sending) send(op string, ctx context.Context, now time.Time, request func(context.Context) (bool, error)) (bool, error) {
+func (s *sending) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	for try := 0; ; try++ {
-		attempt := s.attempt(ctx, now)
-		ok, err := request(attempt)
-		attempt.stop()
+		ok, err := s.attempt(ctx, request)
 		if err == nil || errors.As(err, new(*ConfigError)) {
 			return ok, err
 		}
 		se := storeError(op, s.requests, err)
 		s.unsure = s.unsure || !se.Rejected
-		wait := backoff(try)
-		now = time.Now().Add(wait)
-		if !se.Temporary || !now.Before(s.until) || s.pause(ctx, wait) != nil {
+		pause := jitter(firstPause << min(try, 5))
+		if se.turnedAway() {
+			s.turnedAway++
+			if s.shed != nil && s.shed(s.turnedAway) {
+				return false, se
+			}
+			pause = firstRest << min(s.turnedAway-1, 4)
+			pause = pause/2 + jitter(pause/2)
+		}
+		if !se.Temporary || !time.Now().Add(pause).Before(s.until) || sleep(ctx, pause) != nil {
 			return false, se
 		}
 	}
 }
 
-// attempt is the context of the next request. It serves no other one: the store's
-// client may hold on to it.
-func (s *sending) attempt(ctx context.Context, now time.Time) *bounded {
-	limit := now.Add(attemptTimeout)
+// attempt gives each request a context of its own: the store's client may hold on
+// to it.
+func (s *sending) attempt(ctx context.Context, request func(context.Context) (bool, error)) (bool, error) {
+	limit := time.Now().Add(attemptTimeout)
 	if s.until.Before(limit) {
 		limit = s.until
 	}
-	b := &s.first
-	if s.requests > 0 {
-		b = new(bounded)
-	}
+	ctx, cancel := context.WithDeadline(ctx, limit)
+	defer cancel()
 	s.requests++
-	b.parent, b.deadline, b.detached = ctx, limit, s.detached
-	return b
+	return request(ctx)
 }
 
-func (s *sending) pause(ctx context.Context, d time.Duration) error {
-	if s.detached {
-		ctx = context.WithoutCancel(ctx)
+// turnedAway: the store is asked for more than it takes.
+func (e *StoreError) turnedAway() bool { return e.Temporary && e.Rejected && !e.Conflict }
+
+// jitter is anything up to d, so that those who failed together do not come back
+// together.
+func jitter(d time.Duration) time.Duration { return rand.N(d) }
+
+// sleep returns the context's cause if that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return pause(ctx, d)
 }
 
-// backoff is full jitter over a range that doubles with each try.
-func backoff(try int) time.Duration {
-	return rand.N(firstBackoff << min(try, 5))
-}
-
-// storeError completes what the store reported. An error that the store did not
-// classify may be anything, so it counts as passing and as possibly applied.
+// storeError completes what the store reported, in a copy: the store may report the
+// same value every time. An error that the store did not classify may be anything,
+// so it counts as passing and as possibly applied.
 func storeError(op string, requests int, err error) *StoreError {
-	var se *StoreError
-	if !errors.As(err, &se) {
-		se = &StoreError{Temporary: true, Err: err}
+	se := StoreError{Temporary: true, Err: err}
+	if reported := (*StoreError)(nil); errors.As(err, &reported) {
+		se = *reported
 	}
 	se.Op, se.Requests = op, requests
-	return se
+	return &se
 }

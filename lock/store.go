@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -13,12 +12,15 @@ import (
 //
 // Every method may be sent twice, and a copy may arrive late, even after other
 // requests of the same token: none of that may bring a released lock back, move
-// a lease end backwards or touch another owner's row. Package locktest checks
-// all of it.
+// a lease end backwards or touch another owner's row. No method touches a row
+// that is [Row.Newer]. Package locktest checks all of it.
 //
 // The bool tells whether the request was applied. When it was, the Row is the
 // state afterwards; when it was refused, the state that refused it, or the zero
 // Row where the store cannot tell.
+//
+// A store keeps rows and decides nothing: what a row means for a claim says
+// [Row.Judge], what a name remembers and how long its row lives the [Locker].
 type Store interface {
 	// Acquire makes the claim's token the owner if [Row.Judge] says Granted.
 	// The row's fence rises by one, or starts at the claim's time in
@@ -28,7 +30,7 @@ type Store interface {
 	// new end is not before the present one. It never creates a row.
 	Renew(context.Context, *Renewal) (Row, bool, error)
 	// Release frees the name, if the token is still the owner, and replaces the
-	// row's memory when one is given.
+	// row's memory when one is given. With Abandon it gives up a claim.
 	Release(context.Context, *Settlement) (Row, bool, error)
 	// Check opens the connection and reports whether the store can be reached
 	// at all. It changes nothing, and needs no permission beyond those of the
@@ -52,7 +54,7 @@ type Claim struct {
 	// claimant whose clock is behind raises it above the row's.
 	Stamp time.Time
 	Until time.Time // end of the lease
-	Keep  time.Time // the row may be garbage-collected after this time
+	Keep  time.Time // the row's new Keep
 }
 
 // Renewal moves the end of a lease.
@@ -65,117 +67,80 @@ type Renewal struct {
 // Settlement ends a lease.
 type Settlement struct {
 	Name, Token string
-	// Memory replaces the row's memory; nil leaves it as it is. A store keeps
-	// the whole of it or, where space is short, at least the last eight events
-	// and no result; the returned Row tells which.
+	// Memory replaces the row's memory, as it is; nil leaves the row's.
 	Memory *Memory
 	Keep   time.Time
-	// Abandon settles a claim whose outcome is unknown: besides freeing the row
-	// if it is owned by the token, a row without owner has its stamp raised to
-	// Stamp, so that the claim is refused if it arrives later.
+	// Abandon gives up a claim whose outcome is unknown, and of which copies may
+	// still be under way. Whoever owns the row, its stamp is raised to Stamp if it
+	// is below, so that no copy is granted any more; and if the token owns the row,
+	// the name is freed. Nothing else of another owner's row changes but its Keep. A
+	// store that needs two steps for this raises the stamp first. The bool tells
+	// whether anything was applied.
 	Abandon bool
-	Stamp   time.Time // of the claim
+	Stamp   time.Time // the highest of the claim; with Abandon only
 }
 
 // Row is what a store knows of a name.
 type Row struct {
-	Token  string // the owner; empty when the name is free
+	Token string // the owner; empty when the name is free
+	// Since is the stamp: that of the last owner's claim, or a later one of a claim
+	// that was given up since. It stays after the release.
 	Since  time.Time
-	Until  time.Time
-	Fence  int64 // rises with every acquisition
-	Event  string
-	Holder string // the owner; empty when the name is free
+	Until  time.Time // end of the owner's lease
+	Fence  int64     // rises with every acquisition
+	Event  string    // the owner's; empty when the name is free
+	Holder string    // the owner; empty when the name is free
 	// Previous is set by an Acquire that took the name over from a holder that
 	// died: that holder.
 	Previous string
 	Memory   Memory
-}
-
-// Memory is what a name remembers of its completed events.
-type Memory struct {
-	Done   []Completed // oldest first
-	Top    string      // highest completed Order
-	Result Result      // of the last completed event that recorded one
-}
-
-// Completed is an event that must not run again before Until (milliseconds).
-type Completed struct {
-	Event string
-	Until time.Time
-}
-
-// Result is what a completed event answered, for replay.
-type Result struct {
-	Event string // whose; empty when there is none
-	Body  []byte
+	// Keep is the time until which the row must be kept; garbage collection may
+	// remove it afterwards.
+	Keep time.Time
+	// Newer: a later version of this library wrote the row in a format that this
+	// one cannot read. Nothing else in the Row means anything.
+	Newer bool
 }
 
 // Verdict is what a row means for a claim.
 type Verdict int
 
-// The verdicts, in the order in which they are decided.
+// The verdicts.
 const (
 	Granted Verdict = iota // the claim may take the row, or already has it
 	Done                   // the event is remembered as completed
 	Stale                  // the same or a later Order was completed
-	Held                   // another token owns the row
-	Behind                 // the row is free, but the claim's stamp is not above its last owner's
+	Held                   // another token owns the row, or the claim's own by a later claim or renewal
+	Behind                 // nobody holds the row, but the claim's stamp is not above the row's
+	Newer                  // the row's format is not known to this version
 )
 
 // Judge is the rule by which a row is given away. Stores that can run Go
-// use it; the others express the same in their own language. When the lease end
-// itself has come the row is still held: an owner may use its lease to the last
-// moment.
+// use it; the others express the same in their own language.
+//
+// When the lease end itself has come the row is still held: an owner may use its
+// lease to the last moment. The claim's own token is no key to everything: a late
+// copy may not undo a later claim of the same acquisition, or a renewal.
 func (r *Row) Judge(c *Claim) Verdict {
 	switch {
-	case r.Token != "" && r.Token == c.Token:
-		return Granted
+	case r.Newer:
+		return Newer
 	case c.Event != "" && r.Memory.remembers(c.Event, c.Now):
 		return Done
 	case c.Order != "" && r.Memory.Top != "" && c.Order <= r.Memory.Top:
 		return Stale
+	case r.Token != "" && r.Token == c.Token:
+		if r.Since.After(c.Stamp) || r.Until.After(c.Until) {
+			return Held
+		}
+		return Granted
 	case r.Token != "" && !r.Until.Before(c.Now):
 		return Held
-	case r.Token == "" && !r.Since.IsZero() && !r.Since.Before(c.Stamp):
+	case !r.Since.IsZero() && !r.Since.Before(c.Stamp):
 		return Behind
 	}
 	return Granted
 }
 
 // unknown: every row that was ever acquired has a stamp.
-func (r *Row) unknown() bool { return r.Since.IsZero() }
-
-func (m *Memory) remembers(event string, now time.Time) bool {
-	return slices.ContainsFunc(m.Done, func(c Completed) bool {
-		return c.Event == event && c.Until.UnixMilli() >= now.UnixMilli()
-	})
-}
-
-// with is the memory after one more completed event.
-func (m *Memory) with(c Completed, order string, result Result, now time.Time) Memory {
-	next := Memory{Top: max(m.Top, order), Result: m.Result}
-	if c.Event == "" {
-		next.Done = m.Done
-		return next
-	}
-	next.Done = make([]Completed, 0, len(m.Done)+1)
-	for _, old := range m.Done {
-		if old.Event != c.Event && old.Until.UnixMilli() >= now.UnixMilli() {
-			next.Done = append(next.Done, old)
-		}
-	}
-	// What completes last is forgotten last, also within one millisecond and
-	// where the clock of the owner before was a little ahead.
-	if n := len(m.Done); n > 0 {
-		if ahead := m.Done[n-1].Until.Sub(c.Until); ahead >= 0 && ahead < DefaultGrace {
-			c.Until = m.Done[n-1].Until.Add(time.Millisecond)
-		}
-	}
-	next.Done = append(next.Done, c)
-	if result.Event != "" {
-		next.Result = result
-	} else if next.Result.Event == c.Event || !next.remembers(next.Result.Event, now) {
-		next.Result = Result{}
-	}
-	return next
-}
+func (r *Row) unknown() bool { return r.Since.IsZero() && !r.Newer }

@@ -12,6 +12,12 @@ const (
 	longestPoll  = 2 * time.Second
 )
 
+// sight is when a waiter first saw an owner, by its own clock.
+type sight struct {
+	token string
+	at    time.Time
+}
+
 // wait sleeps until the name is worth asking for again, or says why it is not:
 // waiting was not wanted, has lasted long enough, or was cut short.
 func (a *acquisition) wait(round int) error {
@@ -32,7 +38,10 @@ func (a *acquisition) wait(round int) error {
 	if !now.Before(end) {
 		return a.heldError(cause)
 	}
-	err := pause(a.ctx, min(a.nextLook(now, round), end.Sub(now)))
+	if a.seen.token != a.row.Token {
+		a.seen = sight{a.row.Token, now}
+	}
+	err := sleep(a.ctx, min(a.nextLook(now, round), end.Sub(now)))
 	a.waited = time.Since(a.began)
 	if err != nil {
 		return a.heldError(err)
@@ -44,26 +53,19 @@ func (a *acquisition) wait(round int) error {
 // likely to work for another one, one that began just now to end soon: looking
 // again after as long as it has held already costs few requests for long work
 // and little delay for short work. Never later than just after its lease ends.
+//
+// How long it has held is told by its own clock. Where that is ahead of ours, what we
+// have seen of it ourselves counts: a clock that is an hour ahead would look like a
+// holder that begins all the time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	look := shortestPoll << min(round, 5)
 	toEnd := longestPoll
 	if !a.row.unknown() && a.row.Token != "" {
-		look = now.Sub(a.row.Since)
-		toEnd = a.row.Until.Sub(now) + time.Millisecond
+		wall := a.locker.wall()
+		look = max(wall.Sub(a.row.Since), now.Sub(a.seen.at))
+		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += rand.N(look / 2) // so that waiters who came together do not stay together
 	return max(min(look, toEnd), time.Millisecond)
-}
-
-// pause sleeps, or returns the context's cause if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -33,7 +33,7 @@ func TestWaitUntilReleased(t *testing.T) {
 func TestWaitForDeadHolder(t *testing.T) { // F19, F38
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		dead := r.mustAcquire(r.locker(lock.Options{Lease: 2 * time.Second}), resource)
+		dead := r.mustAcquire(r.locker(lock.Options{Lease: 2 * time.Second, Grace: 500 * time.Millisecond}), resource)
 		end := dead.Lease().Until
 		time.Sleep(500 * time.Millisecond)
 		before := r.store.Requests(locktest.Acquire)

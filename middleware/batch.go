@@ -79,6 +79,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	d.stop, _ = b.locker.LastStart(ctx)
 	d.ready = make(chan int, len(records))
 	d.chain()
+	d.ctx = lock.WithDelivery(ctx, d.keys())
 	for range min(b.each.concurrency, len(records)) {
 		d.workers.Go(d.work)
 	}
@@ -119,6 +120,14 @@ func (d *delivery[R]) chain() {
 			d.ready <- i
 		}
 	}
+}
+
+func (d *delivery[R]) keys() []lock.Key {
+	keys := make([]lock.Key, len(d.slots))
+	for i := range d.slots {
+		keys[i] = d.slots[i].key
+	}
+	return keys
 }
 
 func (d *delivery[R]) keyOf(i int) (k lock.Key, err error) {

@@ -95,7 +95,7 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 		"hung endpoint":     {"locks", "local", fakedynamo.Hang, put, 2 * time.Second, func(err error) bool { _, ok := err.(*lock.StoreError); return ok }},
 		"empty name":        {"locks", "local", fakedynamo.None, upload("", "01"), time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("s3.object.key")(err) }},
 		"malformed escape":  {"locks", "local", fakedynamo.None, malformed, time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("URL-encoded")(err) }},
-		"deadline too near": {"locks", "local", fakedynamo.None, put, 50 * time.Millisecond, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("timeout")(err) }},
+		"deadline too near": {"locks", "local", fakedynamo.None, put, 50 * time.Millisecond, func(err error) bool { _, ok := err.(*lock.DeadlineError); return ok && is("timeout")(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, srv.URL, c.table)

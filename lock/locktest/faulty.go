@@ -16,10 +16,12 @@ const (
 	None        Fault = iota
 	Drop              // not applied, connection lost
 	LoseAnswer        // applied, connection lost
-	Throttle          // not applied, the store says so, a later try may succeed
+	Throttle          // not applied, because the store is asked for too much
+	Conflict          // not applied, because another write of the row was under way
 	Deny              // not applied, and never will be
 	Hang              // not applied, no answer before the context ends
 	HangApplied       // applied, no answer before the context ends
+	Late              // no answer before the context ends, and applied when Arrive says so
 )
 
 // Op names a store operation.
@@ -39,6 +41,7 @@ type Faulty struct {
 	planned map[Op][]Fault
 	always  map[Op]Fault
 	count   map[Op]int
+	late    []func()
 }
 
 // NewFaulty wraps a store.
@@ -67,6 +70,17 @@ func (f *Faulty) Requests(op Op) int {
 	return f.count[op]
 }
 
+// Arrive applies the requests that are late, in the order in which they were sent. Each
+// call applies them again, as copies of them might be.
+func (f *Faulty) Arrive() {
+	f.mu.Lock()
+	late := f.late
+	f.mu.Unlock()
+	for _, apply := range late {
+		apply()
+	}
+}
+
 func (f *Faulty) next(op Op) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +94,9 @@ func (f *Faulty) next(op Op) Fault {
 
 var errInjected = errors.New("injected fault")
 
-func (f *Faulty) do(ctx context.Context, op Op, apply func(context.Context) (lock.Row, bool, error)) (lock.Row, bool, error) {
+type answer func(context.Context) (lock.Row, bool, error)
+
+func (f *Faulty) do(ctx context.Context, op Op, apply answer) (lock.Row, bool, error) {
 	fault := f.next(op)
 	var row lock.Row
 	var ok bool
@@ -91,10 +107,16 @@ func (f *Faulty) do(ctx context.Context, op Op, apply func(context.Context) (loc
 	switch fault {
 	case None:
 		return row, ok, err
-	case Throttle:
-		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Rejected: true, Err: errInjected}
+	case Throttle, Conflict:
+		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Rejected: true, Conflict: fault == Conflict, Err: errInjected}
 	case Deny:
 		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Action: "test:Deny", Rejected: true, Err: errInjected}
+	case Late:
+		f.mu.Lock()
+		f.late = append(f.late, func() { _, _, _ = apply(context.WithoutCancel(ctx)) })
+		f.mu.Unlock()
+		<-ctx.Done()
+		return lock.Row{}, false, ctx.Err()
 	case Hang, HangApplied:
 		<-ctx.Done()
 		return lock.Row{}, false, ctx.Err()
@@ -104,7 +126,8 @@ func (f *Faulty) do(ctx context.Context, op Op, apply func(context.Context) (loc
 
 // Acquire implements [lock.Store].
 func (f *Faulty) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
-	return f.do(ctx, Acquire, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Acquire(ctx, c) })
+	claim := *c // the engine dates its claim anew; what is late stays as it was sent
+	return f.do(ctx, Acquire, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Acquire(ctx, &claim) })
 }
 
 // Renew implements [lock.Store].

@@ -16,13 +16,13 @@ func completedEvent(b *bench) { // F6
 	b.mustRelease(c, completes(row, "e1", until))
 
 	row = b.mustRefuse(b.eventClaim("duplicate", "e1"))
-	if !b.h.NoDetail && !slices.ContainsFunc(row.Memory.Done, func(d lock.Completed) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
+	if !b.NoDetail && !slices.ContainsFunc(row.Memory.Done, func(d lock.Completed) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
 		b.Errorf("refusing row does not remember the event: %+v", row)
 	}
 	other := b.eventClaim("another event", "e2")
 	b.mustAcquire(other)
 	row = b.mustRefuse(b.eventClaim("duplicate while another holds", "e1"))
-	if c := b.eventClaim("", "e1"); !b.h.NoDetail && row.Judge(c) != lock.Done {
+	if c := b.eventClaim("", "e1"); !b.NoDetail && row.Judge(c) != lock.Done {
 		b.Errorf("verdict %v, want Done although another event holds the name", row.Judge(c))
 	}
 	b.mustRelease(other, nil)
@@ -31,15 +31,70 @@ func completedEvent(b *bench) { // F6
 	b.mustAcquire(b.eventClaim("after it was forgotten", "e1"))
 }
 
-func remembersEight(b *bench) {
-	for i := range 12 {
-		c := b.eventClaim("holder", fmt.Sprintf("%050d", i))
-		row := b.mustAcquire(c)
-		b.mustRelease(c, completes(row, c.Event, b.now.Add(time.Hour+time.Duration(i)*time.Second)))
+// memoryAsGiven: what is remembered, and in which order it was completed, is the
+// engine's to decide. The order is not that of the expiry times.
+func memoryAsGiven(b *bench) { // F46, F47
+	var want []lock.Completed
+	for i := range 40 {
+		e := fmt.Sprintf("%050d", (i*17)%40)
+		want = append(want, lock.Completed{Event: e, Until: b.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)})
 	}
-	for i := 4; i < 12; i++ {
-		b.mustRefuse(b.eventClaim("duplicate", fmt.Sprintf("%050d", i)))
+	c := b.eventClaim("holder", want[39].Event)
+	b.mustAcquire(c)
+	b.mustRelease(c, &lock.Memory{Done: want, Top: "t"})
+	for _, e := range want {
+		b.mustRefuse(b.eventClaim("duplicate", e.Event))
 	}
+	for _, got := range []lock.Row{b.mustAcquire(b.eventClaim("next", "another")), b.mustRefuse(b.eventClaim("duplicate", want[0].Event))} {
+		if got.Token == "" && b.NoDetail {
+			continue
+		}
+		same := slices.EqualFunc(got.Memory.Done, want, func(a, b lock.Completed) bool { return a.Event == b.Event && a.Until.Equal(b.Until) })
+		if !same || got.Memory.Top != "t" {
+			b.Errorf("the memory became %+v, want %+v", got.Memory, want)
+		}
+	}
+}
+
+// keepAfterEveryStep: each request that is applied sets until when the row is kept.
+func keepAfterEveryStep(b *bench) { // F47
+	keep := b.now.Add(24 * time.Hour).Truncate(time.Second)
+	kept := func(step string) {
+		b.Helper()
+		stale := b.claim("looks")
+		stale.Stamp = stale.Stamp.Add(-time.Hour) // refused by any row
+		row := b.mustRefuse(stale)
+		if got := row.Keep; !b.NoDetail && (got.Before(keep) || got.After(keep.Add(time.Second))) {
+			b.Errorf("after %s the row is kept until %v, want %v", step, got, keep)
+		}
+		keep = keep.Add(time.Hour)
+	}
+	c := b.claim("holder")
+	c.Keep = keep
+	b.mustAcquire(c)
+	kept("acquire")
+	c.Keep = keep
+	if _, ok := b.renew(c, c.Until.Add(time.Second)); !ok {
+		b.Fatal("renewal refused")
+	}
+	kept("renew")
+	c.Keep = keep
+	b.mustRelease(c, nil)
+	kept("release")
+	c = b.eventClaim("holder", "e1")
+	b.mustAcquire(c)
+	c.Keep = keep
+	b.mustRelease(c, completes(lock.Row{}, "e1", b.now.Add(time.Hour)))
+	kept("complete")
+	c = b.claim("given up")
+	c.Keep = keep
+	b.mustAbandon(c)
+	kept("abandon")
+	c = b.claim("holder")
+	b.mustAcquire(c)
+	c.Keep = keep
+	b.mustAbandon(c)
+	kept("abandon by the owner")
 }
 
 func releaseKeepsMemory(b *bench) { // F36
@@ -62,7 +117,7 @@ func staleOrder(b *bench) {
 	b.mustRelease(c, m)
 	older := b.claim("older")
 	older.Event, older.Order = "e4", "04"
-	if row := b.mustRefuse(older); !b.h.NoDetail && row.Judge(older) != lock.Stale {
+	if row := b.mustRefuse(older); !b.NoDetail && row.Judge(older) != lock.Stale {
 		b.Errorf("verdict %v on %+v, want Stale", row.Judge(older), row)
 	}
 	same := b.claim("same order, another event")
@@ -78,25 +133,40 @@ func staleOrder(b *bench) {
 	}
 }
 
+// orderWithoutEvent: the order alone tells what was overtaken.
+func orderWithoutEvent(b *bench) {
+	ordered := func(holder, order string) *lock.Claim {
+		c := b.claim(holder)
+		c.Order = order
+		return c
+	}
+	c := ordered("newer", "05")
+	row := b.mustAcquire(c)
+	m := row.Memory
+	m.Top = "05"
+	b.mustRelease(c, &m)
+	for _, order := range []string{"04", "05"} {
+		late := ordered("overtaken", order)
+		if row := b.mustRefuse(late); !b.NoDetail && (row.Judge(late) != lock.Stale || row.Memory.Top != "05") {
+			b.Errorf("verdict %v on %+v, want Stale", row.Judge(late), row)
+		}
+	}
+	newest := ordered("newest", "06")
+	b.mustAcquire(newest)
+	b.mustRelease(newest, nil)
+	b.mustRefuse(ordered("overtaken by what was completed", "05"))
+	b.mustAcquire(ordered("not completed, so again", "06"))
+}
+
 func result(b *bench) { // F35
 	c := b.eventClaim("first", "e1")
 	row := b.mustAcquire(c)
 	m := completes(row, "e1", b.now.Add(time.Hour))
 	m.Result = lock.Result{Event: "e1", Body: []byte("\x00{\"n\":9007199254740993}\xff")}
 	b.mustRelease(c, m)
-	if row := b.mustRefuse(b.eventClaim("duplicate", "e1")); !b.h.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
+	if row := b.mustRefuse(b.eventClaim("duplicate", "e1")); !b.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
 		b.Errorf("recorded result is %+v", row.Memory.Result)
 	}
-
-	large := b.eventClaim("large", "e2")
-	row = b.mustAcquire(large)
-	m = completes(row, "e2", b.now.Add(time.Hour))
-	m.Result = lock.Result{Event: "e2", Body: []byte(strings.Repeat("x", 6<<20))}
-	kept := b.mustRelease(large, m).Memory.Result
-	if kept.Event != "" && len(kept.Body) != 6<<20 {
-		b.Errorf("a large result was cut to %d bytes", len(kept.Body))
-	}
-	b.mustRefuse(b.eventClaim("duplicate", "e2"))
 }
 
 func strangeNames(b *bench) { // F27, F28

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 func acquire(b *bench) {
@@ -14,10 +12,10 @@ func acquire(b *bench) {
 	if row.Token != c.Token || row.Holder != "first" || row.Event != "e1" || row.Previous != "" {
 		b.Errorf("acquired row %+v does not describe the claim", row)
 	}
-	if !b.h.NoFence && row.Fence <= 0 {
+	if !b.NoFence && row.Fence <= 0 {
 		b.Errorf("fence is %d, want above zero", row.Fence)
 	}
-	if b.h.Advance == nil && (!row.Since.Equal(c.Stamp) || !row.Until.Equal(c.Until)) {
+	if b.Advance == nil && (!row.Since.Equal(c.Stamp) || !row.Until.Equal(c.Until)) {
 		b.Errorf("acquired since %v until %v, want %v and %v", row.Since, row.Until, c.Stamp, c.Until)
 	}
 	if row.Since.IsZero() {
@@ -29,7 +27,7 @@ func held(b *bench) {
 	first := b.eventClaim("first", "e1")
 	b.mustAcquire(first)
 	row := b.mustRefuse(b.eventClaim("second", "e1"))
-	if b.h.NoDetail {
+	if b.NoDetail {
 		return
 	}
 	if row.Token != first.Token || row.Holder != "first" || row.Event != "e1" || row.Until.IsZero() {
@@ -46,7 +44,7 @@ func takeover(b *bench) { // F19
 	if row.Previous != "first" || row.Holder != "second" {
 		b.Errorf("row after takeover %+v, want previous holder first", row)
 	}
-	if !b.h.NoFence && row.Fence <= before.Fence {
+	if !b.NoFence && row.Fence <= before.Fence {
 		b.Errorf("fence went from %d to %d", before.Fence, row.Fence)
 	}
 	b.mustRelease(second, nil)
@@ -60,7 +58,7 @@ func takeoverNotBeforeEnd(b *bench) { // F14
 	b.mustAcquire(first)
 	b.advance(lease - 2*time.Second)
 	b.mustRefuse(b.claim("early"))
-	if b.h.Advance != nil {
+	if b.Advance != nil {
 		return
 	}
 	at := b.claim("at the end")
@@ -69,6 +67,19 @@ func takeoverNotBeforeEnd(b *bench) { // F14
 	after := b.claim("after the end")
 	after.Now = first.Until.Add(time.Microsecond)
 	b.mustAcquire(after)
+}
+
+// takeoverForgetsEvent: the next one that finds the name held must not be told that it
+// is held by the dead holder's event.
+func takeoverForgetsEvent(b *bench) {
+	b.mustAcquire(b.eventClaim("dead", "e1"))
+	b.advance(lease + time.Second)
+	if row := b.mustAcquire(b.claim("mutex")); row.Event != "" {
+		b.Errorf("row after takeover %+v, want no event", row)
+	}
+	if row := b.mustRefuse(b.eventClaim("contender", "e1")); row.Event != "" {
+		b.Errorf("refusing row %+v, want no event", row)
+	}
 }
 
 func oneOfMany(b *bench) {
@@ -93,7 +104,7 @@ func oneOfMany(b *bench) {
 }
 
 func fenceRises(b *bench) { // F24
-	if b.h.NoFence {
+	if b.NoFence {
 		b.Skip("the store declares that it has no fencing token")
 	}
 	var last int64
@@ -125,60 +136,6 @@ func repeatedAcquire(b *bench) { // F1
 	b.mustRelease(c, nil)
 }
 
-func ghostAcquire(b *bench) { // F3
-	first := b.claim("first")
-	b.mustAcquire(first)
-	b.mustRelease(first, nil)
-	b.mustRefuse(first)
-	second := b.claim("second")
-	b.mustAcquire(second)
-	b.mustRefuse(first)
-	b.mustRelease(second, nil)
-	b.mustRefuse(first)
-	b.mustAcquire(b.claim("third"))
-}
-
-func ghostAcquireWhileHeld(b *bench) { // F3
-	c := b.claim("holder")
-	b.mustAcquire(c)
-	until := c.Until.Add(10 * time.Second)
-	if b.h.Advance != nil {
-		b.advance(10 * time.Second)
-	}
-	if _, ok := b.renew(c, until); !ok {
-		b.Fatal("renewal refused")
-	}
-	b.acquire(c)
-	b.advance(lease + time.Second - b.alreadyAdvanced())
-	b.mustRefuse(b.claim("contender"))
-}
-
-// alreadyAdvanced: a store with its own clock renews from its now.
-func (b *bench) alreadyAdvanced() time.Duration {
-	if b.h.Advance != nil {
-		return 10 * time.Second
-	}
-	return 0
-}
-
-func clockBehind(b *bench) { // F14
-	if b.h.Advance != nil {
-		b.Skip("the store declares that it judges by its own clock")
-	}
-	first := b.claim("ahead")
-	b.mustAcquire(first)
-	b.mustRelease(first, nil)
-	late := b.claim("behind")
-	late.Now = first.Stamp.Add(-time.Second)
-	late.Stamp = late.Now
-	row := b.mustRefuse(late)
-	if !b.h.NoDetail && row.Judge(late) != lock.Behind {
-		b.Errorf("verdict %v on %+v, want Behind", row.Judge(late), row)
-	}
-	late.Stamp = first.Stamp.Add(time.Microsecond)
-	b.mustAcquire(late)
-}
-
 func repeatedRelease(b *bench) { // F5
 	c := b.claim("first")
 	b.mustAcquire(c)
@@ -204,7 +161,7 @@ func lateHolder(b *bench) { // F21
 	if _, ok := b.renew(first, b.now.Add(lease)); ok {
 		b.Error("the late holder's renewal was applied")
 	}
-	if row := b.mustRefuse(b.claim("third")); !b.h.NoDetail && (row.Token != second.Token || len(row.Memory.Done) != 0) {
+	if row := b.mustRefuse(b.claim("third")); !b.NoDetail && (row.Token != second.Token || len(row.Memory.Done) != 0) {
 		b.Errorf("the successor's row was changed: %+v", row)
 	}
 	b.mustRelease(second, nil)
@@ -220,7 +177,7 @@ func renew(b *bench) { // F4
 			b.Fatalf("renewal refused by %+v", row)
 		}
 	}
-	if b.h.Advance == nil {
+	if b.Advance == nil {
 		b.renew(c, until.Add(-5*time.Second)) // a delayed earlier one
 	}
 	b.advance(lease - time.Second)
@@ -240,48 +197,4 @@ func renewNeverRevives(b *bench) { // F4, F23
 		b.Error("a renewal revived a released lock")
 	}
 	b.mustAcquire(b.claim("other"))
-}
-
-func abandon(b *bench) { // F2
-	applied := b.claim("applied, answer lost")
-	b.mustAcquire(applied)
-	b.mustAbandon(applied)
-	arrivesLater := b.claim("still under way")
-	b.mustAbandon(arrivesLater)
-	b.mustRefuse(arrivesLater)
-	b.mustAcquire(b.claim("next"))
-	b.name += "/never acquired"
-	neverAcquired := b.claim("still under way")
-	b.mustAbandon(neverAcquired)
-	b.mustRefuse(neverAcquired)
-	if row := b.mustAcquire(b.claim("next")); !b.h.NoFence && row.Fence <= 1 {
-		b.Errorf("fence after an abandoned claim starts at %d", row.Fence)
-	}
-}
-
-func abandonLeavesOthers(b *bench) { // F2
-	mine := b.claim("never answered")
-	other := b.claim("other")
-	b.mustAcquire(other)
-	if _, ok := b.abandon(mine); ok {
-		b.Error("abandoning a claim changed another owner's row")
-	}
-	b.mustRefuse(b.claim("third"))
-	b.mustRelease(other, nil)
-}
-
-func (b *bench) abandon(c *lock.Claim) (lock.Row, bool) {
-	b.Helper()
-	row, ok, err := b.store.Release(b.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Keep: c.Keep, Abandon: true, Stamp: c.Stamp})
-	if err != nil {
-		b.Fatalf("abandoning %s: %v", c.Holder, err)
-	}
-	return row, ok
-}
-
-func (b *bench) mustAbandon(c *lock.Claim) {
-	b.Helper()
-	if row, ok := b.abandon(c); !ok {
-		b.Fatalf("abandoning %s was refused by %+v", c.Holder, row)
-	}
 }

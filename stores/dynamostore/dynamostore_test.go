@@ -64,13 +64,22 @@ func (e *endpoint) locker(t *testing.T, o lock.Options) *lock.Locker {
 
 func TestConformance(t *testing.T) {
 	e := newEndpoint(t)
-	locktest.Run(t, locktest.Harness{Open: func(*testing.T) lock.Store { return e.store }})
+	locktest.Run(t, e.harness())
+}
+
+func (e *endpoint) harness() locktest.Harness {
+	return locktest.Harness{
+		Open:  func(*testing.T) lock.Store { return e.store },
+		Newer: func(t *testing.T, _ lock.Store, name string) { put(t, e, name, "SET rowFormat = :one") },
+	}
 }
 
 func TestConformanceWithoutOldItems(t *testing.T) {
 	e := newEndpoint(t)
 	e.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.OmitItem })
-	locktest.Run(t, locktest.Harness{Open: func(*testing.T) lock.Store { return e.store }, NoDetail: true})
+	h := e.harness()
+	h.NoDetail = true
+	locktest.Run(t, h)
 }
 
 func TestRowIsReadable(t *testing.T) {

@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,4 +42,9 @@ func (r *request) num(name string, value int64) {
 	r.numbers[r.n].Value = strconv.FormatInt(value, 10)
 	r.in.ExpressionAttributeValues[name] = &r.numbers[r.n]
 	r.n++
+}
+
+// keep sets :keep, rounded up: the TTL attribute counts whole seconds.
+func (r *request) keep(until time.Time) {
+	r.num(":keep", until.Add(time.Second-time.Nanosecond).Unix())
 }

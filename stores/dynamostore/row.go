@@ -1,9 +1,11 @@
 package dynamostore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,78 +18,39 @@ const layout = "2006-01-02T15:04:05.000000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(layout) }
 
-const (
-	// writeUnit is what one write capacity unit covers.
-	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
-	writeUnit = 1024
-	// leastEvents are remembered even where they cost a second write unit.
-	leastEvents = 8
-	// maxResult leaves room for the rest of the row under DynamoDB's 400 KB.
-	maxResult = 350 << 10
-	// fixedSize is the names and values of a held row without its own strings.
-	fixedSize = len("lock") + len("fence") + 11 + len("since") + len(layout) + len("lease") + 26 +
-		len("expires") + len(layout) + len("holder") + len("event") + len("top") +
-		len("deleteAfter") + 7 + len("done") + 3
-	// usualHolder is the size of a function's description: the next holder's is
-	// not known yet.
-	usualHolder  = 160
-	doneOverhead = 10 // of an entry beside its event: number and map bookkeeping
-)
-
-// fit drops the oldest events that would make the row cost a second write unit.
-func fit(name string, m *lock.Memory) []lock.Completed {
-	size := fixedSize + len(name) + usualHolder + len(m.Top)
-	longest := 0
-	for _, c := range m.Done {
-		longest = max(longest, len(c.Event))
-		size += len(c.Event) + doneOverhead
-	}
-	size += longest // the next event, while it is worked on
-	done := m.Done
-	for len(done) > leastEvents && size > writeUnit {
-		size -= len(done[0].Event) + doneOverhead
-		done = done[1:]
-	}
-	return done
-}
-
-// record makes the request of a release record t's memory. It returns what of the
-// memory is kept.
-func (r *request) record(t *lock.Settlement) lock.Memory {
-	kept := *t.Memory
-	kept.Done = fit(t.Name, t.Memory)
-	set, remove := "SET deleteAfter = :keep", releaseUpdate
-	r.num(":keep", t.Keep.Unix())
+// record makes the request of a release record the memory.
+func (r *request) record(m *lock.Memory) {
+	set, remove := "SET deleteAfter = :keep", free
 	newest := ""
-	if n := len(kept.Done); n > 0 {
-		newest = kept.Done[n-1].Event
-		r.in.ExpressionAttributeValues[":done"] = doneValue(kept.Done)
+	if n := len(m.Done); n > 0 {
+		newest = m.Done[n-1].Event
+		r.in.ExpressionAttributeValues[":done"] = doneValue(m.Done)
 		set += ", done = :done"
 	}
-	if kept.Top != "" {
-		r.str(":top", kept.Top)
+	if m.Top != "" {
+		r.str(":top", m.Top)
 		set += ", top = :top"
 	}
-	switch {
-	case len(kept.Result.Body) > maxResult:
-		kept.Result = lock.Result{}
+	switch m.Result.Event {
+	case "":
 		remove += ", replay, replayOf"
-	case kept.Result.Event == "":
-		remove += ", replay, replayOf"
-	case kept.Result.Event == newest: // an older event's is in the row already
+	case newest: // an older event's is in the row already
 		r.str(":of", newest)
-		r.in.ExpressionAttributeValues[":replay"] = &types.AttributeValueMemberB{Value: kept.Result.Body}
+		r.in.ExpressionAttributeValues[":replay"] = &types.AttributeValueMemberB{Value: m.Result.Body}
 		set += ", replay = :replay, replayOf = :of"
 	}
 	update := set + " " + remove
 	r.in.UpdateExpression = &update
-	return kept
 }
+
+// places is how many decimals of a number in the map tell an event's place in the
+// order of completion, because a map has none of its own.
+const places = 5
 
 func doneValue(done []lock.Completed) types.AttributeValue {
 	m := make(map[string]types.AttributeValue, len(done))
-	for _, c := range done {
-		m[c.Event] = &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Until.UnixMilli(), 10)}
+	for i, c := range done {
+		m[c.Event] = &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", c.Until.UnixMilli(), places, i)}
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
@@ -99,7 +62,7 @@ func (s *Store) parse(item map[string]types.AttributeValue) (lock.Row, error) {
 		return lock.Row{}, nil
 	}
 	if _, ok := item["rowFormat"]; ok {
-		return lock.Row{}, s.unreadable("was written by a newer version of lambdalock: deploy that version here too")
+		return lock.Row{Newer: true}, nil
 	}
 	row := lock.Row{
 		Token: str(item, "lease"), Event: str(item, "event"), Holder: str(item, "holder"),
@@ -122,6 +85,11 @@ func (s *Store) parse(item map[string]types.AttributeValue) (lock.Row, error) {
 			return lock.Row{}, s.unreadable("has a fence that is no 64-bit number")
 		}
 	}
+	if n, ok := item["deleteAfter"].(*types.AttributeValueMemberN); ok {
+		if seconds, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
+			row.Keep = time.Unix(seconds, 0)
+		}
+	}
 	row.Memory.Done = parseDone(item["done"])
 	return row, nil
 }
@@ -131,15 +99,29 @@ func parseDone(v types.AttributeValue) []lock.Completed {
 	if !ok || len(m.Value) == 0 {
 		return nil
 	}
-	done := make([]lock.Completed, 0, len(m.Value)+1)
+	type entry struct {
+		lock.Completed
+		place string
+	}
+	entries := make([]entry, 0, len(m.Value))
 	for event, v := range m.Value {
-		if n, ok := v.(*types.AttributeValueMemberN); ok {
-			if ms, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-				done = append(done, lock.Completed{Event: event, Until: time.UnixMilli(ms)})
-			}
+		n, ok := v.(*types.AttributeValueMemberN)
+		if !ok {
+			continue
+		}
+		until, place, _ := strings.Cut(n.Value, ".")
+		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
+			entries = append(entries, entry{lock.Completed{Event: event, Until: time.UnixMilli(ms)}, place})
 		}
 	}
-	slices.SortFunc(done, func(a, b lock.Completed) int { return a.Until.Compare(b.Until) })
+	// Decimals compare as text, also without the zeros that the server drops at their end.
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(strings.Compare(a.place, b.place), a.Until.Compare(b.Until))
+	})
+	done := make([]lock.Completed, len(entries))
+	for i, e := range entries {
+		done[i] = e.Completed
+	}
 	return done
 }
 

@@ -39,22 +39,26 @@ var (
 	acquireMutexUpdate = acquireUpdate + " REMOVE event" // of a holder that died
 	acquireEventUpdate = acquireUpdate + ", event = :event"
 
-	acquireMutex = "attribute_not_exists(rowFormat) AND (" +
-		"(attribute_not_exists(lease) AND (attribute_not_exists(since) OR since < :stamp)) " +
-		"OR expires < :now OR (lease = :token AND expires <= :expires))"
+	readable     = "attribute_not_exists(rowFormat)"
+	below        = "(attribute_not_exists(since) OR since < :stamp)"
+	acquireMutex = readable + " AND (" +
+		"((attribute_not_exists(lease) OR expires < :now) AND " + below + ") " +
+		"OR (lease = :token AND expires <= :expires AND since <= :stamp))"
 	notDone           = " AND (attribute_not_exists(done.#event) OR done.#event < :millis)"
 	notStale          = " AND (attribute_not_exists(top) OR top < :order)"
 	acquireEvent      = acquireMutex + notDone
 	acquireOrder      = acquireMutex + notStale
 	acquireEventOrder = acquireMutex + notDone + notStale
 
-	ifOwner       = "lease = :token"
+	ifOwner       = readable + " AND lease = :token"
 	renewUpdate   = "SET expires = :expires, deleteAfter = :keep"
 	renewIf       = ifOwner + " AND expires <= :expires"
-	releaseUpdate = "REMOVE lease, expires, holder, event"
-	abandonUpdate = "SET since = :stamp, deleteAfter = :keep " + releaseUpdate
-	abandonIf     = ifOwner + " OR (attribute_not_exists(lease) AND (attribute_not_exists(since) OR since < :stamp))"
+	releaseUpdate = "SET deleteAfter = :keep " + free
+	raiseUpdate   = "SET since = :stamp, deleteAfter = :keep"
+	raiseIf       = readable + " AND " + below
 )
+
+const free = "REMOVE lease, expires, holder, event"
 
 // Acquire implements [lock.Store]. It asks for the row as it was before: the rest
 // of what is there now it has written itself, and the former holder is told too.
@@ -67,7 +71,7 @@ func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, err
 	r.str(":holder", c.Holder)
 	r.num(":micros", c.Now.UnixMicro())
 	r.num(":one", 1)
-	r.num(":keep", c.Keep.Unix())
+	r.keep(c.Keep)
 	if c.Event != "" {
 		r.str(":event", c.Event)
 		r.num(":millis", c.Now.UnixMilli())
@@ -93,7 +97,7 @@ func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, err
 func acquired(old lock.Row, c *lock.Claim) lock.Row {
 	row := lock.Row{
 		Token: c.Token, Since: c.Stamp, Until: c.Until, Event: c.Event, Holder: c.Holder,
-		Fence: old.Fence + 1, Memory: old.Memory,
+		Fence: old.Fence + 1, Memory: old.Memory, Keep: c.Keep,
 	}
 	if old.Fence == 0 {
 		row.Fence = c.Now.UnixMicro() + 1
@@ -109,29 +113,51 @@ func (s *Store) Renew(ctx context.Context, n *lock.Renewal) (lock.Row, bool, err
 	r := s.request(n.Name, &renewUpdate, &renewIf)
 	r.str(":token", n.Token)
 	r.str(":expires", timestamp(n.Until))
-	r.num(":keep", n.Keep.Unix())
+	r.keep(n.Keep)
 	r.in.ReturnValues = types.ReturnValueAllNew
 	return s.update(ctx, &r.in)
 }
 
-// Release implements [lock.Store].
+// Release implements [lock.Store]. What is applied is not read back: the row is
+// described by what was asked.
 func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
+	if t.Abandon {
+		return s.abandon(ctx, t)
+	}
+	return s.free(ctx, t)
+}
+
+func (s *Store) free(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
 	r := s.request(t.Name, &releaseUpdate, &ifOwner)
 	r.str(":token", t.Token)
-	var kept lock.Memory
-	switch {
-	case t.Abandon:
-		r.in.UpdateExpression, r.in.ConditionExpression = &abandonUpdate, &abandonIf
-		r.str(":stamp", timestamp(t.Stamp))
-		r.num(":keep", t.Keep.Unix())
-	case t.Memory != nil:
-		kept = r.record(t)
+	r.keep(t.Keep)
+	if t.Memory != nil {
+		r.record(t.Memory)
 	}
 	row, ok, err := s.update(ctx, &r.in)
 	if ok {
-		row.Memory = kept
+		row.Keep = t.Keep
+		if t.Memory != nil {
+			row.Memory = *t.Memory
+		}
 	}
 	return row, ok, err
+}
+
+// abandon raises the stamp, whoever owns the row. From then on no copy of the claim is
+// granted; one that was granted before is known by its token, and freed.
+func (s *Store) abandon(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
+	r := s.request(t.Name, &raiseUpdate, &raiseIf)
+	r.str(":stamp", timestamp(t.Stamp))
+	r.keep(t.Keep)
+	r.in.ReturnValues = types.ReturnValueAllNew
+	item, raised, err := s.send(ctx, &r.in)
+	// Some servers do not return the item that failed a condition: then it may be ours.
+	if err != nil || len(item) > 0 && str(item, "lease") != t.Token {
+		return s.answer(item, raised, err)
+	}
+	row, freed, err := s.free(ctx, &lock.Settlement{Name: t.Name, Token: t.Token, Keep: t.Keep})
+	return row, raised || freed, err
 }
 
 // Check implements [lock.Store]: it opens the connection and proves the
@@ -152,15 +178,26 @@ func (s *Store) Check(ctx context.Context) error {
 }
 
 func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (lock.Row, bool, error) {
+	return s.answer(s.send(ctx, in))
+}
+
+// send returns the item that the server tells, and whether the update was applied.
+func (s *Store) send(ctx context.Context, in *dynamodb.UpdateItemInput) (map[string]types.AttributeValue, bool, error) {
 	out, err := s.client.UpdateItem(ctx, in, s.options...)
 	if err == nil {
-		row, err := s.parse(out.Attributes)
-		return row, err == nil, err
+		return out.Attributes, true, nil
 	}
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
-		row, err := s.parse(failed.Item)
-		return row, false, err
+		return failed.Item, false, nil
 	}
-	return lock.Row{}, false, s.classify(err)
+	return nil, false, s.classify(err)
+}
+
+func (s *Store) answer(item map[string]types.AttributeValue, ok bool, err error) (lock.Row, bool, error) {
+	if err != nil {
+		return lock.Row{}, false, err
+	}
+	row, err := s.parse(item)
+	return row, ok && err == nil, err
 }

@@ -1,7 +1,8 @@
 // Package memstore keeps locks in the memory of one process: for tests, for
 // local runs, and for locks between the goroutines of one program. It does what
 // the DynamoDB store does, by the caller's clock, so it works under
-// testing/synctest. It forgets nothing until the process ends.
+// testing/synctest. A row is removed as soon as it need not be kept any more, which
+// is the earliest that DynamoDB's garbage collection may do it.
 package memstore
 
 import (
@@ -28,12 +29,17 @@ func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(c.Name)
-	// A claim that comes twice finds its own token: the engine reads that as success.
-	if row.Token == c.Token || row.Judge(c) != lock.Granted {
+	if !row.Keep.IsZero() && row.Keep.Before(c.Now) {
+		*row = lock.Row{}
+	}
+	if row.Judge(c) != lock.Granted {
 		return *row, false, nil
 	}
 	previous := row.Holder
-	row.Token, row.Since, row.Until = c.Token, c.Stamp, c.Until
+	if row.Token == c.Token { // the claim met its own first copy
+		previous = ""
+	}
+	row.Token, row.Since, row.Until, row.Keep = c.Token, c.Stamp, c.Until, c.Keep
 	row.Event, row.Holder = c.Event, c.Holder
 	if row.Fence == 0 {
 		row.Fence = c.Now.UnixMicro()
@@ -52,10 +58,10 @@ func (s *Store) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(r.Name)
-	if row.Token != r.Token || r.Until.Before(row.Until) {
+	if row.Newer || row.Token != r.Token || r.Until.Before(row.Until) {
 		return *row, false, nil
 	}
-	row.Until = r.Until
+	row.Until, row.Keep = r.Until, r.Keep
 	return *row, true, nil
 }
 
@@ -67,18 +73,22 @@ func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(t.Name)
-	switch {
-	case row.Token == t.Token:
+	owner := row.Token == t.Token
+	poison := t.Abandon && row.Since.Before(t.Stamp)
+	if row.Newer || !owner && !poison {
+		return *row, false, nil
+	}
+	if poison {
+		row.Since = t.Stamp
+	}
+	if owner {
 		row.Token, row.Event, row.Holder = "", "", ""
 		if t.Memory != nil {
 			row.Memory = *t.Memory
 		}
-		return *row, true, nil
-	case t.Abandon && row.Token == "" && row.Since.Before(t.Stamp):
-		row.Since = t.Stamp
-		return *row, true, nil
 	}
-	return *row, false, nil
+	row.Keep = t.Keep
+	return *row, true, nil
 }
 
 // Check implements [lock.Store].

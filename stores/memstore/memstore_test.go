@@ -9,5 +9,8 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	locktest.Run(t, locktest.Harness{Open: func(*testing.T) lock.Store { return memstore.New() }})
+	locktest.Run(t, locktest.Harness{
+		Open:  func(*testing.T) lock.Store { return memstore.New() },
+		Newer: func(_ *testing.T, s lock.Store, name string) { s.(*memstore.Store).MakeNewer(name) },
+	})
 }
