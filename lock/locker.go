@@ -97,7 +97,7 @@ type Locker struct {
 	opts      Options
 	prefix    string
 	clock     func() time.Time // time.Now, but for tests
-	lastStamp atomic.Int64 // microseconds; see nextStamp
+	lastStamp atomic.Int64     // microseconds; see nextStamp
 	// pressed is how many settlements the store has turned away for its load, and that
 	// go on trying.
 	pressed atomic.Int32

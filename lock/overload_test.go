@@ -2,8 +2,9 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,78 +14,185 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-type bucket struct {
+// crowded is a store that takes so many writes in a second, as a DynamoDB table does, with
+// a burst of one second, and that has bad times.
+type crowded struct {
 	lock.Store
+	rate  float64
+	wrong func(at time.Duration) (down float64, slow time.Duration) // what share fails, and how long the others take
+
 	mu       sync.Mutex
-	rate     float64
+	began    time.Time
 	tokens   float64
 	last     time.Time
 	requests int
 }
 
-func (b *bucket) take() error {
-	time.Sleep(5 * time.Millisecond)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	b.tokens = min(b.rate, b.tokens+b.rate*now.Sub(b.last).Seconds())
-	b.last = now
-	b.requests++
-	if b.tokens < 1 {
-		return &lock.StoreError{Temporary: true, Rejected: true, Err: fmt.Errorf("throttled")}
+var errDown = errors.New("connection refused")
+
+func (c *crowded) take(ctx context.Context) error {
+	down, takes := 0.0, 5*time.Millisecond
+	if c.wrong != nil {
+		var slow time.Duration
+		down, slow = c.wrong(time.Since(c.began))
+		takes += slow
 	}
-	b.tokens--
+	c.mu.Lock()
+	c.requests++
+	c.mu.Unlock()
+	if rand.Float64() < down {
+		return errDown
+	}
+	time.Sleep(takes)
+	if ctx.Err() != nil && down == 0 && takes < time.Second {
+		return ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.tokens = min(c.rate, c.tokens+c.rate*now.Sub(c.last).Seconds())
+	c.last = now
+	if c.tokens < 1 {
+		return &lock.StoreError{Temporary: true, Rejected: true, Err: errors.New("throttled")}
+	}
+	c.tokens--
 	return nil
 }
 
-func (b *bucket) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
-	if err := b.take(); err != nil {
+func (c *crowded) Acquire(ctx context.Context, claim *lock.Claim) (lock.Row, bool, error) {
+	asked := *claim
+	if err := c.take(ctx); err != nil {
 		return lock.Row{}, false, err
 	}
-	return b.Store.Acquire(ctx, c)
+	row, ok, err := c.Store.Acquire(context.WithoutCancel(ctx), &asked)
+	return row, ok, errors.Join(err, ctx.Err())
 }
 
-func (b *bucket) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
-	if err := b.take(); err != nil {
+func (c *crowded) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+	if err := c.take(ctx); err != nil {
 		return lock.Row{}, false, err
 	}
-	return b.Store.Release(ctx, s)
+	row, ok, err := c.Store.Release(context.WithoutCancel(ctx), s)
+	return row, ok, errors.Join(err, ctx.Err())
 }
 
-func TestOverload(t *testing.T) {
-	for _, times := range []float64{0.9, 1.1, 1.5, 2, 4} {
-		synctest.Test(t, func(t *testing.T) {
-			b := &bucket{Store: memstore.New(), rate: 400, tokens: 400, last: time.Now()}
-			l, _ := lock.New(b, &lock.Options{KilledAtDeadline: true, Logger: slog.New(slog.DiscardHandler)})
-			var wg sync.WaitGroup
-			var mu sync.Mutex
-			ran, unrecorded, refused := 0, 0, 0
-			n := int(times * 200 * 10)
-			for i := range n {
-				wg.Go(func() {
-					time.Sleep(time.Duration(float64(i) / float64(n) * float64(10*time.Second)))
-					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-					defer cancel()
-					lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint(i), Event: "e"})
-					mu.Lock()
-					if err != nil {
-						refused++
-						mu.Unlock()
-						return
+// load is what came of ten seconds of events.
+type load struct {
+	offered, ran, unrecorded, refused, requests int
+	// goodput is the writes of events that were recorded, of those that were asked for or
+	// that the table could take in ten seconds and with its burst.
+	goodput float64
+}
+
+// run offers so many times what the table takes, two writes an event. Each event has a
+// Locker of its own, as functions have that run one event at a time, or all share one, as
+// the records of a batch do.
+func run(times float64, shared bool, wrong func(time.Duration) (float64, time.Duration)) load {
+	const rate, seconds = 400, 10
+	c := &crowded{Store: memstore.New(), rate: rate, tokens: rate, wrong: wrong, began: time.Now(), last: time.Now()}
+	newLocker := func() *lock.Locker {
+		l, err := lock.New(c, &lock.Options{KilledAtDeadline: true, Logger: discard})
+		if err != nil {
+			panic(err)
+		}
+		return l
+	}
+	one := newLocker()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	out := load{offered: int(times * rate / 2 * seconds)}
+	for i := range out.offered {
+		wg.Go(func() {
+			l := one
+			if !shared {
+				l = newLocker()
+			}
+			time.Sleep(time.Duration(float64(i) / float64(out.offered) * seconds * float64(time.Second)))
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint(i), Event: "e"})
+			if err == nil {
+				time.Sleep(50 * time.Millisecond)
+				err = lk.Complete(nil)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case lk == nil:
+				out.refused++
+			case err != nil:
+				out.ran, out.unrecorded = out.ran+1, out.unrecorded+1
+			default:
+				out.ran++
+			}
+		})
+	}
+	wg.Wait()
+	out.requests = c.requests
+	out.goodput = float64(2*(out.ran-out.unrecorded)) / min(rate*(seconds+1), float64(2*out.offered))
+	return out
+}
+
+// TestOverload: a table that is asked for more than it takes does useful work all the
+// time, and what is done gets recorded.
+func TestOverload(t *testing.T) { // F8, F55
+	for _, shared := range []bool{false, true} {
+		for _, times := range []float64{0.9, 1.1, 1.5, 2, 4} {
+			t.Run(fmt.Sprintf("%v times, shared %v", times, shared), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					got := run(times, shared, nil)
+					t.Logf("%+v", got)
+					limit := 0
+					if times > 1.1 {
+						limit = got.ran / 200
 					}
-					ran++
-					mu.Unlock()
-					time.Sleep(50 * time.Millisecond)
-					if lk.Complete(nil) != nil {
-						mu.Lock()
-						unrecorded++
-						mu.Unlock()
+					if got.unrecorded > limit {
+						t.Errorf("%d of %d are not recorded", got.unrecorded, got.ran)
+					}
+					if got.requests > 4*got.offered {
+						t.Errorf("%d requests for %d events", got.requests, got.offered)
+					}
+					if got.goodput < 0.95 {
+						t.Errorf("%.0f %% of the capacity did useful work", 100*got.goodput)
 					}
 				})
+			})
+		}
+	}
+}
+
+// TestBadTimes: what is done gets recorded after three seconds without the store, with
+// answers that come too late, or with half of the requests failing.
+func TestBadTimes(t *testing.T) { // F7, F13, F55
+	during := func(at time.Duration) bool { return at > 3*time.Second && at < 6*time.Second }
+	for name, wrong := range map[string]func(time.Duration) (float64, time.Duration){
+		"outage": func(at time.Duration) (float64, time.Duration) {
+			if during(at) {
+				return 1, 0
 			}
-			wg.Wait()
-			fmt.Printf("%.1f: offered %d ran %d refused %d unrecorded %.2f%% requests/offered %.2f requests/ran %.2f goodput %.3f\n", times, n, ran, refused,
-				100*float64(unrecorded)/float64(ran), float64(b.requests)/float64(n), float64(b.requests)/float64(ran), float64(2*(ran-unrecorded))/4400)
+			return 0, 0
+		},
+		"slow": func(at time.Duration) (float64, time.Duration) {
+			if during(at) {
+				return 0, 1500 * time.Millisecond
+			}
+			return 0, 0
+		},
+		"half failing": func(at time.Duration) (float64, time.Duration) {
+			if during(at) {
+				return 0.5, 0
+			}
+			return 0, 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got := run(0.9, false, wrong)
+				t.Logf("%+v", got)
+				if got.unrecorded > 0 {
+					t.Errorf("%d of %d are not recorded", got.unrecorded, got.ran)
+				}
+			})
 		})
 	}
 }

@@ -13,7 +13,7 @@ const (
 	firstPause = 25 * time.Millisecond
 	// firstRest is longer, because a store that is asked for too much gets better
 	// only if it is asked for less.
-	firstRest = 100 * time.Millisecond
+	firstRest = 200 * time.Millisecond
 )
 
 // sending repeats one idempotent request to the store until it is answered.
@@ -38,14 +38,14 @@ func (s *sending) send(ctx context.Context, op string, request func(context.Cont
 		}
 		se := storeError(op, s.requests, err)
 		s.unsure = s.unsure || !se.Rejected
-		pause := jitter(firstPause << min(try, 5))
+		pause := jitter(s.pause(firstPause, try))
 		if se.turnedAway() {
 			s.turnedAway++
 			if s.shed != nil && s.shed(s.turnedAway) {
 				return false, se
 			}
-			pause = firstRest << min(s.turnedAway-1, 4)
-			pause = pause/2 + jitter(pause/2)
+			rest := s.pause(firstRest, s.turnedAway-1)
+			pause = rest/2 + jitter(rest/2)
 		}
 		if !se.Temporary || !time.Now().Add(pause).Before(s.until) || sleep(ctx, pause) != nil {
 			return false, se
@@ -64,6 +64,12 @@ func (s *sending) attempt(ctx context.Context, request func(context.Context) (bo
 	defer cancel()
 	s.requests++
 	return request(ctx)
+}
+
+// pause doubles with every time, up to a part of the time that is left: there must be
+// tries enough before it is over.
+func (s *sending) pause(first time.Duration, times int) time.Duration {
+	return max(min(first<<min(times, 7), time.Until(s.until)/8), firstPause)
 }
 
 // turnedAway: the store is asked for more than it takes.

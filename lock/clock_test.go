@@ -1,0 +1,265 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// ahead gives a Locker a clock that differs from the others'.
+func ahead(l *lock.Locker, by time.Duration) *lock.Locker {
+	l.SetClock(func() time.Time { return time.Now().Add(by) })
+	return l
+}
+
+// TestNoOverlapWithinGrace shows P2: whatever the lease, work that stops with its
+// context has stopped before another's begins, where clocks differ by up to Grace.
+func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
+	const differ = lock.DefaultGrace - 100*time.Millisecond
+	for _, o := range []lock.Options{
+		{Lease: 3 * time.Second},
+		{Lease: 5 * time.Second},
+		{Lease: time.Minute},
+		{Heartbeat: 3 * time.Second},
+		{Heartbeat: 4 * time.Second},
+		{Heartbeat: 30 * time.Second},
+		{KilledAtDeadline: true},
+	} {
+		for _, by := range []time.Duration{-differ, differ} {
+			t.Run(fmt.Sprintf("lease %v, heartbeat %v, others %v ahead", o.Lease, o.Heartbeat, by), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					lk, err := r.locker(o).Acquire(ctx, resource)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.store.Always(locktest.Renew, locktest.Drop) // the holder is cut off
+					stopped := make(chan time.Time, 1)
+					go func() {
+						<-lk.Context().Done()
+						if o.KilledAtDeadline { // work may ignore its context until the kill
+							<-ctx.Done()
+						}
+						stopped <- time.Now()
+					}()
+					other, err := ahead(r.locker(lock.Options{Wait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if begins, ends := time.Now(), <-stopped; !ends.Before(begins) {
+						t.Errorf("the next one began %v before the work stopped", ends.Sub(begins))
+					}
+					_ = other.Release()
+					_ = lk.Release()
+				})
+			})
+		}
+	}
+}
+
+// TestLeaseTooShortForGrace: a lease that would be lost before it is of any use.
+func TestLeaseTooShortForGrace(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]lock.Options{
+		"lease of a second":        {Lease: time.Second},
+		"heartbeat of a second":    {Heartbeat: time.Second},
+		"heartbeat of two seconds": {Heartbeat: 2 * time.Second},
+		"just below":               {Lease: 3*time.Second - 1},
+		"longer grace":             {Heartbeat: 10 * time.Second, Grace: 9500 * time.Millisecond},
+		"grace beyond the default": {Grace: time.Minute},
+	} {
+		_, err := lock.New(locktest.NewFaulty(nil), &o)
+		if !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "Grace of") || !strings.Contains(err.Error(), "lease of") {
+			t.Errorf("%s: %v, want a ConfigError that names both", name, err)
+		}
+	}
+}
+
+// TestClockAheadIsNoNewHolder: a holder whose clock is an hour ahead looks as if it began
+// in the future, and must not be asked for all the time.
+func TestClockAheadIsNoNewHolder(t *testing.T) { // F14, F38
+	for _, by := range []time.Duration{-time.Hour, 0, time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				holder := ahead(r.locker(lock.Options{Lease: 3 * time.Hour}), by)
+				r.mustAcquire(holder, resource) // and never ends it
+				before := r.store.Requests(locktest.Acquire)
+				if _, err := r.locker(lock.Options{Wait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
+					t.Fatal(err)
+				}
+				if n := r.store.Requests(locktest.Acquire) - before; n > 90 {
+					t.Errorf("%d requests in two minutes", n)
+				}
+			})
+		})
+	}
+}
+
+// TestLeaseCountsFromTheRequest: an owner counts from before its request was sent, since
+// it does not know when that was applied.
+func TestLeaseCountsFromTheRequest(t *testing.T) { // F14
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		slow := &slowAnswers{Store: r.store.Store, takes: 800 * time.Millisecond}
+		r.store.Store = slow
+		start := time.Now()
+		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		if got := lk.Lease().Until.Sub(start); got != 9*time.Second {
+			t.Errorf("a lease of 9s ends %v after the request was sent", got)
+		}
+		for range 5 {
+			until := lk.Lease().Until
+			for lk.Lease().Until.Equal(until) {
+				time.Sleep(time.Millisecond)
+			}
+			if got := lk.Lease().Until.Sub(slow.asked()); got != 9*time.Second {
+				t.Errorf("a renewed lease ends %v after the request was sent", got)
+			}
+			if row := slow.row(); !row.Until.Equal(lk.Lease().Until) {
+				t.Errorf("the row's lease ends %v, the owner believes %v", row.Until, lk.Lease().Until)
+			}
+		}
+		_ = lk.Release()
+	})
+}
+
+// slowAnswers applies at once, and answers later.
+type slowAnswers struct {
+	lock.Store
+	takes time.Duration
+	mu    sync.Mutex
+	sent  time.Time
+	last  lock.Row
+}
+
+func (s *slowAnswers) answer(row lock.Row, ok bool, err error) (lock.Row, bool, error) {
+	s.mu.Lock()
+	s.sent, s.last = time.Now(), row
+	s.mu.Unlock()
+	time.Sleep(s.takes)
+	return row, ok, err
+}
+
+func (s *slowAnswers) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	return s.answer(s.Store.Acquire(ctx, c))
+}
+
+func (s *slowAnswers) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+	return s.answer(s.Store.Renew(ctx, r))
+}
+
+func (s *slowAnswers) asked() time.Time { s.mu.Lock(); defer s.mu.Unlock(); return s.sent }
+func (s *slowAnswers) row() lock.Row    { s.mu.Lock(); defer s.mu.Unlock(); return s.last }
+
+// TestFrozenHolder: while an environment is frozen its timers stand still and the wall
+// clock goes on. When it thaws, the lease is over, and no renewal may pretend otherwise.
+func TestFrozenHolder(t *testing.T) { // F15
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{Heartbeat: 9 * time.Second})
+		var mu sync.Mutex
+		frozen := time.Duration(0)
+		l.SetClock(func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(frozen) })
+		lk := r.mustAcquire(l, event("e1"))
+		r.kinds()
+		mu.Lock()
+		frozen = 8 * time.Second // less than the lease, more than its owner may count on
+		mu.Unlock()
+		<-lk.Context().Done()
+		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("cause %v, want lost", cause)
+		}
+		if n := r.store.Requests(locktest.Renew); n != 0 {
+			t.Errorf("%d renewals of a lease that its owner could not count on", n)
+		}
+		r.want(lock.Lost)
+		_ = lk.Release()
+	})
+}
+
+// TestAnotherOwnersLeaseIsNotOurs: a renewal that is refused by somebody else's row, with
+// a later end, is no renewal.
+func TestAnotherOwnersLeaseIsNotOurs(t *testing.T) { // F21
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), event("e1"))
+		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := r.store.Store.Release(t.Context(), &lock.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
+			t.Fatal(ok, err) // somebody frees it by hand
+		}
+		other := r.mustAcquire(r.locker(lock.Options{Lease: time.Hour}), event("e2"))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("cause %v, want lost at the first renewal", cause)
+		}
+		if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("completion: %v, want lost", err)
+		}
+		if err := other.Complete(nil); err != nil {
+			t.Errorf("the new owner: %v", err)
+		}
+	})
+}
+
+// TestTheEndWaitsForTheHeartbeat: Lambda would freeze a renewal that is still under way,
+// and thaw it inside a later invocation.
+func TestTheEndWaitsForTheHeartbeat(t *testing.T) { // F17
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		s := &stubborn{Store: r.store.Store}
+		r.store.Store = s
+		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		time.Sleep(3*time.Second + time.Millisecond) // a renewal is under way
+		if !s.underWay() {
+			t.Fatal("no renewal is under way: this test would see nothing")
+		}
+		if err := lk.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if s.underWay() {
+			t.Error("the lock has ended while its heartbeat was still at work")
+		}
+	})
+}
+
+// stubborn renews for a while after its context has ended.
+type stubborn struct {
+	lock.Store
+	mu       sync.Mutex
+	renewing bool
+}
+
+func (s *stubborn) underWay() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewing
+}
+
+func (s *stubborn) set(renewing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewing = renewing
+}
+
+func (s *stubborn) Renew(ctx context.Context, _ *lock.Renewal) (lock.Row, bool, error) {
+	s.set(true)
+	defer s.set(false)
+	<-ctx.Done()
+	time.Sleep(50 * time.Millisecond)
+	return lock.Row{}, false, ctx.Err()
+}

@@ -1,0 +1,168 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// TestDeadlineThatCannotBeBelieved: a deadline header that is missing may read as 1970,
+// and no invocation has run since then.
+func TestDeadlineThatCannotBeBelieved(t *testing.T) { // F22
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(atDeadline)
+		for name, deadline := range map[string]time.Time{"1970": time.Unix(0, 0), "an hour ago": time.Now().Add(-time.Hour)} {
+			ctx, cancel := context.WithDeadline(t.Context(), deadline)
+			defer cancel()
+			err := l.Do(ctx, resource, func(ctx context.Context) error {
+				if err := ctx.Err(); err != nil {
+					t.Errorf("%s: the work begins with a context that has ended: %v", name, err)
+				}
+				if lease, _ := lock.FromContext(ctx); time.Until(lease.Until) != lock.DefaultLease {
+					t.Errorf("%s: a lease of %v, want a heartbeat", name, time.Until(lease.Until))
+				}
+				time.Sleep(time.Minute)
+				return ctx.Err()
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, ok := l.LastStart(ctx); ok {
+				t.Errorf("%s: LastStart believes it", name)
+			}
+			if err := lock.WithDelivery(ctx, nil).Err(); err != nil {
+				t.Errorf("%s: a delivery: %v", name, err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(5 * time.Second)
+		if _, err := l.Acquire(ctx, resource); !errors.As(err, new(*lock.DeadlineError)) {
+			t.Errorf("a deadline that has just passed: %v, want a DeadlineError", err)
+		}
+	})
+}
+
+func TestLastStart(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		for remaining, want := range map[time.Duration]time.Duration{
+			time.Minute:     time.Minute - time.Second - 100*time.Millisecond,
+			5 * time.Second: 5*time.Second - 500*time.Millisecond - 100*time.Millisecond,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), remaining)
+			defer cancel()
+			last, ok := newRig(t).locker(atDeadline).LastStart(ctx)
+			if got := time.Until(last); !ok || got != want {
+				t.Errorf("with %v left work may begin for %v, want %v", remaining, got, want)
+			}
+		}
+		if _, ok := newRig(t).locker(atDeadline).LastStart(t.Context()); ok {
+			t.Error("a last start without a deadline")
+		}
+	})
+}
+
+// contexts looks at the context of a request, after its time is over.
+type contexts struct {
+	lock.Store
+	err, cause error
+}
+
+func (c *contexts) Acquire(ctx context.Context, _ *lock.Claim) (lock.Row, bool, error) {
+	deadline, _ := ctx.Deadline()
+	time.Sleep(time.Until(deadline) + time.Millisecond)
+	c.err, c.cause = ctx.Err(), context.Cause(ctx)
+	return lock.Row{}, false, errors.New("no answer")
+}
+
+// TestContextOfARequest: it ends at its deadline, whether or not anybody asks for Done.
+func TestContextOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &contexts{Store: newRig(t).store}
+		l, err := lock.New(c, &lock.Options{Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		if c.err != context.DeadlineExceeded || c.cause != context.DeadlineExceeded {
+			t.Errorf("after its deadline the context says %v, %v", c.err, c.cause)
+		}
+	})
+}
+
+// TestReleaseHasATimeOfItsOwn: work that returns after the deadline, or just before it,
+// still has a moment to release, because the kill comes later.
+func TestReleaseHasATimeOfItsOwn(t *testing.T) { // F16
+	for _, late := range []time.Duration{-50 * time.Millisecond, 0, time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.store.Store = &slowRelease{Store: r.store.Store, takes: 200 * time.Millisecond}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				lk, err := r.locker(atDeadline).Acquire(ctx, event("e1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10*time.Second + late)
+				if err := lk.Complete(nil); err != nil {
+					t.Errorf("got %v, although the store needs 200ms only", err)
+				}
+			})
+		})
+	}
+}
+
+// TestCompletionTriesUntilTheDeadline: the work is done and the time is there. What has
+// failed is not worth it: its retry waits for the end of the lease.
+func TestCompletionTriesUntilTheDeadline(t *testing.T) { // F7, F55
+	for name, fault := range map[string]locktest.Fault{"outage": locktest.Drop, "throttled": locktest.Throttle, "hung": locktest.Hang} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				l := r.locker(atDeadline)
+				lk, start := forAMinute(t, l, "e1")
+				r.store.Always(locktest.Release, fault)
+				if err := lk.Release(); !isStoreError(err) || time.Since(start) > 2*time.Second {
+					t.Errorf("release: %v after %v, want a StoreError within 2s", err, time.Since(start))
+				}
+				time.Sleep(62*time.Second - time.Since(start) + time.Millisecond)
+				lk, _ = forAMinute(t, l, "e1")
+				time.AfterFunc(50*time.Second, func() { r.store.Always(locktest.Release, locktest.None) })
+				before := r.store.Requests(locktest.Release)
+				if err := lk.Complete(nil); err != nil {
+					t.Errorf("a store that was out for 50s of a minute: %v", err)
+				}
+				if n := r.store.Requests(locktest.Release) - before; n > 90 {
+					t.Errorf("%d requests", n)
+				}
+				lk, start = forAMinute(t, l, "e2")
+				r.store.Always(locktest.Release, fault)
+				if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > time.Minute-100*time.Millisecond {
+					t.Errorf("completion: %v after %v, want a StoreError before the deadline, with time for the answer", err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+// forAMinute acquires with a deadline in a minute.
+func forAMinute(t *testing.T, l *lock.Locker, id string) (*lock.Lock, time.Time) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	start := time.Now()
+	lk, err := l.Acquire(ctx, event(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lk, start
+}

@@ -1,0 +1,210 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// free fails the test unless somebody else gets the name at once.
+func (r *rig) free(when string) {
+	r.t.Helper()
+	r.store.Always(locktest.Acquire, locktest.None)
+	r.store.Always(locktest.Release, locktest.None)
+	lk, err := r.locker(lock.Options{}).Acquire(r.t.Context(), resource)
+	if err != nil {
+		r.t.Errorf("%s: %v, although nobody holds the name", when, err)
+		return
+	}
+	_ = lk.Release()
+}
+
+// TestNoCopyIsGrantedAfterTheEnd: however an acquisition ends without the lock, what is
+// still under way of it does not get the name later, for nobody.
+func TestNoCopyIsGrantedAfterTheEnd(t *testing.T) { // F2, F44
+	gone := errors.New("client went away")
+	for name, c := range map[string]struct {
+		o      lock.Options
+		faults []locktest.Fault // of the requests to acquire
+		held   bool             // by somebody else, throughout
+		done   bool             // the event is completed
+		cancel time.Duration    // of the caller's context
+		want   func(error) bool
+	}{
+		"held":              {faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
+		"held after a wait": {o: lock.Options{Wait: 5 * time.Second}, faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
+		"held, late in the second round": {
+			o: lock.Options{Wait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.Late}, held: true, want: isHeld,
+		},
+		"wait cut short": {o: lock.Options{Wait: time.Minute}, faults: []locktest.Fault{locktest.Late}, held: true, cancel: 3 * time.Second, want: isHeld},
+		"done":           {faults: []locktest.Fault{locktest.Late}, done: true, want: func(err error) bool { return errors.Is(err, lock.ErrDone) }},
+		"denied":         {faults: []locktest.Fault{locktest.Late, locktest.Deny}, want: isStoreError},
+		"throttled":      {faults: []locktest.Fault{locktest.Late, locktest.Throttle, locktest.Throttle}, want: isStoreError},
+		"never answered": {faults: []locktest.Fault{locktest.Late, locktest.Late, locktest.Late}, want: isStoreError},
+		"cancelled":      {faults: []locktest.Fault{locktest.Late}, cancel: 500 * time.Millisecond, want: isStoreError},
+		"applied, denied": {
+			faults: []locktest.Fault{locktest.HangApplied, locktest.Deny}, want: isStoreError,
+		},
+		"applied, cancelled": {faults: []locktest.Fault{locktest.HangApplied}, cancel: 500 * time.Millisecond, want: isStoreError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				var other *lock.Lock
+				if c.held {
+					other = r.mustAcquire(r.locker(lock.Options{}), resource)
+				}
+				if c.done {
+					if err := r.locker(lock.Options{}).Do(t.Context(), event("e1"), nothing); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				if c.cancel > 0 {
+					time.AfterFunc(c.cancel, func() { cancel(gone) })
+				}
+				r.store.Plan(locktest.Acquire, c.faults...)
+				if _, err := r.locker(c.o).Acquire(ctx, event("e1")); !c.want(err) {
+					t.Errorf("got %v", err)
+				}
+				if other != nil {
+					r.store.Arrive()
+					if err := other.Release(); err != nil {
+						t.Errorf("the holder was disturbed: %v", err)
+					}
+				}
+				r.free("before the late request")
+				r.store.Arrive()
+				r.free("after the late request")
+			})
+		})
+	}
+}
+
+func isHeld(err error) bool       { return errors.Is(err, lock.ErrHeld) }
+func isStoreError(err error) bool { return errors.As(err, new(*lock.StoreError)) }
+
+// TestCopiesOfEarlierRounds: what is under way of earlier rounds of a wait does nothing
+// once a later round was granted, neither while the lock is held nor afterwards.
+func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		other := r.mustAcquire(r.locker(lock.Options{}), resource)
+		time.AfterFunc(6*time.Second, func() { _ = other.Release() })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
+		o := atDeadline // the same lease end in every round
+		o.Wait = time.Minute
+		lk, err := r.locker(o).Acquire(ctx, resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.store.Arrive()
+		r.store.Arrive()
+		if _, err := r.locker(lock.Options{}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("a contender got %v", err)
+		}
+		if err := lk.Release(); err != nil {
+			t.Fatal(err)
+		}
+		r.store.Arrive()
+		r.free("after copies of two earlier rounds")
+	})
+}
+
+// TestGivingUpKeepsItsTime: a claim without any answer is given up within the budget,
+// also where the store takes its time for it, and the name is free for others.
+func TestGivingUpKeepsItsTime(t *testing.T) { // F2, F11
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.Always(locktest.Acquire, locktest.HangApplied)
+		slow := &slowRelease{Store: r.store.Store, takes: 400 * time.Millisecond}
+		r.store.Store = slow
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		_, err := r.locker(atDeadline).Acquire(ctx, resource)
+		if !isStoreError(err) || time.Since(start) > 2*time.Second {
+			t.Errorf("got %v after %v, want a StoreError within the budget of 2s", err, time.Since(start))
+		}
+		slow.takes = 0
+		r.free("after a claim without an answer")
+	})
+}
+
+// slowRelease applies releases late, if they are still wanted then.
+type slowRelease struct {
+	lock.Store
+	takes time.Duration
+}
+
+func (s *slowRelease) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return lock.Row{}, false, ctx.Err()
+	}
+	return s.Store.Release(ctx, t)
+}
+
+// claims notes what was sent to acquire.
+type claims struct {
+	lock.Store
+	sent []lock.Claim
+}
+
+func (c *claims) Acquire(ctx context.Context, claim *lock.Claim) (lock.Row, bool, error) {
+	c.sent = append(c.sent, *claim)
+	return c.Store.Acquire(ctx, claim)
+}
+
+// TestAttemptsAreCopies: a claim without an answer is repeated unchanged, and a refused
+// one gets a higher stamp.
+func TestAttemptsAreCopies(t *testing.T) { // F3
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := &claims{Store: r.store}
+		l, err := lock.New(c, &lock.Options{Wait: 5 * time.Second, Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := r.mustAcquire(r.locker(lock.Options{}), resource)
+		r.store.Plan(locktest.Acquire, locktest.Hang, locktest.Drop, locktest.None)
+		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
+			t.Fatal(err)
+		}
+		if c.sent[0] != c.sent[1] || c.sent[1] != c.sent[2] {
+			t.Errorf("attempts differ: %+v", c.sent[:3])
+		}
+		for i := 3; i < len(c.sent); i++ {
+			if !c.sent[i].Stamp.After(c.sent[i-1].Stamp) || c.sent[i].Token != c.sent[0].Token {
+				t.Errorf("round %d has %+v after %+v", i, c.sent[i], c.sent[i-1])
+			}
+		}
+		_ = other.Release()
+
+		c.sent = nil
+		for range 100 { // at one instant
+			if err := l.Do(t.Context(), resource, nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := 1; i < len(c.sent); i++ {
+			if !c.sent[i].Stamp.After(c.sent[i-1].Stamp) || c.sent[i].Token == c.sent[i-1].Token {
+				t.Fatalf("acquisition %d has the stamp %v after %v", i, c.sent[i].Stamp, c.sent[i-1].Stamp)
+			}
+		}
+		if len(c.sent) != 100 {
+			t.Errorf("%d claims for 100 acquisitions: their stamps were too low", len(c.sent))
+		}
+	})
+}
+
+func isDone(err error) bool { return errors.Is(err, lock.ErrDone) }

@@ -1,0 +1,290 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// id is an event of the length of a UUID.
+func id(i int) string { return fmt.Sprintf("%036d", i) }
+
+func complete(t *testing.T, l *lock.Locker, events ...string) {
+	t.Helper()
+	for _, e := range events {
+		if err := l.Do(t.Context(), event(e), nothing); err != nil {
+			t.Fatalf("%s: %v", e, err)
+		}
+	}
+}
+
+// remembered are those of events that are known to be completed.
+func remembered(t *testing.T, l *lock.Locker, events ...string) (known []string) {
+	t.Helper()
+	for _, e := range events {
+		lk, err := l.Acquire(t.Context(), event(e))
+		switch {
+		case isDone(err):
+			known = append(known, e)
+		case err != nil:
+			t.Fatal(err)
+		default:
+			_ = lk.Release()
+		}
+	}
+	return known
+}
+
+func ids(from, to int) (events []string) {
+	for i := from; i < to; i++ {
+		events = append(events, id(i))
+	}
+	return events
+}
+
+// TestLastEventsAreRemembered: at least eight, whatever they cost, and the one completed
+// first goes first; what is forgotten is reported.
+func TestLastEventsAreRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(int) string
+		name  string
+		least int
+		want  int // at least
+	}{
+		"long events and a long name": {func(i int) string { return fmt.Sprintf("%050d", i) }, strings.Repeat("n", 2000), 0, 8},
+		"long events":                 {func(i int) string { return fmt.Sprintf("%050d", i) }, "resource", 0, 9},
+		"short events":                {func(i int) string { return fmt.Sprint(i) }, "resource", 0, 30},
+		"as many as asked for":        {id, "resource", 40, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				l := r.locker(lock.Options{RememberAtLeast: c.least, Lease: time.Minute})
+				for i := range 60 {
+					if err := l.Do(t.Context(), lock.Key{Name: c.name, Event: c.event(i)}, nothing); err != nil {
+						t.Fatal(err)
+					}
+				}
+				forgotten := 0
+				for _, o := range r.seen {
+					if o.Kind == lock.Forgotten {
+						forgotten += o.Forgotten
+					}
+				}
+				known := 0
+				for i := range 60 {
+					_, err := l.Acquire(t.Context(), lock.Key{Name: c.name, Event: c.event(59 - i)})
+					if !isDone(err) {
+						break
+					}
+					known++
+				}
+				if known < c.want || known == 60 || c.least > 0 && known != c.least || forgotten != 60-known {
+					t.Errorf("the last %d are remembered, %d were reported as forgotten; want %d or more, and the others", known, forgotten, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestForgottenInTheOrderOfCompletion: not in that of the expiry, which users of a name
+// may set differently, or change.
+func TestForgottenInTheOrderOfCompletion(t *testing.T) { // F47
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		long := r.locker(lock.Options{Remember: 14 * 24 * time.Hour})
+		complete(t, long, ids(0, 30)...)
+		short := r.locker(lock.Options{Remember: time.Hour})
+		complete(t, short, ids(100, 104)...)
+		if known := remembered(t, short, ids(100, 104)...); len(known) != 4 {
+			t.Errorf("of four events that were completed last %q are remembered", known)
+		}
+		if known := remembered(t, long, ids(0, 30)...); len(known) == 0 || known[len(known)-1] != id(29) {
+			t.Errorf("of those before %q are remembered, want the last ones", known)
+		}
+	})
+}
+
+// TestExpiredEventsMakeRoom: they are dropped before anything else, and nobody is told.
+func TestExpiredEventsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		hour := r.locker(lock.Options{Remember: time.Hour})
+		day := r.locker(lock.Options{Remember: 24 * time.Hour})
+		complete(t, day, ids(0, 4)...)
+		complete(t, hour, ids(100, 108)...)
+		time.Sleep(2 * time.Hour)
+		r.kinds()
+		complete(t, day, ids(4, 12)...)
+		if known := remembered(t, day, ids(0, 12)...); len(known) != 12 {
+			t.Errorf("%d of 12 are remembered, although the others have expired", len(known))
+		}
+		for _, k := range r.kinds() {
+			if k == lock.Forgotten {
+				t.Error("an expired event is reported as forgotten")
+			}
+		}
+		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: id(0), Now: time.Now()})
+		if err != nil || len(row.Memory.Done) != 12 {
+			t.Errorf("the row has %d events, %v", len(row.Memory.Done), err)
+		}
+	})
+}
+
+// TestDeliveryIsRemembered: what a delivery completed is recognised when it comes again,
+// and the row shrinks with the next one.
+func TestDeliveryIsRemembered(t *testing.T) { // F46
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{})
+		deliver := func(from, to int) context.Context {
+			var keys []lock.Key
+			for _, e := range ids(from, to) {
+				keys = append(keys, event(e))
+			}
+			return lock.WithDelivery(t.Context(), keys)
+		}
+		complete(t, l, ids(1000, 1100)...) // by others, before
+		ctx := deliver(0, 400)
+		for i := range 399 {
+			if err := l.Do(ctx, event(id(i)), nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if known := remembered(t, l, ids(0, 400)...); len(known) != 399 {
+			t.Fatalf("%d events of the delivery are remembered, want all but the last", len(known))
+		}
+		ctx = deliver(0, 400) // again
+		if err := l.Do(ctx, event(id(399)), nothing); err != nil {
+			t.Fatal(err)
+		}
+		if known := remembered(t, l, ids(0, 400)...); len(known) != 400 {
+			t.Fatalf("%d events of the delivery are remembered, want all of them", len(known))
+		}
+		if err := l.Do(deliver(500, 510), event(id(500)), nothing); err != nil {
+			t.Fatal(err)
+		}
+		if known := remembered(t, l, ids(0, 400)...); len(known) > 20 {
+			t.Errorf("the row still has %d events of a delivery that is over", len(known))
+		}
+	})
+}
+
+// TestRowNeverOutgrowsTheStore: a delivery may be larger than any row.
+func TestRowNeverOutgrowsTheStore(t *testing.T) { // F32, F35
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{RememberAtLeast: 100_000})
+		memory := lock.Memory{}
+		for i := range 8000 {
+			memory.Done = append(memory.Done, lock.Completed{Event: fmt.Sprintf("%050d", i), Until: time.Now().Add(time.Hour)})
+		}
+		c := &lock.Claim{Name: "/resource", Token: "t", Now: time.Now(), Stamp: time.Now(), Until: time.Now().Add(time.Minute)}
+		if _, ok, err := r.store.Acquire(t.Context(), c); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if _, ok, err := r.store.Release(t.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if err := r.mustAcquire(l, event("e1")).Complete(make([]byte, 10<<10)); err != nil {
+			t.Fatal(err)
+		}
+		r.want(lock.Acquired, lock.Released, lock.ResultDropped, lock.Forgotten)
+		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
+		size := len(row.Memory.Result.Body)
+		for _, d := range row.Memory.Done {
+			size += len(d.Event) + 12
+		}
+		if err != nil || size > 350<<10 || size < 340<<10 {
+			t.Errorf("the row has some %d bytes, %v", size, err)
+		}
+	})
+}
+
+// TestRowIsKeptAsLongAsItRemembers: also after users who remember less, or nothing, and
+// after failures; and while a name is held, nobody knows what its row remembers.
+func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
+	week := 7 * 24 * time.Hour
+	for name, use := range map[string]func(*rig) error{
+		"remembers less": func(r *rig) error { return r.locker(lock.Options{}).Do(r.t.Context(), event("e2"), nothing) },
+		"mutex":          func(r *rig) error { return r.locker(lock.Options{}).Do(r.t.Context(), resource, nothing) },
+		"fails": func(r *rig) error {
+			boom := errors.New("boom")
+			if err := r.locker(lock.Options{}).Do(r.t.Context(), event("e2"), func(context.Context) error { return boom }); err != boom {
+				return err
+			}
+			return nil
+		},
+		"dies": func(r *rig) error {
+			r.mustAcquire(r.locker(lock.Options{Lease: time.Minute}), event("e2"))
+			return nil
+		},
+		"is not answered": func(r *rig) error {
+			r.store.Always(locktest.Acquire, locktest.Drop)
+			_, err := r.locker(lock.Options{}).Acquire(r.t.Context(), event("e2"))
+			r.store.Always(locktest.Acquire, locktest.None)
+			if !isStoreError(err) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		},
+		"renews": func(r *rig) error {
+			return r.locker(lock.Options{Heartbeat: 9 * time.Second}).Do(r.t.Context(), event("e2"), func(context.Context) error {
+				time.Sleep(time.Minute)
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				if err := r.locker(lock.Options{Remember: week}).Do(t.Context(), event("e1"), nothing); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				if err := use(r); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(week - 2*time.Hour) // the store removes rows as soon as it may
+				l := r.locker(lock.Options{})
+				if err := l.Do(t.Context(), event("e1"), nothing); !isDone(err) {
+					t.Errorf("a duplicate within the week: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestUnusedRowsGo: a row is not kept for ever.
+func TestUnusedRowsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{})
+		keep := func() time.Time {
+			row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row.Keep
+		}
+		complete(t, l, "e1")
+		if got := time.Until(keep()); got != 24*time.Hour {
+			t.Errorf("after a completion the row is kept for %v, want 24h", got)
+		}
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: time.Minute}), resource)
+		if got := time.Until(keep()); got < 366*24*time.Hour || got > 367*24*time.Hour {
+			t.Errorf("while it is held the row is kept for %v, want as long as anything may be remembered", got)
+		}
+		_ = lk.Release()
+		if got := time.Until(keep()); got != 24*time.Hour {
+			t.Errorf("after a release the row is kept for %v, want 24h", got)
+		}
+	})
+}
