@@ -4,21 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/internal/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// network stands between the engine and its store: it delays, loses requests and
+// network stands between the engines and their store: it delays, loses requests and
 // answers, and delivers copies of requests late.
 type network struct {
 	lock.Store
@@ -41,7 +49,7 @@ var errLost = errors.New("connection lost")
 
 // send applies a request, perhaps, and a copy of it, perhaps, up to half a minute
 // later.
-func (n *network) send(ctx context.Context, apply func(context.Context) (lock.Row, bool, error)) (lock.Row, bool, error) {
+func (n *network) send(ctx context.Context, apply request) (lock.Row, bool, error) {
 	if n.roll(5) == 0 {
 		late := time.Duration(n.roll(30_000)) * time.Millisecond
 		n.copies.Go(func() {
@@ -56,27 +64,60 @@ func (n *network) send(ctx context.Context, apply func(context.Context) (lock.Ro
 	case 0:
 		return lock.Row{}, false, errLost
 	case 1:
-		_, _, _ = apply(ctx)
+		_, _, _ = apply(context.WithoutCancel(ctx))
 		return lock.Row{}, false, errLost
 	case 2:
-		_, _, _ = apply(ctx)
+		_, _, _ = apply(context.WithoutCancel(ctx))
 		<-ctx.Done()
 		return lock.Row{}, false, ctx.Err()
 	}
 	return apply(ctx)
 }
 
-func (n *network) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+type request func(context.Context) (lock.Row, bool, error)
+
+// invocation is one client's way to the network. It watches what becomes of its token
+// after it has ended.
+type invocation struct {
+	*network
+	w     *world
+	token atomic.Pointer[string]
+	dead  atomic.Bool // the process was killed: nothing is sent any more
+	over  atomic.Bool // it has ended by itself, and said so to the store
+}
+
+func (in *invocation) send(ctx context.Context, apply request) (lock.Row, bool, error) {
+	if in.dead.Load() {
+		return lock.Row{}, false, &lock.StoreError{Rejected: true, Err: errors.New("killed")}
+	}
+	return in.network.send(ctx, apply)
+}
+
+func (in *invocation) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
 	claim := *c // the engine dates its claim anew, the copy under way stays as it is
-	return n.send(ctx, func(ctx context.Context) (lock.Row, bool, error) { return n.Store.Acquire(ctx, &claim) })
+	in.token.Store(&claim.Token)
+	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) {
+		over := in.over.Load()
+		row, ok, err := in.Store.Acquire(ctx, &claim)
+		if ok && over {
+			in.w.t.Errorf("seed %d: at %v a late copy got %q for an invocation that had ended", in.w.seed, time.Now(), claim.Name)
+		}
+		return row, ok, err
+	})
 }
 
-func (n *network) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
-	return n.send(ctx, func(ctx context.Context) (lock.Row, bool, error) { return n.Store.Renew(ctx, r) })
+func (in *invocation) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) { return in.Store.Renew(ctx, r) })
 }
 
-func (n *network) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
-	return n.send(ctx, func(ctx context.Context) (lock.Row, bool, error) { return n.Store.Release(ctx, s) })
+func (in *invocation) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) {
+		row, ok, err := in.Store.Release(ctx, s)
+		if err == nil { // also one that found nothing left to do
+			in.over.Store(true)
+		}
+		return row, ok, err
+	})
 }
 
 // world is one simulated history.
@@ -88,28 +129,66 @@ type world struct {
 	mu       sync.Mutex
 	holds    []locktest.Hold
 	recorded map[lock.Key]time.Time // completions that the engine confirmed
+	excused  map[string]bool        // tokens of those who died, or could not say that they had ended
 	runs     int
 	crashes  int
 }
 
-// TestSimulation lets invocations of every kind meet over a network that loses,
-// delays and repeats, and checks P1 to P5 of each history. LAMBDALOCK_SEEDS sets how
-// many histories; a failure names the seed.
-func TestSimulation(t *testing.T) { // F1 to F6, F18 to F21
-	t.Parallel()
-	seeds := uint64(150)
-	if s := os.Getenv("LAMBDALOCK_SEEDS"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seeds = n
+// seeds is how many histories to play: LAMBDALOCK_SEEDS for the memory store, a share of
+// them for others.
+func seeds(t *testing.T, usual, share uint64) uint64 {
+	s := os.Getenv("LAMBDALOCK_SEEDS")
+	if s == "" {
+		return usual
 	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return max(n/share, 1)
+}
+
+// TestSimulation lets invocations of every kind, each with a clock of its own, meet over
+// a network that loses, delays and repeats, and checks P1 to P5 of each history, and that
+// no name is held for nobody. A failure names the seed.
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
+	t.Parallel()
+	simulate(t, seeds(t, 150, 1), func() lock.Store { return memstore.New() })
+}
+
+// TestSimulationOnDynamoDB is the same with the DynamoDB store's own conditions.
+func TestSimulationOnDynamoDB(t *testing.T) {
+	t.Parallel()
+	simulate(t, seeds(t, 5, 200), func() lock.Store {
+		client := dynamodb.New(dynamodb.Options{
+			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"), HTTPClient: direct{fakedynamo.New()},
+			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		})
+		if err := dynamostore.EnsureTable(context.Background(), client, "locks"); err != nil {
+			t.Error(err)
+		}
+		return dynamostore.New(client, "locks")
+	})
+}
+
+// direct calls a handler without a connection, so that fake time goes on.
+type direct struct{ http.Handler }
+
+func (d direct) Do(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+func simulate(t *testing.T, seeds uint64, open func() lock.Store) {
 	runs, crashes := 0, 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{t: t, seed: seed, recorded: map[lock.Key]time.Time{}}
-			w.network = &network{Store: memstore.New(), random: rand.New(rand.NewPCG(seed, 1))}
+			w := &world{t: t, seed: seed, recorded: map[lock.Key]time.Time{}, excused: map[string]bool{}}
+			w.network = &network{Store: open(), random: rand.New(rand.NewPCG(seed, 1))}
 			w.play()
 			runs, crashes = runs+w.runs, crashes+w.crashes
 		})
@@ -124,15 +203,19 @@ func (w *world) play() {
 	var wg sync.WaitGroup
 	for client := range 8 {
 		random := rand.New(rand.NewPCG(w.seed, uint64(client+2)))
+		// Any two clocks differ by less than Grace.
+		clock := time.Duration(random.Int64N(int64(lock.DefaultGrace))) - lock.DefaultGrace/2
 		wg.Go(func() {
 			for range 25 {
 				time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
-				w.invoke(random)
+				w.invoke(random, clock)
 			}
 		})
 	}
 	wg.Wait()
+	w.nothingIsHeldForNobody()
 	w.network.copies.Wait()
+	w.nothingIsHeldForNobody()
 	if err := locktest.CheckHistory(w.holds); err != nil {
 		w.t.Errorf("seed %d: %v", w.seed, err)
 	}
@@ -140,10 +223,9 @@ func (w *world) play() {
 }
 
 // invoke is one invocation: of a platform that kills at the deadline, with a fixed
-// lease, or with a heartbeat. The first two may crash.
-func (w *world) invoke(random *rand.Rand) {
-	o := lock.Options{Logger: slog.New(slog.DiscardHandler), Wait: time.Duration(random.IntN(2)) * 3 * time.Second}
-	canCrash := true
+// lease, or with a heartbeat. Each may crash.
+func (w *world) invoke(random *rand.Rand, clock time.Duration) {
+	o := lock.Options{Logger: discard, Wait: time.Duration(random.IntN(2)) * 3 * time.Second}
 	switch random.IntN(3) {
 	case 0:
 		o.KilledAtDeadline = true
@@ -151,15 +233,17 @@ func (w *world) invoke(random *rand.Rand) {
 		o.Lease = 5 * time.Second
 	case 2:
 		o.Heartbeat = 4 * time.Second
-		canCrash = false
 	}
-	locker, err := lock.New(w.network, &o)
+	in := &invocation{network: w.network, w: w}
+	locker, err := lock.New(in, &o)
 	if err != nil {
 		w.t.Error(err)
 		return
 	}
+	ahead(locker, clock)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	defer w.ended(in)
 	key := lock.Key{Name: fmt.Sprint("n", random.IntN(3))}
 	if random.IntN(3) > 0 {
 		key.Event = fmt.Sprint("e", random.IntN(12))
@@ -175,14 +259,29 @@ func (w *world) invoke(random *rand.Rand) {
 	case <-lk.Context().Done():
 	}
 	outcome := random.IntN(6)
-	crash := canCrash && outcome == 0
-	w.ran(locktest.Hold{Name: key.Name, Who: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, crash)
-	switch {
-	case crash:
-	case outcome == 1:
+	w.ran(locktest.Hold{Name: key.Name, Who: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, outcome == 0)
+	switch outcome {
+	case 0:
+		in.dead.Store(true)
+		_ = lk.Release() // ends the goroutine of a heartbeat, and reaches nobody
+	case 1:
 		_ = lk.Release()
 	default:
 		w.complete(lk, key)
+	}
+}
+
+// ended: those who died, or whose last word never reached the store, may hold a name to
+// the end of their lease.
+func (w *world) ended(in *invocation) {
+	token := in.token.Load()
+	if token == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if in.dead.Load() || !in.over.Load() {
+		w.excused[*token] = true
 	}
 }
 
@@ -213,12 +312,25 @@ func (w *world) complete(lk *lock.Lock, key lock.Key) {
 	}
 }
 
-// everythingIsFree: when the longest lease is over, nothing that was lost, repeated
-// or abandoned holds a name (P4).
+// nothingIsHeldForNobody looks before any lease has had the time to end by itself (P4).
+func (w *world) nothingIsHeldForNobody() {
+	for n := range 3 {
+		now := time.Now().Add(-time.Hour) // a claim that nobody grants
+		row, _, err := w.network.Store.Acquire(context.Background(), &lock.Claim{Name: fmt.Sprint("/n", n), Token: "looks", Now: now, Stamp: now, Until: now})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if row.Token != "" && !w.excused[row.Token] {
+			w.t.Errorf("seed %d: at %v n%d is held until %v, and nobody holds it", w.seed, time.Now(), n, row.Until)
+		}
+	}
+}
+
+// everythingIsFree: when the longest lease is over, nobody holds anything (P4).
 func (w *world) everythingIsFree() {
 	time.Sleep(15 * time.Second)
 	w.network.calm = true
-	locker, err := lock.New(w.network, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	locker, err := lock.New(w.network, &lock.Options{Logger: discard})
 	if err != nil {
 		w.t.Fatal(err)
 	}
