@@ -48,15 +48,17 @@ func (n *network) roll(of int) int {
 var errLost = errors.New("connection lost")
 
 // send applies a request, perhaps, and a copy of it, perhaps, up to half a minute
-// later.
+// later. A request that was refused, and whose sender knows it, has no copies.
 func (n *network) send(ctx context.Context, apply request) (lock.Row, bool, error) {
-	if n.roll(5) == 0 {
-		late := time.Duration(n.roll(30_000)) * time.Millisecond
-		n.copies.Go(func() {
-			time.Sleep(late)
-			_, _, _ = apply(context.Background())
-		})
+	copied := n.roll(5) == 0
+	row, ok, err := n.once(ctx, apply)
+	if copied && (ok || err != nil) {
+		n.later(apply)
 	}
+	return row, ok, err
+}
+
+func (n *network) once(ctx context.Context, apply request) (lock.Row, bool, error) {
 	if d := n.roll(20); d > 0 {
 		time.Sleep(time.Duration(d) * time.Millisecond)
 	}
@@ -70,8 +72,20 @@ func (n *network) send(ctx context.Context, apply request) (lock.Row, bool, erro
 		_, _, _ = apply(context.WithoutCancel(ctx))
 		<-ctx.Done()
 		return lock.Row{}, false, ctx.Err()
+	case 3:
+		n.later(apply)
+		<-ctx.Done()
+		return lock.Row{}, false, ctx.Err()
 	}
 	return apply(ctx)
+}
+
+func (n *network) later(apply request) {
+	late := time.Duration(n.roll(30_000)) * time.Millisecond
+	n.copies.Go(func() {
+		time.Sleep(late)
+		_, _, _ = apply(context.Background())
+	})
 }
 
 type request func(context.Context) (lock.Row, bool, error)
@@ -83,6 +97,7 @@ type invocation struct {
 	w     *world
 	token atomic.Pointer[string]
 	dead  atomic.Bool // the process was killed: nothing is sent any more
+	tried atomic.Bool // to tell the store that it ends
 	over  atomic.Bool // it has ended by itself, and said so to the store
 }
 
@@ -111,6 +126,7 @@ func (in *invocation) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, boo
 }
 
 func (in *invocation) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+	in.tried.Store(true)
 	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) {
 		row, ok, err := in.Store.Release(ctx, s)
 		if err == nil { // also one that found nothing left to do
@@ -272,7 +288,7 @@ func (w *world) invoke(random *rand.Rand, clock time.Duration) {
 }
 
 // ended: those who died, or whose last word never reached the store, may hold a name to
-// the end of their lease.
+// the end of their lease. Those who see no need for one may not.
 func (w *world) ended(in *invocation) {
 	token := in.token.Load()
 	if token == nil {
@@ -280,8 +296,11 @@ func (w *world) ended(in *invocation) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if in.dead.Load() || !in.over.Load() {
+	switch {
+	case in.dead.Load() || in.tried.Load() && !in.over.Load():
 		w.excused[*token] = true
+	default:
+		in.over.Store(true)
 	}
 }
 
