@@ -34,8 +34,15 @@ const (
 	Throttle
 	// Conflict answers TransactionConflictException; nothing is applied.
 	Conflict
+	// ReplicatedConflict answers ReplicatedWriteConflictException, as a table with
+	// multi-Region strong consistency does while another Region writes the item;
+	// nothing is applied.
+	ReplicatedConflict
 	// Deny answers AccessDeniedException; nothing is applied.
 	Deny
+	// DenyKey answers the AccessDeniedException of a caller who may not use the KMS
+	// key of the table; nothing is applied.
+	DenyKey
 	// Hang holds the request until the client goes away; nothing is applied.
 	Hang
 	// OmitItem leaves the old item out of the answer to a failed condition, as
@@ -81,6 +88,10 @@ func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 		return nil, failure(dynamoType+"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
 	case Conflict:
 		return nil, failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
+	case ReplicatedConflict:
+		return nil, failure(dynamoType+"ReplicatedWriteConflictException", "The request was rejected because one or more items in the request are being modified by a request in another Region.")
+	case DenyKey:
+		return nil, failure(dynamoType+"AccessDeniedException", "KMS key access denied error: User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:123456789012:key/1234abcd because no identity-based policy allows the kms:Decrypt action")
 	case Deny:
 		return nil, failure(coralType+"AccessDeniedException", fmt.Sprintf(
 			"User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%[1]s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%[2]s because no identity-based policy allows the dynamodb:%[1]s action",

@@ -25,7 +25,9 @@ func TestFaults(t *testing.T) {
 		{"ApplyThen500", ApplyThen500, "InternalServerError", "1"},
 		{"Throttle", Throttle, "ProvisionedThroughputExceededException", ""},
 		{"Conflict", Conflict, "TransactionConflictException", ""},
+		{"ReplicatedConflict", ReplicatedConflict, "ReplicatedWriteConflictException", ""},
 		{"Deny", Deny, "AccessDeniedException", ""},
+		{"DenyKey", DenyKey, "AccessDeniedException", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

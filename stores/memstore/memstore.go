@@ -58,7 +58,7 @@ func (s *Store) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(r.Name)
-	if row.Newer || row.Token != r.Token || r.Until.Before(row.Until) {
+	if row.Newer || !owns(row, r.Token) || r.Until.Before(row.Until) {
 		return *row, false, nil
 	}
 	row.Until, row.Keep = r.Until, r.Keep
@@ -73,7 +73,7 @@ func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(t.Name)
-	owner := row.Token == t.Token
+	owner := owns(row, t.Token)
 	poison := t.Abandon && row.Since.Before(t.Stamp)
 	if row.Newer || !owner && !poison {
 		return *row, false, nil
@@ -106,6 +106,8 @@ func (s *Store) row(name string) *lock.Row {
 	}
 	return row
 }
+
+func owns(row *lock.Row, token string) bool { return token != "" && row.Token == token }
 
 // rejected: a context that had ended before the request changed nothing.
 func rejected(err error) error {
