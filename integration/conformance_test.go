@@ -17,8 +17,21 @@ import (
 func TestConformance(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend.name, func(t *testing.T) {
-			store := dynamostore.New(newTable(t, backend.start(t)), table)
-			locktest.Run(t, locktest.Harness{Open: func(*testing.T) lock.Store { return store }})
+			client := newTable(t, backend.start(t))
+			store := dynamostore.New(client, table)
+			locktest.Run(t, locktest.Harness{
+				Open: func(*testing.T) lock.Store { return store },
+				Newer: func(t *testing.T, _ lock.Store, name string) {
+					_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+						TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}},
+						UpdateExpression:          aws.String("SET rowFormat = :two"),
+						ExpressionAttributeValues: map[string]types.AttributeValue{":two": &types.AttributeValueMemberN{Value: "2"}},
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				},
+			})
 		})
 	}
 }

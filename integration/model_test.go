@@ -64,11 +64,11 @@ var lockModel = porcupine.NondeterministicModel{
 // apply is the state after a request, and whether the request was granted.
 func (s modelState) apply(in modelInput) (modelState, bool) {
 	mine := s.owner == in.token
-	free := s.owner == "" && s.since < in.stamp
+	later := s.since < in.stamp
 	switch in.op {
 	case opAcquire:
-		expired := s.owner != "" && s.until < in.now
-		if !free && !expired && !(mine && s.until <= in.until) {
+		free := s.owner == "" || s.until < in.now
+		if !(free && later) && !(mine && s.until <= in.until && s.since <= in.stamp) {
 			return s, false
 		}
 		if s.fence == 0 {
@@ -76,13 +76,14 @@ func (s modelState) apply(in modelInput) (modelState, bool) {
 		}
 		return modelState{owner: in.token, until: in.until, since: in.stamp, fence: s.fence + 1}, true
 	case opAbandon:
-		if free {
-			s.since = in.stamp
-			return s, true
+		s.since = max(s.since, in.stamp)
+		if mine {
+			return modelState{since: s.since, fence: s.fence}, true
 		}
+		return s, later
 	}
 	if mine {
-		return modelState{since: max(s.since, in.stamp), fence: s.fence}, true
+		return modelState{since: s.since, fence: s.fence}, true
 	}
 	return s, false
 }

@@ -23,7 +23,7 @@ func TestKilledHolder(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
 	key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
-	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Lease: int64(2 * time.Second)}})
+	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Lease: int64(3 * time.Second)}})
 	var held heldLine
 	holder.read(&held)
 	if err := holder.cmd.Process.Kill(); err != nil {
@@ -101,7 +101,7 @@ func TestShortLease(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
 	key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
-	first, err := newLocker(t, store, lock.Options{Lease: time.Second}).Acquire(t.Context(), key)
+	first, err := newLocker(t, store, lock.Options{Lease: 3 * time.Second}).Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-const crashLease = 2 * time.Second
+const crashLease = 2 * time.Second // as the peers have it, so with a smaller Grace
 
 // BenchmarkTakeover is the wait for a holder that took a lease of two seconds and
 // was never heard of again.
@@ -69,7 +69,7 @@ func afterCrash(b *testing.B, s servers.Server, arrive time.Duration) waited {
 	store := dynamostore.New(newClient(s.Endpoint, w), table)
 	key := lock.Key{Name: "crash/" + rand.Text()}
 	began := time.Now()
-	dead, err := newLocker(b, store, lock.Options{Lease: crashLease}).Acquire(b.Context(), key)
+	dead, err := newLocker(b, store, lock.Options{Lease: crashLease, Grace: 500 * time.Millisecond}).Acquire(b.Context(), key)
 	if err != nil {
 		b.Error(err)
 		return waited{}
@@ -77,7 +77,7 @@ func afterCrash(b *testing.B, s servers.Server, arrive time.Duration) waited {
 	_ = delayFor(b.Context(), time.Until(began.Add(arrive)))
 	w.take()
 	asked := time.Now()
-	lk, err := newLocker(b, store, lock.Options{Lease: crashLease, Wait: time.Minute}).Acquire(b.Context(), key)
+	lk, err := newLocker(b, store, lock.Options{Lease: crashLease, Grace: 500 * time.Millisecond, Wait: time.Minute}).Acquire(b.Context(), key)
 	if err != nil {
 		b.Error(err)
 		return waited{}
@@ -106,7 +106,7 @@ func BenchmarkLostAnswer(b *testing.B) {
 	newTable(b, s)
 	w := newWire(requestDelay)
 	b.Cleanup(w.next.CloseIdleConnections)
-	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: crashLease})
+	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: 30 * time.Second})
 	runs := 40
 	if testing.Short() {
 		runs = 5

@@ -174,9 +174,10 @@ func TestFrozenHolder(t *testing.T) { // F15
 		lk := r.mustAcquire(l, event("e1"))
 		r.kinds()
 		mu.Lock()
-		frozen = 8 * time.Second // less than the lease, more than its owner may count on
+		frozen = 6 * time.Second // with what passes until the first beat: less than the lease, more than its owner may count on
 		mu.Unlock()
-		<-lk.Context().Done()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}

@@ -14,6 +14,9 @@ const (
 	// firstRest is longer, because a store that is asked for too much gets better
 	// only if it is asked for less.
 	firstRest = 200 * time.Millisecond
+	// shortestAttempt is what must be left for another attempt: one that is cut short only
+	// hides what was wrong with the others.
+	shortestAttempt = 50 * time.Millisecond
 )
 
 // sending repeats one idempotent request to the store until it is answered.
@@ -47,7 +50,7 @@ func (s *sending) send(ctx context.Context, op string, request func(context.Cont
 			rest := s.pause(firstRest, s.turnedAway-1)
 			pause = rest/2 + jitter(rest/2)
 		}
-		if !se.Temporary || !time.Now().Add(pause).Before(s.until) || sleep(ctx, pause) != nil {
+		if !se.Temporary || time.Until(s.until) < pause+shortestAttempt || sleep(ctx, pause) != nil {
 			return false, se
 		}
 	}

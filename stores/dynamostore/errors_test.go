@@ -77,13 +77,11 @@ func TestErrorsBlameWhatIsWrong(t *testing.T) { // F10, F11
 				store = c.open(t, e)
 			}
 			e.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault })
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
 			l, err := lock.New(store, &lock.Options{Logger: discard})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = l.Acquire(ctx, lock.Key{Name: "n"})
+			_, err = l.Acquire(t.Context(), lock.Key{Name: "n"})
 			var se *lock.StoreError
 			if !errors.As(err, &se) || se.Action != c.action {
 				t.Fatalf("%+v", err)
