@@ -1,0 +1,127 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// tableRate is the writes per second that the overloaded table takes, with a burst of one
+// second.
+const tableRate = 400
+
+// BenchmarkOverload asks a table for more than it takes, and a table that has bad times
+// for less. Each event has a function of its own (a handler of 50 ms, a deadline in 30 s)
+// and needs two writes.
+func BenchmarkOverload(b *testing.B) {
+	seconds := 10
+	if testing.Short() {
+		seconds = 1
+	}
+	f := newFigures(fmt.Sprintf("Overload: %d writes/s and a burst of one second, %d s of events, handler 50 ms, deadline 30 s", tableRate, seconds),
+		"", "events", "ran", "unrecorded", "refused", "requests an event", "of the capacity used well")
+	for b.Loop() {
+		for _, times := range []float64{0.9, 1.1, 1.5, 2, 4} {
+			f.add(overload(b, fmt.Sprintf("%v times its capacity", times), times, seconds, nil)...)
+		}
+		for _, p := range []struct {
+			name  string
+			fault func() fakedynamo.Fault
+		}{
+			{"0.9 times, an outage of 3 s", func() fakedynamo.Fault { return fakedynamo.DropBefore }},
+			{"0.9 times, 3 s of answers after 1.5 s", func() fakedynamo.Fault { time.Sleep(1500 * time.Millisecond); return fakedynamo.None }},
+			{"0.9 times, 3 s in which half of the requests fail", func() fakedynamo.Fault {
+				if rand.N(2) == 0 {
+					return fakedynamo.ApplyThen500
+				}
+				return fakedynamo.None
+			}},
+		} {
+			f.add(overload(b, p.name, 0.9, seconds, p.fault)...)
+		}
+	}
+}
+
+// overload returns a line of figures.
+func overload(b *testing.B, name string, times float64, seconds int, fault func() fakedynamo.Fault) []string {
+	server := fakedynamo.New()
+	srv := httptest.NewServer(server)
+	defer srv.Close()
+	newTable(b, servers.Server{Name: "embedded endpoint", Endpoint: srv.URL})
+	rt := newTransport()
+	defer rt.CloseIdleConnections()
+	store := dynamostore.New(newClient(srv.URL, rt), table)
+	began := time.Now()
+	t := &throttle{tokens: tableRate, last: began}
+	server.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		at := time.Since(began)
+		third := time.Duration(seconds) * time.Second * 3 / 10
+		if fault != nil && at > third && at < 2*third {
+			return fault()
+		}
+		return t.take()
+	})
+	before := server.Requests()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	events := int(times * tableRate / 2 * float64(seconds))
+	ran, unrecorded, refused := 0, 0, 0
+	for i := range events {
+		wg.Go(func() {
+			_ = delayFor(b.Context(), time.Duration(float64(i)/float64(events)*float64(seconds)*float64(time.Second)))
+			ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+			defer cancel()
+			l := newLocker(b, store, lock.Options{KilledAtDeadline: true})
+			lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint("overload/", i), Event: "e"})
+			if err == nil {
+				_ = delayFor(b.Context(), 50*time.Millisecond)
+				err = lk.Complete(nil)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case lk == nil:
+				refused++
+			case err != nil:
+				ran, unrecorded = ran+1, unrecorded+1
+			default:
+				ran++
+			}
+		})
+	}
+	wg.Wait()
+	possible := min(2*events, tableRate*(seconds+1))
+	return []string{
+		name, fmt.Sprint(events), fmt.Sprint(ran), fmt.Sprintf("%d (%.1f %%)", unrecorded, 100*float64(unrecorded)/float64(max(ran, 1))), fmt.Sprint(refused),
+		fmt.Sprintf("%.1f", float64(server.Requests()-before)/float64(events)), fmt.Sprintf("%.0f %%", 100*min(1, float64(2*(ran-unrecorded))/float64(possible))),
+	}
+}
+
+// throttle is a token bucket.
+type throttle struct {
+	mu     sync.Mutex
+	tokens float64
+	last   time.Time
+}
+
+func (t *throttle) take() fakedynamo.Fault {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	t.tokens = min(tableRate, t.tokens+tableRate*now.Sub(t.last).Seconds())
+	t.last = now
+	if t.tokens < 1 {
+		return fakedynamo.Throttle
+	}
+	t.tokens--
+	return fakedynamo.None
+}
