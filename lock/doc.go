@@ -15,8 +15,11 @@
 // # Guarantees
 //
 // At most one owner per name in the store at any time. A name whose owner died
-// is free at the end of its lease, never earlier and never later. An event
-// recorded as completed is refused for as long as it is remembered.
+// is free once its lease has ended by the clock of whoever asks for it, and not
+// before; nothing else keeps a name from being taken, neither a claim that was
+// refused nor a request that arrives late. An event recorded as completed is
+// refused for as long as it is remembered: for [Options.Remember], unless the name
+// completes more events than its row has room for ([Options.RememberAtLeast]).
 //
 // # Not guaranteed
 //
@@ -25,11 +28,16 @@
 // owners overlap. Hand [Lease.Fence] to whatever the work writes to, and let it
 // refuse a smaller number than the largest it has seen: that closes the gap.
 //
+// A request that is given up is poisoned, so that no copy of it takes the lock later.
+// That needs a store that answers; without one, such a copy holds the name until its
+// lease ends.
+//
 // # Errors
 //
 // Busy ([ErrHeld]), done ([ErrDone]), lost ([ErrLost]) and broken
 // ([*StoreError]) are different things and never share an error. A key that
-// cannot be used is a [*KeyError], a wrong setting a [*ConfigError].
+// cannot be used is a [*KeyError], a wrong setting a [*ConfigError], and a deadline
+// that is too near a [*DeadlineError].
 //
 // # Timing
 //
@@ -37,8 +45,13 @@
 // Lambda environment is frozen. The owner counts from before its request was
 // sent, a contender compares with the time before its own request was sent.
 //
+// A claim that the store turns away for its load gives up after two tries, because the
+// source delivers the event again. A completion goes on until shortly before the
+// deadline, because nobody else can record what was done.
+//
 // # Concurrency
 //
-// A [Locker] is safe for concurrent use and keeps no state between
-// acquisitions; a [Lock] belongs to the call that acquired it.
+// A [Locker] is safe for concurrent use; a [Lock] belongs to the call that acquired
+// it. Options.Observe, Options.Holder and the log handler may panic: the panic reaches
+// the caller, and no lock is left behind.
 package lock
