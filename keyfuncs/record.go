@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -65,12 +66,20 @@ func missing(field string) error {
 	return &lock.KeyError{Field: field, Reason: "is missing"}
 }
 
-// within says where the record is of which a key function spoke.
+// within says where the record is of which a key function spoke. It copies the
+// error: a key function may return the same one for all events. What the key
+// function wrapped around it stays in the chain.
 func within(where string, err error) error {
-	if e, ok := err.(*lock.KeyError); ok {
-		e.Field = where + "." + e.Field
+	var e *lock.KeyError
+	if !errors.As(err, &e) || e == nil {
+		return err
 	}
-	return err
+	located := *e
+	located.Field = where + "." + e.Field
+	if err != error(e) {
+		located.Err = err
+	}
+	return &located
 }
 
 // envelope is the key of what a message carries as JSON text in field. What has no

@@ -1,0 +1,67 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// errNoOrder is how a key function with one error for all events declares it.
+var errNoOrder = &lock.KeyError{Field: "order", Reason: "is missing"}
+
+// TestSentinelKeyErrorsStayAsTheyAre: an envelope says where the field is, and
+// must not write that into an error which all invocations share.
+func TestSentinelKeyErrorsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	message := keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, errNoOrder })
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() {
+			_, err := message(t.Context(), events.SQSMessage{MessageId: "m", Body: "{}"})
+			var e *lock.KeyError
+			if !errors.As(err, &e) || e.Field != "body.order" {
+				t.Errorf("%v, want a KeyError of body.order", err)
+			}
+		})
+	}
+	all.Wait()
+	if *errNoOrder != (lock.KeyError{Field: "order", Reason: "is missing"}) {
+		t.Errorf("the shared error became %+v", *errNoOrder)
+	}
+}
+
+// TestWrappedKeyErrorsAreLocated: a key function may add to an error what it
+// knows. The error stays a KeyError, and what it wraps can still be found.
+func TestWrappedKeyErrorsAreLocated(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the cause")
+	inner := func(context.Context, struct{}) (lock.Key, error) {
+		return lock.Key{}, fmt.Errorf("customer: %w (%w)", errNoOrder, cause)
+	}
+	_, err := keyfuncs.SNSBody(inner)(t.Context(), events.SNSEventRecord{SNS: events.SNSEntity{MessageID: "m", Message: "{}"}})
+	e, ok := err.(*lock.KeyError)
+	if !ok || e.Field != "Sns.Message.order" || e.Reason != "is missing" {
+		t.Fatalf("%T %v, want a KeyError of Sns.Message.order", err, err)
+	}
+	if !errors.Is(err, cause) || !errors.Is(err, errNoOrder) {
+		t.Errorf("%v does not unwrap to what the key function returned", err)
+	}
+}
+
+// TestOtherErrorsPassThrough: an envelope changes no other error.
+func TestOtherErrorsPassThrough(t *testing.T) {
+	t.Parallel()
+	for _, want := range []error{errors.New("another"), keyfuncs.ErrIgnore} {
+		_, err := keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, want })(t.Context(), events.SQSMessage{MessageId: "m", Body: "{}"})
+		if err != want {
+			t.Errorf("%v became %v", want, err)
+		}
+	}
+}
