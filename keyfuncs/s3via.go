@@ -50,10 +50,15 @@ func S3ViaSNSAndSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, e
 }
 
 // S3ViaEventBridge is [S3Object] for the events that S3 sends to EventBridge. Their
-// shape differs, and their object keys are not URL-encoded. Where there is no
-// sequencer, Event is the kind of event, version id and request id.
+// shape differs, and their object keys are not URL-encoded. Event is the sequencer
+// of Object Created and Object Deleted, and so that of the same upload or deletion on
+// every other way. A deletion by a lifecycle rule is not among them: its sequencer
+// may be midnight of the day, for all versions that expire then. Of that and of all
+// other events, Event is the detail type, sequencer if there is one, version id and
+// request id together.
 //
-// Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html.
+// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html,
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html.
 func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	var d struct {
 		Bucket struct {
@@ -65,6 +70,7 @@ func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 			Sequencer string `json:"sequencer"`
 		} `json:"object"`
 		RequestID string `json:"request-id"`
+		Reason    string `json:"reason"`
 	}
 	if e.Source != "aws.s3" {
 		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source"}
@@ -78,7 +84,9 @@ func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 	case d.Object.Key == "":
 		return lock.Key{}, missing("detail.object.key")
 	}
-	event := s3Event(d.Object.Sequencer, e.DetailType, d.Object.VersionID, d.RequestID)
+	id := s3Identity{kind: e.DetailType, sequencer: d.Object.Sequencer, version: d.Object.VersionID, request: d.RequestID}
+	id.writes = id.kind == "Object Created" || id.kind == "Object Deleted" && d.Reason != "Lifecycle Expiration" || id.bare()
+	event := id.event()
 	if event == "" {
 		return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
 	}

@@ -1,0 +1,223 @@
+package keyfuncs_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// s3Kind is a kind of S3 event and the sequencer that S3 gives it: one of its own
+// to what writes or deletes an object, that of the upload to what concerns an
+// object that is there.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html
+type s3Kind struct{ name, sequencer, bridge, reason string }
+
+const upload = "0055AED6DCD90281E5"
+
+var s3Kinds = []s3Kind{
+	{"ObjectCreated:Put", upload, "Object Created", "PutObject"},
+	{"ObjectCreated:Post", "0055AED6DCD90281E6", "Object Created", "POST Object"},
+	{"ObjectCreated:Copy", "0055AED6DCD90281E7", "Object Created", "CopyObject"},
+	{"ObjectCreated:CompleteMultipartUpload", "0055AED6DCD90281E8", "Object Created", "CompleteMultipartUpload"},
+	{"ObjectRemoved:Delete", "0055AED6DCD90281E9", "Object Deleted", "DeleteObject"},
+	{"ObjectRemoved:DeleteMarkerCreated", "0055AED6DCD90281EA", "Object Deleted", "DeleteObject"},
+	{"ObjectRestore:Post", upload, "Object Restore Initiated", ""},
+	{"ObjectRestore:Completed", upload, "Object Restore Completed", ""},
+	{"ObjectRestore:Delete", upload, "Object Restore Expired", ""},
+	{"Replication:OperationFailedReplication", upload, "", ""},
+	{"Replication:OperationMissedThreshold", upload, "", ""},
+	{"Replication:OperationReplicatedAfterThreshold", upload, "", ""},
+	{"Replication:OperationNotTracked", upload, "", ""},
+	{"LifecycleExpiration:Delete", upload, "Object Deleted", "Lifecycle Expiration"},
+	{"LifecycleExpiration:DeleteMarkerCreated", upload, "Object Deleted", "Lifecycle Expiration"},
+	{"LifecycleTransition", upload, "Object Storage Class Changed", ""},
+	{"IntelligentTiering", upload, "Object Access Tier Changed", ""},
+	{"ObjectTagging:Put", upload, "Object Tags Added", ""},
+	{"ObjectTagging:Delete", upload, "Object Tags Deleted", ""},
+	{"ObjectAcl:Put", upload, "Object ACL Updated", ""},
+	{"ReducedRedundancyLostObject", upload, "", ""},
+	{"KindOfTheFuture", upload, "Object Something", ""},
+}
+
+func (k s3Kind) uploads() bool {
+	return strings.HasPrefix(k.name, "ObjectCreated:") || strings.HasPrefix(k.name, "ObjectRemoved:")
+}
+
+// notification is the JSON of a notification of that kind, which S3 sometimes
+// spells with a prefix. Request ids differ, as those of two requests do.
+func (k s3Kind) notification(t *testing.T, prefix string) string {
+	t.Helper()
+	var e events.S3Event = load[events.S3Event](t, "s3-put.json")
+	r := &e.Records[0]
+	r.EventName, r.S3.Object.Sequencer = prefix+k.name, k.sequencer
+	r.ResponseElements = map[string]string{"x-amz-request-id": "request of " + k.name}
+	return marshal(t, e)
+}
+
+// bridged is the same event as S3 sends it to EventBridge.
+func (k s3Kind) bridged(t *testing.T) string {
+	t.Helper()
+	var detail map[string]any
+	e := load[events.EventBridgeEvent](t, "eventbridge-s3.json")
+	if err := json.Unmarshal(e.Detail, &detail); err != nil {
+		t.Fatal(err)
+	}
+	detail["object"].(map[string]any)["sequencer"] = k.sequencer
+	detail["reason"], detail["request-id"] = k.reason, "request of "+k.name
+	e.DetailType, e.Detail = k.bridge, json.RawMessage(marshal(t, detail))
+	return marshal(t, e)
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func ofJSON[E any](t *testing.T, text string, key keyfuncs.Func[E]) lock.Key {
+	t.Helper()
+	var e E
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		t.Fatal(err)
+	}
+	k, err := key(t.Context(), e)
+	if err != nil {
+		t.Errorf("%.300s: %v", text, err)
+	}
+	return k
+}
+
+// ways are all ways that a notification takes to a function.
+func ways(t *testing.T, notification string) map[string]lock.Key {
+	t.Helper()
+	sns := events.SNSEntity{Type: "Notification", MessageID: "sns", TopicArn: "arn:aws:sns:us-east-2:123456789012:t", Message: notification}
+	sqs := func(body string) string {
+		return marshal(t, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "sqs", EventSource: "aws:sqs", Body: body}}})
+	}
+	topic := marshal(t, events.SNSEvent{Records: []events.SNSEventRecord{{EventSource: "aws:sns", SNS: sns}}})
+	return map[string]lock.Key{
+		"directly":        ofJSON(t, notification, keyfuncs.S3Object),
+		"SQS":             ofJSON(t, sqs(notification), keyfuncs.S3ViaSQS),
+		"SNS":             ofJSON(t, topic, keyfuncs.S3ViaSNS),
+		"SNS and SQS":     ofJSON(t, sqs(marshal(t, sns)), keyfuncs.S3ViaSNSAndSQS),
+		"SNS and SQS raw": ofJSON(t, sqs(notification), keyfuncs.S3ViaSQS),
+	}
+}
+
+// TestS3KindsAreDifferentEvents: what happens to an upload after it is not the
+// upload again, although S3 repeats the sequencer.
+func TestS3KindsAreDifferentEvents(t *testing.T) {
+	t.Parallel()
+	seen, bridged := map[string]string{}, map[string]string{}
+	for _, kind := range s3Kinds {
+		all := ways(t, kind.notification(t, ""))
+		want := all["directly"]
+		if other, ok := seen[want.Event]; ok || want.Event == "" {
+			t.Errorf("%s has event %q, which is that of %s", kind.name, want.Event, other)
+		}
+		seen[want.Event] = kind.name
+		if kind.uploads() != (want.Event == kind.sequencer) {
+			t.Errorf("%s has event %q", kind.name, want.Event)
+		}
+		for _, prefix := range []string{"", "s3:"} { // also: a second delivery
+			for way, k := range ways(t, kind.notification(t, prefix)) {
+				if k != want {
+					t.Errorf("%s%s, %s: %+v, want %+v", prefix, kind.name, way, k, want)
+				}
+			}
+		}
+		if kind.bridge == "" { // not sent to EventBridge
+			continue
+		}
+		k := ofJSON(t, kind.bridged(t), keyfuncs.S3ViaEventBridge)
+		if other, ok := bridged[k.Event]; ok || k.Event == "" {
+			t.Errorf("EventBridge: %s has event %q, which is that of %s", kind.bridge, k.Event, other)
+		}
+		bridged[k.Event] = kind.name
+		if again := ofJSON(t, kind.bridged(t), keyfuncs.S3ViaEventBridge); again != k {
+			t.Errorf("EventBridge: %s: %+v, then %+v", kind.bridge, k, again)
+		}
+		if kind.uploads() && k != want {
+			t.Errorf("EventBridge: %s: %+v, want %+v", kind.bridge, k, want)
+		}
+	}
+}
+
+// TestS3LatestHandlesOtherKinds: a restore 17 days after the upload is not
+// overtaken by it, and has no place among uploads.
+func TestS3LatestHandlesOtherKinds(t *testing.T) {
+	t.Parallel()
+	for _, kind := range s3Kinds {
+		k := ofJSON(t, kind.notification(t, ""), keyfuncs.S3Latest)
+		if kind.uploads() != (k.Order != "") {
+			t.Errorf("%s: order %q", kind.name, k.Order)
+		}
+		if want := ofJSON(t, kind.notification(t, ""), keyfuncs.S3Object); k.Name != want.Name || k.Event != want.Event {
+			t.Errorf("%s: %+v, but S3Object gives %+v", kind.name, k, want)
+		}
+	}
+	same(t, "s3-tagging.json", keyfuncs.S3Latest, lock.Key{
+		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "ObjectTagging:Put/096fKKXTRTtl3on89fVO.nfljtsv6qko/C3D13FE58DE4C810",
+	})
+}
+
+// TestS3Samples: the events that AWS shows.
+func TestS3Samples(t *testing.T) {
+	t.Parallel()
+	same(t, "s3-replication.json", keyfuncs.S3Object, lock.Key{
+		Name:  "s3/amzn-s3-demo-bucket1/replication-test.png",
+		Event: "Replication:OperationFailedReplication/0066DA1CBF104C0D51/abcdeH0Xp66ep__QDjR76LK7Gc9X4wKO/123bf045-2b4b-4ca8-a211-c34a63c59426",
+	})
+	same(t, "s3-restore.json", keyfuncs.S3Object, lock.Key{
+		Name:  "s3/example-bucket/glacier-test.txt",
+		Event: "ObjectRestore:Completed/0A1B2C3D4E5F678901/abcdeH0Xp66ep__QDjR76LK7Gc9X4wKO/EXAMPLE123456789",
+	})
+	same(t, "s3-lifecycle.json", keyfuncs.S3Object, lock.Key{
+		Name: "s3/example-bucket/lifecycle-test.dat", Event: "LifecycleTransition/0066LIFECYCLE890/lifecycleVersion123/LIFECYCLE123456789",
+	})
+	same(t, "s3-intelligenttier.json", keyfuncs.S3Object, lock.Key{
+		Name: "s3/example-bucket/intelligent-tier-test.dat", Event: "IntelligentTiering:TransitionAccess/0066ABC1234567890/versionExample123/EXAMPLE123456789",
+	})
+	same(t, "eventbridge-s3-restore.json", keyfuncs.S3ViaEventBridge, lock.Key{
+		Name: "s3/amzn-s3-demo-bucket1/example-key", Event: "Object%20Restore%20Completed/KKsjUC1.6gIjqtvhfg5AdMI0eCePIiT3/189F19CB7FB1B6A4",
+	})
+	same(t, "eventbridge-s3-expired.json", keyfuncs.S3ViaEventBridge, lock.Key{
+		Name: "s3/amzn-s3-demo-bucket1/example-key", Event: "Object%20Deleted/617b398000000000/mtB0cV.jejK63XkRNceanNMC.qXPWLeK/20EB74C14654DC47",
+	})
+}
+
+// TestS3WithoutEventName: S3 names every event. Without a name, whatever else
+// tells an event apart counts; an event built by hand may have a sequencer alone.
+func TestS3WithoutEventName(t *testing.T) {
+	t.Parallel()
+	record := func(sequencer, version, request string) events.S3EventRecord {
+		var r events.S3EventRecord
+		r.S3.Bucket.Name, r.S3.Object.Key, r.S3.Object.Sequencer, r.S3.Object.VersionID = "b", "k", sequencer, version
+		if request != "" {
+			r.ResponseElements = map[string]string{"x-amz-request-id": request}
+		}
+		return r
+	}
+	if k, err := keyfuncs.S3LatestRecord(t.Context(), record("01", "", "")); k != (lock.Key{Name: "s3/b/k", Event: "01", Order: "s01"}) || err != nil {
+		t.Errorf("a sequencer alone: %+v, %v", k, err)
+	}
+	seen := map[string]bool{}
+	for _, r := range []events.S3EventRecord{
+		record("01", "", ""), record("02", "", ""), record("01", "", "r1"), record("01", "", "r2"), record("01", "v1", ""), record("01", "r1", ""), record("01", "v1", "r1"),
+	} {
+		k, err := keyfuncs.S3Record(t.Context(), r)
+		if err != nil || seen[k.Event] {
+			t.Errorf("event %q, %v: want one that no other has", k.Event, err)
+		}
+		seen[k.Event] = true
+	}
+}
