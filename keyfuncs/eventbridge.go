@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -29,7 +30,7 @@ func EventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, error)
 // event's id becomes it.
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-		return envelope(ctx, "detail", string(e.Detail), e.ID, inner)
+		return envelope(ctx, eventkind.EventBridge, "detail", string(e.Detail), e.ID, inner)
 	}
 }
 
@@ -42,7 +43,7 @@ func EventBridgeViaSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error)
 // EventBridgeViaSQSRecord is [EventBridgeViaSQS] for one message of a batch. For
 // another key of such events, see [SQSBody].
 func EventBridgeViaSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-	return envelope(ctx, "body", m.Body, m.MessageId, EventBridge)
+	return inBody(ctx, m, EventBridge)
 }
 
 // Schedule runs a scheduled job once per time, and never twice at once. Name is the

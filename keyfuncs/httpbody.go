@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -32,7 +33,7 @@ func Body[E HTTPRequest, B any](inner Func[B]) Func[E] {
 			}
 			text = string(b)
 		}
-		return envelope(ctx, "body", text, "", inner)
+		return envelope(ctx, eventkind.HTTP, "body", text, "", inner)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -53,6 +54,9 @@ func kafkaEvent(r events.KafkaRecord) (string, error) {
 }
 
 func oneKafkaRecord(ctx context.Context, e events.KafkaEvent, key Func[events.KafkaRecord]) (lock.Key, error) {
+	if err := foreign("eventSource", e.EventSource, eventkind.Kafka); err != nil {
+		return lock.Key{}, err
+	}
 	var all []events.KafkaRecord
 	for _, partition := range slices.Sorted(maps.Keys(e.Records)) {
 		all = append(all, e.Records[partition]...)

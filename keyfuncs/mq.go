@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -26,6 +27,9 @@ const oneMQMessage = "set the batch size to 1"
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
 // https://activemq.apache.org/activemq-message-properties.html.
 func ActiveMQ(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
+	if err := foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
+		return lock.Key{}, err
+	}
 	return only(ctx, "messages", e.Messages, ActiveMQRecord, oneMQMessage)
 }
 
@@ -52,6 +56,9 @@ func ActiveMQRecord(_ context.Context, m events.ActiveMQMessage) (lock.Key, erro
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
 // https://www.rabbitmq.com/docs/publishers#message-properties.
 func RabbitMQ(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
+	if err := foreign("eventSource", e.EventSource, eventkind.RabbitMQ); err != nil {
+		return lock.Key{}, err
+	}
 	type message struct {
 		queue string
 		events.RabbitMQMessage

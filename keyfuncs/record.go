@@ -5,12 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -59,6 +59,9 @@ func only[R any](ctx context.Context, where string, records []R, key Func[R], in
 		k, err := key(ctx, records[0])
 		return k, within(where+"[0]", err)
 	}
+	if err := sourceOf(records[0]); err != nil {
+		return lock.Key{}, within(where+"[0]", err)
+	}
 	return lock.Key{}, &lock.KeyError{Field: where, Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: %s", len(records), instead)}
 }
 
@@ -82,12 +85,12 @@ func within(where string, err error) error {
 	return &located
 }
 
-// envelope is the key of what a message carries as JSON text in field. What has no
-// identity of its own gets that of the message.
-func envelope[E any](ctx context.Context, field, text, id string, inner Func[E]) (lock.Key, error) {
-	var event E
-	if err := json.Unmarshal([]byte(text), &event); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
+// envelope is the key of what a message of carrier has as JSON text in field. What
+// has no identity of its own gets that of the message.
+func envelope[E any](ctx context.Context, carrier eventkind.Kind, field, text, id string, inner Func[E]) (lock.Key, error) {
+	event, err := decode[E](carrier, field, text)
+	if err != nil {
+		return lock.Key{}, err
 	}
 	k, err := inner(ctx, event)
 	k.Event = cmp.Or(k.Event, id)

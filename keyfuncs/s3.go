@@ -50,6 +50,9 @@ func S3Latest(ctx context.Context, e events.S3Event) (lock.Key, error) {
 
 // S3Record is [S3Object] for one record of a notification.
 func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
+	if err := sourceOf(r); err != nil {
+		return lock.Key{}, err
+	}
 	if r.S3.Bucket.Name == "" {
 		return lock.Key{}, missing("s3.bucket.name")
 	}
@@ -142,7 +145,7 @@ func objectKey(o events.S3Object) (string, error) {
 
 func oneS3Record(ctx context.Context, e events.S3Event, key Func[events.S3EventRecord]) (lock.Key, error) {
 	if len(e.Records) == 0 {
-		return lock.Key{}, fmt.Errorf("the S3 event has no records: an s3:TestEvent, or an event of another shape, as behind SNS, SQS or EventBridge: %w", ErrIgnore)
+		return lock.Key{}, fmt.Errorf("the S3 event has no records: an s3:TestEvent, or an event of another source, which a decoded event does not show: %w", ErrIgnore)
 	}
 	return only(ctx, "Records", e.Records, key, "wrap a handler of one record with middleware.EachS3Record")
 }

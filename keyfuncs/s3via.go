@@ -11,7 +11,9 @@ import (
 
 // S3ViaSQS is [S3Object] for notifications that come through a queue, in events of
 // exactly one message. The key is that of the object and the upload, so it is the
-// same whichever way a notification came, and however often it was queued.
+// same whichever way a notification came, and however often it was queued. An
+// s3:TestEvent gives [ErrIgnore]; a body without an S3 notification is a
+// [*lock.KeyError] that names the key function for it, if there is one.
 //
 // Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html.
 func S3ViaSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
@@ -20,7 +22,7 @@ func S3ViaSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
 
 // S3ViaSQSRecord is [S3ViaSQS] for one message of a batch.
 func S3ViaSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-	return envelope(ctx, "body", m.Body, m.MessageId, S3Object)
+	return inBody(ctx, m, S3Object)
 }
 
 // S3ViaSNS is [S3Object] for notifications that come through a topic.
@@ -46,7 +48,7 @@ func S3ViaSNSAndSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
 
 // S3ViaSNSAndSQSRecord is [S3ViaSNSAndSQS] for one message of a batch.
 func S3ViaSNSAndSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-	return envelope(ctx, "body", m.Body, m.MessageId, notification(S3Object))
+	return inBody(ctx, m, notification(S3Object))
 }
 
 // S3ViaEventBridge is [S3Object] for the events that S3 sends to EventBridge. Their

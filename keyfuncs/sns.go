@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -21,16 +22,24 @@ func SNSMessage(ctx context.Context, e events.SNSEvent) (lock.Key, error) {
 // SNSRecord is [SNSMessage] for one record.
 func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	if r.SNS.MessageID == "" {
-		return lock.Key{}, missing("Sns.MessageId")
+		e := &lock.KeyError{Field: "Sns.MessageId", Reason: "is missing"}
+		if kind := eventkind.OfSource(r.EventSource); kind != "" && kind != eventkind.SNS {
+			e.Reason += ", because the event " + kind.Refusal("")
+		}
+		return lock.Key{}, e
 	}
 	return once("sns", r.SNS.MessageID), nil
 }
 
 // SNSBody takes the key of one record from what its message holds as JSON: another
 // AWS event, a type of yours, or json.RawMessage for [JSON]. If that key has no
-// Event, the message id becomes it.
+// Event, the message id becomes it. If inner takes an AWS event, a message that holds
+// one of another source is a [*lock.KeyError] that names the key function for it.
 func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 	return func(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
+		if err := sourceOf(r); err != nil {
+			return lock.Key{}, err
+		}
 		k, err := notification(inner)(ctx, r.SNS)
 		return k, within("Sns", err)
 	}
@@ -39,7 +48,7 @@ func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 // notification is the shape that a message of a topic also has in a queue.
 func notification[E any](inner Func[E]) Func[events.SNSEntity] {
 	return func(ctx context.Context, n events.SNSEntity) (lock.Key, error) {
-		return envelope(ctx, "Message", n.Message, n.MessageID, inner)
+		return envelope(ctx, eventkind.SNS, "Message", n.Message, n.MessageID, inner)
 	}
 }
 

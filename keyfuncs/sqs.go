@@ -21,6 +21,9 @@ func SQSMessage(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
 
 // SQSRecord is [SQSMessage] for one message of a batch.
 func SQSRecord(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+	if err := sourceOf(m); err != nil {
+		return lock.Key{}, err
+	}
 	if m.MessageId == "" {
 		return lock.Key{}, missing("messageId")
 	}
@@ -79,16 +82,21 @@ func SQSDeduplicatedRecord(_ context.Context, m events.SQSMessage) (lock.Key, er
 // SQSBody takes the key of one message from what its body holds as JSON: another
 // AWS event, a type of yours, or json.RawMessage for [JSON]. If that key has no
 // Event, the message id becomes it, so that each message is handled once. Errors of
-// inner name their field behind that of the envelope: body.order.
+// inner name their field behind that of the envelope: body.order. If inner takes an
+// AWS event, a body that holds one of another source is a [*lock.KeyError] that names
+// the key function for it.
 func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
 	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-		return envelope(ctx, "body", m.Body, m.MessageId, inner)
+		return inBody(ctx, m, inner)
 	}
 }
 
 // fifoName keeps queues apart, so that a dead-letter queue that is worked on by the
 // same function does not look overtaken.
 func fifoName(m events.SQSMessage) (string, error) {
+	if err := sourceOf(m); err != nil {
+		return "", err
+	}
 	if m.EventSourceARN == "" {
 		return "", missing("eventSourceARN")
 	}

@@ -25,10 +25,13 @@ func Kinesis(ctx context.Context, e events.KinesisEvent) (lock.Key, error) {
 
 // KinesisRecord is [Kinesis] for one record of a batch.
 func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
-	switch "" {
-	case r.EventSourceArn:
+	if err := sourceOf(r); err != nil {
+		return lock.Key{}, err
+	}
+	if r.EventSourceArn == "" {
 		return lock.Key{}, missing("eventSourceARN")
-	case r.Kinesis.PartitionKey:
+	}
+	if r.Kinesis.PartitionKey == "" {
 		return lock.Key{}, missing("kinesis.partitionKey")
 	}
 	number := r.Kinesis.SequenceNumber
@@ -49,6 +52,9 @@ func DynamoDBStream(ctx context.Context, e events.DynamoDBEvent) (lock.Key, erro
 
 // DynamoDBRecord is [DynamoDBStream] for one record of a batch.
 func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, error) {
+	if err := sourceOf(r); err != nil {
+		return lock.Key{}, err
+	}
 	table, label, ok := strings.Cut(r.EventSourceArn, "/stream/")
 	if !ok || len(label) > 64 {
 		return lock.Key{}, &lock.KeyError{Field: "eventSourceARN", Reason: "is not the ARN of a DynamoDB stream"}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -127,19 +128,31 @@ func partial[R, F any](errs []error, src source[R], records []R, name func(*R) (
 
 // S3Event is an [events.S3Event] of which each record is decoded for itself: a
 // malformed object key fails its own record, where aws-lambda-go would refuse the
-// whole event. In a test, write S3Event{S3Event: e}.
+// whole event. It also keeps what the JSON says and an [events.S3Event] does not: that
+// the event comes from another source. In a test, write S3Event{S3Event: e}.
 type S3Event struct {
 	events.S3Event
-	broken map[int]error
+	broken  map[int]error
+	refused *lock.KeyError // the event is no S3 notification
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler]. It accepts an event of another source,
+// and [EachS3Record] refuses it: only there can it be observed.
 func (e *S3Event) UnmarshalJSON(b []byte) error {
+	*e = S3Event{broken: map[int]error{}}
+	if kind := eventkind.Of(b); kind != "" && kind != eventkind.S3 && kind != eventkind.S3Test {
+		e.refused = &lock.KeyError{Field: "the event", Reason: kind.Refusal("")}
+		return nil
+	}
 	var raw struct{ Records []json.RawMessage }
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return err
 	}
-	*e = S3Event{broken: map[int]error{}}
+	if len(raw.Records) == 0 {
+		if reason := eventkind.NoS3Records(b, ""); reason != "" {
+			e.refused = &lock.KeyError{Field: "the event", Reason: reason}
+		}
+	}
 	e.Records = make([]events.S3EventRecord, len(raw.Records))
 	for i, r := range raw.Records {
 		if err := json.Unmarshal(r, &e.Records[i]); err != nil {

@@ -95,11 +95,16 @@ func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler f
 // EachS3Record is [EachSQSMessage] for S3 notifications that reach the function
 // directly. There is no partial answer: the handler returns a [*BatchError] when a
 // record failed, and Lambda delivers all of them again. Those that were completed
-// are then skipped. A notification without records, such as s3:TestEvent, is
-// acknowledged with a warning.
+// are then skipped. The s3:TestEvent, which S3 sends when a notification is set up, is
+// acknowledged with a warning, and so is an event built by hand without records. The
+// event of any other source is a [*lock.KeyError] that names what takes it.
 func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Event) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Event) error {
+		if e.refused != nil {
+			b.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Err: e.refused})
+			return e.refused
+		}
 		if len(e.Records) == 0 {
 			_, ignored := keyfuncs.S3Object(ctx, e.S3Event)
 			b.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Err: ignored})

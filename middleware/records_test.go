@@ -114,6 +114,45 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 	})
 }
 
+// TestEachS3RecordOfAnotherSource: only the s3:TestEvent is acknowledged unseen.
+// What belongs to another wrapper fails and says so.
+func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		for name, c := range map[string]struct{ event, says string }{
+			"SQS":         {testdata(t, "sqs-s3.json"), "EachSQSMessage"},
+			"SNS":         {testdata(t, "sns-s3.json"), "EachSNSRecord"},
+			"EventBridge": {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
+			"Kafka":       {testdata(t, "kafka.json"), "EachKafkaRecord"},
+			"HTTP":        {testdata(t, "apigateway-http.json"), "gateway"},
+			"any JSON":    {`{"order":17}`, "no S3 notification"},
+			"no records":  {`{"Records":[]}`, "no S3 notification"},
+		} {
+			q, tr := newQuiet(), &trace{}
+			h := middleware.EachS3Record(
+				func(context.Context, events.S3EventRecord) (lock.Key, error) { return lock.Key{Name: "n"}, nil }, // looks at nothing
+				func(ctx context.Context, r events.S3EventRecord) error { return tr.act(ctx, "", "") }, q.with()...)
+			var e middleware.S3Event
+			err := json.Unmarshal([]byte(c.event), &e)
+			if err == nil {
+				err = h(ctx, e)
+			}
+			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) || len(tr.began) != 0 {
+				t.Errorf("%s: %v after %d runs, want a KeyError that says %q", name, err, len(tr.began), c.says)
+			}
+			q.want(t, lock.Refused)
+		}
+	})
+}
+
+func testdata(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("../keyfuncs/testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 func TestEachSNSRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}

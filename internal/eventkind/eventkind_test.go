@@ -1,0 +1,80 @@
+package eventkind_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/eventkind"
+)
+
+// kinds of the events of keyfuncs/testdata, by the beginning of their names: the
+// longest that fits counts.
+var kinds = map[string]eventkind.Kind{
+	"s3-": eventkind.S3, "s3-test": eventkind.S3Test, "sqs": eventkind.SQS, "sns": eventkind.SNS, "eventbridge": eventkind.EventBridge,
+	"kinesis": eventkind.Kinesis, "dynamodb": eventkind.DynamoDB, "kafka": eventkind.Kafka, "activemq": eventkind.ActiveMQ, "rabbitmq": eventkind.RabbitMQ,
+	"cloudwatchlogs": eventkind.CloudWatchLogs, "alarm": eventkind.Alarm, "apigateway": eventkind.HTTP, "alb": eventkind.HTTP, "functionurl": eventkind.HTTP,
+	"cognito": "", "iot": "", "stepfunctions": "", "payload": "",
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../keyfuncs/testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no events: %v", err)
+	}
+	for _, file := range files {
+		name, longest := filepath.Base(file), "none"
+		for prefix := range kinds {
+			if strings.HasPrefix(name, prefix) && (longest == "none" || len(prefix) > len(longest)) {
+				longest = prefix
+			}
+		}
+		want, ok := kinds[longest]
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := eventkind.Of(b); !ok || got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestEveryKindHasAKeyFunction: an error that names none helps nobody.
+func TestEveryKindHasAKeyFunction(t *testing.T) {
+	t.Parallel()
+	for name, k := range kinds {
+		if k != "" && k.KeyFunction("") == "" {
+			t.Errorf("%s: %q has no key function", name, k)
+		}
+	}
+}
+
+func TestOfOddities(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]eventkind.Kind{
+		``: "", `{`: "", `null`: "", `[]`: "", `"text"`: "", `17`: "", `{}`: "", `{"Records":[]}`: "", `{"Records":null}`: "", `{"Records":17}`: "",
+		`{"Records":[{"eventSource":"minio:s3"}]}`:                       "",
+		`{"Event":"s3:TestEvent"}`:                                       eventkind.S3Test,
+		`{"Event":"s3:TestEvent","Service":"Another"}`:                   "",
+		`{"Event":"s3:TestEvent","Service":"Amazon S3"}`:                 eventkind.S3Test,
+		`{"event":"s3:TestEvent"}`:                                       "",
+		`{"Event":["s3:TestEvent"]}`:                                     "",
+		`{"Event":"s3:TestEvent","Records":[{"EventSource":"aws:sns"}]}`: eventkind.SNS,
+	} {
+		if got := eventkind.Of([]byte(doc)); got != want {
+			t.Errorf("%s is %q, want %q", doc, got, want)
+		}
+	}
+	for doc, want := range map[string]string{
+		`{"Event":"s3:TestEvent"}`: "", `{"Records":[]}`: "no S3 notification", `{"order":17}`: "no S3 notification",
+		`{"Type":"Notification","TopicArn":"t","Message":"m"}`: "S3ViaSNSAndSQS",
+		`{"detail-type":"d","source":"s","detail":{}}`:         "EventBridgeViaSQS",
+	} {
+		if got := eventkind.NoS3Records([]byte(doc), eventkind.SQS); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, want %q in it", doc, got, want)
+		}
+	}
+}
