@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -77,5 +79,18 @@ func decodeEvent[E any](payload []byte) (E, error) {
 			return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
 		}
 	}
-	return event, nil
+	return event, checkS3(event, payload)
+}
+
+// checkS3 tells the s3:TestEvent from an event of another source, which has no
+// records either.
+func checkS3(event any, payload []byte) error {
+	s3, ok := event.(events.S3Event)
+	if !ok || len(s3.Records) > 0 {
+		return nil
+	}
+	if reason := eventkind.NoS3Records(payload, ""); reason != "" {
+		return &lock.KeyError{Field: "the event", Reason: reason}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/locallambda"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -142,6 +143,41 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 			q.want(t, lock.Refused)
 		}
 	})
+}
+
+// TestRawHandlerOfAnotherSource: a handler of bytes has the JSON at hand, so that
+// here too only the s3:TestEvent is acknowledged unseen.
+func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		for name, c := range map[string]struct{ event, says string }{
+			"the test event": {testdata(t, "s3-test.json"), ""},
+			"EventBridge":    {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
+			"SQS":            {testdata(t, "sqs-s3.json"), "S3ViaSQS"},
+			"any JSON":       {`{"order":17}`, "no S3 notification"},
+		} {
+			q, h := newQuiet(), &untouched{t}
+			_, err := middleware.WithLock[events.S3Event, lambda.Handler](keyfuncs.S3Object, h, q.with()...).Invoke(ctx, []byte(c.event))
+			if c.says == "" {
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				q.want(t, lock.Ignored)
+				continue
+			}
+			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want a KeyError that says %q", name, err, c.says)
+			}
+			q.want(t, lock.Refused)
+		}
+	})
+}
+
+// untouched is a handler that must not run.
+type untouched struct{ t *testing.T }
+
+func (u *untouched) Invoke(_ context.Context, payload []byte) ([]byte, error) {
+	u.t.Errorf("the handler ran with %.80s", payload)
+	return nil, nil
 }
 
 func testdata(t *testing.T, name string) string {
