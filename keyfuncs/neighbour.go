@@ -91,6 +91,24 @@ func kindOf(event any) eventkind.Kind {
 		return eventkind.CodePipeline
 	case cfn.Event:
 		return eventkind.CloudFormation
+	case events.CodeCommitEvent:
+		return eventkind.CodeCommit
+	case events.ConfigEvent:
+		return eventkind.ConfigRule
+	case events.SecretsManagerSecretRotationEvent:
+		return eventkind.SecretRotation
+	case events.S3BatchJobEvent, events.S3BatchJobEventV2:
+		return eventkind.S3Batch
+	case DocumentDBEvent:
+		return eventkind.DocumentDB
+	case events.KafkaEvent:
+		return eventkind.Kafka
+	case events.ActiveMQEvent:
+		return eventkind.ActiveMQ
+	case events.RabbitMQEvent:
+		return eventkind.RabbitMQ
+	case events.CloudwatchLogsEvent:
+		return eventkind.CloudWatchLogs
 	case AlarmEvent:
 		return eventkind.Alarm
 	case events.CloudWatchAlarmSNSPayload:

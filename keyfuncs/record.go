@@ -69,6 +69,16 @@ func missing(field string) error {
 	return &lock.KeyError{Field: field, Reason: "is missing"}
 }
 
+// required is an error if one of the parts is missing.
+func required(parts ...part) error {
+	for _, p := range parts {
+		if p.value == "" {
+			return missing(p.field)
+		}
+	}
+	return nil
+}
+
 // within says where the record is of which a key function spoke. It copies the
 // error: a key function may return the same one for all events. What the key
 // function wrapped around it stays in the chain.

@@ -147,3 +147,20 @@ func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context
 		return whole(b.run(ctx, src, records), src, records)
 	}
 }
+
+// EachDocumentDBRecord is [EachKafkaRecord] for a DocumentDB change stream: the changes
+// are handled one after the other, and after a failure the rest is left;
+// [OrderByName] handles different documents side by side. Lambda delivers the
+// whole batch again until it succeeds, and what was completed is skipped.
+//
+// Source: https://docs.aws.amazon.com/documentdb/latest/developerguide/using-lambda.html.
+func EachDocumentDBRecord(key keyfuncs.Func[keyfuncs.DocumentDBEventRecord], handler func(context.Context, keyfuncs.DocumentDBEventRecord) error, opts ...Option) func(context.Context, keyfuncs.DocumentDBEvent) error {
+	b := newBatch(key, handler, opts)
+	src := source[keyfuncs.DocumentDBEventRecord]{
+		group: func(*keyfuncs.DocumentDBEventRecord) string { return "stream" },
+		place: func(_ *keyfuncs.DocumentDBEventRecord, i int) string { return fmt.Sprintf("events[%d]", i) },
+	}
+	return func(ctx context.Context, e keyfuncs.DocumentDBEvent) error {
+		return whole(b.run(ctx, src, e.Events), src, e.Events)
+	}
+}

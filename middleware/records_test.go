@@ -328,6 +328,42 @@ func TestEachKafkaRecord(t *testing.T) {
 	})
 }
 
+func TestEachDocumentDBRecord(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		q, tr := newQuiet(), &trace{}
+		batch := func(does string) (e keyfuncs.DocumentDBEvent) {
+			for i, id := range []string{"a1", "b1", "a2", "b2"} {
+				var r keyfuncs.DocumentDBEventRecord
+				r.Event.ID.Data, r.Event.OperationType, r.Event.DocumentKey = fmt.Sprint(i), id, json.RawMessage(`{"_id":"`+id[:1]+`"}`)
+				if id == does {
+					r.Event.FullDocument = json.RawMessage("fails")
+				}
+				e.Events = append(e.Events, r)
+			}
+			return e
+		}
+		handle := func(ctx context.Context, r keyfuncs.DocumentDBEventRecord) error {
+			return tr.act(ctx, r.Event.OperationType, string(r.Event.FullDocument))
+		}
+		h := middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handle, q.with()...)
+		err := h(ctx, batch("b1"))
+		if !errors.Is(err, errRecord) || !strings.Contains(err.Error(), "3 of 4 records failed; events[1]: the record is bad") {
+			t.Error(err)
+		}
+		if err := h(ctx, batch("")); err != nil || !slices.Equal(tr.began, []string{"a1", "b1", "b1", "a2", "b2"}) {
+			t.Errorf("ran %q, %v", tr.began, err)
+		}
+		tr.began = nil
+		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix("by name", keyfuncs.DocumentDBRecord), handle, q.with(middleware.OrderByName())...)
+		if err := byName(ctx, batch("b1")); err == nil || len(tr.began) != 3 {
+			t.Errorf("ran %q, %v: the documents should not wait for each other", tr.began, err)
+		}
+		if err := h(ctx, keyfuncs.DocumentDBEvent{}); err == nil {
+			t.Error("an event without changes was acknowledged")
+		}
+	})
+}
+
 // TestBatchesInTheRuntime: what Lambda gets from the runtime loop of aws-lambda-go.
 func TestBatchesInTheRuntime(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,8 @@ var kinds = map[string]eventkind.Kind{
 	"s3-": eventkind.S3, "s3-test": eventkind.S3Test, "sqs": eventkind.SQS, "sns": eventkind.SNS, "eventbridge": eventkind.EventBridge,
 	"kinesis": eventkind.Kinesis, "dynamodb": eventkind.DynamoDB, "kafka": eventkind.Kafka, "activemq": eventkind.ActiveMQ, "rabbitmq": eventkind.RabbitMQ,
 	"cloudwatchlogs": eventkind.CloudWatchLogs, "alarm": eventkind.Alarm, "apigateway": eventkind.HTTP, "alb": eventkind.HTTP, "functionurl": eventkind.HTTP,
+	"ses": eventkind.SES, "codecommit": eventkind.CodeCommit, "codepipeline": eventkind.CodePipeline, "cloudformation": eventkind.CloudFormation,
+	"config": eventkind.ConfigRule, "secretrotation": eventkind.SecretRotation, "s3batch": eventkind.S3Batch, "documentdb": eventkind.DocumentDB,
 	"cognito": "", "iot": "", "stepfunctions": "", "payload": "",
 }
 

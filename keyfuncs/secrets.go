@@ -1,0 +1,26 @@
+package keyfuncs
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// SecretRotation works on one rotation step of a secret at a time. Name is the
+// secret. There is no Event, and every step runs: when a step fails, Secrets Manager
+// repeats the whole rotation with the same ClientRequestToken, and a step that was
+// completed before may have to be done again. AWS asks that each step can be
+// repeated. No Order.
+//
+// To run each step of a version once all the same, take the Event from the token and
+// the step with [EventFrom].
+//
+// Source: https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotate-secrets_lambda.html.
+func SecretRotation(_ context.Context, e events.SecretsManagerSecretRotationEvent) (lock.Key, error) {
+	if err := required(part{"SecretId", e.SecretID}, part{"ClientRequestToken", e.ClientRequestToken}, part{"Step", e.Step}); err != nil {
+		return lock.Key{}, err
+	}
+	return lock.Key{Name: named("secret", e.SecretID)}, nil
+}
