@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/locallambda"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -113,80 +112,6 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 		}
 		q.want(t, lock.Ignored)
 	})
-}
-
-// TestEachS3RecordOfAnotherSource: only the s3:TestEvent is acknowledged unseen.
-// What belongs to another wrapper fails and says so.
-func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		for name, c := range map[string]struct{ event, says string }{
-			"SQS":         {testdata(t, "sqs-s3.json"), "EachSQSMessage"},
-			"SNS":         {testdata(t, "sns-s3.json"), "EachSNSRecord"},
-			"EventBridge": {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
-			"Kafka":       {testdata(t, "kafka.json"), "EachKafkaRecord"},
-			"HTTP":        {testdata(t, "apigateway-http.json"), "gateway"},
-			"any JSON":    {`{"order":17}`, "no S3 notification"},
-			"no records":  {`{"Records":[]}`, "no S3 notification"},
-		} {
-			q, tr := newQuiet(), &trace{}
-			h := middleware.EachS3Record(
-				func(context.Context, events.S3EventRecord) (lock.Key, error) { return lock.Key{Name: "n"}, nil }, // looks at nothing
-				func(ctx context.Context, r events.S3EventRecord) error { return tr.act(ctx, "", "") }, q.with()...)
-			var e middleware.S3Event
-			err := json.Unmarshal([]byte(c.event), &e)
-			if err == nil {
-				err = h(ctx, e)
-			}
-			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) || len(tr.began) != 0 {
-				t.Errorf("%s: %v after %d runs, want a KeyError that says %q", name, err, len(tr.began), c.says)
-			}
-			q.want(t, lock.Refused)
-		}
-	})
-}
-
-// TestRawHandlerOfAnotherSource: a handler of bytes has the JSON at hand, so that
-// here too only the s3:TestEvent is acknowledged unseen.
-func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		for name, c := range map[string]struct{ event, says string }{
-			"the test event": {testdata(t, "s3-test.json"), ""},
-			"EventBridge":    {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
-			"SQS":            {testdata(t, "sqs-s3.json"), "S3ViaSQS"},
-			"any JSON":       {`{"order":17}`, "no S3 notification"},
-		} {
-			q, h := newQuiet(), &untouched{t}
-			_, err := middleware.WithLock[events.S3Event, lambda.Handler](keyfuncs.S3Object, h, q.with()...).Invoke(ctx, []byte(c.event))
-			if c.says == "" {
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-				q.want(t, lock.Ignored)
-				continue
-			}
-			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v, want a KeyError that says %q", name, err, c.says)
-			}
-			q.want(t, lock.Refused)
-		}
-	})
-}
-
-// untouched is a handler that must not run.
-type untouched struct{ t *testing.T }
-
-func (u *untouched) Invoke(_ context.Context, payload []byte) ([]byte, error) {
-	u.t.Errorf("the handler ran with %.80s", payload)
-	return nil, nil
-}
-
-func testdata(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("../keyfuncs/testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func TestEachSNSRecord(t *testing.T) {
