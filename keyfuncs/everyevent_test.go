@@ -24,7 +24,7 @@ import (
 // keyFunction is a key function of whole events and the kind of event it is for.
 type keyFunction struct {
 	kind eventkind.Kind
-	key  keyfuncs.Func[[]byte] // false: the event cannot be decoded, and fails
+	key  keyfuncs.Func[[]byte] // of the event's JSON
 }
 
 var errUndecoded = errors.New("the runtime refuses the event")
@@ -39,7 +39,7 @@ func takes[E any](kind eventkind.Kind, key keyfuncs.Func[E]) keyFunction {
 	}}
 }
 
-// one makes a function for batches of one for a key function of single messages.
+// oneMessage lifts a key function of a message to events of one.
 func oneMessage(key keyfuncs.Func[events.SQSMessage]) keyfuncs.Func[events.SQSEvent] {
 	return func(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
 		if len(e.Records) != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
@@ -50,7 +51,7 @@ func sourceOf(record any) error {
 // that E stands for: an event of a neighbouring source may decode without an error,
 // and then look as if it held nothing.
 func decode[E any](carrier eventkind.Kind, field, text string) (event E, err error) {
-	if want := kindOf(any(event)); want != "" {
+	if want := kindOf[reflect.TypeFor[E]()]; want != "" {
 		kind := eventkind.Of([]byte(text))
 		if kind != "" && kind != want && !(kind == eventkind.S3Test && want == eventkind.S3) {
 			return event, &lock.KeyError{Field: field, Reason: kind.Refusal(carrier)}
@@ -67,54 +68,30 @@ func decode[E any](carrier eventkind.Kind, field, text string) (event E, err err
 	return event, nil
 }
 
-// kindOf is the kind of event that a type stands for; empty for a type of the
-// user's.
-func kindOf(event any) eventkind.Kind {
-	switch event.(type) {
-	case events.S3Event:
-		return eventkind.S3
-	case events.SQSEvent:
-		return eventkind.SQS
-	case events.SNSEvent:
-		return eventkind.SNS
-	case events.SNSEntity:
-		return eventkind.SNSMessage
-	case events.EventBridgeEvent:
-		return eventkind.EventBridge
-	case events.KinesisEvent:
-		return eventkind.Kinesis
-	case events.DynamoDBEvent:
-		return eventkind.DynamoDB
-	case events.SimpleEmailEvent:
-		return eventkind.SES
-	case events.CodePipelineJobEvent:
-		return eventkind.CodePipeline
-	case cfn.Event:
-		return eventkind.CloudFormation
-	case events.CodeCommitEvent:
-		return eventkind.CodeCommit
-	case events.ConfigEvent:
-		return eventkind.ConfigRule
-	case events.SecretsManagerSecretRotationEvent:
-		return eventkind.SecretRotation
-	case events.S3BatchJobEvent, events.S3BatchJobEventV2:
-		return eventkind.S3Batch
-	case DocumentDBEvent:
-		return eventkind.DocumentDB
-	case events.KafkaEvent:
-		return eventkind.Kafka
-	case events.ActiveMQEvent:
-		return eventkind.ActiveMQ
-	case events.RabbitMQEvent:
-		return eventkind.RabbitMQ
-	case events.CloudwatchLogsEvent:
-		return eventkind.CloudWatchLogs
-	case AlarmEvent:
-		return eventkind.Alarm
-	case events.CloudWatchAlarmSNSPayload:
-		return eventkind.AlarmMessage
-	}
-	return ""
+// kindOf is the kind of event that a type stands for; none for a type of the user's.
+var kindOf = map[reflect.Type]eventkind.Kind{
+	reflect.TypeFor[events.S3Event]():                           eventkind.S3,
+	reflect.TypeFor[events.SQSEvent]():                          eventkind.SQS,
+	reflect.TypeFor[events.SNSEvent]():                          eventkind.SNS,
+	reflect.TypeFor[events.SNSEntity]():                         eventkind.SNSMessage,
+	reflect.TypeFor[events.EventBridgeEvent]():                  eventkind.EventBridge,
+	reflect.TypeFor[events.KinesisEvent]():                      eventkind.Kinesis,
+	reflect.TypeFor[events.DynamoDBEvent]():                     eventkind.DynamoDB,
+	reflect.TypeFor[events.SimpleEmailEvent]():                  eventkind.SES,
+	reflect.TypeFor[events.CodePipelineJobEvent]():              eventkind.CodePipeline,
+	reflect.TypeFor[cfn.Event]():                                eventkind.CloudFormation,
+	reflect.TypeFor[events.CodeCommitEvent]():                   eventkind.CodeCommit,
+	reflect.TypeFor[events.ConfigEvent]():                       eventkind.ConfigRule,
+	reflect.TypeFor[events.SecretsManagerSecretRotationEvent](): eventkind.SecretRotation,
+	reflect.TypeFor[events.S3BatchJobEvent]():                   eventkind.S3Batch,
+	reflect.TypeFor[events.S3BatchJobEventV2]():                 eventkind.S3Batch,
+	reflect.TypeFor[DocumentDBEvent]():                          eventkind.DocumentDB,
+	reflect.TypeFor[events.KafkaEvent]():                        eventkind.Kafka,
+	reflect.TypeFor[events.ActiveMQEvent]():                     eventkind.ActiveMQ,
+	reflect.TypeFor[events.RabbitMQEvent]():                     eventkind.RabbitMQ,
+	reflect.TypeFor[events.CloudwatchLogsEvent]():               eventkind.CloudWatchLogs,
+	reflect.TypeFor[AlarmEvent]():                               eventkind.Alarm,
+	reflect.TypeFor[events.CloudWatchAlarmSNSPayload]():         eventkind.AlarmMessage,
 }
 
 // inBody is the key of what an SQS message carries.

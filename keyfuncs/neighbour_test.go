@@ -66,6 +66,7 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"alarm in a queue for S3":             {inSQS(keyfuncs.S3ViaSNSAndSQSRecord), strings.Replace(topic, "Records", "Recs", 1), "body.Message", "no S3 notification"},
 		"S3 for EventBridgeViaSQS":            {inSQS(keyfuncs.EventBridgeViaSQSRecord), s3, "body", "S3ViaSQS"},
 		"SNS message for EventBridgeViaSQS":   {inSQS(keyfuncs.EventBridgeViaSQSRecord), topic, "body", "S3ViaSNSAndSQS"},
+		"the test event for EventBridge…":     {inSQS(keyfuncs.EventBridgeViaSQSRecord), file(t, "s3-test.json"), "body", "S3ViaSQS"},
 		"any JSON for EventBridgeViaSQS":      {inSQS(keyfuncs.EventBridgeViaSQSRecord), ordinary, "body.id", "missing"},
 		"S3 for SQSBody of EventBridge of S3": {inSQS(keyfuncs.SQSBody(keyfuncs.S3ViaEventBridge)), s3, "body", "S3ViaSQS"},
 	} {

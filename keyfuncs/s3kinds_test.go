@@ -53,7 +53,7 @@ func (k s3Kind) uploads() bool {
 // spells with a prefix. Request ids differ, as those of two requests do.
 func (k s3Kind) notification(t *testing.T, prefix string) string {
 	t.Helper()
-	var e events.S3Event = load[events.S3Event](t, "s3-put.json")
+	e := load[events.S3Event](t, "s3-put.json")
 	r := &e.Records[0]
 	r.EventName, r.S3.Object.Sequencer = prefix+k.name, k.sequencer
 	r.ResponseElements = map[string]string{"x-amz-request-id": "request of " + k.name}

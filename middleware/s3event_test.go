@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,4 +89,39 @@ func testdata(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestNewsOfAnUpload: what S3 reports of an object after its upload is handled, each
+// once, and does not disturb the order of uploads.
+func TestNewsOfAnUpload(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		q, ran := newQuiet(), []string{}
+		h := middleware.WithLock(keyfuncs.S3Latest, func(_ context.Context, e events.S3Event) error {
+			ran = append(ran, e.Records[0].EventName+" "+e.Records[0].S3.Object.Sequencer)
+			return nil
+		}, q.with()...)
+		deliver := func(kind, sequencer string) {
+			r := s3Record("k")
+			r.EventName, r.S3.Object.Sequencer, r.ResponseElements = kind, sequencer, map[string]string{"x-amz-request-id": kind + sequencer}
+			if err := h(ctx, events.S3Event{Records: []events.S3EventRecord{r}}); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 2 {
+			deliver("ObjectCreated:Put", "02")
+			deliver("Replication:OperationMissedThreshold", "02")
+			deliver("Replication:OperationReplicatedAfterThreshold", "02")
+			deliver("ObjectCreated:Put", "01")
+			deliver("ObjectRestore:Post", "02")
+			deliver("ObjectRestore:Completed", "02")
+		}
+		deliver("ObjectRemoved:DeleteMarkerCreated", "03")
+		want := []string{
+			"ObjectCreated:Put 02", "Replication:OperationMissedThreshold 02", "Replication:OperationReplicatedAfterThreshold 02",
+			"ObjectRestore:Post 02", "ObjectRestore:Completed 02", "ObjectRemoved:DeleteMarkerCreated 03",
+		}
+		if !slices.Equal(ran, want) {
+			t.Errorf("handled %q, want %q", ran, want)
+		}
+	})
 }

@@ -81,8 +81,8 @@ var keyFunctions = map[Kind]string{
 
 // viaFunctions are those for an event in a message of an SQS queue or SNS topic.
 var viaFunctions = map[Kind]map[Kind]string{
-	SQS: {S3: "S3ViaSQS", EventBridge: "EventBridgeViaSQS, or SQSBody(S3ViaEventBridge) if it comes from S3"},
-	SNS: {S3: "S3ViaSNS", EventBridge: "SNSBody(EventBridge), or SNSBody(S3ViaEventBridge) if it comes from S3"},
+	SQS: {S3: "S3ViaSQS", S3Test: "S3ViaSQS", EventBridge: "EventBridgeViaSQS, or SQSBody(S3ViaEventBridge) if it comes from S3"},
+	SNS: {S3: "S3ViaSNS", S3Test: "S3ViaSNS", EventBridge: "SNSBody(EventBridge), or SNSBody(S3ViaEventBridge) if it comes from S3"},
 }
 
 // KeyFunction says what to use for an event in a message of carrier, which is SQS,
