@@ -12,9 +12,9 @@ import (
 // ConfigRule handles each event of an AWS Config rule once, and works on one resource
 // of a rule at a time. Name is the rule's ARN with type and id of the resource; for
 // an event that concerns none, such as ScheduledNotification, with the message type.
-// Event is a digest of the invoking event and the result token, which says for which
-// event an evaluation is: when a rule is evaluated anew, an unchanged resource gets
-// a new one. No Order.
+// Event is a digest of the invoking event and the result token, which identifies the
+// event that triggered an evaluation: to evaluate an unchanged resource anew is
+// another event. No Order.
 //
 // Sources: https://docs.aws.amazon.com/config/latest/developerguide/evaluate-config_develop-rules_example-events.html,
 // https://docs.aws.amazon.com/config/latest/APIReference/API_PutEvaluations.html.

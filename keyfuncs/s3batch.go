@@ -16,7 +16,8 @@ type S3BatchEvent interface {
 // S3BatchTask works on one invocation for a task of an S3 Batch Operations job at a
 // time, each once. Name is job and task, Event the invocation id: S3 invokes the
 // function again for a task whose result was TemporaryFailure, and that is new work.
-// No Order.
+// AWS does not say that the id is then another one; if it were not, the task would
+// be reported as failed. No Order.
 //
 // S3 waits for the result, so give middleware.OnDone(middleware.Replay): the zero
 // result of a skipped duplicate is no answer.
