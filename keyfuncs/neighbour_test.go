@@ -124,9 +124,11 @@ func TestRecordsOfAnotherSourceAreRefused(t *testing.T) {
 		_, err := c.key(t.Context(), file(t, c.event))
 		refused(t, name, err, c.field, c.says)
 	}
+	_, err := keyfuncs.EventBridgeDetail(keyfuncs.S3Object)(t.Context(), load[events.EventBridgeEvent](t, "eventbridge-s3.json"))
+	refused(t, "the detail for S3Object", err, "detail", "S3ViaEventBridge")
 	two := load[events.S3Event](t, "sqs-s3.json")
 	two.Records = append(two.Records, two.Records...)
-	_, err := keyfuncs.S3Object(t.Context(), two)
+	_, err = keyfuncs.S3Object(t.Context(), two)
 	refused(t, "a batch of SQS for S3Object", err, "Records[0].eventSource", "S3ViaSQS")
 	two.Records[0].EventSource = "minio:s3"
 	_, err = keyfuncs.S3Object(t.Context(), two)

@@ -75,7 +75,7 @@ func S3ViaEventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 		Reason    string `json:"reason"`
 	}
 	if e.Source != "aws.s3" {
-		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source"}
+		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridge"}
 	}
 	if err := json.Unmarshal(e.Detail, &d); err != nil {
 		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not that of an S3 event", Err: err}

@@ -10,14 +10,16 @@ import (
 
 // SecretRotation works on one rotation step of a secret at a time. Name is the
 // secret. There is no Event, and every step runs: when a step fails, Secrets Manager
-// repeats the whole rotation with the same ClientRequestToken, and a step that was
-// completed before may have to be done again. AWS asks that each step can be
-// repeated. No Order.
+// repeats the whole rotation for the same version of the secret, and a step that was
+// completed before may have to be done again. So write each step so that it can be
+// repeated, as AWS's templates do. No Order.
 //
-// To run each step of a version once all the same, take the Event from the token and
-// the step with [EventFrom].
+// To run each step of a version once all the same, take the Event from
+// ClientRequestToken and Step with [EventFrom].
 //
-// Source: https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotate-secrets_lambda.html.
+// Sources: https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotate-secrets_lambda.html,
+// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_RotateSecret.html,
+// https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_available-rotation-templates.html.
 func SecretRotation(_ context.Context, e events.SecretsManagerSecretRotationEvent) (lock.Key, error) {
 	if err := required(part{"SecretId", e.SecretID}, part{"ClientRequestToken", e.ClientRequestToken}, part{"Step", e.Step}); err != nil {
 		return lock.Key{}, err

@@ -150,6 +150,9 @@ func NoS3Records(doc []byte, carrier Kind) string {
 	case S3Test:
 		return ""
 	case "", S3:
+		if carrier == EventBridge {
+			return "holds no S3 notification: for events of S3 on EventBridge the key function is S3ViaEventBridge"
+		}
 		return "holds no S3 notification and no s3:TestEvent"
 	default:
 		return k.Refusal(carrier)
