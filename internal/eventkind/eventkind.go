@@ -49,8 +49,7 @@ var byMembers = []struct {
 	kind    Kind
 	members []string
 }{
-	{SNSMessage, []string{"Type", "TopicArn", "Message"}},
-	{EventBridge, []string{"detail-type", "source", "detail"}},
+	{EventBridge, []string{"detail-type", "detail"}},
 	{CodePipeline, []string{"CodePipeline.job"}},
 	{CloudFormation, []string{"RequestType", "StackId", "LogicalResourceId"}},
 	{ConfigRule, []string{"invokingEvent", "configRuleArn"}},
@@ -60,6 +59,15 @@ var byMembers = []struct {
 	{Alarm, []string{"alarmArn", "alarmData"}},
 	{AlarmMessage, []string{"AlarmArn", "NewStateValue"}},
 	{HTTP, []string{"requestContext"}},
+}
+
+// byRecord are the kinds of records that name no source, as in events built by hand,
+// by a member that only they have.
+var byRecord = []struct {
+	kind   Kind
+	member string
+}{
+	{S3, "s3"}, {SQS, "messageId"}, {SNS, "Sns"}, {Kinesis, "kinesis"}, {DynamoDB, "dynamodb"}, {SES, "ses"}, {CodeCommit, "codecommit"},
 }
 
 // keyFunctions are those for a whole event.
@@ -109,6 +117,12 @@ func Of(doc []byte) Kind {
 	if k := OfSource(text(members["eventSource"])); k != "" {
 		return k
 	}
+	switch text(members["Type"]) {
+	case "Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation":
+		if members["Message"] != nil {
+			return SNSMessage
+		}
+	}
 	for _, known := range byMembers {
 		if has(members, known.members) {
 			return known.kind
@@ -118,13 +132,20 @@ func Of(doc []byte) Kind {
 }
 
 func ofRecords(list json.RawMessage) Kind {
-	var records []struct {
-		EventSource string // also eventSource
-	}
+	var records []map[string]json.RawMessage
 	if json.Unmarshal(list, &records) != nil || len(records) == 0 {
 		return ""
 	}
-	return OfSource(records[0].EventSource)
+	source := cmp.Or(text(records[0]["eventSource"]), text(records[0]["EventSource"]))
+	if source != "" {
+		return OfSource(source)
+	}
+	for _, known := range byRecord {
+		if records[0][known.member] != nil {
+			return known.kind
+		}
+	}
+	return ""
 }
 
 func has(members map[string]json.RawMessage, names []string) bool {
