@@ -93,7 +93,14 @@ func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
 		_ = lk.Complete(make([]byte, 400<<10))
 	}()
 	<-done
+	if n := r.store.Requests(locktest.Renew); n > 0 && (at == lock.Acquired || at == lock.TookOver || at == lock.Waited) {
+		t.Errorf("%d renewals of a lock that the caller never got", n)
+	}
+	before := r.store.Requests(locktest.Renew)
 	time.Sleep(time.Minute) // the others' locks are over, too
+	if n := r.store.Requests(locktest.Renew) - before; n > 0 && at != lock.HeldByOther && where != "holder" {
+		t.Errorf("%d renewals after the end", n)
+	}
 	r.free("after the callback")
 }
 
