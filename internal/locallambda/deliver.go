@@ -12,6 +12,14 @@ type Async struct {
 	// Scale divides the waits between attempts: 10 makes them ten times shorter.
 	// Zero or less means 1.
 	Scale float64
+	// TooEarly reports whether an attempt failed only because it came early, such
+	// as one that was refused because of a lease that a real wait would have
+	// outlasted. Such an attempt is not one of the three while the real wait is
+	// not over: it is repeated, after twice the wait. Nil: every attempt counts.
+	TooEarly func(Result) bool
+	// Observe receives each attempt when it ends, and whether it counts. Nil
+	// discards them.
+	Observe func(r Result, counts bool)
 }
 
 // Deliver invokes the function as an asynchronous event source such as S3 does:
@@ -30,20 +38,46 @@ func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Async) []Res
 		opt.RequestID = newRequestID()
 	}
 	var attempts []Result
-	for _, wait := range []time.Duration{0, time.Minute, 2 * time.Minute} {
-		if !p.pause(ctx, time.Duration(float64(wait)/opt.Scale)) {
-			break
+	for _, d := range []time.Duration{0, time.Minute, 2 * time.Minute} {
+		w := wait{real: d, next: max(time.Duration(float64(d)/opt.Scale), min(d, time.Millisecond)), from: time.Now()}
+		var result Result
+		for counts := false; !counts; {
+			if !p.pause(ctx, w.step(time.Now())) {
+				return attempts
+			}
+			due := w.due(time.Now())
+			var err error
+			if result, err = p.attempt(ctx, Invocation{RequestID: opt.RequestID, Payload: payload}); err != nil {
+				return attempts
+			}
+			counts = due || opt.TooEarly == nil || !opt.TooEarly(result)
+			attempts = append(attempts, result)
+			if opt.Observe != nil {
+				opt.Observe(result, counts)
+			}
 		}
-		result, err := p.attempt(ctx, Invocation{RequestID: opt.RequestID, Payload: payload})
-		if err != nil {
-			break
-		}
-		attempts = append(attempts, result)
 		if result.Outcome == Succeeded {
 			break
 		}
 	}
 	return attempts
+}
+
+// wait is the time between two attempts, which may be cut short.
+type wait struct {
+	real, next time.Duration
+	from       time.Time
+}
+
+// due reports whether the real wait is over.
+func (w *wait) due(now time.Time) bool { return now.Sub(w.from) >= w.real }
+
+// step returns how long to wait now, each time twice as long as before, but never
+// beyond the real wait.
+func (w *wait) step(now time.Time) time.Duration {
+	d := min(w.next, w.real-now.Sub(w.from))
+	w.next *= 2
+	return d
 }
 
 // attempt is Invoke with environments that fail to initialise as a result.

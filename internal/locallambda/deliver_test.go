@@ -1,0 +1,51 @@
+package locallambda
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestEarlyRetriesDoNotCount: three attempts that were refused while the waits are
+// shortened say nothing about three attempts in a real minute's distance.
+func TestEarlyRetriesDoNotCount(t *testing.T) {
+	p, _ := start(t, config("gated"))
+	g := newGate(t)
+	attempts := make(chan []Result, 1)
+	var seen []bool
+	go func() {
+		attempts <- p.Deliver(context.Background(), g.event(), Async{
+			Scale: 1e5, TooEarly: func(r Result) bool { return r.ErrorMessage == "no luck" },
+			Observe: func(_ Result, counts bool) { seen = append(seen, counts) },
+		})
+	}()
+	const early = 7
+	for range early {
+		g.next(t).tell(t, "fail")
+	}
+	g.next(t).tell(t, "return")
+	got := receive(t, attempts, "attempts")
+	if len(got) != early+1 || got[early].Outcome != Succeeded {
+		t.Errorf("attempts %+v", got)
+	}
+	if want := []bool{true, false, false, false, false, false, false, true}; !slices.Equal(seen, want) {
+		t.Errorf("attempts that count: %v, want %v", seen, want)
+	}
+}
+
+// TestRetriesCountWhenTheyAreDue: after the real wait nothing is too early.
+func TestRetriesCountWhenTheyAreDue(t *testing.T) {
+	t.Parallel()
+	last := time.Now()
+	w := wait{real: time.Minute, next: time.Second, from: last}
+	var waits []time.Duration
+	for !w.due(last) {
+		waits = append(waits, w.step(last))
+		last = last.Add(waits[len(waits)-1])
+	}
+	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 29 * time.Second}
+	if !slices.Equal(waits, want) {
+		t.Errorf("waits %v, want %v", waits, want)
+	}
+}
