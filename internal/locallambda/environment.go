@@ -33,10 +33,16 @@ type initError struct {
 	env    int
 	reason string
 	output []string // the last lines the process printed
+	cause  error    // why there was no process at all; else nil
 }
+
+func (e *initError) Unwrap() error { return e.cause }
 
 func (e *initError) Error() string {
 	text := fmt.Sprintf("locallambda: environment %d failed to initialise: %s", e.env, e.reason)
+	if e.cause != nil {
+		return text
+	}
 	if len(e.output) == 0 {
 		return text + "; it printed nothing"
 	}
@@ -61,7 +67,7 @@ func (p *Platform) run(env *environment) time.Duration {
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.failInit(&initError{env: env.number, reason: err.Error()}, env)
+		return p.failInit(&initError{env: env.number, reason: err.Error(), cause: err}, env)
 	}
 	if sb == nil {
 		return 0
@@ -160,5 +166,5 @@ func (sb *sandbox) initError(state string) *initError {
 	case sb.initTimedOut:
 		reason = fmt.Sprintf("it did not ask for an invocation within %v", sb.p.initLimit)
 	}
-	return &initError{env: sb.env.number, reason: reason, output: sb.output.last()}
+	return &initError{env: sb.env.number, reason: reason, output: sb.output.lines.last()}
 }

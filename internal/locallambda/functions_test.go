@@ -21,6 +21,7 @@ import (
 
 // functions are what the test binary can be as a bootstrap.
 var functions = map[string]func(){
+	"chatty":     func() { lambda.Start(chatty) },
 	"gated":      func() { lambda.Start(gated) },
 	"echo":       func() { lambda.Start(func(n number) (number, error) { return n, nil }) },
 	"stream":     func() { lambda.Start(stream) },
@@ -96,6 +97,22 @@ func (p *pieces) Read(b []byte) (int, error) {
 func stream(ctx context.Context, p place) (io.Reader, error) {
 	conn, err := enter(ctx, p)
 	return &pieces{bufio.NewReader(conn)}, err
+}
+
+// chatty prints before and after its work, which another process may take longer to
+// read than it takes to return.
+func chatty(word string) error {
+	fmt.Println(word, "begun")
+	switch word {
+	case "exit":
+		os.Exit(1)
+	case "flood":
+		for n := range 2 * maxLog {
+			fmt.Println("line", n)
+		}
+	}
+	fmt.Println(word, "done")
+	return nil
 }
 
 // stubborn does not heed SIGTERM.

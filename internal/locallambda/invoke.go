@@ -53,6 +53,11 @@ type Result struct {
 	ErrorMessage  string          // empty when it succeeded
 	StackTrace    json.RawMessage // as the function reported it; nil: none
 
+	// Log is what the environment printed from the delivery to the answer, at most
+	// its first 10,000 lines. Nil with Concurrency above 1, where nobody can tell
+	// whose a line is.
+	Log []string
+
 	Started time.Time // when it was delivered
 	Ended   time.Time // when its response was complete, or its failure certain
 }
@@ -170,6 +175,7 @@ func (p *Platform) eligible(c *call) []*environment {
 func (p *Platform) deliver(sb *sandbox, c *call) {
 	now := time.Now()
 	c.result = Result{RequestID: c.id, Environment: sb.env.number, Started: now}
+	_ = sb.output.lines.record.take() // of the time before
 	c.deadline = now.Add(p.cfg.Timeout)
 	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(sb, c) })
 	sb.running[c.id] = c
@@ -187,6 +193,9 @@ func (p *Platform) settle(sb *sandbox, c *call, end ending) {
 		return
 	}
 	end.describe(&c.result)
+	if log := sb.output.lines.record.take(); !p.managed() {
+		c.result.Log = log
+	}
 	c.result.Ended = time.Now()
 	p.note(sb, eventFor(end.outcome), c.id, c.result.ErrorMessage)
 	if !c.settled {

@@ -15,6 +15,10 @@ const (
 	// keptLines is the number of lines quoted when an environment cannot be
 	// initialised.
 	keptLines = 20
+
+	// maxLog is the number of lines of one invocation that a Result has, so that
+	// a function that prints without end does not fill the memory.
+	maxLog = 10_000
 )
 
 // logs passes the lines of all environments on, one at a time.
@@ -40,6 +44,32 @@ type lines struct {
 	mu      sync.Mutex
 	partial []byte
 	kept    []string
+
+	record record
+}
+
+// record is what has been printed since an invocation was delivered. It has a
+// lock of its own because the others are held while lines are passed on.
+type record struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *record) add(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.lines) < maxLog {
+		r.lines = append(r.lines, line)
+	}
+}
+
+// take returns the lines and forgets them.
+func (r *record) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := r.lines
+	r.lines = nil
+	return lines
 }
 
 // Write takes in a piece of output; it never fails.
@@ -78,6 +108,7 @@ func (l *lines) emit(line []byte) {
 		l.kept = append(l.kept[:0], l.kept[1:]...)
 	}
 	l.kept = append(l.kept, text)
+	l.record.add(text)
 	l.logs.mu.Lock()
 	defer l.logs.mu.Unlock()
 	l.logs.emit(l.env, text)

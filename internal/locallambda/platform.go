@@ -49,6 +49,12 @@ type Config struct {
 	// AWS credentials (an access key, AWS_PROFILE, ...), dummy ones are added.
 	Env []string
 
+	// Fresh returns further "K=V" pairs, which win over those of Env. It is called
+	// before each start of a process, by several goroutines at once, so that
+	// credentials that expire can be replaced as Lambda does. Its error is that
+	// of a failed initialisation. Nil adds nothing.
+	Fresh func() ([]string, error)
+
 	// Environments is the number of copies; zero means 1.
 	Environments int
 

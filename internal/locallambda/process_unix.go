@@ -3,6 +3,7 @@
 package locallambda
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 )
@@ -22,6 +23,21 @@ var platformUnsupported error
 // it finds its Runtime API gone.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// readNow reads from a descriptor that does not block what is there at the
+// moment; more is false at its end.
+func readNow(fd uintptr, piece []byte) (n int, more bool) {
+	for {
+		n, err := syscall.Read(int(fd), piece)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EAGAIN):
+			return 0, true
+		}
+		return max(n, 0), n > 0
+	}
 }
 
 // signalGroup signals a process group. That the group has ended already is no

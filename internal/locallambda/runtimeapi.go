@@ -58,6 +58,7 @@ func (sb *sandbox) next(w http.ResponseWriter, r *http.Request) {
 // ask records that the environment wants an invocation, which also says that a
 // classic one is done with the last.
 func (sb *sandbox) ask() (chan *call, *refusal) {
+	sb.output.drain() // what was printed before belongs to the last invocation, or to none
 	p := sb.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,6 +141,7 @@ func (sb *sandbox) begin(id string) (*call, *refusal) {
 // environment's deadline is accepted, as the handler cannot know, but changes
 // nothing.
 func (sb *sandbox) finish(c *call, end ending) {
+	sb.output.drain() // it was printed before the answer was posted
 	p := sb.p
 	p.mu.Lock()
 	defer p.mu.Unlock()

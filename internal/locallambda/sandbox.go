@@ -23,7 +23,7 @@ type sandbox struct {
 	env    *environment
 	cmd    *exec.Cmd
 	pid    int
-	output *lines
+	output *output
 	server *http.Server
 	conns  sync.WaitGroup // connections being served
 
@@ -41,21 +41,30 @@ type sandbox struct {
 // launch starts a process in an environment. It returns nil without an error
 // when the platform is closed.
 func (p *Platform) launch(env *environment) (*sandbox, error) {
+	fresh, err := p.fresh()
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
+	output, print, err := newOutput(p.logs.of(env.number))
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	defer print.Close() // the process has its own
 	sb := &sandbox{
 		p:       p,
 		env:     env,
 		cmd:     exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...),
-		output:  p.logs.of(env.number),
+		output:  output,
 		running: make(map[string]*call),
 	}
-	sb.cmd.Env = p.variables(sb.cmd.Path, listener.Addr().String())
-	sb.cmd.Stdout = sb.output
-	sb.cmd.Stderr = sb.output
-	sb.cmd.WaitDelay = drainLimit
+	sb.cmd.Env = p.variables(sb.cmd.Path, listener.Addr().String(), fresh)
+	sb.cmd.Stdout = print
+	sb.cmd.Stderr = print
 	ownGroup(sb.cmd)
 
 	// The lock is held across the start so that the process's first request
@@ -64,12 +73,15 @@ func (p *Platform) launch(env *environment) (*sandbox, error) {
 	defer p.mu.Unlock()
 	if p.closed {
 		listener.Close()
+		output.read.Close()
 		return nil, nil
 	}
 	if err := sb.cmd.Start(); err != nil {
 		listener.Close()
+		output.read.Close()
 		return nil, err
 	}
+	go output.pump() // ends in wait
 	sb.pid = sb.cmd.Process.Pid
 	env.sandbox = sb
 	sb.initTimer = time.AfterFunc(p.initLimit, sb.endInit)
@@ -109,7 +121,7 @@ func (sb *sandbox) endInit() {
 func (sb *sandbox) wait() string {
 	_ = sb.cmd.Wait() // its error says less than the process state
 	signalGroup(sb.pid, killSignal)
-	sb.output.flush()
+	sb.output.finish()
 
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()

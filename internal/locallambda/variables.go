@@ -15,8 +15,8 @@ import (
 // variables returns the environment of a process: the caller's, the variables
 // Lambda defines (see
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html) and
-// those of the configuration.
-func (p *Platform) variables(path, api string) []string {
+// those of the configuration, the fresh ones last.
+func (p *Platform) variables(path, api string, fresh []string) []string {
 	// The caller's own, were it a Lambda function, must not show through.
 	vars := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "AWS_LAMBDA_")
@@ -44,11 +44,20 @@ func (p *Platform) variables(path, api string) []string {
 		"_HANDLER="+filepath.Base(path),
 		"TZ=:UTC",
 	)
-	if !p.hasCredentials() {
+	if !p.hasCredentials() && len(fresh) == 0 {
 		vars = append(vars, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local")
 	}
 	vars = append(vars, p.cfg.Env...)
+	vars = append(vars, fresh...)
 	return append(vars, "AWS_LAMBDA_RUNTIME_API="+api)
+}
+
+// fresh returns the variables of a process that is about to start.
+func (p *Platform) fresh() ([]string, error) {
+	if p.cfg.Fresh == nil {
+		return nil, nil
+	}
+	return p.cfg.Fresh()
 }
 
 // hasCredentials reports whether AWS credentials are given in any of the ways
