@@ -6,20 +6,31 @@ import (
 	"time"
 )
 
-// Async are the options of Deliver. The zero value is Lambda's behaviour.
+// Async are the options of Deliver. The zero value is Lambda's behaviour towards
+// asynchronous sources.
 type Async struct {
 	RequestID string // zero: a new UUID
+	// Waits come before the second attempt and each further one. Nil: a minute
+	// and two minutes. Empty: there is no second attempt.
+	Waits []time.Duration
 	// Scale divides the waits between attempts: 10 makes them ten times shorter.
 	// Zero or less means 1.
 	Scale float64
+	// Again returns what of an attempt has to be delivered again, nil if nothing
+	// has; each attempt then has a request id of its own. That is how queues and
+	// streams deliver. Nil: all of it, under the same id, unless it succeeded.
+	Again func(Result) []byte
 	// TooEarly reports whether an attempt failed only because it came early, such
 	// as one that was refused because of a lease that a real wait would have
-	// outlasted. Such an attempt is not one of the three while the real wait is
-	// not over: it is repeated, after twice the wait. Nil: every attempt counts.
+	// outlasted. Such an attempt does not count while the real wait is not over:
+	// it is repeated, after twice the wait. Nil: every attempt counts.
 	TooEarly func(Result) bool
 	// Observe receives each attempt when it ends, and whether it counts. Nil
 	// discards them.
 	Observe func(r Result, counts bool)
+	// Queued is called when the first attempt has its place in the line for an
+	// environment. Nil: it is not.
+	Queued func()
 }
 
 // Deliver invokes the function as an asynchronous event source such as S3 does:
@@ -31,36 +42,62 @@ type Async struct {
 // attempt that did not succeed, when the context is cancelled or the platform
 // closed.
 func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Async) []Result {
+	opt.complete()
+	in := Invocation{RequestID: opt.RequestID, Payload: payload, Queued: opt.Queued}
+	var attempts []Result
+	for _, d := range append([]time.Duration{0}, opt.Waits...) {
+		w := wait{real: d, next: max(time.Duration(float64(d)/opt.Scale), min(d, time.Millisecond)), from: time.Now()}
+		for counts := false; !counts; {
+			if !p.pause(ctx, w.step(time.Now())) {
+				return attempts
+			}
+			due := w.due(time.Now())
+			result, err := p.attempt(ctx, in)
+			if err != nil {
+				return attempts
+			}
+			counts = due || !opt.TooEarly(result)
+			attempts = append(attempts, result)
+			opt.Observe(result, counts)
+			if !opt.next(&in, result, counts) {
+				return attempts
+			}
+		}
+	}
+	return attempts
+}
+
+func (opt *Async) complete() {
 	if opt.Scale <= 0 {
 		opt.Scale = 1
 	}
 	if opt.RequestID == "" {
 		opt.RequestID = newRequestID()
 	}
-	var attempts []Result
-	for _, d := range []time.Duration{0, time.Minute, 2 * time.Minute} {
-		w := wait{real: d, next: max(time.Duration(float64(d)/opt.Scale), min(d, time.Millisecond)), from: time.Now()}
-		var result Result
-		for counts := false; !counts; {
-			if !p.pause(ctx, w.step(time.Now())) {
-				return attempts
-			}
-			due := w.due(time.Now())
-			var err error
-			if result, err = p.attempt(ctx, Invocation{RequestID: opt.RequestID, Payload: payload}); err != nil {
-				return attempts
-			}
-			counts = due || opt.TooEarly == nil || !opt.TooEarly(result)
-			attempts = append(attempts, result)
-			if opt.Observe != nil {
-				opt.Observe(result, counts)
-			}
-		}
-		if result.Outcome == Succeeded {
-			break
-		}
+	if opt.Waits == nil {
+		opt.Waits = []time.Duration{time.Minute, 2 * time.Minute}
 	}
-	return attempts
+	if opt.TooEarly == nil {
+		opt.TooEarly = func(Result) bool { return false }
+	}
+	if opt.Observe == nil {
+		opt.Observe = func(Result, bool) {}
+	}
+}
+
+// next prepares the attempt after one with that result; it returns false when
+// there is none.
+func (opt *Async) next(in *Invocation, r Result, counts bool) bool {
+	in.Queued = nil
+	if opt.Again == nil {
+		return !counts || r.Outcome != Succeeded
+	}
+	payload := opt.Again(r)
+	if payload == nil {
+		return !counts
+	}
+	in.RequestID, in.Payload = newRequestID(), payload
+	return true
 }
 
 // wait is the time between two attempts, which may be cut short.

@@ -49,3 +49,26 @@ func TestRetriesCountWhenTheyAreDue(t *testing.T) {
 		t.Errorf("waits %v, want %v", waits, want)
 	}
 }
+
+// TestAgain: a queue delivers again what failed, as an invocation of its own.
+func TestAgain(t *testing.T) {
+	p, _ := start(t, config("chatty"))
+	queued := 0
+	got := p.Deliver(t.Context(), []byte(`"three"`), Async{
+		Waits: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
+		Again: func(r Result) []byte {
+			return map[string][]byte{"three begun": []byte(`"two"`), "two begun": []byte(`"one"`)}[r.Log[0]]
+		},
+		Queued: func() { queued++ },
+	})
+	if len(got) != 3 || got[2].Log[0] != "one begun" || got[0].RequestID == got[1].RequestID || queued != 1 {
+		t.Errorf("attempts %+v, queued %d times", got, queued)
+	}
+}
+
+func TestNoSecondAttempt(t *testing.T) {
+	p, _ := start(t, config("chatty"))
+	if got := p.Deliver(t.Context(), []byte(`"exit"`), Async{Waits: []time.Duration{}}); len(got) != 1 {
+		t.Errorf("attempts %+v", got)
+	}
+}

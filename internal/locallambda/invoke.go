@@ -33,6 +33,10 @@ type Invocation struct {
 	// response is only collected.
 	Stream io.Writer
 
+	// Queued is called, while the platform is locked, when the invocation has its
+	// place in the line. Nil: it is not.
+	Queued func()
+
 	// Environment is the number of the environment that is to handle the
 	// invocation, which waits for it to be free; zero: any.
 	Environment int
@@ -122,6 +126,9 @@ func (p *Platform) enqueue(c *call) error {
 		return err
 	}
 	p.queue = append(p.queue, c)
+	if c.in.Queued != nil {
+		c.in.Queued()
+	}
 	p.dispatch()
 	return nil
 }
