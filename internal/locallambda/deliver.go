@@ -23,7 +23,8 @@ type Async struct {
 	// TooEarly reports whether an attempt failed only because it came early, such
 	// as one that was refused because of a lease that a real wait would have
 	// outlasted. Such an attempt does not count while the real wait is not over:
-	// it is repeated, after twice the wait. Nil: every attempt counts.
+	// it is repeated, after twice the wait. It is asked of each attempt, before
+	// Observe and Again. Nil: every attempt counts.
 	TooEarly func(Result) bool
 	// Observe receives each attempt when it ends, and whether it counts. Nil
 	// discards them.
@@ -56,7 +57,8 @@ func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Async) []Res
 			if err != nil {
 				return attempts
 			}
-			counts = due || !opt.TooEarly(result)
+			early := opt.TooEarly(result)
+			counts = due || !early
 			attempts = append(attempts, result)
 			opt.Observe(result, counts)
 			if !opt.next(&in, result, counts) {
@@ -100,6 +102,9 @@ func (opt *Async) next(in *Invocation, r Result, counts bool) bool {
 	return true
 }
 
+// longestStep keeps a shortened wait from lasting much longer than what it waits for.
+const longestStep = 5 * time.Second
+
 // wait is the time between two attempts, which may be cut short.
 type wait struct {
 	real, next time.Duration
@@ -109,11 +114,11 @@ type wait struct {
 // due reports whether the real wait is over.
 func (w *wait) due(now time.Time) bool { return now.Sub(w.from) >= w.real }
 
-// step returns how long to wait now, each time twice as long as before, but never
-// beyond the real wait.
+// step returns how long to wait now, each time twice as long as before up to
+// longestStep, but never beyond the real wait.
 func (w *wait) step(now time.Time) time.Duration {
 	d := min(w.next, w.real-now.Sub(w.from))
-	w.next *= 2
+	w.next = max(w.next, min(2*w.next, longestStep))
 	return d
 }
 

@@ -61,6 +61,8 @@ type Result struct {
 	// its first 10,000 lines. Nil with Concurrency above 1, where nobody can tell
 	// whose a line is.
 	Log []string
+	// LogStream is the name of the log stream of the process that handled it.
+	LogStream string
 
 	Started time.Time // when it was delivered
 	Ended   time.Time // when its response was complete, or its failure certain
@@ -181,7 +183,7 @@ func (p *Platform) eligible(c *call) []*environment {
 // p.mu.
 func (p *Platform) deliver(sb *sandbox, c *call) {
 	now := time.Now()
-	c.result = Result{RequestID: c.id, Environment: sb.env.number, Started: now}
+	c.result = Result{RequestID: c.id, Environment: sb.env.number, LogStream: sb.stream, Started: now}
 	_ = sb.output.lines.record.take() // of the time before
 	c.deadline = now.Add(p.cfg.Timeout)
 	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(sb, c) })

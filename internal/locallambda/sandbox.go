@@ -23,6 +23,7 @@ type sandbox struct {
 	env    *environment
 	cmd    *exec.Cmd
 	pid    int
+	stream string // the name of its log stream
 	output *output
 	server *http.Server
 	conns  sync.WaitGroup // connections being served
@@ -59,10 +60,11 @@ func (p *Platform) launch(env *environment) (*sandbox, error) {
 		p:       p,
 		env:     env,
 		cmd:     exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...),
+		stream:  newLogStream(),
 		output:  output,
 		running: make(map[string]*call),
 	}
-	sb.cmd.Env = p.variables(sb.cmd.Path, listener.Addr().String(), fresh)
+	sb.cmd.Env = p.variables(sb.cmd.Path, listener.Addr().String(), sb.stream, fresh)
 	sb.cmd.Stdout = print
 	sb.cmd.Stderr = print
 	ownGroup(sb.cmd)

@@ -16,7 +16,7 @@ import (
 // Lambda defines (see
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html) and
 // those of the configuration, the fresh ones last.
-func (p *Platform) variables(path, api string, fresh []string) []string {
+func (p *Platform) variables(path, api, stream string, fresh []string) []string {
 	// The caller's own, were it a Lambda function, must not show through.
 	vars := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "AWS_LAMBDA_")
@@ -35,7 +35,7 @@ func (p *Platform) variables(path, api string, fresh []string) []string {
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128",
 		"AWS_LAMBDA_LOG_GROUP_NAME=/aws/lambda/"+p.cfg.Function,
-		"AWS_LAMBDA_LOG_STREAM_NAME="+newLogStream(),
+		"AWS_LAMBDA_LOG_STREAM_NAME="+stream,
 		"AWS_LAMBDA_INITIALIZATION_TYPE="+initialization,
 		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023",
 		"AWS_REGION="+p.region(),
