@@ -71,7 +71,7 @@ type upload struct {
 
 // Run runs all scenarios, about 20 seconds.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	env, closeTable, err := table(ctx)
+	env, fresh, closeTable, err := table(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer func() { _ = os.RemoveAll(notes) }()
 	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), notes: map[int][]note{}, begun: make(chan int, 64)}
 	r.platform, err = locallambda.Start(ctx, locallambda.Config{
-		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes),
+		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes), Fresh: fresh,
 		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails", Logs: r.log,
 	})
 	if err != nil {
@@ -109,22 +109,22 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // table is the endpoint that the environment names, or an embedded one.
-func table(ctx context.Context) ([]string, func(), error) {
+func table(ctx context.Context) (env []string, fresh func() ([]string, error), done func(), err error) {
 	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
 		t, err := localtable.Start(ctx, tableName)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return t.Env, t.Close, nil
+		return t.Env, nil, t.Close, nil
 	}
-	client, err := dynamostore.OpenClient(ctx)
+	account, err := localtable.Open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := dynamostore.EnsureTable(ctx, client, tableName); err != nil {
-		return nil, nil, err
+	if err := dynamostore.EnsureTable(ctx, account.Client, tableName); err != nil {
+		return nil, nil, nil, err
 	}
-	return []string{dynamostore.TableVariable + "=" + tableName}, func() {}, nil
+	return account.Env(tableName), account.Credentials, func() {}, nil
 }
 
 // log keeps what the function notes, and what it says besides.

@@ -1,5 +1,6 @@
-// Package localtable gives local runs a lock table without AWS: an embedded
-// DynamoDB-compatible endpoint on the loopback interface.
+// Package localtable gives local runs a lock table: one without AWS, on an embedded
+// DynamoDB-compatible endpoint on the loopback interface, or one of the account that
+// this process uses.
 package localtable
 
 import (
@@ -24,6 +25,7 @@ type Table struct {
 	// Env is what a process needs in its environment to use the table.
 	Env    []string
 	server *http.Server
+	watch  *watch
 }
 
 // Start serves an endpoint that holds one empty lock table.
@@ -32,8 +34,8 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lambdalock: serve a local lock table: %w", err)
 	}
-	t := &Table{URL: "http://" + listener.Addr().String()}
-	t.server = &http.Server{Handler: fakedynamo.New(), ReadHeaderTimeout: 10 * time.Second}
+	t := &Table{URL: "http://" + listener.Addr().String(), watch: &watch{next: fakedynamo.New(), asked: map[string]map[string]*tries{}}}
+	t.server = &http.Server{Handler: t.watch, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = t.server.Serve(listener) }() // ends with Close
 	t.Env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + t.URL, dynamostore.TableVariable + "=" + name,
