@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/locallambda"
@@ -24,148 +21,104 @@ type invokeCmd struct {
 	Environments int           `short:"n" default:"1" help:"How many execution environments (${default})."`
 	Copies       int           `short:"c" default:"1" help:"Deliver each event that often, at the same moment (${default})."`
 	Shuffle      bool          `help:"Deliver in random order."`
-	Async        bool          `help:"Deliver as asynchronous sources do (S3, SNS, EventBridge): a failed attempt is retried twice with the same request id, after 1 and 2 minutes."`
-	Scale        float64       `default:"30" help:"Make the waits of --async that many times shorter (${default})."`
+	Async        bool          `help:"Deliver as Lambda does for asynchronous sources (S3, SNS, EventBridge): a failed attempt is retried twice with the same request id, after 1 and 2 minutes."`
+	Scale        float64       `default:"30" help:"Make the waits before a further delivery that many times shorter (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout; an environment is killed when it is over (${default})."`
 	Concurrency  int           `default:"1" help:"Invocations at once in one environment, as on Lambda Managed Instances (${default})."`
+}
+
+// Help is what --help adds.
+func (c *invokeCmd) Help() string {
+	return `Each delivery is a row: ran, or skipped and why (done: the event had been completed; stale: a later one had; held: another was at work), held (refused, to be delivered again), failed, timed out, killed, crashed; succeeded where neither the lock table nor the function's log says which. The last line counts them. The status is 1 if an event was not completed, 130 after Ctrl-C.
+
+Messages of SQS and records of Kinesis and DynamoDB streams that fail come again, up to 5 times in all, after six times the function's timeout. A partial answer (batchItemFailures) is understood as with ReportBatchItemFailures.
+
+--scale shortens waits, but handlers and leases take their real time. A further delivery that came early because of --scale and was refused because of a lock does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here.
+
+Without LOCK_TABLE_NAME the function gets an empty lock table of its own and no AWS credentials. With it, the function gets profile, Region, endpoint and credentials that create-table would use.`
 }
 
 func (c *invokeCmd) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	deliveries, err := c.read()
+	events, err := readEvents(c.Events, c.Async)
 	if err != nil {
 		return err
 	}
-	var env []string
-	if os.Getenv(dynamostore.TableVariable) == "" {
-		table, err := localtable.Start(ctx, "locks")
-		if err != nil {
-			return err
-		}
+	cfg := locallambda.Config{
+		Command: []string{c.Bootstrap}, Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,
+	}
+	table, err := lockTable(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	if table != nil {
 		defer table.Close()
-		env = table.Env
-		fmt.Fprintf(os.Stderr, "%s is not set: the function gets an empty lock table that lives as long as this command.\n", dynamostore.TableVariable)
 	}
-	platform, err := locallambda.Start(ctx, locallambda.Config{
-		Command: []string{c.Bootstrap}, Env: env, Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,
-	})
+	platform, err := locallambda.Start(ctx, cfg)
 	if err != nil {
-		return err
+		return explainStart(c.Bootstrap, err)
 	}
 	defer func() { _ = platform.Close() }()
-	return c.deliverAll(ctx, platform, deliveries)
+	d := &deliverer{invokeCmd: c, platform: platform, table: table, report: newReport(os.Stdout, events)}
+	d.all(ctx, c.order(events))
+	err = d.report.summary(events)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func (c *invokeCmd) check() error {
-	if c.Environments < 1 || c.Copies < 1 || c.Concurrency < 1 || c.Scale <= 0 || c.Timeout <= 0 {
+	if c.Environments < 1 || c.Copies < 1 || c.Concurrency < 1 || !(c.Scale > 0) || c.Timeout <= 0 {
 		return errors.New("-n, --copies, --concurrency, --scale and --timeout must be above zero")
 	}
 	if c.Timeout > 15*time.Minute {
 		return fmt.Errorf("--timeout %v: Lambda allows at most 15 minutes", c.Timeout)
 	}
-	path, err := exec.LookPath(c.Bootstrap)
-	if err != nil {
-		return fmt.Errorf("%s is not an executable: build the function first, for example with\n  go build -tags lambda.norpc -o bootstrap . (%w)", c.Bootstrap, err)
+	if err := c.checkSize(openFiles()); err != nil {
+		return err
 	}
+	path, err := findBootstrap(c.Bootstrap)
 	c.Bootstrap = path
-	return nil
+	return err
 }
 
-type delivery struct {
-	name    string
-	payload []byte
-}
-
-func (c *invokeCmd) read() ([]delivery, error) {
-	var all []delivery
-	for _, name := range c.Events {
-		payload, err := readEvent(name)
+// lockTable gives the function the table that the environment names, or an embedded
+// one, which it returns.
+func lockTable(ctx context.Context, cfg *locallambda.Config) (*localtable.Table, error) {
+	name := os.Getenv(dynamostore.TableVariable)
+	if name == "" {
+		table, err := localtable.Start(ctx, "locks")
 		if err != nil {
 			return nil, err
 		}
-		for range c.Copies {
-			all = append(all, delivery{name, payload})
-		}
+		cfg.Env = table.Env
+		fmt.Fprintf(os.Stderr, "%s is not set: the function gets an empty lock table that lives as long as this command.\n", dynamostore.TableVariable)
+		return table, nil
 	}
-	if c.Shuffle {
-		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	}
-	return all, nil
-}
-
-func readEvent(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(os.Stdin)
-	}
-	return os.ReadFile(name)
-}
-
-// deliverAll sends everything at once and fails if some event never succeeded.
-func (c *invokeCmd) deliverAll(ctx context.Context, p *locallambda.Platform, deliveries []delivery) error {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	begun := time.Now()
-	succeeded := map[string]bool{}
-	fmt.Println("    at  env  took     outcome    event")
-	for _, d := range deliveries {
-		wg.Go(func() {
-			for _, r := range c.deliver(ctx, p, d.payload) {
-				mu.Lock()
-				succeeded[d.name] = succeeded[d.name] || r.Outcome == locallambda.Succeeded
-				fmt.Printf("%5.2fs  %3d  %5.2fs  %-9s  %s  %s\n", r.Started.Sub(begun).Seconds(), r.Environment,
-					r.Ended.Sub(r.Started).Seconds(), r.Outcome, d.name, answer(r))
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	var failed []string
-	for _, name := range c.Events {
-		if !succeeded[name] {
-			failed = append(failed, name)
-		}
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("no delivery succeeded of: %s", strings.Join(failed, ", "))
-	}
-	return nil
-}
-
-func (c *invokeCmd) deliver(ctx context.Context, p *locallambda.Platform, payload []byte) []locallambda.Result {
-	if c.Async {
-		return p.Deliver(ctx, payload, locallambda.Async{Scale: c.Scale})
-	}
-	r, err := p.Invoke(ctx, locallambda.Invocation{Payload: payload})
+	account, err := localtable.Open(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lambdalock:", err)
-		return nil
+		return nil, fmt.Errorf("the table that %s names cannot be used: %w", dynamostore.TableVariable, err)
 	}
-	return []locallambda.Result{r}
+	cfg.Env, cfg.Fresh = account.Env(name), account.Credentials
+	return nil, nil
 }
 
-// answer is the response or the error, short enough for a line.
-func answer(r locallambda.Result) string {
-	if r.Outcome != locallambda.Succeeded {
-		return r.ErrorType + ": " + oneLine(r.ErrorMessage)
+// order is the deliveries, one after the other, without all of them in memory.
+func (c *invokeCmd) order(events []*event) iter.Seq[*event] {
+	n := len(events) * c.Copies
+	place := func(i int) int { return i }
+	if c.Shuffle {
+		shuffled := rand.Perm(n)
+		place = func(i int) int { return shuffled[i] }
 	}
-	return oneLine(string(r.Payload))
-}
-
-func oneLine(s string) string {
-	const longest = 120
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
+	return func(yield func(*event) bool) {
+		for i := range n {
+			if !yield(events[place(i)/c.Copies]) {
+				return
+			}
 		}
-		return r
-	}, s)
-	if len(s) > longest {
-		return s[:longest] + "…"
 	}
-	return s
 }

@@ -2,27 +2,21 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"github.com/lambdalock/lambdalock/internal/localtable"
-	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/middleware"
 )
 
 // The test binary is the command, and the function that the command invokes.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("AWS_LAMBDA_RUNTIME_API") != "":
-		lambda.Start(middleware.WithLock(keyfuncs.S3Object, function))
+		functions[os.Getenv(functionVariable)]()
 	case os.Getenv("LAMBDALOCK_TEST_COMMAND") != "":
 		main()
 	default:
@@ -30,71 +24,76 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func function(_ context.Context, e events.S3Event) (string, error) {
-	if key := e.Records[0].S3.Object.Key; key == "bad.png" {
-		return "", fmt.Errorf("cannot read\n%s", key)
+// run is one run of the command.
+type run struct {
+	stdout, stderr string
+	status         int
+}
+
+func (r run) String() string { return r.stdout + r.stderr }
+
+// rows are the outcomes of the deliveries, in the order of their ends.
+func (r run) rows() []string {
+	var all []string
+	for _, m := range regexp.MustCompile(`(?m)^ *[0-9.]+s +\d+ +[0-9.]+s  (\S+(?: \S+)*)`).FindAllStringSubmatch(r.stdout, -1) {
+		all = append(all, m[1])
 	}
-	return "resized", nil
+	return all
+}
+
+// summary is the line under the rows.
+func (r run) summary() string {
+	return regexp.MustCompile(`(?m)^deliveries .*$`).FindString(r.stdout)
+}
+
+// noAWS is an environment that knows nothing of AWS.
+var noAWS = []string{
+	"LAMBDALOCK_TEST_COMMAND=1", "LOCK_TABLE_NAME=", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_PROFILE=", "AWS_REGION=", "AWS_DEFAULT_REGION=",
+	"AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=", "AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere",
+	"AWS_EC2_METADATA_DISABLED=true", "GORACE=atexit_sleep_ms=0",
+}
+
+// prepare makes a run of the command that is not begun.
+func prepare(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
+	c.Env = append(append(os.Environ(), noAWS...), env...)
+	c.Dir = t.TempDir()
+	return c
+}
+
+func execute(t *testing.T, c *exec.Cmd) run {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := c.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return run{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
 // command runs lambdalock as a user does.
-func command(t *testing.T, env []string, args ...string) (string, error) {
+func command(t *testing.T, env []string, args ...string) run {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], args...)
-	c.Env = append(os.Environ(), append([]string{"LAMBDALOCK_TEST_COMMAND=1", "LOCK_TABLE_NAME=", "AWS_ENDPOINT_URL_DYNAMODB="}, env...)...)
-	c.Dir = t.TempDir()
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	err := c.Run()
-	return out.String(), err
+	return execute(t, prepare(t, env, args...))
 }
 
-func event(t *testing.T, key string) string {
+// invoke runs one of the functions above.
+func invoke(t *testing.T, function string, args ...string) run {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "event.json")
-	body := fmt.Sprintf(`{"Records":[{"s3":{"bucket":{"name":"b"},"object":{"key":%q,"sequencer":"01"}}}]}`, key)
-	if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return command(t, []string{functionVariable + "=" + function, folderVariable + "=" + t.TempDir()}, append([]string{"invoke", os.Args[0]}, args...)...)
 }
 
-func TestInvoke(t *testing.T) {
-	t.Parallel()
-	good, bad := event(t, "cat.png"), event(t, "bad.png")
-	for name, c := range map[string]struct {
-		args   []string
-		ok     bool
-		within []string
-	}{
-		"one":        {[]string{good}, true, []string{"succeeded", `"resized"`, "LOCK_TABLE_NAME is not set"}},
-		"contention": {[]string{"-n", "4", "-c", "8", "--async", "--scale", "600", "--shuffle", good}, true, []string{"succeeded", `"resized"`, `""`}},
-		"in one":     {[]string{"--concurrency", "8", "-c", "8", good}, true, []string{"succeeded"}},
-		"failing":    {[]string{good, bad}, false, []string{"cannot read bad.png", "no delivery succeeded of: " + bad}},
-		"no file":    {[]string{"nowhere.json"}, false, []string{"nowhere.json"}},
-		"no events":  {nil, false, []string{"<events>"}},
-		"none":       {[]string{"-n", "0", good}, false, []string{"above zero"}},
-		"too long":   {[]string{"--timeout", "16m", good}, false, []string{"15 minutes"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			out, err := command(t, nil, append([]string{"invoke", os.Args[0]}, c.args...)...)
-			if (err == nil) != c.ok {
-				t.Errorf("%v\n%s", err, out)
-			}
-			for _, want := range c.within {
-				if !strings.Contains(out, want) {
-					t.Errorf("no %q in\n%s", want, out)
-				}
-			}
-			if n := strings.Count(out, `"resized"`); c.ok && n != 1 {
-				t.Errorf("the event ran %d times\n%s", n, out)
-			}
-		})
+func (r run) expect(t *testing.T, status int, within ...string) {
+	t.Helper()
+	if r.status != status {
+		t.Errorf("status %d, want %d\n%s", r.status, status, r)
 	}
-	out, err := command(t, nil, "invoke", event(t, "x"), good)
-	if err == nil || !strings.Contains(out, "go build") {
-		t.Errorf("a bootstrap that is no program: %v\n%s", err, out)
+	for _, want := range within {
+		if !strings.Contains(r.String(), want) {
+			t.Errorf("no %q in\n%s", want, r)
+		}
 	}
 }
 
@@ -105,29 +104,22 @@ func TestCreateTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
-	env := append(table.Env, "LOCK_TABLE_NAME=", "AWS_PROFILE=", "AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere")
-	if out, err := command(t, env, "create-table"); err == nil || !strings.Contains(out, "LOCK_TABLE_NAME") {
-		t.Errorf("without a name: %v\n%s", err, out)
-	}
+	env := append(table.Env, "LOCK_TABLE_NAME=")
+	command(t, env, "create-table").expect(t, 1, "LOCK_TABLE_NAME")
 	for range 2 {
-		if out, err := command(t, env, "create-table", "orders-locks"); err != nil || !strings.Contains(out, "Table orders-locks is ready") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		command(t, env, "create-table", "orders-locks").expect(t, 0, "Table orders-locks is ready")
 	}
-	if out, err := command(t, append(env, "LOCK_TABLE_NAME=by-variable"), "create-table"); err != nil || !strings.Contains(out, "by-variable") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := command(t, append(env, "AWS_REGION="), "create-table", "x"); err == nil || !strings.Contains(out, "AWS_REGION") {
-		t.Errorf("without a Region: %v\n%s", err, out)
-	}
+	command(t, append(env, "LOCK_TABLE_NAME=by-variable"), "create-table").expect(t, 0, "by-variable")
+	command(t, append(env, "AWS_REGION="), "create-table", "x").expect(t, 1, "AWS_REGION")
 }
 
 func TestDemoRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
-	if out, err := command(t, nil, "demo", "-n", "3"); err == nil || !strings.Contains(out, "at least 4") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := command(t, nil, "demo", "--svg", "/nowhere/demo.svg"); err == nil || !strings.Contains(out, "/nowhere/demo.svg") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	command(t, nil, "demo", "-n", "3").expect(t, 1, "at least 4")
+	command(t, nil, "demo", "--svg", "/nowhere/demo.svg").expect(t, 1, "/nowhere/demo.svg")
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	command(t, nil, "--version").expect(t, 0, "lambdalock ", "go1.")
 }

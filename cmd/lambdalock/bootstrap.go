@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// findBootstrap returns the path of the function. A name without a slash is a file of
+// the current folder, which os/exec does not look into, or else a program of PATH.
+func findBootstrap(name string) (string, error) {
+	const build = "build the function first, for example with\n  go build -tags lambda.norpc -o bootstrap ."
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("%s is not there: %s", name, build)
+		}
+		return path, nil
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", fmt.Errorf("%s is a folder: name the executable in it, which for Lambda is called bootstrap", name)
+	case info.Mode()&0o111 == 0:
+		return "", fmt.Errorf("%s is not an executable: if it is the function, chmod +x it, else %s", name, build)
+	case info.Size() == 0:
+		return "", fmt.Errorf("%s is empty: %s", name, build)
+	}
+	if !strings.ContainsRune(name, os.PathSeparator) {
+		name = "." + string(os.PathSeparator) + name
+	}
+	return name, nil
+}
+
+// explainStart says what to do about a program that the system does not start.
+func explainStart(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s needs %s, which is not on this machine: %w", name, interpreter(name), err)
+	}
+	if !errors.Is(err, syscall.ENOEXEC) {
+		return err
+	}
+	return fmt.Errorf("%s does not run here: %s (%w)", name, notExecutable(name), err)
+}
+
+func notExecutable(name string) string {
+	here := fmt.Sprintf("build it with GOOS=%s GOARCH=%s to try it on this machine", runtime.GOOS, runtime.GOARCH)
+	if f, err := elf.Open(name); err == nil {
+		defer func() { _ = f.Close() }()
+		return fmt.Sprintf("it is a Linux program for %s, and this machine is %s/%s; %s", f.Machine, runtime.GOOS, runtime.GOARCH, here)
+	}
+	switch start := beginning(name); {
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
+		return "it is an archive; unzip it, and name the bootstrap in it"
+	case bytes.ContainsRune(start, 0):
+		return "it is not a program for this system; " + here
+	}
+	return "if it is a script, its first line must name its interpreter, as #!/bin/sh"
+}
+
+// interpreter is what the first line of a script names, or the loader of a program that
+// is not static.
+func interpreter(name string) string {
+	if line, ok := bytes.CutPrefix(beginning(name), []byte("#!")); ok {
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return strings.TrimSpace(string(line))
+	}
+	return "a loader or library (CGO_ENABLED=0 makes it static)"
+}
+
+func beginning(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	start, _ := io.ReadAll(io.LimitReader(f, 256)) // what there is of it is enough
+	return start
+}

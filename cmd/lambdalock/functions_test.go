@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// The variables that a test gives to the function that the command runs.
+const (
+	functionVariable = "LAMBDALOCK_TEST_FUNCTION"
+	folderVariable   = "LAMBDALOCK_TEST_FOLDER" // for what processes tell each other
+)
+
+// functions are what the test binary can be as a bootstrap.
+var functions = map[string]func(){
+	"":            func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, resize)) },
+	"latest":      func() { lambda.Start(middleware.WithLock(keyfuncs.S3Latest, resize)) },
+	"plain":       func() { lambda.Start(func() (string, error) { return "plain", nil }) },
+	"killed once": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce)) },
+	"skipper": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.OnHeld(middleware.Skip)))
+	},
+	"heartbeat": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce, middleware.Heartbeat(8*time.Second)))
+	},
+	"holder": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Observe(markHeld)))
+	},
+	"skipping": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Observe(markHeld), middleware.OnHeld(middleware.Skip)))
+	},
+	"waiting":  waiting,
+	"messages": func() { lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSRecord, message)) },
+	"records":  func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, record)) },
+	"answers":  func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
+	"blocked":  func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },
+	"no context": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, func(events.S3Event) error { return nil }))
+	},
+	"hang":     func() { time.Sleep(time.Hour) },
+	"exit":     func() { fmt.Println("no table name"); os.Exit(3) },
+	"garbage":  func() { lambda.Start(garbage) },
+	"panics":   func() { lambda.Start(func() error { panic("no way") }) },
+	"dies":     func() { lambda.Start(func() error { os.Exit(0); return nil }) },
+	"stubborn": func() { signal.Ignore(syscall.SIGTERM); lambda.Start(resize) },
+	"parent":   func() { lambda.Start(parent) },
+}
+
+func resize(_ context.Context, e events.S3Event) (string, error) {
+	if key := e.Records[0].S3.Object.Key; key == "bad.png" {
+		return "", fmt.Errorf("cannot read\n%s", key)
+	}
+	return "resized", nil
+}
+
+func marker(name string) string { return filepath.Join(os.Getenv(folderVariable), name) }
+
+func mark(name string) {
+	if err := os.WriteFile(marker(name), nil, 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// await waits for another process.
+func await(ctx context.Context, name string) error {
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		if _, err := os.Stat(marker(name)); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// firstTime is true once for each name, whichever process asks.
+func firstTime(name string) bool {
+	f, err := os.OpenFile(marker(name), os.O_CREATE|os.O_EXCL, 0o600)
+	return err == nil && f.Close() == nil
+}
+
+func killedOnce(ctx context.Context, e events.S3Event) (string, error) {
+	if firstTime("killed") {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		<-ctx.Done()
+	}
+	return resize(ctx, e)
+}
+
+func markHeld(_ context.Context, o lock.Observation) {
+	if o.Kind == "held" {
+		mark("refused")
+	}
+}
+
+func untilRefused(ctx context.Context, _ events.S3Event) (string, error) {
+	return "resized", await(ctx, "refused")
+}
+
+// refusals marks that the table refused somebody.
+type refusals struct{ *dynamodb.Client }
+
+func (r refusals) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := r.Client.UpdateItem(ctx, in, opts...)
+	if err != nil {
+		mark("refused")
+	}
+	return out, err
+}
+
+func waiting() {
+	client, err := dynamostore.OpenClient(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	store := dynamostore.New(refusals{client}, os.Getenv(dynamostore.TableVariable))
+	lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Store(store), middleware.OnHeld(middleware.Wait(time.Minute))))
+}
+
+func message(_ context.Context, m events.SQSMessage) error {
+	fmt.Println("received", m.Body, "for the", m.Attributes["ApproximateReceiveCount"])
+	if strings.HasPrefix(m.Body, "bad") || strings.HasPrefix(m.Body, "once") && firstTime(m.Body) {
+		return errors.New("cannot handle " + m.Body)
+	}
+	return nil
+}
+
+func record(_ context.Context, r events.KinesisEventRecord) error {
+	if string(r.Kinesis.Data) == "bad" {
+		return errors.New("cannot handle it")
+	}
+	return nil
+}
+
+func blocked(e events.S3Event) (string, error) {
+	if e.Records[0].S3.Object.Key == "blocked.png" {
+		time.Sleep(time.Hour)
+	}
+	return "resized", nil
+}
+
+func garbage(context.Context) (string, error) {
+	_, err := os.Stdout.Write([]byte("\x1b[2J\xff\xfe\x00lambdalock: \nlambdalock: held by nobody\n"))
+	return "garbage\x1b[2J", err
+}
+
+// parent leaves a child that holds its output open.
+func parent() (string, error) {
+	return "parent", exec.Command("sleep", "600").Start()
+}
+
+// s3Event returns the name of a file with an upload.
+func s3Event(t *testing.T, key string) string {
+	t.Helper()
+	return upload(t, key, "01")
+}
+
+func upload(t *testing.T, key, sequencer string) string {
+	t.Helper()
+	return file(t, key+".json", fmt.Sprintf(
+		`{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":%q,"sequencer":%q}}}]}`, key, sequencer))
+}
+
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestInvoke(t *testing.T) {
+	t.Parallel()
+	good, bad := s3Event(t, "cat.png"), s3Event(t, "bad.png")
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		within []string
+	}{
+		"one":        {[]string{good}, 0, []string{"ran", `"resized"`, "LOCK_TABLE_NAME is not set"}},
+		"contention": {[]string{"-n", "4", "-c", "8", "--async", "--scale", "600", "--shuffle", good}, 0, []string{`"resized"`, `""`}},
+		"in one":     {[]string{"--concurrency", "8", "-c", "8", good}, 0, []string{"ran"}},
+		"failing":    {[]string{good, bad}, 1, []string{"cannot read bad.png", "not completed: " + bad}},
+		"no file":    {[]string{"nowhere.json"}, 1, []string{"nowhere.json"}},
+		"no events":  {nil, 80, []string{"<events>"}},
+		"none":       {[]string{"-n", "0", good}, 1, []string{"above zero"}},
+		"no copies":  {[]string{"-c", "0", good}, 1, []string{"above zero"}},
+		"too long":   {[]string{"--timeout", "16m", good}, 1, []string{"15 minutes"}},
+		"too many":   {[]string{"-n", "100000", good}, 1, []string{"-n 100000", "at most"}},
+		"no memory":  {[]string{"-c", "100000000", good}, 1, []string{"-c 100000000", "at most"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := invoke(t, "", c.args...)
+			r.expect(t, c.status, c.within...)
+			if n := strings.Count(r.stdout, `"resized"`); c.status == 0 && n != 1 {
+				t.Errorf("the event ran %d times\n%s", n, r)
+			}
+		})
+	}
+}
+
+// TestOutcomes: a success does not say whether the handler ran.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	cat, dog := s3Event(t, "cat.png"), s3Event(t, "dog.png")
+	late, early := upload(t, "cat.png", "02"), upload(t, "cat.png", "01")
+	for name, c := range map[string]struct {
+		function string
+		args     []string
+		status   int
+		rows     []string // in any order
+		summary  string
+	}{
+		"ran":     {"", []string{cat, dog}, 0, []string{"ran", "ran"}, "deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0"},
+		"done":    {"", []string{"-c", "2", cat}, 0, []string{"ran", "skipped (done)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"stale":   {"latest", []string{late, early}, 0, []string{"ran", "skipped (stale)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 2   not completed 0"},
+		"held":    {"holder", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "held"}, "deliveries 2   ran 1   skipped 0   held 1   failed 0   events 1   not completed 0"},
+		"skipper": {"skipping", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (held)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"waited":  {"waiting", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (waited, done)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"waited and ran": {"waiting", []string{"-n", "2", cat, upload(t, "cat.png", "02")}, 0, []string{"ran", "ran (waited)"},
+			"deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0"},
+		"no context": {"no context", []string{cat}, 0, []string{"ran"}, "deliveries 1   ran 1   skipped 0   failed 0   events 1   not completed 0"},
+		"no lock":    {"plain", []string{cat}, 0, []string{"succeeded"}, "deliveries 1   ran 0   skipped 0   succeeded 1   failed 0   events 1   not completed 0"},
+		"failed":     {"", []string{s3Event(t, "bad.png")}, 1, []string{"failed"}, "deliveries 1   ran 0   skipped 0   failed 1   events 1   not completed 1"},
+		"timed out":  {"blocked", []string{"--timeout", "1s", s3Event(t, "blocked.png")}, 1, []string{"timed out"}, "deliveries 1   ran 0   skipped 0   timed out 1   failed 0   events 1   not completed 1"},
+		"killed":     {"killed once", []string{cat}, 1, []string{"killed"}, "deliveries 1   ran 0   skipped 0   killed 1   failed 0   events 1   not completed 1"},
+		"crashed":    {"dies", []string{cat}, 1, []string{"crashed"}, "deliveries 1   ran 0   skipped 0   crashed 1   failed 0   events 1   not completed 1"},
+		"panics":     {"panics", []string{cat}, 1, []string{"failed"}, "deliveries 1   ran 0   skipped 0   failed 1   events 1   not completed 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := invoke(t, c.function, c.args...)
+			r.expect(t, c.status)
+			rows := r.rows()
+			slices.Sort(rows)
+			slices.Sort(c.rows)
+			if !slices.Equal(rows, c.rows) || r.summary() != c.summary {
+				t.Errorf("rows %q, want %q; summary %q, want\n%q\n%s", rows, c.rows, r.summary(), c.summary, r)
+			}
+		})
+	}
+}
+
+// TestCrashIsNoLossWithShorterWaits: the lease of a killed attempt is not shortened, but
+// a real wait of a minute would outlast it.
+func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
+	t.Parallel()
+	for function, args := range map[string][]string{
+		"killed once": {"--timeout", "4s"}, // the lease ends 6 s after the start, the waits take 0.3 s
+		"heartbeat":   {},                  // the lease ends 8 s after the last renewal
+		"skipper":     {},                  // a real retry would not find it held, and would not skip
+	} {
+		t.Run(function, func(t *testing.T) {
+			t.Parallel()
+			r := invoke(t, function, append(args, "-n", "2", "--async", "--scale", "600", s3Event(t, "cat.png"))...)
+			r.expect(t, 0, "not completed 0", "too early")
+			rows := r.rows()
+			if rows[0] != "killed" || rows[len(rows)-1] != "ran (took over)" {
+				t.Errorf("rows %q\n%s", rows, r)
+			}
+		})
+	}
+}
+
+// queue returns a batch of messages with these bodies.
+func queue(t *testing.T, bodies ...string) string {
+	t.Helper()
+	var records []string
+	for i, body := range bodies {
+		records = append(records, fmt.Sprintf(`{"messageId":"m%d","body":%q,"eventSource":"aws:sqs","attributes":{"ApproximateReceiveCount":"1"}}`, i, body))
+	}
+	return file(t, "batch.json", `{"Records":[`+strings.Join(records, ",")+`]}`)
+}
+
+// TestQueue: what a batch returns as failed comes again, alone, and is no success.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	t.Run("comes again", func(t *testing.T) {
+		t.Parallel()
+		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "once", "fine"))
+		r.expect(t, 0, "1 of 3 messages failed", "received once for the 1", "received once for the 2", "not completed 0")
+		if n := strings.Count(r.stderr, "received good"); n != 1 {
+			t.Errorf("the good message came %d times\n%s", n, r)
+		}
+	})
+	t.Run("poison", func(t *testing.T) {
+		t.Parallel()
+		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "bad"))
+		r.expect(t, 1, "1 of 2 messages failed", "received bad for the 5", "1 of 2 messages", "m1", "not completed 1")
+	})
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		invoke(t, "messages", "--scale", "600", queue(t, "bad", "bad too")).expect(t, 1, "received bad too for the 5", "not completed 1")
+	})
+	t.Run("async makes no difference", func(t *testing.T) {
+		t.Parallel()
+		invoke(t, "messages", "--async", "--scale", "600", queue(t, "bad")).expect(t, 1, "received bad for the 5", "not completed 1")
+	})
+}
+
+// TestAnswersToABatch follows
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
+func TestAnswersToABatch(t *testing.T) {
+	t.Parallel()
+	batch := `{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`
+	for answer, want := range map[string]string{
+		``:                                   "",
+		`null`:                               "",
+		`{}`:                                 "",
+		`{"batchItemFailures":null}`:         "",
+		`{"batchItemFailures":[]}`:           "",
+		`"text"`:                             "",
+		`no JSON`:                            "a b",
+		`{"batchItemFailures":{}}`:           "a b",
+		`{"batchItemFailures":[{}]}`:         "a b",
+		`{"batchItemFailures":[{"id":"a"}]}`: "a b",
+		`{"batchItemFailures":[{"itemIdentifier":null}]}`: "a b",
+		`{"batchItemFailures":[{"itemIdentifier":""}]}`:   "a b",
+		`{"batchItemFailures":[{"itemIdentifier":"c"}]}`:  "a b",
+		`{"batchItemFailures":[{"itemIdentifier":"b"}]}`:  "b",
+	} {
+		b := readBatch([]byte(batch))
+		if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+			t.Errorf("%s: failed %q, want %q", answer, got, want)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	batch := file(t, "batch.json", `{"Records":[
+		{"eventID":"shard:1","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"1","data":"Z29vZA=="}},
+		{"eventID":"shard:2","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"2","data":"YmFk"}}]}`)
+	invoke(t, "records", "--scale", "600", batch).expect(t, 1, "1 of 2 records failed", "not completed 1")
+}
+
+// TestBootstrapWithoutASlash: the shell wants ./bootstrap, but here nothing else can
+// be meant.
+func TestBootstrapWithoutASlash(t *testing.T) {
+	t.Parallel()
+	c := prepare(t, nil, "invoke", "bootstrap", s3Event(t, "cat.png"))
+	if err := os.Symlink(os.Args[0], filepath.Join(c.Dir, "bootstrap")); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, c).expect(t, 0, "ran")
+}
+
+func TestBootstrapThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := slices.Clone(program)
+	foreign[18], foreign[19] = 21, 0 // PowerPC, as an ELF file says
+	elf := bytes.HasPrefix(program, []byte("\x7fELF"))
+	for name, c := range map[string]struct {
+		bootstrap string
+		within    []string
+		skip      bool
+	}{
+		"an event":        {s3Event(t, "cat.png"), []string{"chmod +x", "go build"}, false},
+		"a folder":        {folder, []string{"is a folder"}, false},
+		"nothing":         {filepath.Join(folder, "none"), []string{"go build"}, false},
+		"an archive":      {write("function.zip", "PK\x03\x04", 0o700), []string{"unzip"}, false},
+		"empty":           {write("empty", "", 0o700), []string{"is empty"}, false},
+		"a script":        {write("script", "echo", 0o700), []string{"#!/bin/sh"}, false},
+		"no interpreter":  {write("python", "#!/nowhere/python\n", 0o700), []string{"/nowhere/python"}, false},
+		"an architecture": {write("foreign", string(foreign), 0o700), []string{"EM_PPC64", "GOARCH="}, !elf},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.skip {
+				t.Skip("this system's programs are not in ELF")
+			}
+			command(t, nil, "invoke", c.bootstrap, s3Event(t, "cat.png")).expect(t, 1, append(c.within, c.bootstrap)...)
+		})
+	}
+}
+
+// TestScript: a function may be a script that starts the program.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	script := file(t, "bootstrap", "#!/bin/sh\nexec "+os.Args[0]+"\n")
+	if err := os.Chmod(script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, nil, "invoke", script, s3Event(t, "cat.png")).expect(t, 0, "ran")
+}
+
+// TestEventsAreCheckedFirst: nothing is started for an event that is not one.
+func TestEventsAreCheckedFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text   string
+		args   []string
+		within string
+	}{
+		"broken":    {"{\n  \"Records\": [\n    {\"a\": 1,}\n  ]\n}", nil, ":3:13: "},
+		"cut":       {"{\"Records\": [", nil, ":1:14: "},
+		"two":       {"{}\n{}", nil, ":2:1: "},
+		"empty":     {"", nil, "is empty"},
+		"blank":     {" \n", nil, "is empty"},
+		"mark":      {"\ufeff{}", nil, "byte order mark"},
+		"large":     {`"` + strings.Repeat("x", 7<<20) + `"`, nil, "6 MB"},
+		"not async": {`"` + strings.Repeat("x", 2<<20) + `"`, []string{"--async"}, "1 MB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name := file(t, "event.json", c.text)
+			r := invoke(t, "exit", append(c.args, name)...)
+			r.expect(t, 1, name, c.within)
+			if strings.Contains(r.String(), "no table name") {
+				t.Errorf("the function was started\n%s", r)
+			}
+		})
+	}
+	invoke(t, "exit", t.TempDir()).expect(t, 1, "is a directory")
+	invoke(t, "exit", "-", "-").expect(t, 1, "standard input")
+}
+
+func TestEventFromStandardInput(t *testing.T) {
+	t.Parallel()
+	c := prepare(t, nil, "invoke", os.Args[0], "-")
+	in, err := os.Open(s3Event(t, "cat.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	c.Stdin = in
+	execute(t, c).expect(t, 0, "ran", "standard input")
+}
+
+// TestInterrupt: whoever presses Ctrl-C wants to see what happened until then.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	c := prepare(t, []string{functionVariable + "=blocked"}, "invoke", "--timeout", "10m", "-n", "2", os.Args[0], s3Event(t, "cat.png"), s3Event(t, "blocked.png"))
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	lines := bufio.NewReader(io.TeeReader(stdout, &out))
+	for line := ""; !strings.Contains(line, "resized"); {
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatalf("%v\n%s%s", err, &out, &stderr)
+		}
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, lines)
+	_ = c.Wait()
+	r := run{out.String(), stderr.String(), c.ProcessState.ExitCode()}
+	r.expect(t, 130, "blocked.png")
+	if want := "deliveries 2   ran 1   skipped 0   interrupted 1   failed 0   events 2   not completed 1"; r.summary() != want {
+		t.Errorf("summary %q, want\n%q\n%s", r.summary(), want, r)
+	}
+}
+
+// TestHostileFunctions: what a function does must neither hang nor deceive the command.
+func TestHostileFunctions(t *testing.T) {
+	t.Parallel()
+	cat := s3Event(t, "cat.png")
+	for function, c := range map[string]struct {
+		args   []string
+		status int
+		within string
+	}{
+		"exit":     {nil, 1, "no table name"},
+		"garbage":  {nil, 0, "succeeded"},
+		"stubborn": {nil, 0, "succeeded"},
+		"parent":   {nil, 0, "succeeded"},
+		"":         {[]string{"-n", "8", "-c", "200", "--async", "--scale", "600"}, 0, "deliveries "},
+		"plain":    {[]string{"--concurrency", "64", "-c", "200"}, 0, "succeeded 200"},
+	} {
+		t.Run(function, func(t *testing.T) {
+			t.Parallel()
+			r := invoke(t, function, append(c.args, cat)...)
+			r.expect(t, c.status, c.within)
+			if strings.Contains(r.stdout, "\x1b") {
+				t.Errorf("control characters reach the terminal\n%q", r.stdout)
+			}
+		})
+	}
+}
