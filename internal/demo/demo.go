@@ -31,8 +31,9 @@ const (
 	tableName = "lambdalock-demo"
 	// timeout of the function: the lease of a dead holder ends 2 s after it.
 	timeout = 3 * time.Second
-	// scale shortens the waits of asynchronous retries: 1 min becomes 2 s.
-	scale = 30
+	// Scale is how many times shorter than Lambda's the waits before retries are: 1 min
+	// becomes 2 s. Leases and handlers take their real time.
+	Scale = 30
 )
 
 // run is one demo under way.
@@ -65,8 +66,8 @@ type phase struct {
 // upload is an S3 event of the demo.
 type upload struct {
 	object, version string
-	// overtaken: a later upload was handled first, and the key asks to skip this one.
-	overtaken bool
+	// stale: a later upload was handled first, and the key asks to skip this one.
+	stale bool
 }
 
 // Run runs all scenarios, about 20 seconds.
@@ -143,13 +144,13 @@ func (r *run) log(env int, line string) {
 	}
 }
 
-// deliver sends an event as S3 does, and goes on at once. The channel is closed
-// when all attempts are over.
+// deliver sends an event as Lambda does for S3, with shorter waits before its two
+// retries, and goes on at once. The channel is closed when all attempts are over.
 func (r *run) deliver(ctx context.Context, u upload, remark string) <-chan struct{} {
 	over := make(chan struct{})
 	r.wg.Go(func() {
 		defer close(over)
-		for i, result := range r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: scale}) {
+		for i, result := range r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: Scale, TooEarly: heldUp}) {
 			if i == 1 {
 				remark += ", retry"
 			}
@@ -160,6 +161,10 @@ func (r *run) deliver(ctx context.Context, u upload, remark string) <-chan struc
 	})
 	return over
 }
+
+// heldUp: a retry that is refused because of a lock says nothing, where a real wait
+// would have outlasted that lock.
+func heldUp(a locallambda.Result) bool { return a.ErrorType == "HeldError" }
 
 // midHandler waits until a handler of the delivery is half done, and tells in which
 // environment; 0 if none ever began.

@@ -59,7 +59,7 @@ func TestEventIsAnS3Event(t *testing.T) {
 func TestReportFindsWhatWentWrong(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	good, old := upload{object: "a", version: "2"}, upload{object: "a", version: "1", overtaken: true}
+	good, old := upload{object: "a", version: "2"}, upload{object: "a", version: "1", stale: true}
 	hold := func(start, end int, fence int64) history.Hold {
 		return history.Hold{Name: "a", Start: at(start), End: at(end), Fence: fence}
 	}
@@ -71,7 +71,7 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 		"right":             {map[upload]int{good: 1, old: 0}, []history.Hold{hold(0, 1, 1), hold(1, 2, 2)}, ""},
 		"twice":             {map[upload]int{good: 2}, nil, "handled 2 times"},
 		"never":             {map[upload]int{good: 0}, nil, "handled 0 times"},
-		"overtaken and run": {map[upload]int{old: 1}, nil, "overtaken"},
+		"stale and run": {map[upload]int{old: 1}, nil, "stale"},
 		"overlap":           {map[upload]int{good: 1}, []history.Hold{hold(0, 2, 1), hold(1, 3, 2)}, "overlap"},
 		"fence":             {map[upload]int{good: 1}, []history.Hold{hold(0, 1, 2), hold(1, 2, 1)}, "fence"},
 	} {
@@ -81,6 +81,18 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 		if writeErr := rep.Summary(&out); writeErr != nil || (err == nil) != (c.within == "") || !strings.Contains(out.String(), c.within) {
 			t.Errorf("%s: %v\n%s", name, err, out.String())
 		}
+	}
+}
+
+// TestVerdictCounts: not every upload is handled where one is stale.
+func TestVerdictCounts(t *testing.T) {
+	t.Parallel()
+	rep := &Report{counts: map[timeline.Kind]int{}, uploads: map[upload]int{
+		{object: "a", version: "2"}: 1, {object: "a", version: "1", stale: true}: 0, {object: "b", version: "1"}: 1,
+	}}
+	var out bytes.Buffer
+	if err := rep.Summary(&out); err != nil || !strings.Contains(out.String(), "2 of 3 uploads were handled to their end, once each; 1 stale") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 

@@ -116,15 +116,15 @@ func shortenFences(spans []timeline.Span) {
 	}
 }
 
-// Err is nil if every upload was handled exactly once, those that were overtaken
-// not at all, and no two handlers of one object overlapped.
+// Err is nil if every upload was handled to its end once, but a stale one not at all,
+// and no two handlers of one object overlapped.
 func (rep *Report) Err() error {
 	errs := []error{history.Check(rep.holds)}
 	for u, n := range rep.uploads {
 		switch {
-		case u.overtaken && n != 0:
-			errs = append(errs, fmt.Errorf("%s %s was overtaken, and yet handled", u.object, u.version))
-		case !u.overtaken && n != 1:
+		case u.stale && n != 0:
+			errs = append(errs, fmt.Errorf("%s %s was stale, and yet handled", u.object, u.version))
+		case !u.stale && n != 1:
 			errs = append(errs, fmt.Errorf("%s %s was handled %d times", u.object, u.version, n))
 		}
 	}
@@ -133,20 +133,21 @@ func (rep *Report) Err() error {
 
 // Summary writes the figures, and the verdict of Err.
 func (rep *Report) Summary(w io.Writer) error {
-	handled, overtaken := 0, 0
+	handled, stale := 0, 0
 	for u, n := range rep.uploads {
 		handled += n
-		if u.overtaken {
-			overtaken++
+		if u.stale {
+			stale++
 		}
 	}
 	c := rep.counts
-	_, err := fmt.Fprintf(w, "uploads %d   deliveries %d   handled %d   skipped %d   overtaken %d   refused and redelivered %d   failed %d   killed %d   taken over %d   overlaps %d\n",
-		len(rep.uploads), rep.deliveries, handled, c[timeline.Skipped], overtaken, c[timeline.Refused], c[timeline.Failed], c[timeline.Killed], c[timeline.TookOver], len(history.Overlaps(rep.holds)))
+	_, err := fmt.Fprintf(w, "uploads %d   deliveries %d   handled %d   skipped %d   stale %d   refused and redelivered %d   failed %d   killed %d   taken over %d   overlaps %d\n",
+		len(rep.uploads), rep.deliveries, handled, c[timeline.Skipped], stale, c[timeline.Refused], c[timeline.Failed], c[timeline.Killed], c[timeline.TookOver], len(history.Overlaps(rep.holds)))
 	if err != nil {
 		return err
 	}
-	verdict := "Every upload was handled exactly once, and no two handlers of one object overlapped."
+	verdict := fmt.Sprintf("%d of %d uploads were handled to their end, once each; %d stale, skipped as the key asks. No two handlers of one object overlapped.",
+		handled, len(rep.uploads), stale)
 	if err := rep.Err(); err != nil {
 		verdict = "WRONG:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
 	}

@@ -23,7 +23,7 @@ var scenarios = []struct {
 	{"An older event after a newer one", func(ctx context.Context, r *run) {
 		r.deliver(ctx, upload{object: "latest/map.png", version: "0002"}, "v2")
 		r.wg.Wait()
-		r.deliver(ctx, upload{object: "latest/map.png", version: "0001", overtaken: true}, "v1, overtaken")
+		r.deliver(ctx, upload{object: "latest/map.png", version: "0001", stale: true}, "v1, stale")
 	}},
 	{"A second upload during the first", func(ctx context.Context, r *run) {
 		r.forgetBegins()
