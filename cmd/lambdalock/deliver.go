@@ -111,6 +111,8 @@ func (c *chain) judgeRecords(r locallambda.Result) {
 	case len(c.failed) == 0:
 	case onlyHeld(logged(r.Log)):
 		c.outcome = outcome{word: held}
+	case len(c.failed) < len(c.batch.records):
+		c.outcome = outcome{word: partly}
 	default:
 		c.outcome = outcome{word: failed}
 	}

@@ -29,7 +29,7 @@ type invokeCmd struct {
 
 // Help is what --help adds.
 func (c *invokeCmd) Help() string {
-	return `Each delivery is a row: ran, or skipped and why (done: the event had been completed; stale: a later one had; held: another was at work), held (refused, to be delivered again), failed, timed out, killed, crashed; succeeded where neither the lock table nor the function's log says which. The last line counts them. The status is 1 if an event was not completed, 130 after Ctrl-C.
+	return `Each delivery is a row: ran, or skipped and why (done: the event had been completed; stale: a later one had; held: another was at work), held (refused, to be delivered again), failed, failed in part (a batch), timed out, killed, crashed; succeeded where neither the lock table nor the function's log says which. The last line counts them. The status is 1 if an event was not completed, 130 after Ctrl-C.
 
 Messages of SQS and records of Kinesis and DynamoDB streams that fail come again, up to 5 times in all, after six times the function's timeout. A partial answer (batchItemFailures) is understood as with ReportBatchItemFailures.
 

@@ -122,6 +122,9 @@ func TestQueue(t *testing.T) {
 	t.Run("comes again", func(t *testing.T) {
 		t.Parallel()
 		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "once", "fine"))
+		if rows := r.rows(); !slices.Equal(rows, []string{"failed in part", "ran"}) {
+			t.Errorf("rows %q", rows)
+		}
 		r.expect(t, 0, "1 of 3 messages failed", "received once for the 1", "received once for the 2", "not completed 0")
 		if n := strings.Count(r.stderr, "received good"); n != 1 {
 			t.Errorf("the good message came %d times\n%s", n, r)

@@ -22,7 +22,8 @@ const (
 	timedOut    = "timed out"
 	killed      = "killed"
 	crashed     = "crashed"
-	interrupted = "interrupted" // by Ctrl-C
+	interrupted = "interrupted"    // by Ctrl-C
+	partly      = "failed in part" // some records of a batch, the others were completed
 	failed      = "failed"
 )
 

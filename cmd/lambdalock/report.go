@@ -74,7 +74,7 @@ func (r *report) interrupt(e *event) {
 
 // shown are the counts of the summary: the first and last always, the others where
 // there are any.
-var shown = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, failed}
+var shown = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
 // summary prints the figures. The error names the events that were not completed.
 func (r *report) summary(events []*event) error {

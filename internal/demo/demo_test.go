@@ -68,12 +68,12 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 		holds   []history.Hold
 		within  string
 	}{
-		"right":             {map[upload]int{good: 1, old: 0}, []history.Hold{hold(0, 1, 1), hold(1, 2, 2)}, ""},
-		"twice":             {map[upload]int{good: 2}, nil, "handled 2 times"},
-		"never":             {map[upload]int{good: 0}, nil, "handled 0 times"},
+		"right":         {map[upload]int{good: 1, old: 0}, []history.Hold{hold(0, 1, 1), hold(1, 2, 2)}, ""},
+		"twice":         {map[upload]int{good: 2}, nil, "handled 2 times"},
+		"never":         {map[upload]int{good: 0}, nil, "handled 0 times"},
 		"stale and run": {map[upload]int{old: 1}, nil, "stale"},
-		"overlap":           {map[upload]int{good: 1}, []history.Hold{hold(0, 2, 1), hold(1, 3, 2)}, "overlap"},
-		"fence":             {map[upload]int{good: 1}, []history.Hold{hold(0, 1, 2), hold(1, 2, 1)}, "fence"},
+		"overlap":       {map[upload]int{good: 1}, []history.Hold{hold(0, 2, 1), hold(1, 3, 2)}, "overlap"},
+		"fence":         {map[upload]int{good: 1}, []history.Hold{hold(0, 1, 2), hold(1, 2, 1)}, "fence"},
 	} {
 		rep := &Report{uploads: c.uploads, holds: c.holds, counts: map[timeline.Kind]int{}}
 		err := rep.Err()

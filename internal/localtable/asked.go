@@ -11,9 +11,9 @@ import (
 
 // Asked is what an invocation asked of an embedded table.
 type Asked struct {
-	Acquired int  // names that it got
-	Refused  int  // names that it did not get
-	Waited   bool // it asked for a name more than once
+	Acquired int  // locks that it got
+	Refused  int  // locks that it did not get
+	Waited   bool // it asked for one of them again, for the same event
 }
 
 // watch sees all requests to an embedded table. It knows from the requests alone
@@ -23,10 +23,10 @@ type watch struct {
 	next http.Handler
 
 	mu    sync.Mutex
-	asked map[string]map[string]*tries // by invocation, by name
+	asked map[string]map[string]*tries // by invocation, by name and event
 }
 
-// tries are the requests of one invocation for one name.
+// tries are the requests of one invocation for one lock.
 type tries struct {
 	acquired bool
 	requests int
@@ -48,15 +48,15 @@ func (w *watch) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the function died, or sends what it never should
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if id, name := claim(body); id != "" {
-		rw = &answer{ResponseWriter: rw, begun: func(code int) { w.note(id, name, code == http.StatusOK) }}
+	if id, key := claim(body); id != "" {
+		rw = &answer{ResponseWriter: rw, begun: func(code int) { w.note(id, key, code == http.StatusOK) }}
 	}
 	w.next.ServeHTTP(rw, r)
 }
 
-// claim returns the invocation and the name if a request is to acquire a lock, else
-// empty ones. The invocation is its request id, or else its log stream.
-func claim(body []byte) (id, name string) {
+// claim returns the invocation, and name and event, if a request is to acquire a lock;
+// else no invocation. An invocation is its request id, or else its log stream.
+func claim(body []byte) (id, key string) {
 	type text struct{ S string }
 	var in struct {
 		Key                       map[string]text
@@ -71,21 +71,21 @@ func claim(body []byte) (id, name string) {
 		}
 	}
 	for _, v := range in.Key {
-		name = v.S
+		key = v.S
 	}
-	return id, name
+	return id, key + "\n" + in.ExpressionAttributeValues[":event"].S
 }
 
-func (w *watch) note(id, name string, acquired bool) {
+func (w *watch) note(id, key string, acquired bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked[id] == nil {
 		w.asked[id] = map[string]*tries{}
 	}
-	t := w.asked[id][name]
+	t := w.asked[id][key]
 	if t == nil {
 		t = &tries{}
-		w.asked[id][name] = t
+		w.asked[id][key] = t
 	}
 	t.requests++
 	t.acquired = t.acquired || acquired

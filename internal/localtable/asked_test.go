@@ -2,6 +2,7 @@ package localtable
 
 import (
 	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,10 +26,10 @@ func TestAsked(t *testing.T) {
 		Region: "us-east-1", BaseEndpoint: aws.String(table.URL), Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 	}), "locks")
 	now := time.Now()
-	claim := func(name, holder string) {
+	claim := func(name, holder string, event ...string) {
 		t.Helper()
 		_, _, err := store.Acquire(t.Context(), &lock.Claim{
-			Name: name, Token: rand.Text(), Holder: holder, Now: now, Stamp: now, Until: now.Add(time.Minute), Keep: now.Add(time.Hour),
+			Name: name, Event: strings.Join(event, ""), Token: rand.Text(), Holder: holder, Now: now, Stamp: now, Until: now.Add(time.Minute), Keep: now.Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +41,8 @@ func TestAsked(t *testing.T) {
 	claim("b", "f request 2 log s2")
 	claim("c", "f request unknown log s3")
 	claim("d", "somebody else")
+	claim("e", "f request 5 log s5", "first")
+	claim("e", "f request 5 log s5", "second") // as a batch does with two events of one name
 	for _, c := range []struct {
 		id, stream string
 		want       Asked
@@ -49,6 +52,7 @@ func TestAsked(t *testing.T) {
 		{"2", "s2", Asked{}},
 		{"3", "s3", Asked{Acquired: 1}},
 		{"4", "s4", Asked{}},
+		{"5", "s5", Asked{Acquired: 1, Refused: 1}},
 	} {
 		if got := table.Asked(c.id, c.stream); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.id, got, c.want)
