@@ -11,7 +11,7 @@ const (
 	// What the command itself has open, and what each environment and each of its
 	// concurrent invocations adds: Runtime API, output, lock table, and while a
 	// process starts the pipes of os/exec.
-	filesOwn, filesEnvironment, filesInvocation = 64, 12, 4
+	filesOwn, filesEnvironment, filesInvocation = 64, 8, 4
 )
 
 // checkSize refuses what would end in the middle for want of files or memory. limit is
@@ -22,7 +22,8 @@ func (c *invokeCmd) checkSize(limit uint64) error {
 	}
 	each := uint64(filesEnvironment + filesInvocation*min(c.Concurrency, maxDeliveries))
 	if most := (max(limit, filesOwn) - filesOwn) / each; uint64(c.Environments) > most {
-		return fmt.Errorf("-n %d --concurrency %d: at most %d environments, because only %d files may be open (ulimit -n)", c.Environments, c.Concurrency, most, limit)
+		return fmt.Errorf("-n %d --concurrency %d: at most %d environments of this concurrency, because %d files may be open (ulimit -n)",
+			c.Environments, c.Concurrency, most, limit)
 	}
 	if most := maxDeliveries / len(c.Events); c.Copies > most {
 		return fmt.Errorf("-c %d: at most %d copies of %d events", c.Copies, most, len(c.Events))

@@ -50,12 +50,16 @@ func (r *report) add(w row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(w)
-	text := w.remark
-	if text == "" {
-		text = answer(w.result)
+	text := oneLine(w.remark, longestAnswer)
+	switch {
+	case text != "":
+	case w.result.Outcome == locallambda.Succeeded:
+		text = oneLine(string(w.result.Payload), longestAnswer)
+	default:
+		text = oneLine(w.result.ErrorType+": "+w.result.ErrorMessage, longestError)
 	}
 	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-17s  %s  %s\n", w.result.Started.Sub(r.begun).Seconds(), w.result.Environment,
-		w.result.Ended.Sub(w.result.Started).Seconds(), w.outcome, w.event.name, oneLine(text))
+		w.result.Ended.Sub(w.result.Started).Seconds(), w.outcome, w.event.name, text)
 }
 
 func (r *report) count(w row) {
@@ -104,20 +108,17 @@ func (e *event) missing(open []string) string {
 	if e.batch == nil {
 		return e.name
 	}
-	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(open), oneLine(strings.Join(open, " ")))
+	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(open), oneLine(strings.Join(open, " "), longestError))
 }
 
-// answer is the response or the error.
-func answer(r locallambda.Result) string {
-	if r.Outcome != locallambda.Succeeded {
-		return r.ErrorType + ": " + r.ErrorMessage
-	}
-	return string(r.Payload)
-}
+// What is shown of an answer, and of an error, whose cause is at its end.
+const (
+	longestAnswer = 120
+	longestError  = 400
+)
 
 // oneLine makes a text that a function chose fit for a line of a terminal.
-func oneLine(s string) string {
-	const longest = 120
+func oneLine(s string, longest int) string {
 	s = strings.ToValidUTF8(s, "?")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
