@@ -107,12 +107,16 @@ func (c *chain) judgeRecords(r locallambda.Result) {
 		return
 	}
 	c.failed = c.batch.failed(r.Payload)
+	heldUp := onlyHeld(logged(r.Log))
 	switch {
 	case len(c.failed) == 0:
-	case onlyHeld(logged(r.Log)):
-		c.outcome = outcome{word: held}
 	case len(c.failed) < len(c.batch.records):
 		c.outcome = outcome{word: partly}
+		if heldUp {
+			c.outcome = c.outcome.note(held)
+		}
+	case heldUp:
+		c.outcome = outcome{word: held}
 	default:
 		c.outcome = outcome{word: failed}
 	}

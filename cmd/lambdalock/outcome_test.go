@@ -2,11 +2,43 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/locallambda"
 	"github.com/lambdalock/lambdalock/lock"
 )
+
+// TestRecordsThatFailed: a success that names failures is none, and to be held up is no
+// failure of the handler.
+func TestRecordsThatFailed(t *testing.T) {
+	t.Parallel()
+	held, worked := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: work failed key=k requests=1"
+	one, both := `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`
+	for _, c := range []struct {
+		answer    string
+		log       []string
+		want      string
+		early     bool
+		completed string
+	}{
+		{`{}`, nil, "succeeded", false, "[a b]"},
+		{one, nil, "failed in part", false, "[b]"},
+		{one, []string{held}, "failed in part (held)", true, "[b]"},
+		{one, []string{held, worked}, "failed in part", false, "[b]"},
+		{both, nil, "failed", false, "[]"},
+		{both, []string{held}, "held", true, "[]"},
+		{both, []string{held, worked}, "failed", false, "[]"},
+	} {
+		batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
+		chain := &chain{deliverer: &deliverer{}, batch: batch}
+		early := chain.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
+		if got := chain.outcome.String(); got != c.want || early != c.early || fmt.Sprint(chain.completed()) != c.completed {
+			t.Errorf("%s %q: %s, early %v, completed %v; want %+v", c.answer, c.log, got, early, chain.completed(), c)
+		}
+	}
+}
 
 // TestLogLines: whichever handler the function has, its lines are understood.
 func TestLogLines(t *testing.T) {
