@@ -93,6 +93,9 @@ func (c *chain) tooEarly(r locallambda.Result) bool {
 	if c.batch != nil {
 		records = len(c.batch.records)
 	}
+	if c.Concurrency > 1 {
+		r.LogStream = "" // others share it
+	}
 	c.outcome = outcomeOf(r, c.table, records)
 	if c.batch != nil {
 		c.judgeRecords(r)

@@ -32,7 +32,7 @@ func TestRecordsThatFailed(t *testing.T) {
 		{both, []string{held, worked}, "failed", false, "[]"},
 	} {
 		batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
-		chain := &chain{deliverer: &deliverer{}, batch: batch}
+		chain := &chain{deliverer: &deliverer{invokeCmd: &invokeCmd{}}, batch: batch}
 		early := chain.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
 		if got := chain.outcome.String(); got != c.want || early != c.early || fmt.Sprint(chain.completed()) != c.completed {
 			t.Errorf("%s %q: %s, early %v, completed %v; want %+v", c.answer, c.log, got, early, chain.completed(), c)

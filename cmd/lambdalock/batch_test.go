@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// queue returns a batch of messages with these bodies.
+func queue(t *testing.T, bodies ...string) string {
+	t.Helper()
+	var records []string
+	for i, body := range bodies {
+		records = append(records, fmt.Sprintf(`{"messageId":"m%d","body":%q,"eventSource":"aws:sqs","attributes":{"ApproximateReceiveCount":"1"}}`, i, body))
+	}
+	return file(t, "batch.json", `{"Records":[`+strings.Join(records, ",")+`]}`)
+}
+
+// TestQueue: what a batch returns as failed comes again, alone, and is no success.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	t.Run("comes again", func(t *testing.T) {
+		t.Parallel()
+		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "once", "fine"))
+		if rows := r.rows(); !slices.Equal(rows, []string{"failed in part", "ran"}) {
+			t.Errorf("rows %q", rows)
+		}
+		r.expect(t, 0, "1 of 3 messages failed", "received once for the 1", "received once for the 2", "not completed 0")
+		if n := strings.Count(r.stderr, "received good"); n != 1 {
+			t.Errorf("the good message came %d times\n%s", n, r)
+		}
+	})
+	t.Run("poison", func(t *testing.T) {
+		t.Parallel()
+		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "bad"))
+		r.expect(t, 1, "1 of 2 messages failed", "received bad for the 5", "1 of 2 messages", "m1", "not completed 1")
+	})
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		invoke(t, "messages", "--scale", "600", queue(t, "bad", "bad too")).expect(t, 1, "received bad too for the 5", "not completed 1")
+	})
+	t.Run("async makes no difference", func(t *testing.T) {
+		t.Parallel()
+		invoke(t, "messages", "--async", "--scale", "600", queue(t, "bad")).expect(t, 1, "received bad for the 5", "not completed 1")
+	})
+}
+
+// TestAnswersToABatch follows
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
+func TestAnswersToABatch(t *testing.T) {
+	t.Parallel()
+	batch := `{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`
+	for answer, want := range map[string]string{
+		``:                                   "",
+		`null`:                               "",
+		`{}`:                                 "",
+		`{"batchItemFailures":null}`:         "",
+		`{"batchItemFailures":[]}`:           "",
+		`"text"`:                             "",
+		`no JSON`:                            "a b",
+		`{"batchItemFailures":{}}`:           "a b",
+		`{"batchItemFailures":[{}]}`:         "a b",
+		`{"batchItemFailures":[{"id":"a"}]}`: "a b",
+		`{"batchItemFailures":[{"itemIdentifier":null}]}`: "a b",
+		`{"batchItemFailures":[{"itemIdentifier":""}]}`:   "a b",
+		`{"batchItemFailures":[{"itemIdentifier":"c"}]}`:  "a b",
+		`{"batchItemFailures":[{"itemIdentifier":"b"}]}`:  "b",
+	} {
+		b := readBatch([]byte(batch))
+		if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+			t.Errorf("%s: failed %q, want %q", answer, got, want)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	batch := file(t, "batch.json", `{"Records":[
+		{"eventID":"shard:1","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"1","data":"Z29vZA=="}},
+		{"eventID":"shard:2","eventSource":"aws:kinesis","eventSourceARN":"arn","kinesis":{"partitionKey":"a","sequenceNumber":"2","data":"YmFk"}}]}`)
+	invoke(t, "records", "--scale", "600", batch).expect(t, 1, "1 of 2 records failed", "not completed 1")
+}
