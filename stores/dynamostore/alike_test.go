@@ -63,8 +63,7 @@ func look(t *testing.T, store lock.Store, s steps) lock.Row {
 		t.Fatal(err)
 	}
 	if ok { // there was none
-		row, _, err = store.Release(t.Context(), &lock.Settlement{Name: s.name, Token: "looks", Keep: s.noon.Add(time.Hour)})
-		if err != nil {
+		if _, _, err := store.Release(t.Context(), &lock.Settlement{Name: s.name, Token: "looks", Keep: s.noon.Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		return look(t, store, s)

@@ -30,7 +30,7 @@ func (s *Store) classify(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		if !answered(err) {
-			se.Err, se.Hint = explain(err)
+			se.Hint, se.Err = explain(err)
 		}
 		return se
 	}
@@ -91,21 +91,21 @@ func (e *silence) Error() string { return e.text }
 func (e *silence) Unwrap() error { return e.err }
 
 // explain says why there was no answer, and what to look at.
-func explain(err error) (_ error, hint string) {
+func explain(err error) (hint string, cause error) {
 	hint = "is there a way to DynamoDB? A function in a VPC needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION, too"
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &silence{"no answer in time", err}, hint
+		return hint, &silence{"no answer in time", err}
 	case errors.Is(err, context.Canceled):
-		return &silence{"the caller's context ended before there was an answer", err}, ""
+		return "", &silence{"the caller's context ended before there was an answer", err}
 	case errors.As(err, &dns):
-		return &silence{dns.Error(), err}, hint
+		return hint, &silence{dns.Error(), err}
 	case errors.As(err, &op):
-		return &silence{op.Error(), err}, hint
+		return hint, &silence{op.Error(), err}
 	}
-	return &silence{"no answer: " + root(err).Error(), err}, ""
+	return "", &silence{"no answer: " + root(err).Error(), err}
 }
 
 // root is the first cause: the SDK wraps it in what it does not know (StatusCode: 0).
