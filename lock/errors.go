@@ -156,6 +156,10 @@ type KeyError struct {
 	Field  string // where in the event, for example "Records[0].s3.object.key"
 	Reason string // what is wrong with it, and what to change
 	Err    error  // what the parser reported; may be nil
+	// Client: the sender of the request can mend it, so that a handler of HTTP
+	// requests answers 400. False: the operator's mistake, such as an event of
+	// another source, which must stay an error for the alarms to see.
+	Client bool
 }
 
 func (e *KeyError) Error() string {

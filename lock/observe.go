@@ -30,6 +30,7 @@ const (
 	Ignored       Kind = "ignored"        // the event holds nothing to work on: warn
 	WorkFailed    Kind = "work failed"    // the handler of one record of a batch returned an error, or panicked: error
 	NotBegun      Kind = "not begun"      // records of a batch are returned untouched: warn
+	Overdue       Kind = "overdue"        // the handler of one record of a batch goes on although its context has ended: warn
 )
 
 // Observation is one outcome. Fields that an outcome does not have are zero.
