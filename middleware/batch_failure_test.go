@@ -249,7 +249,11 @@ func TestBatchStoreFailure(t *testing.T) { // F13
 			defer tr.begin(m.MessageId)()
 			return nil
 		}
-		r, err = middleware.EachSQSMessage(keyfuncs.SQSRecord, unlocked, q.with(middleware.FailOpen())...)(ctx, batch)
+		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, unlocked, q.with(middleware.FailOpen())...)
+		r, err = h(ctx, batch) // a denied action is an answer
+		answers(t, r, err, "a", "b")
+		q.store.Always(locktest.Acquire, locktest.Drop)
+		r, err = h(ctx, batch)
 		answers(t, r, err)
 		if len(tr.began) != 2 {
 			t.Errorf("ran %q", tr.began)

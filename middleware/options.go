@@ -91,9 +91,16 @@ func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.engine.Heartbeat = lease }
 }
 
-// FailOpen runs the handler without a lock when the store does not answer.
-// Default: the invocation fails with a *lock.StoreError. Under FailOpen
-// lock.FromContext tells the handler whether it has a lease.
+// FailOpen runs the handler without a lock when the store does not answer: there is
+// no connection, no answer within the time for an acquire, or a status of 500 and
+// above. Default: the invocation fails with a *lock.StoreError.
+//
+// It still fails where the store did answer (throttled, a conflicting request, a
+// table that does not exist or has another key, an action that is denied), where
+// the store cannot be opened (no table name, no credentials), and where the
+// invocation itself has ended. Otherwise a mistake in the deployment would switch the
+// locks off for good. Under FailOpen lock.FromContext tells the handler whether it has a
+// lease.
 func FailOpen() Option { return func(o *settings) { o.failOpen = true } }
 
 // Logger gets one line per outcome. Default: slog.Default(). Successes are

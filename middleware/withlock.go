@@ -121,11 +121,19 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 	if errors.Is(err, lock.ErrHeld) {
 		return in, &answer{kind: d.held.kind, value: d.held.value, err: err}
 	}
-	if d.failOpen && errors.As(err, new(*lock.StoreError)) {
+	if d.failOpen && ctx.Err() == nil && unanswered(err) {
 		d.locker.Report(ctx, lock.Observation{Kind: lock.Unlocked, Key: key, Err: err})
 		return in, nil
 	}
 	return in, &answer{kind: fail, err: err}
+}
+
+// unanswered reports whether the store said nothing. A refusal is an answer: what a
+// missing table or permission refuses would be refused for ever, so FailOpen would
+// run every event without a lock.
+func unanswered(err error) bool {
+	var e *lock.StoreError
+	return errors.As(err, &e) && e.Temporary && !e.Rejected
 }
 
 // withoutKey reports under a *lock.KeyError whatever a key function returned.
