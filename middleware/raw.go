@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,7 +48,11 @@ func (r *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	}
 	defer in.leave()
 	out, err := r.handler.Invoke(in.ctx, payload)
-	in.settle(err, out)
+	var stored []byte
+	if in.replays(err) {
+		stored = bytes.Clone(out) // the handler may answer with the payload, or from a buffer that it uses again
+	}
+	in.settle(err, stored)
 	return out, err
 }
 
@@ -58,22 +63,23 @@ func (a *answer) bytes() ([]byte, error) {
 	case respond:
 		return json.Marshal(a.value)
 	case replay:
-		return a.body, nil
+		return bytes.Clone(a.body), nil // a store in memory keeps these bytes
 	}
 	return []byte("null"), nil
 }
 
-// decodeEvent decodes for the key alone; a key function of raw bytes, or of
-// anything, gets the payload as it is.
+// decodeEvent decodes for the key alone. A key function of raw bytes, or of anything,
+// gets a copy of the payload: the runtime's buffer serves the next invocation too.
+// https://github.com/aws/aws-lambda-go/blob/main/lambda/runtime_api_client.go
 func decodeEvent[E any](payload []byte) (E, error) {
 	var event E
 	switch e := any(&event).(type) {
 	case *[]byte:
-		*e = payload
+		*e = bytes.Clone(payload)
 	case *json.RawMessage:
-		*e = payload
+		*e = bytes.Clone(payload)
 	case *any:
-		*e = json.RawMessage(payload)
+		*e = json.RawMessage(bytes.Clone(payload))
 	default:
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
