@@ -19,9 +19,17 @@ type stream struct {
 }
 
 // stream wraps a result that the runtime will read after the handler returned. It
-// is false for any other result, whatever its declared type.
+// is false for any other result, whatever its declared type: also for a nil pointer,
+// whose JSON form null the runtime sends, whatever methods it has.
 func (in *invocation) stream(result *reflect.Value) bool {
-	if !result.CanInterface() || (result.Kind() == reflect.Interface || result.Kind() == reflect.Pointer) && result.IsNil() {
+	if !result.CanInterface() {
+		return false
+	}
+	v := *result
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false
 	}
 	var body *io.Reader
