@@ -6,41 +6,36 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-lambda-go/lambdacontext"
-
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Option changes a default of [WithLock], or of [EachSQSMessage] and its like.
+// Option changes a default of [WithLock], or of [EachSQSMessage] and its like. Of an
+// option that is given twice the last one counts. What makes no sense panics when the
+// handler is wrapped, with one line that says what to change.
 type Option func(*settings)
 
-type settings struct {
-	engine   lock.Options
-	store    lock.Store
-	table    string
-	held     policy
-	done     policy
-	failOpen bool
-	each     eachSettings
-}
-
-func newSettings(opts []Option) *settings {
-	s := &settings{done: policy{kind: skip}}
-	s.engine.Namespace = lambdacontext.FunctionName
-	s.engine.KilledAtDeadline = killedAtDeadline()
-	s.engine.Holder = holder()
-	for _, o := range opts {
-		o(s)
+// Store keeps the locks in s, which must not be nil. Default: a DynamoDB table, see
+// [Table].
+func Store(s lock.Store) Option {
+	return func(o *settings) {
+		if isNil(s) {
+			refuse("Store(nil): give it a store, or leave it out to use the DynamoDB table in LOCK_TABLE_NAME")
+		}
+		o.store = s
 	}
-	return s
 }
 
-// Store keeps the locks in s. Default: a DynamoDB table, see [Table].
-func Store(s lock.Store) Option { return func(o *settings) { o.store = s } }
-
-// Table names the DynamoDB table. Default: the one in the environment variable
-// LOCK_TABLE_NAME. The client is built from the default AWS configuration.
-func Table(name string) Option { return func(o *settings) { o.table = name } }
+// Table names the DynamoDB table, and is of no use beside [Store]. Default: the one in the
+// environment variable LOCK_TABLE_NAME; an empty name is refused, because it may be that of
+// a variable that was forgotten. The client is built from the default AWS configuration.
+func Table(name string) Option {
+	return func(o *settings) {
+		if name == "" {
+			refuse(`Table(""): name the table, or leave the option out to take it from LOCK_TABLE_NAME`)
+		}
+		o.table = name
+	}
+}
 
 // Namespace separates the names of those who share a table. Default: the name of
 // the Lambda function, so that two functions never contend. Give two functions the
@@ -51,8 +46,8 @@ func Namespace(ns string) Option { return func(o *settings) { o.engine.Namespace
 // a *lock.HeldError.
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
-		if p == nil {
-			panic("lambdalock: OnHeld(nil): use Skip, Fail, Wait or Respond")
+		if isNil(p) {
+			refuse("OnHeld(nil): use Skip, Fail, Wait or Respond")
 		}
 		o.held = p.forHeld()
 		o.engine.Wait = o.held.wait
@@ -63,30 +58,32 @@ func OnHeld(p HeldPolicy) Option {
 // Default: [Skip].
 func OnDone(p DonePolicy) Option {
 	return func(o *settings) {
-		if p == nil {
-			panic("lambdalock: OnDone(nil): use Skip, Fail or Replay")
+		if isNil(p) {
+			refuse("OnDone(nil): use Skip, Fail or Replay")
 		}
 		o.done = p.forDone()
 	}
 }
 
-// Remember is how long a completed event is refused. Default: 24 h. It should
-// exceed the time after which the source may still deliver it again: 6 h for
+// Remember is how long a completed event is refused: at least 1 s. Default, and zero:
+// 24 h. It should exceed the time after which the source may still deliver it again: 6 h for
 // asynchronous invocations, the retention of the queue for SQS (up to 14 days).
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Remember = d } }
 
 // Reserve is how long before Lambda's deadline the handler's context ends, so that
-// the release fits in before the kill. Default: the smaller of 1 s and 10 % of
-// the remaining time.
+// the release fits in before the kill: at least 1 ms. Default, and zero: the smaller of
+// 1 s and 10 % of the remaining time.
 func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
 
 // Lease is a fixed lease instead of one that lasts to the deadline. A handler that
-// is not finished shortly before its end sees its context end with lock.ErrLost.
+// is not finished shortly before its end sees its context end with lock.ErrLost. Zero:
+// none.
 func Lease(d time.Duration) Option { return func(o *settings) { o.engine.Lease = d } }
 
 // Heartbeat is a short lease that is renewed every third of it while the handler
-// runs: after a crash the lock is free sooner, at the price of more writes.
+// runs: after a crash the lock is free sooner, at the price of more writes. Zero: none,
+// unless the platform does not kill at the deadline.
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.engine.Heartbeat = lease }
 }
@@ -103,7 +100,7 @@ func Heartbeat(lease time.Duration) Option {
 // lease.
 func FailOpen() Option { return func(o *settings) { o.failOpen = true } }
 
-// Logger gets one line per outcome. Default: slog.Default(). Successes are
+// Logger gets one line per outcome. Default, and nil: slog.Default(). Successes are
 // debug, refusals info, what needs a look is a warning or an error.
 func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger = l } }
 
@@ -112,7 +109,7 @@ func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger 
 func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
 
 // Observe is called with every outcome, for metrics. It must be quick and safe
-// for concurrent use.
+// for concurrent use. Nil: nobody is told.
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = f }
 }
@@ -120,13 +117,6 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 // DefaultConcurrency is how many records of a batch are handled at a time, unless
 // [Concurrency] says otherwise.
 const DefaultConcurrency = 16
-
-// eachSettings are for handlers of single records only.
-type eachSettings struct {
-	concurrency int
-	byName      bool
-	raise       bool
-}
 
 // Concurrency is how many records of a batch are handled at a time. Default:
 // [DefaultConcurrency]. Records that must keep their order count as one.

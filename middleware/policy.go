@@ -53,9 +53,9 @@ var (
 	Replay DonePolicy = donePolicy{policy{kind: replay}}
 )
 
-// Wait asks again until the lock is free, for at most that long and never so long
-// that the handler would not have time to run; then it does as Fail. Waiting is
-// billed like working.
+// Wait asks again until the lock is free, for at most that long (at least 1 ms; zero does
+// not wait) and never so long that the handler would not have time to run; then it does
+// as Fail. Waiting is billed like working.
 func Wait(atMost time.Duration) HeldPolicy {
 	return heldPolicy{policy{kind: fail, wait: atMost}}
 }

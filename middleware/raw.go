@@ -22,7 +22,7 @@ type rawHandler[E any] struct {
 	handler lambda.Handler
 }
 
-func rawWrapper[E, H any](key keyfuncs.Func[E], h lambda.Handler, given H) func(*decorator) H {
+func rawWrapper[E, H any](key keyfuncs.Func[E], h lambda.Handler, given H, s *settings) func(*decorator) H {
 	declared := reflect.TypeFor[H]()
 	if t := reflect.TypeOf(h).String(); t == "*lambda.handlerOptions" {
 		// Its Invoke returns bytes of a pooled buffer that the next invocation may
@@ -31,6 +31,9 @@ func rawWrapper[E, H any](key keyfuncs.Func[E], h lambda.Handler, given H) func(
 	}
 	if !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
 		panic(fmt.Sprintf("lambdalock: a handler of type %s cannot be given back as that type: convert it to lambda.Handler", declared))
+	}
+	if _, err := json.Marshal(s.held.value); err != nil {
+		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.value, err))
 	}
 	return func(d *decorator) H { return any(&rawHandler[E]{d, key, h}).(H) }
 }

@@ -26,7 +26,7 @@ func wrapper[E, H any](key keyfuncs.Func[E], handler H, s *settings) func(*decor
 	case nil:
 		panic("lambdalock: the handler is nil")
 	case lambda.Handler:
-		return rawWrapper(key, h, handler)
+		return rawWrapper(key, h, handler, s)
 	case func(context.Context, E) error: // the commonest one, without reflection
 		if h == nil {
 			panic("lambdalock: the handler is nil")
@@ -139,6 +139,8 @@ func checkPolicies(t reflect.Type, s *settings) {
 		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) was given a %T, but the handler returns a %s", s.held.value, result))
 	case s.done.kind == replay && result == nil:
 		panic(fmt.Sprintf("lambdalock: OnDone(Replay) needs a handler with a result; %s has none", t))
+	case s.done.kind == replay && result.Kind() == reflect.Interface && result.NumMethod() > 0 && !result.Implements(readerType):
+		panic(fmt.Sprintf("lambdalock: OnDone(Replay) keeps the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a type of its own, or as any", result, t))
 	case result == nil || !result.Implements(readerType):
 	case s.held.kind == respond:
 		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) cannot give the stream that %s returns to several callers, because it can be read once: choose Fail, and answer lock.ErrHeld in a function around the wrapped handler", t))

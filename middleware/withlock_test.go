@@ -5,18 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -431,132 +427,4 @@ func TestNested(t *testing.T) { // F33
 	if _, ok := err.(*lock.ConfigError); !ok {
 		t.Errorf("the same name twice: %v, want a ConfigError", err)
 	}
-}
-
-func TestWrongUsePanicsAtConstruction(t *testing.T) {
-	t.Parallel()
-	q := newQuiet()
-	ok := func(context.Context, order) error { return nil }
-	text := func(context.Context, order) (string, error) { return "", nil }
-	try := func(f func()) (msg any) {
-		defer func() { msg = recover() }()
-		f()
-		return nil
-	}
-	for name, c := range map[string]struct {
-		use    func()
-		within string
-	}{
-		"three arguments": {func() {
-			middleware.WithLock(byOrder, func(context.Context, order, int) error { return nil }, q.with()...)
-		}, "no more"},
-		"variadic": {func() {
-			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, q.with()...)
-		}, "no more"},
-		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, q.with()...) }, "context.Context"},
-		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, q.with()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
-		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, q.with()...) }, "keyfuncs.Static"},
-		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, q.with()...) }, "an error"},
-		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, q.with()...) }, "an error"},
-		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, q.with()...) }, "OnHeld(Skip)"},
-		"no function":         {func() { middleware.WithLock(byOrder, 42, q.with()...) }, "not a function"},
-		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, q.with()...) }, "nil"},
-		"nil function":        {func() { middleware.WithLock(byOrder, (func(context.Context, order) error)(nil), q.with()...) }, "nil"},
-		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), q.with()...) }, "nil"},
-		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, q.with()...) }, "key function is nil"},
-		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(nil))...) }, "OnHeld"},
-		"OnDone(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(nil))...) }, "OnDone"},
-		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
-		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
-		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(middleware.Replay))...) }, "Replay"},
-		"Respond with a stream": {func() {
-			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
-		}, "read once"},
-		"Replay of a stream": {func() {
-			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnDone(middleware.Replay))...)
-		}, "stream"},
-		"concrete stream": {func() {
-			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, q.with()...)
-		}, "io.Reader"},
-		"heartbeat over lease": {func() {
-			middleware.WithLock(byOrder, ok, q.with(middleware.Lease(time.Second), middleware.Heartbeat(time.Minute))...)
-		}, "Heartbeat"},
-		"NewHandler":       {func() { middleware.WithLock(byOrder, lambda.NewHandler(ok), q.with()...) }, "StartWithOptions"},
-		"concrete Handler": {func() { middleware.WithLock(byOrder, echo{}, q.with()...) }, "lambda.Handler"},
-	} {
-		msg, isText := try(c.use).(string)
-		if !isText || !strings.HasPrefix(msg, "lambdalock: ") || !strings.Contains(msg, c.within) || strings.Contains(msg, "\n") {
-			t.Errorf("%s: %q, want one line that says %q", name, msg, c.within)
-		}
-	}
-}
-
-type echo struct{}
-
-func (echo) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
-
-func TestRawHandler(t *testing.T) {
-	t.Parallel()
-	payload := []byte(`{"id":"1","item":9007199254740993}`)
-	for name, h := range map[string]func(*quiet, ...middleware.Option) lambda.Handler{
-		"decoded": func(q *quiet, o ...middleware.Option) lambda.Handler {
-			return middleware.WithLock(byOrder, lambda.Handler(echo{}), q.with(o...)...)
-		},
-		"raw": func(q *quiet, o ...middleware.Option) lambda.Handler {
-			key := func(_ context.Context, b []byte) (lock.Key, error) { return lock.Key{Name: "n", Event: string(b)}, nil }
-			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
-		},
-		"message": func(q *quiet, o ...middleware.Option) lambda.Handler {
-			key := func(_ context.Context, b json.RawMessage) (lock.Key, error) {
-				return lock.Key{Name: "n", Event: string(b)}, nil
-			}
-			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
-		},
-		"any": func(q *quiet, o ...middleware.Option) lambda.Handler {
-			key := func(_ context.Context, e any) (lock.Key, error) {
-				return lock.Key{Name: "n", Event: string(e.(json.RawMessage))}, nil
-			}
-			return middleware.WithLock(key, lambda.Handler(echo{}), q.with(o...)...)
-		},
-	} {
-		q := newQuiet()
-		w := h(q, middleware.OnDone(middleware.Replay))
-		for range 2 {
-			if out, err := w.Invoke(t.Context(), payload); string(out) != string(payload) || err != nil {
-				t.Errorf("%s: %s, %v", name, out, err)
-			}
-		}
-		q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone)
-		skipping := h(q)
-		if out, err := skipping.Invoke(t.Context(), payload); string(out) != "null" || err != nil {
-			t.Errorf("%s, skipped: %s, %v", name, out, err)
-		}
-	}
-	q := newQuiet()
-	w := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), q.with()...)
-	if _, err := w.Invoke(t.Context(), []byte(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`)); !errors.As(err, new(*lock.KeyError)) { // F31
-		t.Errorf("malformed escape: %v, want a KeyError", err)
-	}
-	if out, err := w.Invoke(t.Context(), []byte(`{"Event":"s3:TestEvent"}`)); string(out) != "null" || err != nil {
-		t.Errorf("test event: %s, %v", out, err)
-	}
-	held := newQuiet()
-	var outer lambda.Handler
-	outer = middleware.WithLock(byOrder, lambda.Handler(nestedHandler{&outer, t}), held.with(middleware.OnHeld(middleware.Respond(map[string]int{"n": 1})))...)
-	if _, err := outer.Invoke(t.Context(), payload); err != nil {
-		t.Error(err)
-	}
-}
-
-type nestedHandler struct {
-	outer *lambda.Handler
-	t     *testing.T
-}
-
-func (n nestedHandler) Invoke(context.Context, []byte) ([]byte, error) {
-	out, err := (*n.outer).Invoke(n.t.Context(), []byte(`{"id":"2"}`))
-	if string(out) != `{"n":1}` || err != nil {
-		n.t.Errorf("held: %s, %v", out, err)
-	}
-	return nil, nil
 }

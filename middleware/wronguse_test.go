@@ -1,0 +1,179 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// refusedAtConstruction: the mistake panics with one line that says what to change.
+func refusedAtConstruction(t *testing.T, name string, use func(), within ...string) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		msg, isText := recover().(string)
+		for _, part := range within {
+			if !isText || !strings.HasPrefix(msg, "lambdalock: ") || !strings.Contains(msg, part) || strings.Contains(msg, "\n") {
+				t.Errorf("%s: %q, want one line that says %q", name, msg, part)
+			}
+		}
+	}()
+	use()
+}
+
+func TestWrongUsePanicsAtConstruction(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	ok := func(context.Context, order) error { return nil }
+	text := func(context.Context, order) (string, error) { return "", nil }
+	for name, c := range map[string]struct {
+		use    func()
+		within string
+	}{
+		"three arguments": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order, int) error { return nil }, q.with()...)
+		}, "no more"},
+		"variadic": {func() {
+			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, q.with()...)
+		}, "no more"},
+		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, q.with()...) }, "context.Context"},
+		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, q.with()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
+		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, q.with()...) }, "keyfuncs.Static"},
+		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, q.with()...) }, "an error"},
+		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, q.with()...) }, "an error"},
+		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, q.with()...) }, "OnHeld(Skip)"},
+		"no function":         {func() { middleware.WithLock(byOrder, 42, q.with()...) }, "not a function"},
+		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, q.with()...) }, "nil"},
+		"nil function":        {func() { middleware.WithLock(byOrder, (func(context.Context, order) error)(nil), q.with()...) }, "nil"},
+		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), q.with()...) }, "nil"},
+		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, q.with()...) }, "key function is nil"},
+		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(nil))...) }, "OnHeld"},
+		"OnDone(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(nil))...) }, "OnDone"},
+		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
+		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
+		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(middleware.Replay))...) }, "Replay"},
+		"Respond with a stream": {func() {
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
+		}, "read once"},
+		"Replay of a stream": {func() {
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+		}, "stream"},
+		"concrete stream": {func() {
+			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, q.with()...)
+		}, "io.Reader"},
+		"heartbeat over lease": {func() {
+			middleware.WithLock(byOrder, ok, q.with(middleware.Lease(time.Second), middleware.Heartbeat(time.Minute))...)
+		}, "Heartbeat"},
+		"Respond, raw, no JSON": {func() {
+			middleware.WithLock(byOrder, lambda.Handler(echo{}), q.with(middleware.OnHeld(middleware.Respond(func() {})))...)
+		}, "no JSON form"},
+		"nil raw handler":  {func() { middleware.WithLock(byOrder, lambda.Handler(nil), q.with()...) }, "nil"},
+		"NewHandler":       {func() { middleware.WithLock(byOrder, lambda.NewHandler(ok), q.with()...) }, "StartWithOptions"},
+		"concrete Handler": {func() { middleware.WithLock(byOrder, echo{}, q.with()...) }, "lambda.Handler"},
+	} {
+		refusedAtConstruction(t, name, c.use, c.within)
+	}
+}
+
+// TestWrongOptions: what would be ignored, or would do something else than it says, is
+// refused by every decorator.
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	ms := middleware.Store(memstore.New())
+	for name, c := range map[string]struct {
+		opts   []middleware.Option
+		within string
+	}{
+		"nil option":          {[]middleware.Option{ms, nil}, "option 2 is nil"},
+		"nil store":           {[]middleware.Option{middleware.Store(nil)}, "Store(nil)"},
+		"store of nil":        {[]middleware.Option{middleware.Store((*memstore.Store)(nil))}, "Store(nil)"},
+		"empty table":         {[]middleware.Option{middleware.Table("")}, `Table("")`},
+		"table beside store":  {[]middleware.Option{ms, middleware.Table("locks")}, `Table("locks") and Store`},
+		"store beside table":  {[]middleware.Option{middleware.Table("locks"), ms}, `Table("locks") and Store`},
+		"Remember(24)":        {[]middleware.Option{ms, middleware.Remember(24)}, "Remember(24ns): durations have units, write 24*time.Hour"},
+		"Remember of seconds": {[]middleware.Option{ms, middleware.Remember(86400)}, "Remember(86.4µs): durations have units"},
+		"Remember of millis":  {[]middleware.Option{ms, middleware.Remember(86_400_000)}, "Remember(86.4ms): durations have units"},
+		"Wait(5)":             {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(5))}, "Wait(5ns): durations have units, write 5*time.Second"},
+		"Lease(30)":           {[]middleware.Option{ms, middleware.Lease(30)}, "Lease(30ns): durations have units, write 30*time.Second"},
+		"Heartbeat(20)":       {[]middleware.Option{ms, middleware.Heartbeat(20)}, "Heartbeat(20ns): durations have units, write 20*time.Second"},
+		"Reserve(500)":        {[]middleware.Option{ms, middleware.Reserve(500)}, "Reserve(500ns): durations have units, write 500*time.Millisecond"},
+		"negative Remember":   {[]middleware.Option{ms, middleware.Remember(-time.Hour)}, "Remember is negative"},
+		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "Wait is negative"},
+		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
+		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
+		"other policy of nil": {[]middleware.Option{ms, middleware.OnDone((*middleware.Policy)(nil))}, "OnDone(nil)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refusedAtConstruction(t, "WithLock", func() {
+				middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, c.opts...)
+			}, c.within)
+			refusedAtConstruction(t, "WithLock of a raw handler", func() {
+				middleware.WithLock(byOrder, lambda.Handler(echo{}), c.opts...)
+			}, c.within)
+			refusedAtConstruction(t, "EachSQSMessage", func() {
+				middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return nil }, c.opts...)
+			}, c.within)
+		})
+	}
+}
+
+// TestReplayNeedsAResultThatCanBeDecoded: into an interface with methods JSON decodes
+// nothing, so that every duplicate would be answered with nil.
+func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
+	t.Parallel()
+	replay := newQuiet().with(middleware.OnDone(middleware.Replay))
+	for name, use := range map[string]func(){
+		"Stringer": func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (fmt.Stringer, error) { return nil, nil }, replay...)
+		},
+		"error": func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (error, error) { return nil, nil }, replay...)
+		},
+	} {
+		refusedAtConstruction(t, name, use, "OnDone(Replay)", "into the interface", "any")
+	}
+	// What has a type, or none, can be decoded.
+	middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return nil, nil }, replay...)
+	middleware.WithLock(byOrder, func(context.Context, order) (*order, error) { return nil, nil }, replay...)
+}
+
+// TestNilMeansTheDefault: nobody is told, or the process's own logger is; a duration of
+// zero is the default.
+func TestNilMeansTheDefault(t *testing.T) {
+	t.Parallel()
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()),
+		middleware.Logger(nil), middleware.Observe(nil), middleware.Remember(0), middleware.Reserve(0), middleware.Lease(0),
+		middleware.Heartbeat(0), middleware.OnHeld(middleware.Wait(0)))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 2 {
+		if err := h(ctx, order{ID: "1"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLastOptionCounts: an option that is given twice.
+func TestLastOptionCounts(t *testing.T) {
+	t.Parallel()
+	first, second := 0, 0
+	count := func(n *int) middleware.Option {
+		return middleware.Observe(func(context.Context, lock.Observation) { *n++ })
+	}
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newQuiet().with(count(&first), count(&second))...)
+	if err := h(t.Context(), order{ID: "1"}); err != nil || first != 0 || second != 2 {
+		t.Errorf("%v; the first observer was told %d times, the second %d times", err, first, second)
+	}
+}
