@@ -37,9 +37,14 @@ func Table(name string) Option {
 	}
 }
 
-// Namespace separates the names of those who share a table. Default: the name of
-// the Lambda function, so that two functions never contend. Give two functions the
-// same namespace to let them contend.
+// Namespace separates the names of those who share a table. Default: the environment
+// variable LOCK_NAMESPACE, which the CDK construct sets, or the name of the Lambda function,
+// so that two functions never contend. Give two functions the same namespace to let them
+// contend.
+//
+// Another namespace than LOCK_NAMESPACE panics: the construct limits the function's
+// permission to the rows of that one, so that every event would fail in production with
+// access denied.
 func Namespace(ns string) Option { return func(o *settings) { o.engine.Namespace = ns } }
 
 // OnHeld says what to do when somebody else holds the lock. Default: [Fail], with

@@ -1,7 +1,10 @@
 package middleware
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
+	"os"
 	"reflect"
 	"time"
 
@@ -28,11 +31,15 @@ type eachSettings struct {
 	raise       bool
 }
 
+// namespaceVariable is set by the construct to the only namespace whose rows it allows
+// the function to write.
+const namespaceVariable = "LOCK_NAMESPACE"
+
 // newSettings panics at the first mistake, so that it is met when the function starts
 // and not by an event.
 func newSettings(opts []Option) *settings {
 	s := &settings{done: policy{kind: skip}}
-	s.engine.Namespace = lambdacontext.FunctionName
+	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
 	s.engine.KilledAtDeadline = killedAtDeadline()
 	s.engine.Holder = holder()
 	for i, o := range opts {
@@ -48,6 +55,9 @@ func newSettings(opts []Option) *settings {
 func (s *settings) check() {
 	if s.table != "" && s.store != nil {
 		panic(fmt.Sprintf("lambdalock: Table(%q) and Store are both given, and only one can hold the locks: leave one of them out", s.table))
+	}
+	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
+		panic(fmt.Sprintf("lambdalock: Namespace(%q) differs from %s=%q, the only one that the function's permission is for: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed))
 	}
 	for _, d := range []struct {
 		option  string
@@ -68,6 +78,14 @@ func (s *settings) check() {
 			panic(fmt.Sprintf("lambdalock: %s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least))
 		}
 	}
+}
+
+// logger gets warnings that are no outcome of an event.
+func (s *settings) logger() *slog.Logger {
+	if s.engine.Logger == nil {
+		return slog.Default()
+	}
+	return s.engine.Logger
 }
 
 // refuse is the answer to a mistake in an option.
