@@ -46,10 +46,14 @@ type defaultStore struct {
 	opened *dynamostore.Store
 }
 
+// inLambda: the runtime needs this variable to ask for events.
+// https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+func inLambda() bool { return os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" }
+
 // warmUp opens the connection during INIT, where Lambda does it before the first
 // event. An error is not lost: the first invocation meets it again.
 func (d *defaultStore) warmUp() {
-	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
+	if !inLambda() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), warmUpTimeout)

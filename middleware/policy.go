@@ -49,7 +49,8 @@ var (
 	Fail = Policy{policy{kind: fail}}
 	// Replay returns the result of the first run, which is stored for as long as
 	// the event is the last completed one of its name. Where there is none (it was
-	// too large, could not be encoded, or was replaced), it does as Skip.
+	// too large, could not be encoded, or was replaced), it does as Skip. A key without
+	// an Event tells no duplicates: each of them runs, and one warning is logged.
 	Replay DonePolicy = donePolicy{policy{kind: replay}}
 )
 

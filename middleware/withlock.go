@@ -3,9 +3,11 @@ package middleware
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // WithLock wraps a Lambda handler so that it runs only while it owns the lock of
@@ -64,7 +66,8 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 // decorator is what all invocations of one wrapped handler share.
 type decorator struct {
 	settings
-	locker *lock.Locker
+	locker  *lock.Locker
+	noEvent sync.Once // warns that there is nothing to replay
 }
 
 func newDecorator(s *settings) *decorator {
@@ -72,6 +75,9 @@ func newDecorator(s *settings) *decorator {
 		d := &defaultStore{table: s.table}
 		d.warmUp()
 		s.store = d
+	}
+	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
+		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave Store out to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
 	}
 	locker, err := lock.New(s.store, &s.engine)
 	if err != nil {
@@ -104,6 +110,11 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 	in := invocation{d: d, key: key, ctx: ctx}
 	if keyErr != nil {
 		return in, d.withoutKey(ctx, key, keyErr)
+	}
+	if d.done.kind == replay && key.Event == "" {
+		d.noEvent.Do(func() { // before the lock is taken: a log handler may panic
+			d.logger().WarnContext(ctx, "lambdalock: OnDone(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
+		})
 	}
 	var err error
 	if in.lock, err = d.locker.Acquire(ctx, key); err == nil {
