@@ -35,7 +35,8 @@ import (
 //
 // The error is a [*lock.KeyError] when the header is missing or empty, has several
 // different values, is longer than 255 bytes or holds control characters, when a
-// token has no sub, and when the event comes from another source. Every request needs
+// token has no sub, and when the event comes from another source. Client is set for
+// what is wrong with the header. Every request needs
 // the header; what may come without it, like a preflight request or a health check,
 // belongs to another handler.
 //
@@ -177,7 +178,7 @@ func idempotencyKey(values []string) (string, error) {
 	default:
 		return values[0], nil
 	}
-	return "", &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: reason}
+	return "", &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: reason, Client: true}
 }
 
 // values are the different values of a header, in an order that does not depend on the

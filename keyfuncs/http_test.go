@@ -225,8 +225,8 @@ func TestIdempotencyKeyHeader(t *testing.T) { // F27
 			continue
 		}
 		refused, ok := err.(*lock.KeyError)
-		if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || k != (lock.Key{}) {
-			t.Errorf("%s: %+v, %v; want a KeyError that says %q", what, k, err, c.err)
+		if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || !refused.Client || k != (lock.Key{}) {
+			t.Errorf("%s: %+v, %v; want a KeyError of the client that says %q", what, k, err, c.err)
 		}
 	}
 }
@@ -305,8 +305,8 @@ func TestHTTPErrorsNameTheField(t *testing.T) { // F26
 		"URL, no path":          {url(func(e *events.LambdaFunctionURLRequest) { e.RawPath = "" }), "rawPath", "another source"},
 	} {
 		e, ok := c.err.(*lock.KeyError)
-		if !ok || e.Field != c.field || !strings.Contains(e.Error(), c.within) {
-			t.Errorf("%s: %v, want a KeyError of %s that says %q", what, c.err, c.field, c.within)
+		if !ok || e.Field != c.field || !strings.Contains(e.Error(), c.within) || e.Client {
+			t.Errorf("%s: %v, want a KeyError of %s that says %q and is not the client's fault", what, c.err, c.field, c.within)
 		}
 	}
 	if err := http(func(e *events.APIGatewayV2HTTPRequest) { e.Version = "" }); err != nil {

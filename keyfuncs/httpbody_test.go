@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,23 +60,72 @@ func TestBody(t *testing.T) {
 
 func TestBodyErrors(t *testing.T) { // F26
 	t.Parallel()
+	cause := errors.New("boom")
+	plain := func(context.Context, placed) (lock.Key, error) { return lock.Key{}, cause }
+	mine := &lock.KeyError{Field: "order", Reason: "is unknown"}
+	wrapping := func(context.Context, placed) (lock.Key, error) { return lock.Key{}, fmt.Errorf("look up: %w", mine) }
 	for what, c := range map[string]struct {
+		inner  keyfuncs.Func[placed]
 		body   string
 		base64 bool
 		field  string
 		within string
 		cause  any
+		client bool
 	}{
-		"empty":       {"", false, "body", "not JSON of the expected shape", new(*json.SyntaxError)},
-		"not JSON":    {"order=7", false, "body", "not JSON of the expected shape", new(*json.SyntaxError)},
-		"other JSON":  {"[7]", false, "body", "not JSON of the expected shape", new(*json.UnmarshalTypeError)},
-		"not base64":  {"{}", true, "body", "not base64", new(base64.CorruptInputError)},
-		"inner error": {"{}", false, "body.order", "is missing", nil},
+		"empty":         {byPlaced, "", false, "body", "not JSON of the expected shape", new(*json.SyntaxError), true},
+		"not JSON":      {byPlaced, "order=7", false, "body", "not JSON of the expected shape", new(*json.SyntaxError), true},
+		"other JSON":    {byPlaced, "[7]", false, "body", "not JSON of the expected shape", new(*json.UnmarshalTypeError), true},
+		"not base64":    {byPlaced, "{}", true, "body", "not base64", new(base64.CorruptInputError), false}, // the gateway encodes
+		"inner error":   {byPlaced, "{}", false, "body.order", "is missing", nil, true},
+		"wrapped error": {wrapping, "{}", false, "body.order", "is unknown", nil, true},
+		"no key error":  {plain, "{}", false, "", "boom", nil, false},
 	} {
-		_, err := keyfuncs.Body[events.ALBTargetGroupRequest](byPlaced)(t.Context(), events.ALBTargetGroupRequest{Body: c.body, IsBase64Encoded: c.base64})
-		e, ok := err.(*lock.KeyError)
-		if !ok || e.Field != c.field || !strings.Contains(e.Reason, c.within) || c.cause != nil && !errors.As(err, c.cause) {
-			t.Errorf("%s: %v, want a KeyError of %s that says %q", what, err, c.field, c.within)
+		for _, arn := range []string{"arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/t/1", ""} {
+			e := events.ALBTargetGroupRequest{Body: c.body, IsBase64Encoded: c.base64}
+			e.RequestContext.ELB.TargetGroupArn = arn
+			_, err := keyfuncs.Body[events.ALBTargetGroupRequest](c.inner)(t.Context(), e)
+			if c.field == "" {
+				if !errors.Is(err, cause) || errors.As(err, new(*lock.KeyError)) {
+					t.Errorf("%s: %v, want what the inner function returned", what, err)
+				}
+				continue
+			}
+			refused, ok := err.(*lock.KeyError)
+			if !ok || refused.Field != c.field || !strings.Contains(refused.Reason, c.within) || c.cause != nil && !errors.As(err, c.cause) {
+				t.Errorf("%s: %v, want a KeyError of %s that says %q", what, err, c.field, c.within)
+			}
+			// An event that came from no gateway has no client who could mend it.
+			if ok && refused.Client != (c.client && arn != "") {
+				t.Errorf("%s, target group %q: the client's fault: %v", what, arn, refused.Client)
+			}
+		}
+	}
+	if mine.Field != "order" || mine.Client {
+		t.Errorf("the caller's error became %+v", mine)
+	}
+}
+
+// TestBodyOfAnotherSource: every kind of request says where it came from.
+func TestBodyOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	client := func(_ lock.Key, err error) bool {
+		var e *lock.KeyError
+		return errors.As(err, &e) && e.Client
+	}
+	id := keyfuncs.JSON("id")
+	rest, http2, socket, url := events.APIGatewayProxyRequest{Body: "{}"}, events.APIGatewayV2HTTPRequest{Body: "{}"}, events.APIGatewayWebsocketProxyRequest{Body: "{}"}, events.LambdaFunctionURLRequest{Body: "{}"}
+	for _, of := range []string{"", "api"} {
+		rest.RequestContext.APIID, http2.RequestContext.APIID, socket.RequestContext.APIID, url.RequestContext.APIID = of, of, of, of
+		for what, got := range map[string]bool{
+			"REST":         client(keyfuncs.Body[events.APIGatewayProxyRequest](id)(t.Context(), rest)),
+			"HTTP":         client(keyfuncs.Body[events.APIGatewayV2HTTPRequest](id)(t.Context(), http2)),
+			"WebSocket":    client(keyfuncs.Body[events.APIGatewayWebsocketProxyRequest](id)(t.Context(), socket)),
+			"Function URL": client(keyfuncs.Body[events.LambdaFunctionURLRequest](id)(t.Context(), url)),
+		} {
+			if got != (of != "") {
+				t.Errorf("%s with API %q: the client's fault: %v", what, of, got)
+			}
 		}
 	}
 }

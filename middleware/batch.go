@@ -135,8 +135,8 @@ func (d *delivery[R]) keyOf(i int) (k lock.Key, err error) {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
-		if e, ok := err.(*lock.KeyError); ok {
-			located := *e
+		if e := (*lock.KeyError)(nil); errors.As(err, &e) && e != nil {
+			located := *keyError(err) // a copy: the error may be one value for all records
 			located.Field = d.source.placeOf(&d.records[i], i) + "." + e.Field
 			err = &located
 		}

@@ -292,3 +292,44 @@ func TestBatchWrongUse(t *testing.T) {
 		}()
 	}
 }
+
+// TestBatchLocatesWrappedKeyErrors: the record is named also where the key function has
+// put words around the error.
+func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		q, tr := newQuiet(), &trace{}
+		mine := &lock.KeyError{Field: "body", Reason: "is empty"}
+		wrapped := fmt.Errorf("tenant 7: %w", mine)
+		seen := map[string]error{}
+		see := middleware.Observe(func(_ context.Context, o lock.Observation) {
+			if e, ok := o.Err.(*lock.KeyError); ok {
+				seen[e.Field] = e
+			}
+		})
+		key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+			switch m.Body {
+			case "direct":
+				return lock.Key{}, mine
+			case "wrapped":
+				return lock.Key{}, wrapped
+			case "nil":
+				return lock.Key{}, (*lock.KeyError)(nil)
+			}
+			return keyfuncs.SQSRecord(ctx, m)
+		}
+		h := middleware.EachSQSMessage(key, tr.sqs, append(q.with(), see, middleware.Concurrency(1))...)
+		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "direct"), message("c", "wrapped"), message("d", "nil")}})
+		answers(t, r, err, "b", "c", "d")
+		for _, field := range []string{"Records[1].body", "Records[2].body", "event"} {
+			if seen[field] == nil {
+				t.Errorf("%s is not named in %v", field, seen)
+			}
+		}
+		if err := seen["Records[2].body"]; !errors.Is(err, wrapped) || !strings.Contains(fmt.Sprint(err), "tenant 7") {
+			t.Errorf("%v has lost what the key function added", err)
+		}
+		if mine.Field != "body" {
+			t.Errorf("the caller's error became %+v", mine)
+		}
+	})
+}

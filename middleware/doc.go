@@ -30,7 +30,7 @@
 // *lock.DoneError (only with OnDone(Fail)), *lock.StoreError, *lock.KeyError or
 // *lock.ConfigError; handlers of batches without a partial answer return a
 // [*BatchError] that unwraps to them. Where the result is an HTTP response, a
-// *lock.KeyError becomes status 400. Lambda reports the name of the type as errorType. A mistake in
+// *lock.KeyError of the client becomes status 400. Lambda reports the name of the type as errorType. A mistake in
 // the code, such as a key function for another event type, panics when WithLock
 // is called.
 //

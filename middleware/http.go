@@ -11,14 +11,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// badRequest is what a client is told whose request gives no key; false if the result
-// is no HTTP response, or e is nil. The cause of e stays inside: it may speak of more than the request.
+// badRequest returns the 400 response of the handler's result type for a request whose
+// key is refused, or false if that type is not an HTTP response or the mistake is not
+// the client's. The cause of e stays inside: it may speak of more than the request.
 //
 // A load balancer wants the headers in the field that its target group is configured
 // for, and fails if that one is missing.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
 func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
-	if e == nil {
+	if e == nil || !e.Client {
 		return reflect.Value{}, false
 	}
 	const status, contentType = http.StatusBadRequest, "application/json"

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -20,8 +21,9 @@ import (
 )
 
 var (
-	errRefused = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients")}
-	jsonHeader = map[string]string{"Content-Type": "application/json"}
+	errRefused  = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
+	errOperator = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.APIGatewayREST"}
+	jsonHeader  = map[string]string{"Content-Type": "application/json"}
 )
 
 const refusedBody = `{"message":"headers[Idempotency-Key] is \"missing\""}`
@@ -36,8 +38,9 @@ func refused[R any](t *testing.T, q *quiet, keyErr error, more ...middleware.Opt
 	}, q.with(more...)...)(t.Context(), order{ID: "1"})
 }
 
-func TestBadRequest(t *testing.T) { // F26
-	t.Parallel()
+// httpResults are the results that are HTTP responses: what a handler of that result
+// answers when its key function fails with err, and what a client should see then.
+func httpResults(t *testing.T) map[string]func(q *quiet, err error) (got, want any, _ error) {
 	rest := events.APIGatewayProxyResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
 	v2 := events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
 	url := events.LambdaFunctionURLResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
@@ -45,24 +48,88 @@ func TestBadRequest(t *testing.T) { // F26
 		StatusCode: http.StatusBadRequest, StatusDescription: "400 Bad Request", Body: refusedBody,
 		Headers: jsonHeader, MultiValueHeaders: map[string][]string{"Content-Type": {"application/json"}},
 	}
-	for name, c := range map[string]struct {
-		call func(*quiet) (any, error)
-		want any
-	}{
-		"REST API":      {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, errRefused) }, rest},
-		"*REST API":     {func(q *quiet) (any, error) { return refused[*events.APIGatewayProxyResponse](t, q, errRefused) }, &rest},
-		"HTTP API":      {func(q *quiet) (any, error) { return refused[events.APIGatewayV2HTTPResponse](t, q, errRefused) }, v2},
-		"*HTTP API":     {func(q *quiet) (any, error) { return refused[*events.APIGatewayV2HTTPResponse](t, q, errRefused) }, &v2},
-		"Function URL":  {func(q *quiet) (any, error) { return refused[events.LambdaFunctionURLResponse](t, q, errRefused) }, url},
-		"*Function URL": {func(q *quiet) (any, error) { return refused[*events.LambdaFunctionURLResponse](t, q, errRefused) }, &url},
-		"ALB":           {func(q *quiet) (any, error) { return refused[events.ALBTargetGroupResponse](t, q, errRefused) }, alb},
-		"*ALB":          {func(q *quiet) (any, error) { return refused[*events.ALBTargetGroupResponse](t, q, errRefused) }, &alb},
-	} {
-		q := newQuiet()
-		if got, err := c.call(q); !reflect.DeepEqual(got, c.want) || err != nil {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+	return map[string]func(*quiet, error) (any, any, error){
+		"REST API":      answerOf(t, rest),
+		"*REST API":     answerOf(t, &rest),
+		"HTTP API":      answerOf(t, v2),
+		"*HTTP API":     answerOf(t, &v2),
+		"Function URL":  answerOf(t, url),
+		"*Function URL": answerOf(t, &url),
+		"ALB":           answerOf(t, alb),
+		"*ALB":          answerOf(t, &alb),
+		"streamed REST API": answerOf(t, &events.APIGatewayProxyStreamingResponse{
+			StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: bytes.NewReader([]byte(refusedBody)),
+		}),
+		"streamed Function URL": answerOf(t, &events.LambdaFunctionURLStreamingResponse{
+			StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: bytes.NewReader([]byte(refusedBody)),
+		}),
+	}
+}
+
+func answerOf[R any](t *testing.T, want R) func(*quiet, error) (any, any, error) {
+	return func(q *quiet, keyErr error) (any, any, error) {
+		got, err := refused[R](t, q, keyErr)
+		return got, want, err
+	}
+}
+
+// TestBadRequest: what the client can mend is answered with status 400, also where the
+// key function has put words around it.
+func TestBadRequest(t *testing.T) { // F26
+	t.Parallel()
+	for name, call := range httpResults(t) {
+		for _, keyErr := range []error{errRefused, fmt.Errorf("tenant 7: %w", errRefused), errors.Join(errors.New("first"), errRefused)} {
+			q := newQuiet()
+			if got, want, err := call(q, keyErr); !reflect.DeepEqual(got, want) || err != nil {
+				t.Errorf("%s, %v: %+v, %v; want %+v", name, keyErr, got, err, want)
+			}
+			q.want(t, lock.Refused)
 		}
-		q.want(t, lock.Refused)
+	}
+}
+
+// TestOperatorsMistakeIsNoBadRequest: an event of another source, or the wrong key
+// function, must raise alarms, and tell no client the names of functions.
+func TestOperatorsMistakeIsNoBadRequest(t *testing.T) {
+	t.Parallel()
+	_, otherSource := keyfuncs.APIGatewayHTTP(t.Context(), events.APIGatewayV2HTTPRequest{})
+	_, noGateway := keyfuncs.Body[events.APIGatewayV2HTTPRequest](keyfuncs.JSON("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
+	for name, call := range httpResults(t) {
+		for _, keyErr := range []error{
+			errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, errors.New("boom"), nil, // nil: a key without a name
+			(*lock.KeyError)(nil),
+		} {
+			q := newQuiet()
+			got, _, err := call(q, keyErr)
+			if _, ok := err.(*lock.KeyError); !ok || !reflect.ValueOf(got).IsZero() {
+				t.Errorf("%s, %v: %+v, %v; want a KeyError, which Lambda reports by that name", name, keyErr, got, err)
+			}
+			if keyErr != nil && keyErr != error((*lock.KeyError)(nil)) && !errors.Is(err, keyErr) {
+				t.Errorf("%s: %v does not answer to %v", name, err, keyErr)
+			}
+			q.want(t, lock.Refused)
+		}
+	}
+}
+
+// TestKeyErrorIsNotEdited: key functions may return one value for all events, at the
+// same time.
+func TestKeyErrorIsNotEdited(t *testing.T) {
+	t.Parallel()
+	before := *errRefused
+	key := func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, errRefused }
+	h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
+			_ = err
+			_, _ = refused[events.APIGatewayProxyResponse](t, newQuiet(), errRefused)
+		})
+	}
+	all.Wait()
+	if *errRefused != before {
+		t.Errorf("the error became %+v", *errRefused)
 	}
 }
 
@@ -102,6 +169,7 @@ func TestNoBadRequest(t *testing.T) {
 		"any result":           {func(q *quiet) (any, error) { return refused[any](t, q, errRefused) }, same, lock.Refused},
 		"stream":               {func(q *quiet) (any, error) { return refused[io.Reader](t, q, errRefused) }, same, lock.Refused},
 		"not the client's":     {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.Refused},
+		"the operator's":       {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, errOperator) }, func(err error) bool { return err == error(errOperator) }, lock.Refused},
 		"nothing to work on":   {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, ignore) }, func(err error) bool { return err == nil }, lock.Ignored},
 		"a key without a name": {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.Refused},
 	} {
@@ -127,5 +195,42 @@ func TestBadRequestIsLogged(t *testing.T) {
 	_, err := refused[events.ALBTargetGroupResponse](t, q, errRefused, middleware.Logger(slog.New(slog.NewTextHandler(&log, nil))))
 	if !strings.Contains(log.String(), "the cause is not for clients") || err != nil {
 		t.Errorf("%v, logged %q: want the cause", err, log.String())
+	}
+}
+
+// TestBadRequestSpeaksToTheClient: what real key functions say of a request names parts of
+// the request, and neither functions of this module nor what its operator should do.
+func TestBadRequestSpeaksToTheClient(t *testing.T) {
+	t.Parallel()
+	type request = events.APIGatewayV2HTTPRequest
+	header, body := keyfuncs.Func[request](keyfuncs.APIGatewayHTTP), keyfuncs.Body[request](keyfuncs.JSON("[order.id, tenant]"))
+	for name, c := range map[string]struct {
+		key    keyfuncs.Func[request]
+		header string
+		body   string
+		within string
+	}{
+		"no header":      {header, "", "", "headers[Idempotency-Key] is missing"},
+		"long header":    {header, strings.Repeat("x", 256), "", "longer than 255 bytes"},
+		"control header": {header, "a\x00b", "", "control characters"},
+		"no body":        {body, "", "", "body is not JSON"},
+		"no JSON":        {body, "", "order=7", "body is not JSON"},
+		"no member":      {body, "", `{"order":{"id":7}}`, "missing in part"},
+	} {
+		e := request{Version: "2.0", RawPath: "/payments", Headers: map[string]string{"idempotency-key": c.header}, Body: c.body}
+		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "a1b2c3", "POST"
+		h := middleware.WithLock(c.key, func(context.Context, request) (events.APIGatewayV2HTTPResponse, error) {
+			t.Errorf("%s: ran", name)
+			return events.APIGatewayV2HTTPResponse{}, nil
+		}, newQuiet().with()...)
+		r, err := h(t.Context(), e)
+		if err != nil || r.StatusCode != http.StatusBadRequest || !strings.Contains(r.Body, c.within) {
+			t.Errorf("%s: %+v, %v; want status 400 and %q", name, r, err, c.within)
+		}
+		for _, ours := range []string{"keyfuncs", "middleware", "lambdalock", "lock.", "EventFrom", "APIGateway", "json:"} {
+			if strings.Contains(r.Body, ours) {
+				t.Errorf("%s: the client is told of %s: %s", name, ours, r.Body)
+			}
+		}
 	}
 }

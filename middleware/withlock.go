@@ -42,8 +42,10 @@ import (
 //
 // A handler whose result is an HTTP response (of API Gateway, a load balancer or a
 // Function URL, also by pointer or streamed) answers a request for which the key
-// function returns a *lock.KeyError with status 400 and what is wrong, as JSON. An
-// error would become a 5xx, although the mistake is the client's.
+// function returns a *lock.KeyError of the client (Client is set, as by
+// [keyfuncs.APIGatewayHTTP] for a missing Idempotency-Key) with status 400 and what is
+// wrong, as JSON. Every other error is returned, and becomes a 5xx: an event of another
+// source or the wrong key function is the operator's mistake, and alarms should see it.
 //
 // WithLock panics, with one line that says what to change, when handler, key
 // function and options do not fit together. A missing table name or missing
@@ -102,7 +104,7 @@ type answer struct {
 	body  []byte // of replay
 	err   error  // of fail
 
-	refused *lock.KeyError // of fail, when the key function said what is wrong with the event
+	refused *lock.KeyError // of fail, when there is no key
 }
 
 // enter decides whether the handler runs: answer is nil if it does.
@@ -149,16 +151,31 @@ func unanswered(err error) bool {
 
 // withoutKey reports under a *lock.KeyError whatever a key function returned.
 func (d *decorator) withoutKey(ctx context.Context, key lock.Key, err error) *answer {
-	if errors.Is(err, keyfuncs.ErrIgnore) {
+	e := keyError(err)
+	if errors.Is(e, keyfuncs.ErrIgnore) {
 		d.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Key: key, Err: err})
 		return &answer{kind: skip}
 	}
-	refused, ok := err.(*lock.KeyError)
-	if !ok {
-		err = &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+	d.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Key: key, Err: e})
+	return &answer{kind: fail, err: e, refused: e}
+}
+
+// keyError is the *lock.KeyError of which err speaks, because Lambda reports the type of
+// the outermost error. One that is wrapped is copied: it may be the same value for all
+// events.
+func keyError(err error) *lock.KeyError {
+	var inner *lock.KeyError
+	switch found := errors.As(err, &inner); {
+	case !found:
+		return &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+	case inner == nil:
+		return &lock.KeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.KeyError as its error: return a plain nil where nothing is wrong"}
+	case err == error(inner):
+		return inner
 	}
-	d.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Key: key, Err: err})
-	return &answer{kind: fail, err: err, refused: refused}
+	e := *inner
+	e.Err = err
+	return &e
 }
 
 // leave is deferred: it frees the lock after a panic or runtime.Goexit, without

@@ -130,7 +130,7 @@ var examples = complete([]example{
 		effect: logged("export done", "rows"), want: []string{"1000"}, turns: true, verify: noOverlap("export begun", "export done"),
 		first: "status 200", held: "status 409", later: "status 200", alone: true,
 		acts:  []act{{"at the same moment", together}, {"a slow client", slowClient}},
-		wrong: []mistake{{"rows is no number", `"rows": "1000"`, `"rows": "all"`, "status 400", nil}, {"not of a Function URL", `"rawPath": "/exports/orders.csv"`, `"rawPath": ""`, "status 400", nil}},
+		wrong: []mistake{{"rows is no number", `"rows": "1000"`, `"rows": "all"`, "status 400", nil}, {"not of a Function URL", `"rawPath": "/exports/orders.csv"`, `"rawPath": ""`, "KeyError", nil}},
 	},
 	{
 		name: "unittest", shows: "one receipt for each order", async: true,
