@@ -28,8 +28,8 @@
 //
 // What keeps a handler from running is returned as *lock.HeldError,
 // *lock.DoneError (only with OnDone(Fail)), *lock.StoreError, *lock.KeyError or
-// *lock.ConfigError; handlers of batches without a partial answer return a
-// [*BatchError] that unwraps to them. Where the result is an HTTP response, a
+// *lock.ConfigError; handlers of batches without a partial answer, or of which nothing
+// succeeded, return a [*BatchError] that unwraps to them. Where the result is an HTTP response, a
 // *lock.KeyError of the client becomes status 400. Lambda reports the name of the type as errorType. A mistake in
 // the code, such as a key function for another event type, panics when WithLock
 // is called.

@@ -27,7 +27,9 @@ func (s *source[R]) placeOf(r *R, i int) string {
 }
 
 // BatchError says which records of a batch were not completed. It unwraps to each
-// record's error.
+// record's error. Handlers of sources without a partial answer return it when a record
+// failed, the others only when nothing succeeded: no record was completed, or skipped
+// because there was nothing left to do for it.
 type BatchError struct {
 	Records int            // in the batch
 	Failed  []*RecordError // in the order of the batch
@@ -107,7 +109,12 @@ func whole[R any](errs []error, src source[R], records []R) error {
 // is never nil, which Lambda would read as success, like an empty one. A failed
 // record that has no name to be called by fails the batch, because Lambda would
 // take a list with an empty name for that anyway.
+//
+// A batch in which nothing succeeded is an error as well: the source delivers the same
+// records again as for a list that names all of them, and only an error is counted by
+// Lambda's metric Errors.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
 func partial[R, F any](errs []error, src source[R], records []R, name func(*R) (F, bool)) ([]F, error) {
 	failed := []F{}
 	for i, err := range errs {
@@ -120,7 +127,7 @@ func partial[R, F any](errs []error, src source[R], records []R, name func(*R) (
 		}
 		failed = append(failed, f)
 	}
-	if len(records) == 0 {
+	if len(failed) == len(records) { // also of an event without records
 		return failed, whole(errs, src, records)
 	}
 	return failed, nil

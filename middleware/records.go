@@ -19,7 +19,9 @@ import (
 // is returned as a batch item failure and comes back after its visibility timeout.
 //
 // The event source mapping must have ReportBatchItemFailures: without it Lambda
-// ignores the answer and deletes every message.
+// ignores the answer and deletes every message. When nothing succeeded, the handler returns
+// a [*BatchError] besides: the whole batch comes back just the same, and Lambda's metric
+// Errors counts it.
 //
 // A key that occurs twice in a batch is not in its own way: the second record
 // follows the first, and then finds it done. In a FIFO queue the messages of a group

@@ -299,6 +299,7 @@ func TestBatchesInTheRuntime(t *testing.T) {
 	for _, c := range []struct{ function, payload, want string }{
 		{"SQS batch", `{"Records":[{"messageId":"a"},{"messageId":"b"},{"messageId":"a"}]}`, `{"batchItemFailures":[]}`},
 		{"SQS batch", `{"Records":[{"messageId":"a","body":"fails"},{"messageId":"b"},{"messageId":"c","body":"panics"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"c"}]}`},
+		{"SQS batch", `{"Records":[{"messageId":"a","body":"fails"},{"messageId":"b","body":"panics"}]}`, "BatchError: lambdalock: 2 of 2 records failed; Records[0]: the record is bad; Records[1]: panic: the record is bad"},
 		{"S3 batch", string(s3), "BatchError: lambdalock: 1 of 3 records failed; Records[1]: lambdalock: no key: Records[1].s3 cannot be decoded: invalid URL escape \"%zz\""},
 	} {
 		r, err := platform(t, c.function, true).Invoke(t.Context(), locallambda.Invocation{Payload: []byte(c.payload)})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -168,6 +169,17 @@ func (w *world) complain(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fail(format, args...)
+}
+
+// checkAnswer: an answer always names what failed, and comes with an error if nothing
+// succeeded. The error gives back the whole batch, and so does such an answer. Of an event
+// that is twice in the batch, one delivery may have failed and the other succeeded.
+func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bool, err error) {
+	all := !slices.ContainsFunc(records, func(e *event) bool { return !failed[e] })
+	twice := len(failed) < len(records)
+	if missing || err != nil && !all || err == nil && all && !twice {
+		w.complain("of %d records %d failed, list missing: %v, with the error %v", len(records), len(failed), missing, err)
+	}
 }
 
 // answered compares what the function said of its records with what happened.

@@ -257,9 +257,6 @@ func (q *queue) deliver(batch []*entry) {
 	}
 	listed := map[*event]bool{}
 	_, out := q.invoke(records, e, func(inv *invocation, a events.SQSEventResponse, err error) {
-		if err != nil || a.BatchItemFailures == nil {
-			q.w.complain("a batch was answered by %v and the error %v", a, err)
-		}
 		for _, f := range a.BatchItemFailures {
 			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
 			if n < 0 {
@@ -268,6 +265,7 @@ func (q *queue) deliver(batch []*entry) {
 			}
 			listed[records[n]] = true
 		}
+		q.w.checkAnswer(records, a.BatchItemFailures == nil, listed, err)
 		q.w.answered(inv, listed)
 	})
 	if out != answered {

@@ -122,9 +122,6 @@ func (s *stream) deliver(batch []piece) int {
 	}
 	done := len(batch)
 	_, out := s.invoke(records, e, func(inv *invocation, a events.KinesisEventResponse, err error) {
-		if err != nil || a.BatchItemFailures == nil {
-			s.w.complain("a batch was answered by %v and the error %v", a, err)
-		}
 		listed := map[*event]bool{}
 		for _, f := range a.BatchItemFailures {
 			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
@@ -135,6 +132,7 @@ func (s *stream) deliver(batch []piece) int {
 			listed[records[n]] = true
 			done = min(done, n)
 		}
+		s.w.checkAnswer(records, a.BatchItemFailures == nil, listed, err)
 		s.w.answered(inv, listed)
 	})
 	if out != answered {
