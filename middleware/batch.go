@@ -200,13 +200,24 @@ func (d *delivery[R]) handle(i int) (err error) {
 		}
 	}()
 	return locked(d.ctx, d.decorator, s.key, s.err, d.records[i], func(ctx context.Context, r R) error {
-		err := d.handler(ctx, r)
+		err := d.watched(ctx, i, r)
 		if err != nil {
 			// Where the answer to the source only names the failed records, Lambda never sees it.
 			d.locker.Report(ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
 		}
 		return err
 	})
+}
+
+// watched runs the handler of record i.
+func (d *delivery[R]) watched(ctx context.Context, i int, r R) (err error) {
+	stop := d.watch(ctx, i)
+	defer func() {
+		if failed := stop(); failed != nil {
+			err = failed
+		}
+	}()
+	return d.handler(ctx, r)
 }
 
 // errors is the outcome of each record. Those that were not begun are reported
