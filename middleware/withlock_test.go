@@ -68,45 +68,45 @@ func TestEverySignature(t *testing.T) {
 	boom := errors.New("boom")
 	static := keyfuncs.Static("job")
 	skipHeld := middleware.OnHeld(middleware.Skip)
-	for _, call := range []func(q *quiet) (any, error){
-		func(q *quiet) (any, error) {
+	for name, call := range map[string]func(t *testing.T, q *quiet) (any, error){
+		"()": func(t *testing.T, q *quiet) (any, error) {
 			middleware.WithLock(static, func() { ran++ }, q.with(skipHeld)...)()
 			return nil, nil
 		},
-		func(q *quiet) (any, error) {
+		"(event)": func(t *testing.T, q *quiet) (any, error) {
 			middleware.WithLock(byOrder, func(order) { ran++ }, q.with(skipHeld)...)(order{ID: "1"})
 			return nil, nil
 		},
-		func(q *quiet) (any, error) {
+		"() error": func(t *testing.T, q *quiet) (any, error) {
 			return nil, middleware.WithLock(static, func() error { ran++; return boom }, q.with()...)()
 		},
-		func(q *quiet) (any, error) {
+		"(event) error": func(t *testing.T, q *quiet) (any, error) {
 			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, q.with()...)(order{ID: "1"})
 		},
-		func(q *quiet) (any, error) {
+		"() result": func(t *testing.T, q *quiet) (any, error) {
 			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, q.with()...)()
 		},
-		func(q *quiet) (any, error) {
+		"(event) result": func(t *testing.T, q *quiet) (any, error) {
 			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, q.with()...)(order{ID: "1"})
 		},
-		func(q *quiet) (any, error) {
+		"(ctx)": func(t *testing.T, q *quiet) (any, error) {
 			middleware.WithLock(static, func(context.Context) { ran++ }, q.with(skipHeld)...)(t.Context())
 			return nil, nil
 		},
-		func(q *quiet) (any, error) {
+		"(ctx, event)": func(t *testing.T, q *quiet) (any, error) {
 			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, q.with(skipHeld)...)(t.Context(), order{ID: "1"})
 			return nil, nil
 		},
-		func(q *quiet) (any, error) {
+		"(ctx) error": func(t *testing.T, q *quiet) (any, error) {
 			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, q.with()...)(t.Context())
 		},
-		func(q *quiet) (any, error) {
+		"(ctx, event) error": func(t *testing.T, q *quiet) (any, error) {
 			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, q.with()...)(t.Context(), order{ID: "1"})
 		},
-		func(q *quiet) (any, error) {
+		"(ctx) result": func(t *testing.T, q *quiet) (any, error) {
 			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, q.with()...)(t.Context())
 		},
-		func(q *quiet) (any, error) {
+		"(ctx, event) result with error": func(t *testing.T, q *quiet) (any, error) {
 			return middleware.WithLock(byOrder, func(ctx context.Context, _ order) (*order, error) {
 				if _, ok := lock.FromContext(ctx); !ok {
 					t.Error("no lease in the handler's context")
@@ -115,26 +115,28 @@ func TestEverySignature(t *testing.T) {
 				return result, boom
 			}, q.with()...)(t.Context(), order{ID: "1"})
 		},
-		func(q *quiet) (any, error) { // a key function of anything, and an event that is nil
+		"(ctx, any) of nil": func(t *testing.T, q *quiet) (any, error) { // a key function of anything, and an event that is nil
 			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, q.with()...)(t.Context(), nil)
 		},
-		func(q *quiet) (any, error) { // given as any, as lambda.Start takes it
+		"as any": func(t *testing.T, q *quiet) (any, error) { // given as any, as lambda.Start takes it
 			var h any = func(context.Context, order) error { ran++; return boom }
 			return nil, middleware.WithLock(byOrder, h, q.with()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
 		},
-		func(q *quiet) (any, error) {
+		"named type": func(t *testing.T, q *quiet) (any, error) {
 			type named func(context.Context, order) error
 			var h named = func(context.Context, order) error { ran++; return boom }
 			return nil, middleware.WithLock(byOrder, h, q.with()...)(t.Context(), order{ID: "1"})
 		},
 	} {
-		q := newQuiet()
-		before := ran
-		out, err := call(q)
-		if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
-			t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
-		}
-		q.want(t, lock.Acquired, lock.Released)
+		t.Run(name, func(t *testing.T) {
+			q := newQuiet()
+			before := ran
+			out, err := call(t, q)
+			if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
+				t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
+			}
+			q.want(t, lock.Acquired, lock.Released)
+		})
 	}
 }
 
