@@ -193,20 +193,33 @@ func (d *delivery[R]) handle(i int) (err error) {
 	case d.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))
 	}
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover(); {
+		case p != nil:
 			err = &PanicError{Value: p, Stack: debug.Stack()}
-			d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
+			d.workFailed(i, err)
+		case !returned: // Goexit, or a panic with nil, which must not look like success
+			err = errGoexit
 		}
 	}()
-	return locked(d.ctx, d.decorator, s.key, s.err, d.records[i], func(ctx context.Context, r R) error {
+	err = locked(d.ctx, d.decorator, s.key, s.err, d.records[i], func(ctx context.Context, r R) error {
 		err := d.watched(ctx, i, r)
 		if err != nil {
 			// Where the answer to the source only names the failed records, Lambda never sees it.
-			d.locker.Report(ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
+			d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
 		}
 		return err
 	})
+	returned = true
+	return err
+}
+
+// workFailed reports a panic, also one of the observer or the log handler, which may panic
+// again: on this goroutine that would end the process. The record has the first one.
+func (d *delivery[R]) workFailed(i int, err error) {
+	defer func() { _ = recover() }()
+	d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: d.slots[i].key, Err: err})
 }
 
 // watched runs the handler of record i.

@@ -114,7 +114,8 @@ func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger 
 func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
 
 // Observe is called with every outcome, for metrics. It must be quick and safe
-// for concurrent use. Nil: nobody is told.
+// for concurrent use. Nil: nobody is told. If it panics, so does the invocation, after
+// the lock was released; in a batch the record fails with a [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = f }
 }

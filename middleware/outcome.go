@@ -76,7 +76,8 @@ func (e *RecordError) Error() string { return e.Record + ": " + e.Err.Error() }
 // Unwrap gives the cause: the handler's error, or why the handler did not run.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of the handler of one record, or of its key function.
+// PanicError is a panic of the handler of one record, of its key function, or of the
+// observer or log handler that was told of it.
 type PanicError struct {
 	Value any
 	Stack []byte

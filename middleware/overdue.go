@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	errOverdue       = errors.New("lambdalock: still running although its context has ended; the platform will kill the invocation at its deadline")
+	errOverdue      = errors.New("lambdalock: still running although its context has ended; the platform will kill the invocation at its deadline")
 	errOverdueAlive = errors.New("lambdalock: still running although its context has ended; the invocation cannot end before it does")
 )
 

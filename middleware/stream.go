@@ -51,22 +51,24 @@ func (in *invocation) stream(result *reflect.Value) bool {
 	return true
 }
 
-func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.body.Read(p)
-	if err != nil {
-		s.end(err)
-	}
+func (s *stream) Read(p []byte) (n int, err error) {
+	err = errBodyPanicked
+	defer func() {
+		if err != nil {
+			s.end(err)
+		}
+	}()
+	n, err = s.body.Read(p)
 	return n, err
 }
 
 // Close is called by the runtime after every response that has it.
 func (s *stream) Close() error {
-	var err error
+	defer s.end(io.ErrUnexpectedEOF) // does nothing if the end was read before
 	if c, ok := s.body.(io.Closer); ok {
-		err = c.Close()
+		return c.Close()
 	}
-	s.end(io.ErrUnexpectedEOF) // does nothing if the end was read before
-	return err
+	return nil
 }
 
 func (s *stream) end(err error) {
@@ -87,15 +89,26 @@ func (s *stream) ContentType() string {
 	return "application/octet-stream"
 }
 
+// errBodyPanicked ends a stream whose body panics. Nobody sees it: the panic goes on.
+var errBodyPanicked = errors.New("lambdalock: the body panicked")
+
 var errNotJSON = errors.New("lambdalock: a streamed result is not JSON")
 
 // MarshalJSON decides as the runtime does, which sends a result that has a JSON form
 // as JSON although it could be read, and streams it otherwise.
 func (s *stream) MarshalJSON() ([]byte, error) {
+	panicked := true
+	defer func() {
+		if panicked {
+			s.end(errBodyPanicked)
+		}
+	}()
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false) // the runtime's encoder escapes if it was told to
-	if err := e.Encode(s.body); err != nil || bytes.HasPrefix(buf.Bytes(), []byte("{}")) {
+	err := e.Encode(s.body)
+	panicked = false
+	if err != nil || bytes.HasPrefix(buf.Bytes(), []byte("{}")) {
 		return nil, errNotJSON
 	}
 	s.end(io.EOF)
