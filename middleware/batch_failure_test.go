@@ -405,3 +405,14 @@ func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 		answers(t, r, err, "a")
 	})
 }
+
+// TestBatchPanicWithNil: recover sees nothing of it where the program asks for the old
+// behaviour of panic(nil), and it must not look like success.
+func TestBatchPanicWithNil(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
+	h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error {
+		panic(any(nil))
+	}, newQuiet().with()...)
+	r, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("a", "")}})
+	nothingSucceeded(t, r, err, "a")
+}

@@ -12,10 +12,17 @@ import (
 func (in *invocation) encode(result reflect.Value) []byte {
 	body, err := json.Marshal(result.Interface())
 	if err != nil {
-		in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
+		in.notStored(err)
 		return nil
 	}
 	return body
+}
+
+// notStored reports that Replay will have no result to give.
+func (in *invocation) notStored(err error) {
+	if in.d.done.kind == replay {
+		in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
+	}
 }
 
 // decode gives a stored result its type back. Numbers without a type of their own

@@ -39,6 +39,7 @@ func (in *invocation) stream(result *reflect.Value) bool {
 	case *events.APIGatewayProxyStreamingResponse:
 		body = &r.Body
 	case io.Reader:
+		in.notStored(errStreamed)
 		in.pending = true
 		*result = reflect.ValueOf(&stream{body: r, in: *in})
 		return true
@@ -46,6 +47,7 @@ func (in *invocation) stream(result *reflect.Value) bool {
 	if body == nil || *body == nil {
 		return false
 	}
+	in.notStored(errStreamed)
 	in.pending = true
 	*body = &stream{body: *body, in: *in}
 	return true
@@ -88,6 +90,9 @@ func (s *stream) ContentType() string {
 	}
 	return "application/octet-stream"
 }
+
+// errStreamed is why Replay keeps nothing of a result that is declared as any.
+var errStreamed = errors.New("lambdalock: a streamed result is not kept for replay")
 
 // errBodyPanicked ends a stream whose body panics. Nobody sees it: the panic goes on.
 var errBodyPanicked = errors.New("lambdalock: the body panicked")

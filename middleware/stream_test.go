@@ -179,3 +179,22 @@ func TestStreamingResponses(t *testing.T) {
 		q.want(t, lock.Acquired, lock.Released)
 	}
 }
+
+// TestReplayOfAStreamInsideAny: what is streamed is not stored, which is said at once.
+func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
+	t.Parallel()
+	q := newQuiet()
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
+		q.with(middleware.OnDone(middleware.Replay))...)
+	out, err := h(t.Context(), order{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(out.(io.Reader)); string(b) != "x" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	q.want(t, lock.Acquired, lock.ResultDropped, lock.Released)
+	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
+		t.Errorf("its duplicate: %v, %v; want skipped", out, err)
+	}
+}
