@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func TestFailOpen(t *testing.T) { // F10, F13
 	nobody.Close()
 	environment(t, srv.URL, "locks")
 	tables(t)
+	var asked atomic.Int32
 	all := func(f fakedynamo.Fault) func(context.CancelFunc) fakedynamo.Fault {
 		return func(context.CancelFunc) fakedynamo.Fault { return f }
 	}
@@ -59,10 +61,16 @@ func TestFailOpen(t *testing.T) { // F10, F13
 		fault      func(context.CancelFunc) fakedynamo.Fault
 		runs       bool
 	}{
-		"no answer":              {srv.URL, "locks", all(fakedynamo.Hang), true},
-		"broken connection":      {srv.URL, "locks", all(fakedynamo.DropBefore), true},
-		"lost answers":           {srv.URL, "locks", all(fakedynamo.ApplyThenDrop), true},
-		"closed port":            {nobody.URL, "locks", all(fakedynamo.None), true},
+		"no answer":         {srv.URL, "locks", all(fakedynamo.Hang), true},
+		"broken connection": {srv.URL, "locks", all(fakedynamo.DropBefore), true},
+		"lost answers":      {srv.URL, "locks", all(fakedynamo.ApplyThenDrop), true},
+		"closed port":       {nobody.URL, "locks", all(fakedynamo.None), true},
+		"throttled, then silent": {srv.URL, "locks", func(context.CancelFunc) fakedynamo.Fault {
+			if asked.Add(1) == 1 {
+				return fakedynamo.Throttle
+			}
+			return fakedynamo.Hang // to the end of the budget
+		}, false},
 		"internal server error":  {srv.URL, "locks", all(fakedynamo.ApplyThen500), true},
 		"throttled":              {srv.URL, "locks", all(fakedynamo.Throttle), false},
 		"conflict":               {srv.URL, "locks", all(fakedynamo.Conflict), false},
@@ -78,7 +86,7 @@ func TestFailOpen(t *testing.T) { // F10, F13
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.url, c.table)
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a tenth of it to acquire
 			defer cancel()
 			server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault(cancel) })
 			ran := false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -118,6 +119,11 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 			d.logger().WarnContext(ctx, "lambdalock: OnDone(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 		})
 	}
+	var heard *atomic.Bool
+	if d.failOpen {
+		heard = new(atomic.Bool)
+		ctx = context.WithValue(ctx, heardKey{}, heard)
+	}
 	var err error
 	if in.lock, err = d.locker.Acquire(ctx, key); err == nil {
 		in.ctx = in.lock.Context()
@@ -134,7 +140,7 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 	if errors.Is(err, lock.ErrHeld) {
 		return in, &answer{kind: d.held.kind, value: d.held.value, err: err}
 	}
-	if d.failOpen && ctx.Err() == nil && unanswered(err) {
+	if d.failOpen && ctx.Err() == nil && unanswered(err) && !heard.Load() {
 		d.locker.Report(ctx, lock.Observation{Kind: lock.Unlocked, Key: key, Err: err})
 		return in, nil
 	}
