@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // tables makes a lock table, and one with another partition key.
@@ -112,4 +114,39 @@ func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 		t.Errorf("%v, want the StoreError", err)
 	}
 	q.want(t, lock.StoreFailed)
+}
+
+// refusingStore fails every acquire with an error of its own.
+type refusingStore struct {
+	lock.Store
+	err error
+}
+
+func (s refusingStore) Acquire(context.Context, *lock.Claim) (lock.Row, bool, error) {
+	return lock.Row{}, false, s.err
+}
+
+// TestFailOpenAsksWhatTheStoreSays: only an error that may pass, and may have been applied,
+// is silence. What a store did not classify may be anything, and counts as that.
+func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		runs bool
+	}{
+		{&lock.StoreError{Temporary: true}, true},
+		{&lock.StoreError{Temporary: true, Rejected: true}, false},
+		{&lock.StoreError{Rejected: true}, false},
+		{&lock.StoreError{}, false}, // no later try will succeed: a mistake, not an outage
+		{&lock.ConfigError{Reason: "no table"}, false},
+		{io.ErrUnexpectedEOF, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ran := false
+			h := middleware.WithLock(byOrder, func(context.Context, order) error { ran = true; return nil }, middleware.FailOpen(),
+				middleware.Store(refusingStore{memstore.New(), c.err}), middleware.Logger(slog.New(slog.DiscardHandler)))
+			if err := h(t.Context(), order{ID: "1"}); ran != c.runs || ran != (err == nil) {
+				t.Errorf("%#v: ran: %v, %v", c.err, ran, err)
+			}
+		})
+	}
 }

@@ -116,20 +116,22 @@ func TestOperatorsMistakeIsNoBadRequest(t *testing.T) {
 // same time.
 func TestKeyErrorIsNotEdited(t *testing.T) {
 	t.Parallel()
-	before := *errRefused
-	key := func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, errRefused }
-	h := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
+	mine := &lock.KeyError{Field: "headers[X]", Reason: "is missing", Client: true}
+	before := *mine
 	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			_, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
-			_ = err
-			_, _ = refused[events.APIGatewayProxyResponse](t, newQuiet(), errRefused)
-		})
+	for _, err := range []error{mine, fmt.Errorf("tenant 7: %w", mine)} {
+		h := middleware.EachSQSMessage(func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, err },
+			func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
+		for range 8 {
+			all.Go(func() {
+				_, _ = h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
+				_, _ = refused[events.APIGatewayProxyResponse](t, newQuiet(), err)
+			})
+		}
 	}
 	all.Wait()
-	if *errRefused != before {
-		t.Errorf("the error became %+v", *errRefused)
+	if *mine != before {
+		t.Errorf("the error became %+v", *mine)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,6 +113,29 @@ func TestNothingIsOverdue(t *testing.T) {
 		}
 		if len(seen.all) != 0 {
 			t.Errorf("observed %+v", seen.all)
+		}
+	})
+}
+
+// TestOverdueObserverIsWaitedFor: it runs on a goroutine of its own, which must have ended
+// when the invocation does.
+func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		var began, ended atomic.Int32
+		slow := middleware.Observe(func(_ context.Context, o lock.Observation) {
+			if o.Kind == lock.Overdue {
+				began.Add(1)
+				time.Sleep(5 * time.Second)
+				ended.Add(1)
+			}
+		})
+		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error {
+			time.Sleep(31 * time.Second)
+			return nil
+		}, append(newQuiet().with(), slow)...)
+		_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
+		if err != nil || began.Load() != 2 || ended.Load() != 2 {
+			t.Errorf("%v; %d observers began, %d have ended", err, began.Load(), ended.Load())
 		}
 	})
 }
