@@ -15,7 +15,8 @@ import (
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: a DynamoDB table, see
-// [Table].
+// [Table]. Inside Lambda a warning is logged for a memstore.Store: what is in the memory
+// of one execution environment protects nothing from the others.
 func Store(s lock.Store) Option {
 	return func(o *settings) {
 		if isNil(s) {

@@ -139,3 +139,17 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 		}
 	})
 }
+
+// TestOverdueIsAWarning: the batch may still be killed or not, and nothing is lost yet.
+func TestOverdueIsAWarning(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		var log logged
+		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), log.option())...)
+		if _, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "stuck")}}); err != nil {
+			t.Error(err)
+		}
+		if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], `level=WARN msg="lambdalock: overdue"`) || !strings.Contains(lines[0], "Records[0]: ") {
+			t.Errorf("logged %q", lines)
+		}
+	})
+}

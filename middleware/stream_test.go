@@ -198,3 +198,47 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 		t.Errorf("its duplicate: %v, %v; want skipped", out, err)
 	}
 }
+
+// bodyThatPanics panics in one of its methods.
+type bodyThatPanics struct{ in string }
+
+func (b bodyThatPanics) at(method string) {
+	if b.in == method {
+		panic("body")
+	}
+}
+func (b bodyThatPanics) Read([]byte) (int, error) { b.at("Read"); return 1, nil }
+func (b bodyThatPanics) Close() error             { b.at("Close"); return nil }
+func (b bodyThatPanics) MarshalJSON() ([]byte, error) {
+	b.at("MarshalJSON")
+	return nil, errors.New("not json")
+}
+
+// TestStreamThatPanics: the panic is the runtime's to meet, but the lock must not wait
+// for the lease to end.
+func TestStreamThatPanics(t *testing.T) { // F35, F48
+	t.Parallel()
+	for method, use := range map[string]func(io.ReadCloser){
+		"Read":        func(b io.ReadCloser) { _, _ = b.Read(make([]byte, 1)) },
+		"Close":       func(b io.ReadCloser) { _ = b.Close() },
+		"MarshalJSON": func(b io.ReadCloser) { _, _ = json.Marshal(b) },
+	} {
+		q := newQuiet()
+		out, err := streamed(q, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != "body" {
+					t.Errorf("%s: the caller got %v", method, p)
+				}
+			}()
+			use(out)
+		}()
+		q.want(t, lock.Acquired, lock.Released)
+		if err := streamedOnce(q)(t.Context(), order{ID: "1"}); err != nil {
+			t.Errorf("%s: the event does not run again: %v", method, err)
+		}
+	}
+}

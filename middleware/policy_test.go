@@ -1,0 +1,120 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+func TestHeldPolicies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy middleware.HeldPolicy
+		want   string
+		err    error
+	}{
+		"Fail":            {middleware.Fail, "", lock.ErrHeld},
+		"Skip":            {middleware.Skip, "", nil},
+		"Respond":         {middleware.Respond("in progress"), "in progress", nil},
+		"Respond nothing": {middleware.Respond(nil), "", nil},
+	} {
+		q := newQuiet()
+		var h func(context.Context, order) (string, error)
+		h = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+			out, err := h(t.Context(), order{ID: "2"})
+			if out != c.want || !errors.Is(err, c.err) {
+				t.Errorf("%s: %q, %v", name, out, err)
+			}
+			return "ran", nil
+		}, q.with(middleware.OnHeld(c.policy))...)
+		if out, err := h(t.Context(), order{ID: "1"}); out != "ran" || err != nil {
+			t.Errorf("%s: holder got %q, %v", name, out, err)
+		}
+	}
+}
+
+func TestWaitPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet()
+		h := middleware.WithLock(byOrder, func(context.Context, order) error { time.Sleep(2 * time.Second); return nil },
+			q.with(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+		got := make(chan error)
+		for _, id := range []string{"1", "2", "1"} {
+			go func() { got <- h(context.Background(), order{ID: id}) }()
+		}
+		for range 3 {
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := q.store.Requests(locktest.Release); n != 2 {
+			t.Errorf("%d runs, want one for each of two events", n)
+		}
+	})
+}
+
+func TestDonePolicies(t *testing.T) {
+	t.Parallel()
+	big := int64(1<<53 + 1)
+	for name, c := range map[string]struct {
+		policy middleware.DonePolicy
+		want   order
+		err    error
+	}{
+		"Skip":   {middleware.Skip, order{}, nil},
+		"Fail":   {middleware.Fail, order{}, lock.ErrDone},
+		"Replay": {middleware.Replay, order{"r", big}, nil},
+	} {
+		q := newQuiet()
+		h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil }, q.with(middleware.OnDone(c.policy))...)
+		if _, err := h(t.Context(), order{ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h(t.Context(), order{ID: "1"}); out != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+}
+
+func TestReplayOfAnything(t *testing.T) { // F35
+	t.Parallel()
+	q := newQuiet()
+	var result any = map[string]any{"n": int64(1<<53 + 1)}
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	for range 2 {
+		out, err := h(t.Context(), order{ID: "1"})
+		if b, _ := json.Marshal(out); string(b) != `{"n":9007199254740993}` || err != nil {
+			t.Errorf("%s, %v", b, err)
+		}
+	}
+	q.kinds = nil
+	result = func() {}
+	if _, err := h(t.Context(), order{ID: "2"}); err != nil {
+		t.Errorf("a result that cannot be encoded: %v", err)
+	}
+	q.want(t, lock.Acquired, lock.ResultDropped, lock.Released)
+	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
+		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
+	}
+}
+
+func TestReplayIntoAnotherType(t *testing.T) {
+	t.Parallel()
+	q := newQuiet()
+	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
+		t.Errorf("%d, %v; want skipped", out, err)
+	}
+	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone, lock.ResultDropped)
+}
