@@ -287,3 +287,18 @@ func TestResult(t *testing.T) { // F35
 		}
 	})
 }
+
+// TestTheStoresWordIsKept: the error is what the store said, not that the last attempt was
+// cut short.
+func TestTheStoresWordIsKept(t *testing.T) { // F8, F13
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.Plan(locktest.Acquire, locktest.Drop, locktest.Throttle)
+		r.store.Always(locktest.Acquire, locktest.Hang)
+		_, err := r.locker(lock.Options{}).Acquire(t.Context(), resource)
+		var se *lock.StoreError
+		if !errors.As(err, &se) || !se.Rejected || se.Requests < 3 {
+			t.Errorf("got %+v, want the throttling", err)
+		}
+	})
+}

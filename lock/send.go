@@ -32,8 +32,11 @@ type sending struct {
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store that
-// cannot be opened. A refusal is an answer.
+// cannot be opened. A refusal is an answer. Of several errors it is the last one with
+// which the store answered: a last attempt that the end of the time cuts short tells
+// less.
 func (s *sending) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
+	var failure *StoreError
 	for try := 0; ; try++ {
 		ok, err := s.attempt(ctx, request)
 		if err == nil || errors.As(err, new(*ConfigError)) {
@@ -41,17 +44,21 @@ func (s *sending) send(ctx context.Context, op string, request func(context.Cont
 		}
 		se := storeError(op, s.requests, err)
 		s.unsure = s.unsure || !se.Rejected
+		if failure == nil || se.Rejected || !failure.Rejected {
+			failure = se
+		}
+		failure.Requests = s.requests
 		pause := jitter(s.pause(firstPause, try))
 		if se.turnedAway() {
 			s.turnedAway++
 			if s.shed != nil && s.shed(s.turnedAway) {
-				return false, se
+				return false, failure
 			}
 			rest := s.pause(firstRest, s.turnedAway-1)
 			pause = rest/2 + jitter(rest/2)
 		}
 		if !se.Temporary || time.Until(s.until) < pause+shortestAttempt || sleep(ctx, pause) != nil {
-			return false, se
+			return false, failure
 		}
 	}
 }

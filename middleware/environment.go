@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -78,17 +77,8 @@ func (d *defaultStore) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bo
 	if err != nil {
 		return lock.Row{}, false, err
 	}
-	row, ok, err := s.Acquire(ctx, c)
-	if heard, _ := ctx.Value(heardKey{}).(*atomic.Bool); heard != nil && !unanswered(err) {
-		heard.Store(true)
-	}
-	return row, ok, err
+	return s.Acquire(ctx, c)
 }
-
-// heardKey finds in a context whether the store has answered a request for this lock. The
-// last request of several may be cut short by the end of the acquire budget: that one
-// was not answered, but a store that throttled the others is not silent.
-type heardKey struct{}
 
 func (d *defaultStore) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
 	s, err := d.open(ctx)

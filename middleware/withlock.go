@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -119,11 +118,6 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 			d.logger().WarnContext(ctx, "lambdalock: OnDone(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 		})
 	}
-	var heard *atomic.Bool
-	if d.failOpen {
-		heard = new(atomic.Bool)
-		ctx = context.WithValue(ctx, heardKey{}, heard)
-	}
 	var err error
 	if in.lock, err = d.locker.Acquire(ctx, key); err == nil {
 		in.ctx = in.lock.Context()
@@ -140,7 +134,7 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 	if errors.Is(err, lock.ErrHeld) {
 		return in, &answer{kind: d.held.kind, value: d.held.value, err: err}
 	}
-	if d.failOpen && ctx.Err() == nil && unanswered(err) && !heard.Load() {
+	if d.failOpen && ctx.Err() == nil && unanswered(err) {
 		d.locker.Report(ctx, lock.Observation{Kind: lock.Unlocked, Key: key, Err: err})
 		return in, nil
 	}
