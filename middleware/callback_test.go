@@ -32,7 +32,6 @@ type callbackCase struct {
 	stays  bool // the name stays owned to the end of its lease, as without a panic
 	single bool // for handlers without records only
 	batch  bool // for handlers of records only
-	engine bool // reported by package lock after it has taken the lock, or by its heartbeat
 }
 
 // elsewhere takes the name as another function would, for a lease of 5 s.
@@ -50,13 +49,13 @@ func elsewhere(t *testing.T, q *quiet, k lock.Key) *lock.Lock {
 }
 
 var callbackCases = map[lock.Kind]callbackCase{
-	lock.Acquired: {engine: true},
+	lock.Acquired: {},
 	lock.Released: {},
-	lock.TookOver: {engine: true, before: func(t *testing.T, q *quiet) {
+	lock.TookOver: {before: func(t *testing.T, q *quiet) {
 		elsewhere(t, q, lock.Key{Name: "n"})
 		time.Sleep(time.Minute)
 	}},
-	lock.Waited: {engine: true, opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, q *quiet) {
+	lock.Waited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, q *quiet) {
 		elsewhere(t, q, lock.Key{Name: "n"})
 	}},
 	lock.HeldByOther: {stays: true, before: func(t *testing.T, q *quiet) { elsewhere(t, q, lock.Key{Name: "n"}) }},
@@ -73,7 +72,7 @@ var callbackCases = map[lock.Kind]callbackCase{
 		},
 		key: func(string) (lock.Key, error) { return lock.Key{Name: "n", Order: "1"}, nil },
 	},
-	lock.Renewed: {engine: true, opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *quiet) error {
+	lock.Renewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *quiet) error {
 		time.Sleep(9 * time.Second)
 		return nil
 	}},
@@ -153,9 +152,6 @@ func TestPanicInEveryCallback(t *testing.T) { // F48
 		var heard atomic.Int32
 		for name, callback := range callbacks(kind, &heard) {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
-				if c.engine {
-					t.Skip("package lock calls back while it holds the lock, or on its heartbeat's goroutine: its part")
-				}
 				if !c.batch {
 					t.Run("single", func(t *testing.T) { c.single1(t, callback, &heard) })
 				}
@@ -188,7 +184,7 @@ func (c *callbackCase) single1(t *testing.T, callback middleware.Option, heard *
 			func(context.Context, order) (any, error) { return c.result, c.run(t, q) }, q.with(append(c.opts, callback)...)...)
 		func() {
 			defer func() {
-				if p := recover(); p != "callback" && !(c.engine && p == nil) {
+				if p := recover(); p != "callback" {
 					t.Errorf("the caller got %v, want the callback's panic", p)
 				}
 			}()
@@ -217,10 +213,9 @@ func (c *callbackCase) batch3(t *testing.T, callback middleware.Option, heard *a
 		switch {
 		case raised != nil && raised != "callback":
 			t.Errorf("the caller got %v", raised)
-		case c.engine && err == nil: // the engine may keep such a panic from the work
 		case raised == nil && len(r.BatchItemFailures) == 0:
 			t.Errorf("returned %v, %v: the panic is lost", r, err)
-		case err != nil && (!errors.As(err, &panicked) || panicked.Value != "callback" || !strings.Contains(string(panicked.Stack), "callback_test.go")):
+		case err != nil && (!errors.As(err, &panicked) || panicked.Value != "callback" || !strings.Contains(string(panicked.Stack), "callback_test.go") && !strings.Contains(string(panicked.Stack), "heartbeat.go")):
 			t.Errorf("%v does not tell of the panic", err)
 		}
 		c.after(t, q, heard)
