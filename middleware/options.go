@@ -71,11 +71,21 @@ func OnDone(p DonePolicy) Option {
 	}
 }
 
-// Remember is how long a completed event is refused: at least 1 s. Default, and zero:
-// 24 h. It should exceed the time after which the source may still deliver it again: 6 h for
+// Remember is how long a completed event is refused: at least 1 s, at most 366 days.
+// Default, and zero: 24 h. It should exceed the time after which the source may still deliver it again: 6 h for
 // asynchronous invocations, the retention of the queue for SQS (up to 14 days).
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Remember = d } }
+
+// RememberAtLeast is how many completed events of a name are remembered in any case,
+// each for as long as [Remember] says. Beyond them, the ones completed first are
+// forgotten as soon as the row would cost more than one write unit (1 KB), with a
+// lock.Forgotten observation. An event takes some 50 bytes, and every write of the row
+// costs a write unit for each KB. The records of a batch are remembered together in any
+// case. Default, and zero: 8, which fit.
+func RememberAtLeast(events int) Option {
+	return func(o *settings) { o.engine.RememberAtLeast = events }
+}
 
 // Reserve is how long before Lambda's deadline the handler's context ends, so that
 // the release fits in before the kill: at least 1 ms. Default, and zero: the smaller of
@@ -83,13 +93,13 @@ func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Reme
 func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
 
 // Lease is a fixed lease instead of one that lasts to the deadline. A handler that
-// is not finished shortly before its end sees its context end with lock.ErrLost. Zero:
-// none.
+// is not finished 2 s before its end, by which clocks may differ, sees its context end
+// with lock.ErrLost. At least 3 s. Zero: none.
 func Lease(d time.Duration) Option { return func(o *settings) { o.engine.Lease = d } }
 
 // Heartbeat is a short lease that is renewed every third of it while the handler
-// runs: after a crash the lock is free sooner, at the price of more writes. Zero: none,
-// unless the platform does not kill at the deadline.
+// runs: after a crash the lock is free sooner, at the price of more writes. At least
+// 3 s. Zero: none, unless the platform does not kill at the deadline.
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.engine.Heartbeat = lease }
 }
