@@ -96,6 +96,9 @@ func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
 	if n := r.store.Requests(locktest.Renew); n > 0 && (at == lock.Acquired || at == lock.TookOver || at == lock.Waited) {
 		t.Errorf("%d renewals of a lock that the caller never got", n)
 	}
+	if where != "holder" && (at == lock.Acquired || at == lock.TookOver || at == lock.Waited) {
+		r.free("right after the callback")
+	}
 	before := r.store.Requests(locktest.Renew)
 	time.Sleep(time.Minute) // the others' locks are over, too
 	if n := r.store.Requests(locktest.Renew) - before; n > 0 && at != lock.HeldByOther && where != "holder" {

@@ -37,6 +37,7 @@ type sending struct {
 // less.
 func (s *sending) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	var failure *StoreError
+	began := time.Now()
 	for try := 0; ; try++ {
 		ok, err := s.attempt(ctx, request)
 		if err == nil || errors.As(err, new(*ConfigError)) {
@@ -48,13 +49,15 @@ func (s *sending) send(ctx context.Context, op string, request func(context.Cont
 			failure = se
 		}
 		failure.Requests = s.requests
-		pause := jitter(s.pause(firstPause, try))
+		pause := jitter(firstPause << min(try, 7))
 		if se.turnedAway() {
 			s.turnedAway++
 			if s.shed != nil && s.shed(s.turnedAway) {
 				return false, failure
 			}
-			rest := s.pause(firstRest, s.turnedAway-1)
+			// Twice as long each time, up to a part of the whole time: there must be tries
+			// enough before it is over.
+			rest := min(firstRest<<min(s.turnedAway-1, 5), max(s.until.Sub(began)/8, firstRest))
 			pause = rest/2 + jitter(rest/2)
 		}
 		if !se.Temporary || time.Until(s.until) < pause+shortestAttempt || sleep(ctx, pause) != nil {
@@ -74,12 +77,6 @@ func (s *sending) attempt(ctx context.Context, request func(context.Context) (bo
 	defer cancel()
 	s.requests++
 	return request(ctx)
-}
-
-// pause doubles with every time, up to a part of the time that is left: there must be
-// tries enough before it is over.
-func (s *sending) pause(first time.Duration, times int) time.Duration {
-	return max(min(first<<min(times, 7), time.Until(s.until)/8), firstPause)
 }
 
 // turnedAway: the store is asked for more than it takes.

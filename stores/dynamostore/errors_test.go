@@ -153,7 +153,11 @@ func TestConflictsOverHTTP(t *testing.T) { // F9, F45
 					t.Fatal(err)
 				}
 				if op == "renew" {
-					<-renewed
+					select {
+					case <-renewed:
+					case <-lk.Context().Done():
+						t.Fatal("the lease was lost by a conflict")
+					}
 				}
 				if err := lk.Complete(nil); err != nil {
 					t.Fatal(err)
