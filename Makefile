@@ -74,6 +74,7 @@ soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -run Simulation ./lock
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/delivery
 	cd integration && $(GO) test -race -timeout 60m ./...
+	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .
 
 .PHONY: bench
 bench: ## measure, beside the raw AWS SDK

@@ -29,9 +29,12 @@ type ConnectOptions struct {
 
 // connection is a function that locks in the table.
 type connection struct {
-	fn     awslambda.Function
-	child  constructs.Construct // of fn
-	counts bool                 // the leases that fn loses
+	table       *lockTable
+	child       constructs.Construct // of the function
+	annotations awscdk.Annotations   // of child
+	path        string               // of the function
+	resource    string               // path of the function's resource
+	counts      bool                 // the leases that the function loses
 }
 
 func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
@@ -57,7 +60,11 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 	if group != nil {
 		countLost(child, group)
 	}
-	t.connected = append(t.connected, &connection{fn: fn, child: child, counts: group != nil})
+	c := &connection{
+		table: t, child: child, path: *fn.Node().Path(), resource: *fn.Node().DefaultChild().Node().Path(), counts: group != nil,
+	}
+	child.Node().AddValidation(c)
+	t.survey.connections[c.resource] = c
 }
 
 var (

@@ -106,6 +106,11 @@ func panics(t *testing.T, f func()) (message string) {
 // function, after the aspects have run.
 func notes(fn awslambda.Function, level string) []string {
 	assertions.Annotations_FromStack(fn.Stack())
+	return messages(fn, level)
+}
+
+// messages are those of an app that has been synthesised.
+func messages(fn awslambda.Function, level string) []string {
 	var list []string
 	for _, m := range *fn.Node().FindChild(s("LockTableConnection")).Node().Metadata() {
 		if *m.Type == "aws:cdk:"+level {

@@ -72,11 +72,13 @@ type LockTableProps struct {
 
 type lockTable struct {
 	constructs.Construct
-	table     awsdynamodb.Table
-	key       awskms.IKey
-	name      *string // physical; nil if CloudFormation makes it
-	connected []*connection
-	watched   bool // Alarms was called
+	table    awsdynamodb.Table
+	key      awskms.IKey
+	path     string
+	resource string  // path of the table's resource
+	name     *string // physical; nil if CloudFormation makes it
+	survey   *survey
+	watched  bool // Alarms was called
 }
 
 // NewLockTable adds a lock table to scope. It fits the store with no further
@@ -115,8 +117,8 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		DeletionProtection:               props.DeletionProtection,
 		RemovalPolicy:                    removal,
 	})
-	// Read-only and so last: what other aspects change is checked as changed.
-	awscdk.Aspects_Of(t).Add(&checks{table: t}, &awscdk.AspectOptions{Priority: awscdk.AspectPriority_READONLY()})
+	t.path, t.resource = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
+	t.survey = surveyOf(t)
 	return t
 }
 

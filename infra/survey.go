@@ -1,9 +1,6 @@
 package infra
 
 import (
-	"encoding/json"
-	"strings"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskinesis"
@@ -12,133 +9,120 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 )
 
-// survey holds the resources of an app that say something about its functions.
+// survey is an aspect that notes, in one visit of every node of a stage, what says
+// something about its functions: a queue or a permission may be in another stack
+// than the function, but never in another stage. All lock tables of the stage share
+// one survey.
+//
+// It holds plain data. Every call of the CDK from within one of its callbacks
+// deepens the stack of its process, and at some 2,000 the process ends. So a visit
+// makes a few calls, and what is noted is compared in Go, after the aspects, when
+// the CDK validates each connected function and each mapping in a callback of its
+// own (connection.Validate, mapping.Validate).
 type survey struct {
-	resources   map[string]constructs.IConstruct // by path of the stack and logical id
-	mappings    []awslambda.CfnEventSourceMapping
-	permissions []awslambda.CfnPermission
-	invokes     []awslambda.CfnEventInvokeConfig
-	replicas    []awscdk.CfnResource
-	globals     []awsdynamodb.CfnGlobalTable
+	stage       string                 // its path
+	connections map[string]*connection // by the path of the function's resource
+	stacks      map[awscdk.Stack]string
+	mappings    map[string]*mapping // by path
+
+	noted
 }
 
-// newSurvey looks at the whole stage of node: a queue or a permission may be in
-// another stack than the function, but never in another stage.
-func newSurvey(node constructs.IConstruct) *survey {
-	v := &survey{resources: map[string]constructs.IConstruct{}}
-	for _, c := range *awscdk.Stage_Of(node).Node().FindAll(constructs.ConstructOrder_PREORDER) {
-		r, ok := c.(awscdk.CfnResource)
-		if !ok {
-			continue
-		}
-		v.resources[resourceKey(r.Stack(), r.Stack().Resolve(r.LogicalId()))] = c
-		switch c := c.(type) {
-		case awslambda.CfnEventSourceMapping:
-			v.mappings = append(v.mappings, c)
-		case awslambda.CfnPermission:
-			v.permissions = append(v.permissions, c)
-		case awslambda.CfnEventInvokeConfig:
-			v.invokes = append(v.invokes, c)
-		case awsdynamodb.CfnGlobalTable:
-			v.globals = append(v.globals, c)
-		default:
-			if *r.CfnResourceType() == "Custom::DynamoDBReplica" {
-				v.replicas = append(v.replicas, r)
-			}
+// noted is what one synthesis has seen. Resources are named by their paths.
+type noted struct {
+	byID        map[string]string    // by path of the stack and logical id
+	anywhere    map[string][]string  // by logical id
+	timeouts    map[string]number    // of functions
+	deadLetters map[string]bool      // functions that have a dead-letter queue
+	qualifiers  map[string]qualifier // aliases and versions
+	queues      map[string]queue
+	kinds       map[string]string // of streams and queues
+	permissions []permission
+	invokes     []invoke
+	replicas    []replica
+	invokers    map[string]map[string][]string // see (*survey).invokersOf
+}
+
+func newNoted() noted {
+	return noted{
+		byID: map[string]string{}, anywhere: map[string][]string{},
+		timeouts: map[string]number{}, deadLetters: map[string]bool{},
+		qualifiers: map[string]qualifier{}, queues: map[string]queue{}, kinds: map[string]string{},
+	}
+}
+
+// surveyOf is the survey of the stage of scope.
+func surveyOf(scope constructs.IConstruct) *survey {
+	stage := awscdk.Stage_Of(scope)
+	aspects := awscdk.Aspects_Of(stage)
+	for _, a := range *aspects.All() {
+		if v, ok := a.(*survey); ok {
+			return v
 		}
 	}
+	v := &survey{
+		stage: *stage.Node().Path(), connections: map[string]*connection{},
+		stacks: map[awscdk.Stack]string{}, mappings: map[string]*mapping{}, noted: newNoted(),
+	}
+	// Read-only and so last at every node: what other aspects change is noted as
+	// changed.
+	aspects.Add(v, &awscdk.AspectOptions{Priority: awscdk.AspectPriority_READONLY()})
 	return v
 }
 
-// resolve is Stack.Resolve, which does not take nil.
-func resolve(stack awscdk.Stack, value any) any {
-	if value == nil {
-		return nil
-	}
-	return stack.Resolve(value)
-}
-
-func resourceKey(stack awscdk.Stack, logicalID any) string {
-	id, _ := logicalID.(string)
-	return *stack.Node().Path() + "/" + id
-}
-
-// target is the resource that value, a property of a resource in stack, refers to;
-// nil if that is not part of the app.
-func (v *survey) target(stack awscdk.Stack, value *string) constructs.IConstruct {
-	if value == nil || !*awscdk.Token_IsUnresolved(value) {
-		return nil
-	}
-	for _, token := range *awscdk.Tokenization_ReverseString(value).Tokens() {
-		if r, ok := token.(awscdk.Reference); ok { // to any stack
-			return r.Target()
-		}
-	}
-	// Inside an expression, as the name of an alias is, only the logical id is seen.
-	for _, id := range references(stack.Resolve(value)) {
-		if c := v.resources[resourceKey(stack, id)]; c != nil {
-			return c
-		}
-	}
-	return nil
-}
-
-// references are the logical ids in a resolved value.
-func references(value any) []string {
-	var ids []string
-	switch value := value.(type) {
-	case []any:
-		for _, e := range value {
-			ids = append(ids, references(e)...)
-		}
-	case map[string]any:
-		for k, e := range value {
-			if id, ok := e.(string); ok && k == "Ref" {
-				ids = append(ids, id)
-				continue
-			}
-			if path, ok := e.([]any); ok && k == "Fn::GetAtt" && len(path) > 0 {
-				id, _ := path[0].(string)
-				ids = append(ids, id)
-				continue
-			}
-			ids = append(ids, references(e)...)
-		}
-	}
-	return ids
-}
-
-// function is the path of the function that name, a property of a resource in
-// stack, means: directly, or through a version or an alias.
-func (v *survey) function(stack awscdk.Stack, name *string) string {
-	switch r := v.target(stack, name).(type) {
-	case awslambda.CfnAlias:
-		return v.function(r.Stack(), r.FunctionName())
-	case awslambda.CfnVersion:
-		return v.function(r.Stack(), r.FunctionName())
+// Visit is called by the CDK for every node of the stage.
+func (v *survey) Visit(node constructs.IConstruct) {
+	switch r := node.(type) {
+	case awscdk.Stage: // the first of a synthesis, of which there may be several
+		v.noted = newNoted()
 	case awslambda.CfnFunction:
-		return *r.Node().Scope().Node().Path()
+		v.noteFunction(r)
+	case awslambda.CfnAlias:
+		v.qualifiers[v.resource(r)] = qualifier{function: v.reference(r.Stack(), r.FunctionName()), name: *r.Name()}
+	case awslambda.CfnVersion:
+		v.qualifiers[v.resource(r)] = qualifier{function: v.reference(r.Stack(), r.FunctionName())}
+	case awslambda.CfnEventSourceMapping:
+		v.noteMapping(r)
+	case awslambda.CfnPermission:
+		v.notePermission(r)
+	case awslambda.CfnEventInvokeConfig:
+		v.noteInvoke(r)
+	case awssqs.CfnQueue:
+		v.noteQueue(r)
+	case awskinesis.CfnStream:
+		v.kinds[v.resource(r)] = kinesisStream
+	case awsdynamodb.CfnTable:
+		v.kinds[v.resource(r)] = tableStream
+	case awsdynamodb.CfnGlobalTable:
+		v.kinds[v.resource(r)] = tableStream
+		v.noteGlobal(r)
+	case awscdk.CfnResource:
+		v.noteReplica(r)
 	}
-	return ""
 }
 
-// source is what kind of stream or queue a mapping reads, and its resource if it is
-// part of the app. The kind is empty if the mapping takes no partial answers.
-func (v *survey) source(m awslambda.CfnEventSourceMapping) (string, constructs.IConstruct) {
-	source := v.target(m.Stack(), m.EventSourceArn())
-	switch source.(type) {
-	case awssqs.CfnQueue:
-		return "SQS", source
-	case awskinesis.CfnStream:
-		return "Kinesis", source
-	case awsdynamodb.CfnTable, awsdynamodb.CfnGlobalTable:
-		return "DynamoDB stream", source
+// resource is the path of r, which is noted under its logical id, too.
+func (v *survey) resource(r awscdk.CfnResource) string {
+	path, stack := *r.Node().Path(), r.Stack()
+	if id, ok := stack.Resolve(r.LogicalId()).(string); ok {
+		v.byID[v.stack(stack)+"/"+id] = path
+		v.anywhere[id] = append(v.anywhere[id], path)
 	}
-	arn, _ := json.Marshal(m.Stack().Resolve(m.EventSourceArn())) // what was resolved is JSON
-	for service, kind := range map[string]string{":sqs:": "SQS", ":kinesis:": "Kinesis", ":dynamodb:": "DynamoDB stream"} {
-		if strings.Contains(string(arn), service) {
-			return kind, nil
-		}
+	return path
+}
+
+func (v *survey) stack(stack awscdk.Stack) string {
+	path, ok := v.stacks[stack]
+	if !ok {
+		path = *stack.Node().Path()
+		v.stacks[stack] = path
 	}
-	return "", nil
+	return path
+}
+
+func (v *survey) noteFunction(r awslambda.CfnFunction) {
+	path := v.resource(r)
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
+	v.timeouts[path] = numberOf(r.Timeout(), 3)
+	v.deadLetters[path] = r.DeadLetterConfig() != nil
 }

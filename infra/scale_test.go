@@ -1,0 +1,88 @@
+package infra_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsssm"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+// Every call of the CDK inside one of its callbacks deepens the stack of its
+// process, which ends at some 2,000 of them. So what is done in one callback must
+// not grow with the app.
+
+// TestManyFunctions: the settings of every function are seen, and no other's.
+func TestManyFunctions(t *testing.T) {
+	checkScale(t, 60, 0)
+}
+
+// TestManyResources: the app is large, and its one function is seen.
+func TestManyResources(t *testing.T) {
+	checkScale(t, 1, 3*450)
+}
+
+// TestLargeApp is what make soak runs.
+func TestLargeApp(t *testing.T) {
+	functions, _ := strconv.Atoi(os.Getenv("LAMBDALOCK_FUNCTIONS"))
+	if functions == 0 {
+		t.Skip("skipped: takes minutes; LAMBDALOCK_FUNCTIONS=500 runs it, with 500 functions and four times as many other resources (make soak)")
+	}
+	checkScale(t, functions, 4*functions)
+}
+
+// checkScale synthesises connected functions, every second of which has a queue
+// with too short a visibility timeout, and resources that have to do with none.
+func checkScale(t *testing.T, functions, others int) {
+	t.Helper()
+	// CloudFormation takes 500 resources in a stack:
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+	const functionsPerStack, othersPerStack = 60, 450
+	began := time.Now()
+	app := awscdk.NewApp(nil)
+	locks := infra.NewLockTable(awscdk.NewStack(app, s("Data"), nil), s("Locks"), nil)
+	dead := awssqs.NewQueue(awscdk.NewStack(app, s("Failures"), nil), s("Dead"), nil)
+	var all []awslambda.Function
+	var stack awscdk.Stack
+	for i := range functions {
+		if i%functionsPerStack == 0 {
+			stack = awscdk.NewStack(app, s(fmt.Sprint("Code", i)), nil)
+		}
+		fn := newFunction(stack, fmt.Sprint("Fn", i), nil)
+		fn.AddEventSource(reading(awssqs.NewQueue(stack, s(fmt.Sprint("Queue", i)), &awssqs.QueueProps{
+			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(59 + i%2)),
+			DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(5)},
+		})))
+		locks.Connect(fn, nil)
+		all = append(all, fn)
+	}
+	for i := range others {
+		if i%othersPerStack == 0 {
+			stack = awscdk.NewStack(app, s(fmt.Sprint("Other", i)), nil)
+		}
+		awsssm.NewStringParameter(stack, s(fmt.Sprint("P", i)), &awsssm.StringParameterProps{StringValue: s("-")})
+	}
+	built := time.Now()
+	app.Synth(nil)
+	t.Logf("%d functions with a queue each and %d other resources: %v to build, %v to synthesise",
+		functions, others, built.Sub(began).Round(time.Millisecond), time.Since(built).Round(time.Millisecond))
+
+	for i, fn := range all {
+		got := messages(fn, "warning")
+		if i%2 == 0 && (len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("Fn%d: the visibility timeout of its queue %s/Queue%d/Resource is 59 s", i, *fn.Stack().StackName(), i))) {
+			t.Errorf("function %d: %q", i, got)
+		}
+		if i%2 == 1 && len(got) != 0 {
+			t.Errorf("function %d has nothing wrong: %q", i, got)
+		}
+	}
+}
