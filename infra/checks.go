@@ -11,8 +11,15 @@ import (
 const (
 	// WarnVisibilityTimeout: a queue gives a message back while it is worked on.
 	WarnVisibilityTimeout = "@lambdalock/infra:visibilityTimeout"
+	// WarnDeadLetterQueue: a message that always fails comes back until it expires.
+	WarnDeadLetterQueue = "@lambdalock/infra:deadLetterQueue"
+	// WarnMaxReceiveCount: a message that finds its lock held once is taken for
+	// failed.
+	WarnMaxReceiveCount = "@lambdalock/infra:maxReceiveCount"
 	// WarnPartialAnswer: Lambda ignores which records of a batch failed.
 	WarnPartialAnswer = "@lambdalock/infra:partialAnswer"
+	// WarnRetryLimit: a record that always fails blocks its shard until it expires.
+	WarnRetryLimit = "@lambdalock/infra:retryLimit"
 	// WarnFailureDestination: an event that failed three times is gone.
 	WarnFailureDestination = "@lambdalock/infra:failureDestination"
 	// WarnLeasesNotCounted: the alarm for lost leases does not see this function.

@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,14 +48,23 @@ func (c checkCase) run(t *testing.T, level string) {
 		if !strings.Contains(strings.Join(got, "\n"), w) {
 			t.Errorf("no message says %q: %q", w, got)
 		}
-		if !strings.Contains(got[0], "function Test/Fn") {
-			t.Errorf("a message does not name the function: %q", got[0])
+	}
+	for _, m := range got {
+		if !strings.HasPrefix(m, "lambdalock: function Test/Fn") {
+			t.Errorf("a message does not name the function: %q", m)
 		}
 	}
 }
 
+// queue has nothing wrong but its visibility timeout.
 func queue(k awscdk.Stack, visibility float64) awssqs.Queue {
-	return awssqs.NewQueue(k, s("Queue"), &awssqs.QueueProps{VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(visibility))})
+	return awssqs.NewQueue(k, s("Queue"), &awssqs.QueueProps{
+		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(visibility)), DeadLetterQueue: failed(k, 5),
+	})
+}
+
+func failed(k awscdk.Stack, receives float64) *awssqs.DeadLetterQueue {
+	return &awssqs.DeadLetterQueue{Queue: awssqs.NewQueue(k, s("Failed"), nil), MaxReceiveCount: jsii.Number(receives)}
 }
 
 func reading(q awssqs.IQueue) awslambda.IEventSource {
@@ -73,7 +83,7 @@ func TestVisibilityTimeout(t *testing.T) {
 			fn.AddEventSource(reading(queue(k, 60)))
 		}},
 		"default of 30 s": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			fn.AddEventSource(reading(awssqs.NewQueue(k, s("Queue"), nil)))
+			fn.AddEventSource(reading(awssqs.NewQueue(k, s("Queue"), &awssqs.QueueProps{DeadLetterQueue: failed(k, 5)})))
 		}, want: []string{"is 30 s"}},
 		"alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddAlias(s("live"), nil).AddEventSource(reading(queue(k, 59)))
@@ -85,6 +95,7 @@ func TestVisibilityTimeout(t *testing.T) {
 		"parameter": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			q := awssqs.NewCfnQueue(k, s("Queue"), &awssqs.CfnQueueProps{
 				VisibilityTimeout: awscdk.NewCfnParameter(k, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber(),
+				RedrivePolicy:     object{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:111111111111:failed", "maxReceiveCount": 5},
 			})
 			fn.AddEventSource(reading(awssqs.Queue_FromQueueArn(k, s("Q"), q.AttrArn())))
 		}},
@@ -104,6 +115,7 @@ func TestPartialAnswer(t *testing.T) {
 		return func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSourceMapping(s("Source"), &awslambda.EventSourceMappingOptions{
 				EventSourceArn: s(arn), StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report),
+				RetryAttempts: jsii.Number(3),
 			})
 		}
 	}
@@ -116,7 +128,7 @@ func TestPartialAnswer(t *testing.T) {
 	stream := func(report bool) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
 		return func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSource(awslambdaeventsources.NewKinesisEventSource(awskinesis.NewStream(k, s("Stream"), nil), &awslambdaeventsources.KinesisEventSourceProps{
-				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report),
+				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3),
 			}))
 		}
 	}
@@ -126,7 +138,7 @@ func TestPartialAnswer(t *testing.T) {
 				PartitionKey: &awsdynamodb.Attribute{Name: s("id"), Type: awsdynamodb.AttributeType_STRING}, Stream: awsdynamodb.StreamViewType_NEW_IMAGE,
 			})
 			fn.AddEventSource(awslambdaeventsources.NewDynamoEventSource(orders, &awslambdaeventsources.DynamoEventSourceProps{
-				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report),
+				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3),
 			}))
 		}
 	}
@@ -149,6 +161,70 @@ func TestPartialAnswer(t *testing.T) {
 		"acknowledged": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
 			mapping(sqs, false)(k, fn, l)
 			awscdk.Annotations_Of(fn).AcknowledgeWarning(s(infra.WarnPartialAnswer), s("answers all or nothing"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// TestDeadLetterQueue: nothing else is wrong with the queue.
+func TestDeadLetterQueue(t *testing.T) {
+	with := func(props awssqs.CfnQueueProps) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
+		return func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			props.VisibilityTimeout = jsii.Number(60)
+			q := awssqs.NewCfnQueue(k, s("Queue"), &props)
+			fn.AddEventSource(reading(awssqs.Queue_FromQueueArn(k, s("Q"), q.AttrArn())))
+		}
+	}
+	redrive := func(count any) awssqs.CfnQueueProps {
+		return awssqs.CfnQueueProps{RedrivePolicy: object{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:111111111111:failed", "maxReceiveCount": count}}
+	}
+	for name, c := range map[string]checkCase{
+		"none":          {build: with(awssqs.CfnQueueProps{}), want: []string{"its queue Test/Queue has no dead-letter queue"}},
+		"1 receive":     {build: with(redrive(1)), want: []string{"its queue Test/Queue has a MaxReceiveCount of 1: a message that finds its lock held once goes to the dead-letter queue. Set MaxReceiveCount to 5 at least"}},
+		"\"1\" receive": {build: with(redrive("1")), want: []string{"has a MaxReceiveCount of 1"}},
+		"2 receives":    {build: with(redrive(2))},
+		"parameter": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			with(redrive(awscdk.NewCfnParameter(k, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber()))(k, fn, l)
+		}},
+		"policy by a parameter": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			with(awssqs.CfnQueueProps{RedrivePolicy: awscdk.Fn_ConditionIf(s("C"), object{}, awscdk.Aws_NO_VALUE())})(k, fn, l)
+			awscdk.NewCfnCondition(k, s("C"), &awscdk.CfnConditionProps{Expression: awscdk.Fn_ConditionEquals(awscdk.Aws_REGION(), "eu-west-1")})
+		}},
+		"the dead-letter queue is read, too": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			q := queue(k, 60)
+			fn.AddEventSource(reading(q))
+			newFunction(k, "Other", nil).AddEventSource(reading(q.DeadLetterQueue().Queue))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+func TestRetryLimit(t *testing.T) {
+	mapping := func(arn string, attempts, age *float64) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
+		return func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			awslambda.NewCfnEventSourceMapping(k, s("Mapping"), &awslambda.CfnEventSourceMappingProps{
+				FunctionName: fn.FunctionName(), EventSourceArn: s(arn), StartingPosition: s("LATEST"), FunctionResponseTypes: jsii.Strings("ReportBatchItemFailures"),
+				MaximumRetryAttempts: attempts, MaximumRecordAgeInSeconds: age,
+			})
+		}
+	}
+	const (
+		kinesis = "arn:aws:kinesis:eu-west-1:111111111111:stream/orders"
+		changes = "arn:aws:dynamodb:eu-west-1:111111111111:table/orders/stream/2026-01-01T00:00:00.000"
+	)
+	says := []string{"its event source mapping Test/Mapping (Kinesis) retries without limit"}
+	for name, c := range map[string]checkCase{
+		"neither":         {build: mapping(kinesis, nil, nil), want: says},
+		"both unlimited":  {build: mapping(kinesis, jsii.Number(-1), jsii.Number(-1)), want: says},
+		"attempts":        {build: mapping(kinesis, jsii.Number(5), nil)},
+		"no retry":        {build: mapping(kinesis, jsii.Number(0), jsii.Number(-1))},
+		"age":             {build: mapping(kinesis, jsii.Number(-1), jsii.Number(3600))},
+		"DynamoDB stream": {build: mapping(changes, nil, nil), want: []string{"(DynamoDB stream) retries without limit"}},
+		"SQS":             {build: mapping("arn:aws:sqs:eu-west-1:111111111111:orders", nil, nil)},
+		"parameter": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			mapping(kinesis, awscdk.NewCfnParameter(k, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber(), nil)(k, fn, l)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
@@ -183,11 +259,94 @@ func TestFailureDestination(t *testing.T) {
 			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnSuccess: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Done"), nil))})
 		}, want: []string{"asynchronously (s3)"}},
 	}
-	for _, service := range []string{"s3", "sns", "events", "scheduler", "iot", "logs"} {
+	for name, c := range destinationsOfAliases() {
+		cases[name] = c
+	}
+	cases["logs of a Region"] = checkCase{build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+		invokedBy("logs."+*k.Region()+".amazonaws.com")(k, fn, l)
+	}, want: []string{"asynchronously (logs)"}}
+	cases["two services"] = checkCase{build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		for i, principal := range []string{"s3.amazonaws.com", "sns.amazonaws.com", "s3.amazonaws.com"} {
+			awslambda.NewCfnPermission(fn, s(fmt.Sprint("P", i)), &awslambda.CfnPermissionProps{
+				Action: s("lambda:InvokeFunction"), FunctionName: fn.FunctionArn(), Principal: s(principal),
+			})
+		}
+	}, want: []string{"asynchronously (s3, sns)"}}
+	// "lambda" is a service of its own, which edge functions name.
+	cases["another service of a like name"] = checkCase{build: invokedBy("lambda.amazonaws.com")}
+	for _, service := range []string{"s3", "sns", "events", "scheduler", "iot", "logs", "lambda.alarms.cloudwatch", "ses", "codecommit", "config", "cloudformation"} {
 		cases[service] = checkCase{build: invokedBy(service + ".amazonaws.com"), want: []string{"asynchronously (" + service + ")"}}
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// destinationsOfAliases: a failure destination is for what it is set on, and for no
+// other version of the function.
+func destinationsOfAliases() map[string]checkCase {
+	invoke := func(fn awslambda.IFunction) {
+		fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
+	}
+	keep := func(k awscdk.Stack) *awslambda.EventInvokeConfigOptions {
+		return &awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Failed"), nil))}
+	}
+	alias := func(fn awslambda.Function, name string, keep *awslambda.EventInvokeConfigOptions) awslambda.Alias {
+		props := &awslambda.AliasProps{AliasName: s(name), Version: fn.CurrentVersion()}
+		if keep != nil {
+			props.OnFailure = keep.OnFailure
+		}
+		return awslambda.NewAlias(fn, s(name), props)
+	}
+	configure := func(k awscdk.Stack, fn awslambda.Function, qualifier string) {
+		awslambda.NewCfnEventInvokeConfig(k, s("Config"), &awslambda.CfnEventInvokeConfigProps{
+			FunctionName: fn.FunctionName(), Qualifier: s(qualifier),
+			DestinationConfig: object{"onFailure": object{"destination": "arn:aws:sqs:eu-west-1:111111111111:failed"}},
+		})
+	}
+	const says = "asynchronously (s3)"
+	return map[string]checkCase{
+		"on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", keep(k)))
+		}},
+		"on another alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "test", keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the function, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.ConfigureAsyncInvoke(keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the alias, not on the function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "live", keep(k))
+			invoke(fn)
+		}, want: []string{says + " and has neither"}},
+		"on the version": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+			invoke(fn.CurrentVersion())
+		}},
+		"on the version, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			configure(k, fn, "live")
+		}},
+		"on another alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			configure(k, fn, "test")
+		}, want: []string{says}},
+		"on an alias of that name of another function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			other := newFunction(k, "Other", nil)
+			alias(other, "live", nil)
+			invoke(alias(fn, "live", nil))
+			configure(k, other, "live")
+		}, want: []string{says}},
+		"alias and function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			invoke(fn)
+		}, want: []string{says + " and has neither", says + " through Test/Fn/live/Resource"}},
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 // asynchronous are the services that invoke a function and do not wait for it, as
 // their principals begin:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html
 var asynchronous = []string{
-	"s3", "sns", "events", "scheduler", "iot", "logs",
+	"s3", "sns", "events", "scheduler", "iot", "logs", "lambda.alarms.cloudwatch", "ses", "codecommit", "config", "cloudformation",
 }
 
 // permission is that of a service to invoke a function asynchronously.

@@ -22,16 +22,20 @@ type mapping struct {
 	function reference
 	source   reference
 	reports  bool // batch item failures
+	limited  bool // in its retries
 }
 
 // queue is an SQS queue.
 type queue struct {
-	visibility number
+	visibility  number
+	redrives    bool // to a dead-letter queue
+	maxReceives number
 }
 
 func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 	m := &mapping{
 		survey: v, path: *r.Node().Path(), function: v.reference(r.Stack(), r.FunctionName()), source: v.reference(r.Stack(), r.EventSourceArn()),
+		limited: isLimit(r.MaximumRetryAttempts()) || isLimit(r.MaximumRecordAgeInSeconds()),
 	}
 	types := r.FunctionResponseTypes()
 	m.reports = types != nil && slices.ContainsFunc(*types, func(t *string) bool { return *t == "ReportBatchItemFailures" })
@@ -43,12 +47,19 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 	r.Node().AddValidation(m)
 }
 
+// isLimit: -1 is without limit, and so is the default.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-eventsourcemapping.html
+func isLimit(value *float64) bool { return value != nil && *value != -1 }
+
 func (v *survey) noteQueue(r awssqs.CfnQueue) {
-	path := v.resource(r)
+	path, redrive := v.resource(r), resolve(r.Stack(), r.RedrivePolicy())
+	policy, _ := redrive.(map[string]any)
 	v.kinds[path] = sqsQueue
 	v.queues[path] = queue{
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-sqs-queue.html
-		visibility: numberOf(r.VisibilityTimeout(), 30),
+		visibility:  numberOf(r.VisibilityTimeout(), 30),
+		redrives:    redrive != nil,
+		maxReceives: numberIn(policy["maxReceiveCount"]),
 	}
 }
 
@@ -83,12 +94,18 @@ func (m *mapping) Validate() *[]*string {
 	}
 	if q, ok := v.queues[source]; ok {
 		c.checkVisibility(source, q, v.timeouts[fn])
+		c.checkReceives(source, q)
 	}
 	if !m.reports {
 		// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 		c.warn(WarnPartialAnswer, "its event source mapping %s (%s) does not report batch item failures: "+
 			"EachSQSMessage and its like answer which records failed, and without the setting Lambda takes them all for done. "+
 			"Set ReportBatchItemFailures; or acknowledge this warning if the function returns no partial answer", m.path, kind)
+	}
+	if kind != sqsQueue && !m.limited {
+		// https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
+		c.warn(WarnRetryLimit, "its event source mapping %s (%s) retries without limit: a record that always fails blocks its shard until it expires. "+
+			"Set RetryAttempts or MaxRecordAge, and OnFailure so that the record is not lost", m.path, kind)
 	}
 	return &[]*string{}
 }
@@ -100,5 +117,17 @@ func (c *connection) checkVisibility(path string, q queue, timeout number) {
 	if timeout.known && q.visibility.known && q.visibility.value < 6*timeout.value {
 		c.warn(WarnVisibilityTimeout, "the visibility timeout of its queue %s is %g s, less than six times the function's timeout of %g s, "+
 			"so that messages come back while they are worked on: set VisibilityTimeout to %g s at least", path, q.visibility.value, timeout.value, 6*timeout.value)
+	}
+}
+
+// checkReceives: AWS recommends five receives, in the same place.
+func (c *connection) checkReceives(path string, q queue) {
+	switch {
+	case !q.redrives:
+		c.warn(WarnDeadLetterQueue, "its queue %s has no dead-letter queue: a message that always fails comes back until its retention period ends, and is then lost. "+
+			"Set DeadLetterQueue, with MaxReceiveCount of 5 at least", path)
+	case q.maxReceives.known && q.maxReceives.value < 2:
+		c.warn(WarnMaxReceiveCount, "its queue %s has a MaxReceiveCount of %g: a message that finds its lock held once goes to the dead-letter queue. "+
+			"Set MaxReceiveCount to 5 at least", path, q.maxReceives.value)
 	}
 }

@@ -2,6 +2,7 @@ package infra
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -147,4 +148,15 @@ func numberOf(value *float64, otherwise float64) number {
 		return number{otherwise, true}
 	}
 	return number{*value, !*awscdk.Token_IsUnresolved(value)}
+}
+
+// numberIn is a member of a resolved object, where CloudFormation takes a number
+// as a string, too.
+func numberIn(value any) number {
+	text, ok := value.(string)
+	if !ok {
+		text = encoded(value)
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return number{n, err == nil}
 }
