@@ -24,6 +24,8 @@ const (
 	WarnFailureDestination = "@lambdalock/infra:failureDestination"
 	// WarnLeasesNotCounted: the alarm for lost leases does not see this function.
 	WarnLeasesNotCounted = "@lambdalock/infra:leasesNotCounted"
+	// WarnStrongGlobalTable: the table lacks what other tables have.
+	WarnStrongGlobalTable = "@lambdalock/infra:strongGlobalTable"
 )
 
 // Validate is called by the CDK after the aspects, so that the survey is complete.

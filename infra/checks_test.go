@@ -387,6 +387,12 @@ func TestReplication(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "error") })
 	}
+	// Such a table is a lock, and lacks something.
+	checkCase{
+		table: named, build: global("orders-locks", s("STRONG"), "eu-west-1", "us-east-1", "us-east-2"),
+		want: []string{"it locks in the global table Test/Global with MultiRegionConsistency STRONG: such a table has no TTL"},
+	}.run(t, "warning")
+	checkCase{table: named, build: global("orders", s("STRONG"), "eu-west-1", "us-east-1", "us-east-2")}.run(t, "warning")
 }
 
 func TestLeasesNotCounted(t *testing.T) {

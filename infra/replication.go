@@ -47,7 +47,11 @@ func (v *survey) replicates(r replica, t *lockTable) bool {
 func (c *connection) checkReplication() {
 	for _, r := range c.table.survey.replicas {
 		switch {
-		case r.strong || !c.table.survey.replicates(r, c.table):
+		case !c.table.survey.replicates(r, c.table):
+		case r.strong:
+			c.warn(WarnStrongGlobalTable, "it locks in the global table %s with MultiRegionConsistency STRONG: "+
+				"such a table has no TTL, so that rows nobody needs stay until you delete them, it refuses transactions, "+
+				"and every request waits for another Region. Use a table of one Region unless other Regions must see the same locks", r.path)
 		default:
 			c.fail("function %s locks in a table that %s replicates asynchronously: "+
 				"conditions are evaluated per Region, so that two Regions can hold one lock. "+
