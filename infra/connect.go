@@ -118,6 +118,9 @@ func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
 // leadingKeys limits a permission to the rows of a namespace, whose keys begin
 // with it: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
 //
+// ForAllValues holds where the key is missing, too, so Null requires it:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
+//
 // A name that CloudFormation makes cannot be used: the policy would depend on the
 // function, and the function depends on its policy, so that it is not invoked
 // before it may lock. Neither can a token be escaped as the library escapes names.
@@ -132,6 +135,7 @@ func leadingKeys(fn awslambda.Function, namespace *string) *map[string]*map[stri
 	// policy variable.
 	return &map[string]*map[string]any{
 		"ForAllValues:StringLike": {"dynamodb:LeadingKeys": url.PathEscape(*namespace) + "/*"},
+		"Null":                    {"dynamodb:LeadingKeys": "false"},
 	}
 }
 

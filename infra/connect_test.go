@@ -49,7 +49,7 @@ func TestPermissionIsLimitedToTheNamespace(t *testing.T) {
 			infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, &infra.ConnectOptions{Namespace: c.namespace})
 			want := `null`
 			if c.want != "" {
-				want = `{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "` + c.want + `"}}`
+				want = `{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "` + c.want + `"}, "Null": {"dynamodb:LeadingKeys": "false"}}`
 			}
 			equal(t, "condition", statements(t, stack, "dynamodb:")[0]["Condition"], want)
 		})

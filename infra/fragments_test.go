@@ -2,10 +2,12 @@ package infra_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,16 +139,25 @@ func compareTerraform(t *testing.T, text string, table, statement object) {
 		"effect":    statement["Effect"],
 		"actions":   []any{statement["Action"]},
 		"resources": "[aws_dynamodb_table.locks.arn]",
-		"condition": object{
-			"test": "ForAllValues:StringLike", "variable": "dynamodb:LeadingKeys",
-			"values": []any{at(statement, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys")},
-		},
+		"condition": conditions(statement),
 	}))
 	equal(t, "policy", at(got, "resource aws_iam_role_policy lock", "policy"), `"data.aws_iam_policy_document.lock.json"`)
 }
 
-// terraform is a body as an object: a block by its type and labels, a constant as
-// its value, any other expression as its text.
+// conditions are those of a statement as Terraform has them.
+func conditions(statement object) []any {
+	var list []any
+	all, _ := statement["Condition"].(object)
+	for _, operator := range slices.Sorted(maps.Keys(all)) {
+		for key, value := range all[operator].(object) {
+			list = append(list, object{"test": operator, "variable": key, "values": []any{value}})
+		}
+	}
+	return list
+}
+
+// terraform is a body as an object: a block by its type and labels, several of
+// those as a list, a constant as its value, any other expression as its text.
 func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
 	t.Helper()
 	o := object{}
@@ -164,10 +175,14 @@ func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
 	}
 	for _, b := range body.Blocks {
 		name := strings.Join(append([]string{b.Type}, b.Labels...), " ")
-		if o[name] != nil {
-			t.Errorf("two blocks %s", name)
+		switch value := terraform(t, b.Body, text); others := o[name].(type) {
+		case nil:
+			o[name] = value
+		case []any:
+			o[name] = append(others, value)
+		default:
+			o[name] = []any{others, value}
 		}
-		o[name] = terraform(t, b.Body, text)
 	}
 	return o
 }

@@ -79,7 +79,7 @@ def check_role(name, function, role):
         "Effect": "Allow",
         "Action": "dynamodb:UpdateItem",
         "Resource": locks[0]["Resource"] if locks else None,
-        "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}},
+        "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}, "Null": {"dynamodb:LeadingKeys": "false"}},
     }], f"{name}: wants dynamodb:UpdateItem on its own rows of the lock table, has {locks}")
     others = [s for s in statements if s not in locks]
     actions = {a for s in others for a in as_list(s["Action"])}
