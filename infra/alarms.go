@@ -1,6 +1,8 @@
 package infra
 
 import (
+	"fmt"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -24,9 +26,14 @@ type AlarmsProps struct {
 	// times in a row. Duplicates count as well, so what is usual depends on the
 	// source. Default: [DefaultContentionThreshold].
 	ContentionThreshold *float64
+
+	// LeasesLost makes the alarm for lost leases, which is about all lock tables of
+	// the account and Region. Default: true. Set it to false for all of them but one.
+	LeasesLost *bool
 }
 
-// LockAlarms are the alarms of a lock table. None of them minds missing data.
+// LockAlarms are the alarms of a lock table. Missing data does not breach any of
+// them.
 type LockAlarms struct {
 	// Throttles: for 15 minutes DynamoDB has refused writes for their rate.
 	Throttles awscloudwatch.Alarm
@@ -35,7 +42,8 @@ type LockAlarms struct {
 	// Contention: for 15 minutes many claims have been refused.
 	Contention awscloudwatch.Alarm
 	// LeasesLost: work went on without its lock, or was stopped for that. It counts
-	// the connected functions of all lock tables in the account and Region.
+	// the connected functions of all lock tables in the account and Region. Nil if
+	// AlarmsProps.LeasesLost is false.
 	LeasesLost awscloudwatch.Alarm
 }
 
@@ -43,7 +51,9 @@ func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
 	if props == nil {
 		props = &AlarmsProps{}
 	}
-	t.watched = true
+	if t.alarms != nil {
+		panic(fmt.Sprintf("lambdalock: lock table %s has its alarms already: call Alarms once, with all topics and actions in AlarmsProps", t.path))
+	}
 	contention := props.ContentionThreshold
 	if contention == nil {
 		contention = jsii.Number(DefaultContentionThreshold)
@@ -58,19 +68,45 @@ func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
 			"Lock table: DynamoDB fails. Events are delivered again as their source does."),
 		Contention: t.alarm("Contention", t.refused(), contention, patient,
 			"Lock table: many claims are refused. Events spend their attempts on locks that are held, or come many times."),
-		LeasesLost: t.alarm("LeasesLost", lost(), jsii.Number(1), atOnce,
-			"A handler lost its lease while it worked. Look for \"lambdalock: lost\" in the logs."),
 	}
+	all := []awscloudwatch.Alarm{a.Throttles, a.SystemErrors, a.Contention}
+	if props.LeasesLost == nil || *props.LeasesLost {
+		a.LeasesLost = t.alarm("LeasesLost", lost(), jsii.Number(1), atOnce,
+			"A handler lost its lease while it worked. Look for \"lambdalock: lost\" in the logs.")
+		a.LeasesLost.Node().AddValidation(&oneAlarm{t})
+		all = append(all, a.LeasesLost)
+	}
+	t.alarms = a
 	actions := props.Actions
 	if props.Topic != nil {
 		actions = append([]awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(props.Topic)}, actions...)
 	}
 	if len(actions) > 0 {
-		for _, alarm := range []awscloudwatch.Alarm{a.Throttles, a.SystemErrors, a.Contention, a.LeasesLost} {
+		for _, alarm := range all {
 			alarm.AddAlarmAction(actions...)
 		}
 	}
 	return a
+}
+
+// oneAlarm checks that no other lock table has the same alarm for lost leases.
+type oneAlarm struct{ table *lockTable }
+
+// Validate is called by the CDK after the aspects.
+func (o *oneAlarm) Validate() *[]*string {
+	t := o.table
+	for _, other := range t.survey.tables {
+		if other == t { // The first of them has nothing to hear.
+			break
+		}
+		if other.alarms != nil && other.alarms.LeasesLost != nil && other.place == t.place {
+			awscdk.Annotations_Of(t.alarms.LeasesLost).AddWarningV2(jsii.String(WarnLeasesLostTwice), jsii.String(fmt.Sprintf(
+				"lambdalock: lock tables %s and %s both have an alarm for the leases that are lost in the account and Region, so that each sounds for both: "+
+					"set AlarmsProps.LeasesLost to false for one of them", other.path, t.path)))
+			break
+		}
+	}
+	return &[]*string{}
 }
 
 func (t *lockTable) alarm(id string, metric awscloudwatch.IMetric, threshold *float64, periods float64, description string) awscloudwatch.Alarm {
@@ -140,6 +176,10 @@ func (t *lockTable) Dashboard(props *DashboardProps) awscloudwatch.Dashboard {
 	if props == nil {
 		props = &DashboardProps{}
 	}
+	if t.dashboard {
+		panic(fmt.Sprintf("lambdalock: lock table %s has its dashboard already: call Dashboard once", t.path))
+	}
+	t.dashboard = true
 	d := awscloudwatch.NewDashboard(t, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: props.DashboardName})
 	graph := func(title string, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 		return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{

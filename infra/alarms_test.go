@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -85,5 +86,55 @@ func TestDashboard(t *testing.T) {
 	infra.NewLockTable(stack, s("Locks"), nil).Dashboard(nil)
 	if name := only(t, stack, "AWS::CloudWatch::Dashboard")["DashboardName"]; name != nil {
 		t.Errorf("the dashboard is named %v without being asked", name)
+	}
+}
+
+// TestTwice: each is a construct, of which a table has one.
+func TestTwice(t *testing.T) {
+	l := infra.NewLockTable(newStack(), s("Locks"), nil)
+	l.Alarms(nil)
+	l.Dashboard(nil)
+	if m := panics(t, func() { l.Alarms(nil) }); m != "lambdalock: lock table Test/Locks has its alarms already: call Alarms once, with all topics and actions in AlarmsProps" {
+		t.Error(m)
+	}
+	if m := panics(t, func() { l.Dashboard(nil) }); m != "lambdalock: lock table Test/Locks has its dashboard already: call Dashboard once" {
+		t.Error(m)
+	}
+}
+
+// TestOneAlarmForLeases: the metric is that of the account and Region.
+func TestOneAlarmForLeases(t *testing.T) {
+	const a = "111111111111"
+	for name, c := range map[string]struct {
+		regions [2]string
+		second  *infra.AlarmsProps
+		warned  bool
+	}{
+		"two":            {[2]string{"eu-west-1", "eu-west-1"}, nil, true},
+		"agnostic":       {[2]string{"", ""}, nil, true},
+		"two Regions":    {[2]string{"eu-west-1", "us-east-1"}, nil, false},
+		"one of two":     {[2]string{"eu-west-1", "eu-west-1"}, &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}, false},
+		"two, and wants": {[2]string{"eu-west-1", "eu-west-1"}, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := awscdk.NewApp(nil)
+			first := infra.NewLockTable(stackIn(app, "A", a, c.regions[0]), s("Locks"), nil)
+			stack := stackIn(app, "B", a, c.regions[1])
+			second := infra.NewLockTable(stack, s("Locks"), nil)
+			one := first.Alarms(nil)
+			two := second.Alarms(c.second)
+			all := len(resources(t, stack, "AWS::CloudWatch::Alarm"))
+			if c.second != nil && !*c.second.LeasesLost {
+				if two.LeasesLost != nil || all != 3 {
+					t.Errorf("%d alarms, %v", all, two.LeasesLost)
+				}
+			} else if got := data(two.LeasesLost.Node(), "warning"); c.warned != (len(got) == 1) ||
+				c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for the leases") {
+				t.Errorf("%q", got)
+			}
+			if got := data(one.LeasesLost.Node(), "warning"); len(got) != 0 {
+				t.Errorf("it is said of the first: %q", got)
+			}
+		})
 	}
 }

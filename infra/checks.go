@@ -24,6 +24,8 @@ const (
 	WarnFailureDestination = "@lambdalock/infra:failureDestination"
 	// WarnLeasesNotCounted: the alarm for lost leases does not see this function.
 	WarnLeasesNotCounted = "@lambdalock/infra:leasesNotCounted"
+	// WarnLeasesLostTwice: two alarms are about one metric. It is said of the alarm.
+	WarnLeasesLostTwice = "@lambdalock/infra:leasesLostTwice"
 	// WarnStrongGlobalTable: the table lacks what other tables have.
 	WarnStrongGlobalTable = "@lambdalock/infra:strongGlobalTable"
 )
@@ -34,7 +36,7 @@ const (
 func (c *connection) Validate() *[]*string {
 	c.checkFailureDestination()
 	c.checkReplication()
-	if c.table.watched && !c.counts {
+	if c.table.alarms != nil && !c.counts {
 		c.warn(WarnLeasesNotCounted, "its log group is not managed by the CDK, so the leases it loses are not counted: "+
 			"give it the property LogGroup, or set ConnectOptions.LogGroup")
 	}

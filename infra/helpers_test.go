@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -111,11 +112,27 @@ func notes(fn awslambda.Function, level string) []string {
 
 // messages are those of an app that has been synthesised.
 func messages(fn awslambda.Function, level string) []string {
+	return data(fn.Node().FindChild(s("LockTableConnection")).Node(), level)
+}
+
+func data(node constructs.Node, level string) []string {
 	var list []string
-	for _, m := range *fn.Node().FindChild(s("LockTableConnection")).Node().Metadata() {
+	for _, m := range *node.Metadata() {
 		if *m.Type == "aws:cdk:"+level {
 			list = append(list, fmt.Sprint(m.Data))
 		}
 	}
 	return list
+}
+
+// stackIn is a stack of an account and a Region, if they are known.
+func stackIn(scope constructs.Construct, id, account, region string) awscdk.Stack {
+	env := &awscdk.Environment{}
+	if account != "" {
+		env.Account = s(account)
+	}
+	if region != "" {
+		env.Region = s(region)
+	}
+	return awscdk.NewStack(scope, s(id), &awscdk.StackProps{Env: env})
 }

@@ -34,12 +34,12 @@ type LockTable interface {
 	// dynamodb:GetItem, Scan and DescribeTable.
 	GrantInspect(grantee awsiam.IGrantable) awsiam.Grant
 
-	// Alarms adds alarms for what a lock table suffers from. At most once. Nil
-	// props are legal.
+	// Alarms adds alarms for what a lock table suffers from. A second call panics.
+	// Nil props are legal.
 	Alarms(props *AlarmsProps) *LockAlarms
 
-	// Dashboard adds a dashboard of the same metrics. At most once. Nil props are
-	// legal.
+	// Dashboard adds a dashboard of the same metrics. A second call panics. Nil
+	// props are legal.
 	Dashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
@@ -72,13 +72,15 @@ type LockTableProps struct {
 
 type lockTable struct {
 	constructs.Construct
-	table    awsdynamodb.Table
-	key      awskms.IKey
-	path     string
-	resource string  // path of the table's resource
-	name     *string // physical; nil if CloudFormation makes it
-	survey   *survey
-	watched  bool // Alarms was called
+	table     awsdynamodb.Table
+	key       awskms.IKey
+	path      string
+	place     string  // account and Region
+	resource  string  // path of the table's resource
+	name      *string // physical; nil if CloudFormation makes it
+	survey    *survey
+	alarms    *LockAlarms // nil before Alarms
+	dashboard bool        // there is one
 }
 
 // NewLockTable adds a lock table to scope. It fits the store with no further
@@ -118,7 +120,9 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		RemovalPolicy:                    removal,
 	})
 	t.path, t.resource = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
+	t.place = *t.table.Stack().Account() + " " + *t.table.Stack().Region()
 	t.survey = surveyOf(t)
+	t.survey.tables = append(t.survey.tables, t)
 	return t
 }
 

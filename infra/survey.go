@@ -21,6 +21,7 @@ import (
 // own (connection.Validate, mapping.Validate).
 type survey struct {
 	stage       string                 // its path
+	tables      []*lockTable           // of the stage
 	connections map[string]*connection // by the path of the function's resource
 	stacks      map[awscdk.Stack]string
 	mappings    map[string]*mapping // by path
