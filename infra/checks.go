@@ -34,6 +34,7 @@ const (
 // What it finds becomes a warning or an error about the function, and never an
 // answer: one of those would end the synthesis, and hide what else there is to say.
 func (c *connection) Validate() *[]*string {
+	c.checkVariables()
 	c.checkFailureDestination()
 	c.checkReplication()
 	if c.table.alarms != nil && !c.counts {

@@ -14,10 +14,13 @@ import (
 
 // ConnectOptions changes the defaults of LockTable.Connect.
 type ConnectOptions struct {
-	// Namespace must be the same as middleware.Namespace in the code of the
-	// function. The permission is then limited to the locks of this namespace.
-	// Default: the name of the function, as in the code, if FunctionName is set;
-	// else the permission is for the whole table.
+	// Namespace limits the permission to the locks of this namespace. The function
+	// gets it in the environment variable LOCK_NAMESPACE, which middleware.WithLock
+	// takes as its default; if the code gives another one with middleware.Namespace,
+	// WithLock panics when the function starts.
+	// Default: FunctionName, if that is set, which is what WithLock takes without
+	// the variable; else the permission is for the whole table. So it is if the
+	// namespace is a token, whose value only the deployment knows.
 	Namespace *string
 
 	// LogGroup is where the function logs; the leases it loses are counted there.
@@ -30,11 +33,13 @@ type ConnectOptions struct {
 // connection is a function that locks in the table.
 type connection struct {
 	table       *lockTable
-	child       constructs.Construct // of the function
+	fn          awslambda.Function
+	child       constructs.Construct // of fn
 	annotations awscdk.Annotations   // of child
-	path        string               // of the function
-	resource    string               // path of the function's resource
-	counts      bool                 // the leases that the function loses
+	path        string               // of fn
+	resource    string               // path of fn's resource
+	namespace   *string              // nil if only the deployment knows it
+	counts      bool                 // the leases that fn loses
 }
 
 func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
@@ -44,26 +49,30 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 	// The child marks the function as connected, also to another table: the second
 	// would take LOCK_TABLE_NAME from the first.
 	const name = "LockTableConnection"
+	path := *fn.Node().Path()
 	if fn.Node().TryFindChild(jsii.String(name)) != nil {
-		panic(fmt.Sprintf("lambdalock: function %s is connected already: connect it to one lock table, once", *fn.Node().Path()))
+		panic(fmt.Sprintf("lambdalock: function %s is connected already: connect it to one lock table, once", path))
 	}
+	c := &connection{
+		table: t, fn: fn, path: path, namespace: namespaceOf(fn, opts.Namespace),
+	}
+	if f, ok := fn.Node().DefaultChild().(awslambda.CfnFunction); ok {
+		c.resource = *f.Node().Path()
+	}
+	c.setVariables()
 	// In the function's scope, because a filter in the table's would make the two
 	// stacks depend on each other if they are not the same.
-	child := constructs.NewConstruct(fn, jsii.String(name))
-	fn.AddEnvironment(jsii.String("LOCK_TABLE_NAME"), t.table.TableName(), nil)
-	t.grant(fn, leadingKeys(fn, opts.Namespace), lockActions)
-
+	c.child = constructs.NewConstruct(fn, jsii.String(name))
+	c.child.Node().AddValidation(c)
+	t.grant(fn, leadingKeys(c.namespace), lockActions)
 	group := opts.LogGroup
 	if group == nil {
 		group = managedLogGroup(fn)
 	}
 	if group != nil {
-		countLost(child, group)
+		countLost(c.child, group)
+		c.counts = true
 	}
-	c := &connection{
-		table: t, child: child, path: *fn.Node().Path(), resource: *fn.Node().DefaultChild().Node().Path(), counts: group != nil,
-	}
-	child.Node().AddValidation(c)
 	t.survey.connections[c.resource] = c
 }
 
@@ -115,20 +124,28 @@ func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
 	}
 }
 
+// namespaceOf is the namespace of fn, or nil if only the deployment knows it.
+//
+// A name that CloudFormation makes cannot be used: the policy would depend on the
+// function, and the function depends on its policy, so that it is not invoked
+// before it may lock. Neither can a token be escaped as the library escapes names.
+func namespaceOf(fn awslambda.Function, namespace *string) *string {
+	if namespace == nil {
+		namespace = fn.PhysicalName()
+	}
+	if *awscdk.Token_IsUnresolved(namespace) {
+		return nil
+	}
+	return namespace
+}
+
 // leadingKeys limits a permission to the rows of a namespace, whose keys begin
 // with it: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
 //
 // ForAllValues holds where the key is missing, too, so Null requires it:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
-//
-// A name that CloudFormation makes cannot be used: the policy would depend on the
-// function, and the function depends on its policy, so that it is not invoked
-// before it may lock. Neither can a token be escaped as the library escapes names.
-func leadingKeys(fn awslambda.Function, namespace *string) *map[string]*map[string]any {
+func leadingKeys(namespace *string) *map[string]*map[string]any {
 	if namespace == nil {
-		namespace = fn.PhysicalName()
-	}
-	if *awscdk.Token_IsUnresolved(namespace) {
 		return nil
 	}
 	// No wildcard of IAM is left in it: * and ? are escaped, and so is the { of a

@@ -23,6 +23,7 @@ func TestConnectedFunctionHasOneAction(t *testing.T) {
 	policy := only(t, stack, "AWS::IAM::Policy") // no other policy, no other statement
 	equal(t, "policy", policy["PolicyDocument"].(object)["Statement"], `[{
 		"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]}}]`)
+	// No namespace: the permission is for the whole table.
 	equal(t, "environment", only(t, stack, "AWS::Lambda::Function")["Environment"], `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LocksTable84FB9352"}}}`)
 	for _, kind := range []string{"AWS::Logs::MetricFilter", "AWS::Logs::LogGroup", "Custom::LogRetention"} {
 		assertions.Template_FromStack(stack, nil).ResourceCountIs(s(kind), jsii.Number(0))
@@ -34,20 +35,25 @@ func TestPermissionIsLimitedToTheNamespace(t *testing.T) {
 	for name, c := range map[string]struct {
 		functionName, namespace *string
 		want                    string
+		variable                string // LOCK_NAMESPACE, which the library escapes itself
 	}{
-		"neither":                   {nil, nil, ``},
-		"function name":             {s("orders-handler"), nil, `orders-handler/*`},
-		"namespace":                 {nil, s("orders"), `orders/*`},
-		"namespace before function": {s("orders-handler"), s("orders"), `orders/*`},
-		"escaped":                   {nil, s(`ö/${aws:username}*?`), `%C3%B6%2F$%7Baws:username%7D%2A%3F/*`},
-		"empty":                     {nil, s(""), `/*`},
-		"token":                     {s("orders-handler"), parameter.ValueAsString(), ``},
+		"neither":                   {nil, nil, ``, ``},
+		"function name":             {s("orders-handler"), nil, `orders-handler/*`, `orders-handler`},
+		"namespace":                 {nil, s("orders"), `orders/*`, `orders`},
+		"namespace before function": {s("orders-handler"), s("orders"), `orders/*`, `orders`},
+		"escaped":                   {nil, s(`ö/${aws:username}*?`), `%C3%B6%2F$%7Baws:username%7D%2A%3F/*`, `ö/${aws:username}*?`},
+		"empty":                     {nil, s(""), `/*`, ``},
+		"token":                     {s("orders-handler"), parameter.ValueAsString(), ``, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStack()
 			fn := newFunction(stack, "Fn", &awslambda.FunctionProps{FunctionName: c.functionName})
 			infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, &infra.ConnectOptions{Namespace: c.namespace})
 			want := `null`
+			variable, _ := at(only(t, stack, "AWS::Lambda::Function"), "Environment", "Variables", "LOCK_NAMESPACE").(string)
+			if variable != c.variable {
+				t.Errorf("LOCK_NAMESPACE is %q, want %q", variable, c.variable)
+			}
 			if c.want != "" {
 				want = `{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "` + c.want + `"}, "Null": {"dynamodb:LeadingKeys": "false"}}`
 			}

@@ -18,12 +18,13 @@ type LockTable interface {
 	// Table is the table itself.
 	Table() awsdynamodb.Table
 
-	// Connect lets fn lock in this table: it sets the environment variable
-	// LOCK_TABLE_NAME, allows dynamodb:UpdateItem, and counts the leases that fn
-	// loses if its log group is known. When the app is synthesised, fn is checked
-	// for settings that lose events or locks, which becomes warnings (such as
-	// [WarnPartialAnswer]) and errors about fn. A function can be connected once: a
-	// second time panics. Nil options are legal.
+	// Connect lets fn lock in this table: it sets the environment variables
+	// LOCK_TABLE_NAME and, if the namespace is known, LOCK_NAMESPACE, allows
+	// dynamodb:UpdateItem, and counts the leases that fn loses if its log group is
+	// known. When the app is synthesised, fn is checked for settings that lose
+	// events or locks, which becomes warnings (such as [WarnPartialAnswer]) and
+	// errors about fn. A function can be connected once: a second time panics, and
+	// so does one of the variables with another value. Nil options are legal.
 	Connect(fn awslambda.Function, opts *ConnectOptions)
 
 	// GrantLock allows grantee to lock any name of the table, and nothing else:

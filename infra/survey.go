@@ -31,10 +31,11 @@ type survey struct {
 
 // noted is what one synthesis has seen. Resources are named by their paths.
 type noted struct {
-	byID        map[string]string    // by path of the stack and logical id
-	anywhere    map[string][]string  // by logical id
-	timeouts    map[string]number    // of functions
-	deadLetters map[string]bool      // functions that have a dead-letter queue
+	byID        map[string]string   // by path of the stack and logical id
+	anywhere    map[string][]string // by logical id
+	timeouts    map[string]number   // of functions
+	deadLetters map[string]bool     // functions that have a dead-letter queue
+	variables   map[string]variables
 	qualifiers  map[string]qualifier // aliases and versions
 	queues      map[string]queue
 	kinds       map[string]string // of streams and queues
@@ -47,7 +48,7 @@ type noted struct {
 func newNoted() noted {
 	return noted{
 		byID: map[string]string{}, anywhere: map[string][]string{},
-		timeouts: map[string]number{}, deadLetters: map[string]bool{},
+		timeouts: map[string]number{}, deadLetters: map[string]bool{}, variables: map[string]variables{},
 		qualifiers: map[string]qualifier{}, queues: map[string]queue{}, kinds: map[string]string{},
 	}
 }
@@ -126,4 +127,7 @@ func (v *survey) noteFunction(r awslambda.CfnFunction) {
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
 	v.timeouts[path] = numberOf(r.Timeout(), 3)
 	v.deadLetters[path] = r.DeadLetterConfig() != nil
+	if c := v.connections[path]; c != nil {
+		v.variables[path] = c.noteVariables()
+	}
 }
