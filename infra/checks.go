@@ -34,6 +34,10 @@ const (
 // What it finds becomes a warning or an error about the function, and never an
 // answer: one of those would end the synthesis, and hide what else there is to say.
 func (c *connection) Validate() *[]*string {
+	if c.apart != "" {
+		c.fail("function %s %s", c.path, c.apart)
+		return &[]*string{}
+	}
 	c.checkVariables()
 	c.checkFailureDestination()
 	c.checkReplication()

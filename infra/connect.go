@@ -38,6 +38,7 @@ type connection struct {
 	annotations awscdk.Annotations   // of child
 	path        string               // of fn
 	resource    string               // path of fn's resource
+	apart       string               // why fn cannot reach the table, if it cannot
 	namespace   *string              // nil if only the deployment knows it
 	counts      bool                 // the leases that fn loses
 }
@@ -54,16 +55,21 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 		panic(fmt.Sprintf("lambdalock: function %s is connected already: connect it to one lock table, once", path))
 	}
 	c := &connection{
-		table: t, fn: fn, path: path, namespace: namespaceOf(fn, opts.Namespace),
+		table: t, fn: fn, path: path, apart: t.apart(fn), namespace: namespaceOf(fn, opts.Namespace),
 	}
 	if f, ok := fn.Node().DefaultChild().(awslambda.CfnFunction); ok {
 		c.resource = *f.Node().Path()
 	}
-	c.setVariables()
+	if c.apart == "" {
+		c.setVariables()
+	}
 	// In the function's scope, because a filter in the table's would make the two
 	// stacks depend on each other if they are not the same.
 	c.child = constructs.NewConstruct(fn, jsii.String(name))
 	c.child.Node().AddValidation(c)
+	if c.apart != "" { // The CDK would refuse, too, and give worse advice.
+		return
+	}
 	t.grant(fn, leadingKeys(c.namespace), lockActions)
 	group := opts.LogGroup
 	if group == nil {
@@ -74,6 +80,30 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 		c.counts = true
 	}
 	t.survey.connections[c.resource] = c
+}
+
+// apart says why fn cannot reach the table, or "": it looks for the table by its
+// name, in its own account and Region.
+func (t *lockTable) apart(fn awslambda.Function) string {
+	if *awscdk.Stage_Of(fn).Node().Path() != t.survey.stage {
+		return fmt.Sprintf("is in another stage of the app than its lock table %s: stages are deployed apart. "+
+			"Make a lock table in the function's stage, and connect it to that", t.path)
+	}
+	function, table := fn.Stack(), t.table.Stack()
+	for _, p := range []struct {
+		name            string
+		function, table *string
+	}{
+		{"Region", function.Region(), table.Region()},
+		{"account", function.Account(), table.Account()},
+	} {
+		if *p.function != *p.table && !*awscdk.Token_IsUnresolved(p.function) && !*awscdk.Token_IsUnresolved(p.table) {
+			return fmt.Sprintf("runs in %s %s, and its lock table %s is in %s: it looks for the table in its own Region and account. "+
+				"Make a lock table there and connect it to that, or move the function to where the table is; "+
+				"functions that share locks must share a table", p.name, *p.function, t.path, *p.table)
+		}
+	}
+	return ""
 }
 
 var (

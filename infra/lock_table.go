@@ -24,7 +24,9 @@ type LockTable interface {
 	// known. When the app is synthesised, fn is checked for settings that lose
 	// events or locks, which becomes warnings (such as [WarnPartialAnswer]) and
 	// errors about fn. A function can be connected once: a second time panics, and
-	// so does one of the variables with another value. Nil options are legal.
+	// so does one of the variables with another value. A function in another Region,
+	// account or stage than the table cannot lock in it, which is an error when the
+	// app is synthesised. Nil options are legal.
 	Connect(fn awslambda.Function, opts *ConnectOptions)
 
 	// GrantLock allows grantee to lock any name of the table, and nothing else:
