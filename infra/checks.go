@@ -26,6 +26,8 @@ const (
 	WarnLeasesNotCounted = "@lambdalock/infra:leasesNotCounted"
 	// WarnLeasesLostTwice: two alarms are about one metric. It is said of the alarm.
 	WarnLeasesLostTwice = "@lambdalock/infra:leasesLostTwice"
+	// WarnPermission: the function's role did not take the permission to lock.
+	WarnPermission = "@lambdalock/infra:permission"
 	// WarnStrongGlobalTable: the table lacks what other tables have.
 	WarnStrongGlobalTable = "@lambdalock/infra:strongGlobalTable"
 )
@@ -41,6 +43,11 @@ func (c *connection) Validate() *[]*string {
 	c.checkVariables()
 	c.checkFailureDestination()
 	c.checkReplication()
+	if c.unpermitted {
+		c.warn(WarnPermission, "its role takes no permissions from the CDK (it is imported, or made with WithoutPolicyUpdates), so it may not lock: "+
+			"allow dynamodb:UpdateItem on %s where the role is managed, or import the role with Mutable true; "+
+			"acknowledge this warning if that is done", c.table.path)
+	}
 	if c.table.alarms != nil && !c.counts {
 		c.warn(WarnLeasesNotCounted, "its log group is not managed by the CDK, so the leases it loses are not counted: "+
 			"give it the property LogGroup, or set ConnectOptions.LogGroup")

@@ -3,6 +3,7 @@ package infra
 import (
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -41,6 +42,7 @@ type connection struct {
 	apart       string               // why fn cannot reach the table, if it cannot
 	namespace   *string              // nil if only the deployment knows it
 	counts      bool                 // the leases that fn loses
+	unpermitted bool                 // fn's role took no permission
 }
 
 func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
@@ -70,7 +72,8 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 	if c.apart != "" { // The CDK would refuse, too, and give worse advice.
 		return
 	}
-	t.grant(fn, leadingKeys(c.namespace), lockActions)
+	grant := t.grant(fn, leadingKeys(c.namespace), lockActions)
+	c.unpermitted = !*grant.Success() || !hasPolicy(fn.Role())
 	group := opts.LogGroup
 	if group == nil {
 		group = managedLogGroup(fn)
@@ -104,6 +107,16 @@ func (t *lockTable) apart(fn awslambda.Function) string {
 		}
 	}
 	return ""
+}
+
+// hasPolicy reports whether the CDK keeps a policy of role. One that cannot be
+// changed takes a permission, and drops it:
+// https://docs.aws.amazon.com/cdk/api/v2/docs/aws-cdk-lib.aws_iam.FromRoleArnOptions.html
+func hasPolicy(role awsiam.IRole) bool {
+	return slices.ContainsFunc(*role.Node().FindAll(constructs.ConstructOrder_PREORDER), func(c constructs.IConstruct) bool {
+		_, ok := c.(awsiam.Policy)
+		return ok
+	})
 }
 
 var (

@@ -167,3 +167,40 @@ func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
 		t.Errorf("%d resources for a log group that the CDK does not manage", n)
 	}
 }
+
+// TestRoleThatTakesNoPermission: the CDK takes a permission for it, and drops it.
+func TestRoleThatTakesNoPermission(t *testing.T) {
+	const arn = "arn:aws:iam::111111111111:role/handler"
+	made := func(k awscdk.Stack) awsiam.Role {
+		return awsiam.NewRole(k, s("Role"), &awsiam.RoleProps{AssumedBy: awsiam.NewServicePrincipal(s("lambda.amazonaws.com"), nil)})
+	}
+	for name, c := range map[string]struct {
+		role   func(awscdk.Stack) awsiam.IRole
+		warned bool
+	}{
+		"of its own":         {func(awscdk.Stack) awsiam.IRole { return nil }, false},
+		"made":               {func(k awscdk.Stack) awsiam.IRole { return made(k) }, false},
+		"made, not to touch": {func(k awscdk.Stack) awsiam.IRole { return made(k).WithoutPolicyUpdates(nil) }, true},
+		"imported":           {func(k awscdk.Stack) awsiam.IRole { return awsiam.Role_FromRoleArn(k, s("Role"), s(arn), nil) }, false},
+		"imported by name":   {func(k awscdk.Stack) awsiam.IRole { return awsiam.Role_FromRoleName(k, s("Role"), s("handler"), nil) }, false},
+		"immutable": {func(k awscdk.Stack) awsiam.IRole {
+			return awsiam.Role_FromRoleArn(k, s("Role"), s(arn), &awsiam.FromRoleArnOptions{Mutable: jsii.Bool(false)})
+		}, true},
+		"immutable, grants to resources": {func(k awscdk.Stack) awsiam.IRole {
+			return awsiam.Role_FromRoleArn(k, s("Role"), s(arn), &awsiam.FromRoleArnOptions{Mutable: jsii.Bool(false), AddGrantsToResources: jsii.Bool(true)})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := newStack()
+			fn := newFunction(stack, "Fn", &awslambda.FunctionProps{Role: c.role(stack)})
+			infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, nil)
+			got := notes(fn, "warning")
+			if allowed := len(statements(t, stack, "dynamodb:UpdateItem")) == 1; allowed == c.warned {
+				t.Errorf("a policy allows it: %v", allowed)
+			}
+			if c.warned != (len(got) == 1) || c.warned && !strings.Contains(got[0], "its role takes no permissions from the CDK") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
