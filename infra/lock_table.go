@@ -64,9 +64,18 @@ type LockTableProps struct {
 	DeletionProtection *bool
 
 	// MaxWriteRequestUnits bounds the writes per second, and so the cost. What is
-	// above it is throttled, and costs events their attempts. Default: no bound
-	// but that of the account.
+	// above it is throttled, and costs events their attempts. Every handled event
+	// takes two writes. Default: no bound but that of the account.
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode-max-throughput.html
 	MaxWriteRequestUnits *float64
+
+	// WarmThroughput is what the table can do at once, without having grown to it
+	// with its load. Give it WriteUnitsPerSecond of twice the events per second that
+	// a burst brings; locking reads nothing. It is paid for once, and cannot be
+	// lowered. Default: that of a new table on demand, which is 4,000 writes and
+	// 12,000 reads per second, and so 2,000 events.
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+	WarmThroughput *awsdynamodb.WarmThroughput
 
 	// RemovalPolicy says what becomes of the table when it leaves the stack.
 	// Default: RETAIN, because without it every remembered event would run again.
@@ -116,6 +125,7 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		TimeToLiveAttribute:              jsii.String("deleteAfter"),
 		BillingMode:                      awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		MaxWriteRequestUnits:             props.MaxWriteRequestUnits,
+		WarmThroughput:                   props.WarmThroughput,
 		Encryption:                       encryption,
 		EncryptionKey:                    props.EncryptionKey,
 		PointInTimeRecoverySpecification: recovery,

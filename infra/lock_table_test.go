@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/jsii-runtime-go"
 
@@ -36,6 +37,7 @@ func TestTableProps(t *testing.T) {
 		PointInTimeRecovery:  jsii.Bool(true),
 		DeletionProtection:   jsii.Bool(true),
 		MaxWriteRequestUnits: jsii.Number(500),
+		WarmThroughput:       &awsdynamodb.WarmThroughput{WriteUnitsPerSecond: jsii.Number(20000)},
 		RemovalPolicy:        awscdk.RemovalPolicy_DESTROY,
 	})
 	p := only(t, stack, "AWS::DynamoDB::Table")
@@ -44,5 +46,6 @@ func TestTableProps(t *testing.T) {
 	equal(t, "PointInTimeRecoverySpecification", p["PointInTimeRecoverySpecification"], `{"PointInTimeRecoveryEnabled": true}`)
 	equal(t, "DeletionProtectionEnabled", p["DeletionProtectionEnabled"], `true`)
 	equal(t, "OnDemandThroughput", p["OnDemandThroughput"], `{"MaxWriteRequestUnits": 500}`)
+	equal(t, "WarmThroughput", p["WarmThroughput"], `{"WriteUnitsPerSecond": 20000}`)
 	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Delete"})
 }
