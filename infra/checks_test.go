@@ -272,8 +272,8 @@ func TestFailureDestination(t *testing.T) {
 			})
 		}
 	}, want: []string{"asynchronously (s3, sns)"}}
-	// "lambda" is a service of its own, which edge functions name.
-	cases["another service of a like name"] = checkCase{build: invokedBy("lambda.amazonaws.com")}
+	cases["part of a name"] = checkCase{build: invokedBy("lambda.amazonaws.com")}
+	cases["more than a name"] = checkCase{build: invokedBy("iotevents.amazonaws.com")}
 	for _, service := range []string{"s3", "sns", "events", "scheduler", "iot", "logs", "lambda.alarms.cloudwatch", "ses", "codecommit", "config", "cloudformation"} {
 		cases[service] = checkCase{build: invokedBy(service + ".amazonaws.com"), want: []string{"asynchronously (" + service + ")"}}
 	}

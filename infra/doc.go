@@ -9,5 +9,5 @@
 //
 // It is a module of its own, so that functions do not depend on the CDK, and
 // imports nothing of lambdalock, so that either can be updated alone. The same
-// table for CloudFormation, SAM and Terraform stands in docs/TABLE.md.
+// table for CloudFormation, SAM and Terraform is in docs/TABLE.md.
 package infra

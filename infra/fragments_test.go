@@ -65,7 +65,7 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 			t.Fatalf("%d policies, want 1", len(policies))
 		}
 		equal(t, "policy", policies[0].(object)["Statement"], encoded([]any{statement}))
-		equal(t, "environment", at(r, "Handler", "Properties", "Environment"), `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LockTable"}}}`)
+		equal(t, "environment", at(r, "Handler", "Properties", "Environment"), `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LockTable"}, "LOCK_NAMESPACE": "orders"}}`)
 	})
 	t.Run("Terraform", func(t *testing.T) {
 		compareTerraform(t, block(t, "Terraform", "hcl"), table, statement)
