@@ -1,0 +1,136 @@
+package infra_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+func TestFailureDestination(t *testing.T) {
+	invokedBy := func(principal string) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
+		return func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s(principal), nil)})
+		}
+	}
+	cases := map[string]checkCase{
+		"API Gateway": {build: invokedBy("apigateway.amazonaws.com")},
+		"nobody":      {},
+		"subscription": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			awssns.NewTopic(k, s("Topic"), nil).AddSubscription(awssnssubscriptions.NewLambdaSubscription(fn, nil))
+		}, want: []string{"asynchronously (sns) and has neither dead-letter queue nor failure destination"}},
+		"alias": {build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddAlias(s("live"), nil).AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
+		}, want: []string{"asynchronously (s3)"}},
+		"another function": {build: func(k awscdk.Stack, _ awslambda.Function, l infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(k, newFunction(k, "Other", nil), l)
+		}},
+		"dead-letter queue": {fn: &awslambda.FunctionProps{DeadLetterQueueEnabled: jsii.Bool(true)}, build: invokedBy("s3.amazonaws.com")},
+		"failure destination": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(k, fn, l)
+			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Failed"), nil))})
+		}},
+		"success destination only": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(k, fn, l)
+			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnSuccess: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Done"), nil))})
+		}, want: []string{"asynchronously (s3)"}},
+	}
+	for name, c := range destinationsOfAliases() {
+		cases[name] = c
+	}
+	cases["logs of a Region"] = checkCase{build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
+		invokedBy("logs."+*k.Region()+".amazonaws.com")(k, fn, l)
+	}, want: []string{"asynchronously (logs)"}}
+	cases["two services"] = checkCase{build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		for i, principal := range []string{"s3.amazonaws.com", "sns.amazonaws.com", "s3.amazonaws.com"} {
+			awslambda.NewCfnPermission(fn, s(fmt.Sprint("P", i)), &awslambda.CfnPermissionProps{
+				Action: s("lambda:InvokeFunction"), FunctionName: fn.FunctionArn(), Principal: s(principal),
+			})
+		}
+	}, want: []string{"asynchronously (s3, sns)"}}
+	cases["part of a name"] = checkCase{build: invokedBy("lambda.amazonaws.com")}
+	cases["more than a name"] = checkCase{build: invokedBy("iotevents.amazonaws.com")}
+	for _, service := range []string{"s3", "sns", "events", "scheduler", "iot", "logs", "lambda.alarms.cloudwatch", "ses", "codecommit", "config", "cloudformation"} {
+		cases[service] = checkCase{build: invokedBy(service + ".amazonaws.com"), want: []string{"asynchronously (" + service + ")"}}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// destinationsOfAliases: a failure destination is for what it is set on, and for no
+// other version of the function.
+func destinationsOfAliases() map[string]checkCase {
+	invoke := func(fn awslambda.IFunction) {
+		fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
+	}
+	keep := func(k awscdk.Stack) *awslambda.EventInvokeConfigOptions {
+		return &awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Failed"), nil))}
+	}
+	alias := func(fn awslambda.Function, name string, keep *awslambda.EventInvokeConfigOptions) awslambda.Alias {
+		props := &awslambda.AliasProps{AliasName: s(name), Version: fn.CurrentVersion()}
+		if keep != nil {
+			props.OnFailure = keep.OnFailure
+		}
+		return awslambda.NewAlias(fn, s(name), props)
+	}
+	configure := func(k awscdk.Stack, fn awslambda.Function, qualifier string) {
+		awslambda.NewCfnEventInvokeConfig(k, s("Config"), &awslambda.CfnEventInvokeConfigProps{
+			FunctionName: fn.FunctionName(), Qualifier: s(qualifier),
+			DestinationConfig: object{"onFailure": object{"destination": "arn:aws:sqs:eu-west-1:111111111111:failed"}},
+		})
+	}
+	const says = "asynchronously (s3)"
+	return map[string]checkCase{
+		"on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", keep(k)))
+		}},
+		"on another alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "test", keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the function, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.ConfigureAsyncInvoke(keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the alias, not on the function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "live", keep(k))
+			invoke(fn)
+		}, want: []string{says + " and has neither"}},
+		"on the version": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+			invoke(fn.CurrentVersion())
+		}},
+		"on the version, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+			invoke(alias(fn, "live", nil))
+		}, want: []string{says + " through Test/Fn/live/Resource"}},
+		"on the alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			configure(k, fn, "live")
+		}},
+		"on another alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			configure(k, fn, "test")
+		}, want: []string{says}},
+		"on an alias of that name of another function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			other := newFunction(k, "Other", nil)
+			alias(other, "live", nil)
+			invoke(alias(fn, "live", nil))
+			configure(k, other, "live")
+		}, want: []string{says}},
+		"alias and function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", nil))
+			invoke(fn)
+		}, want: []string{says + " and has neither", says + " through Test/Fn/live/Resource"}},
+	}
+}
