@@ -118,6 +118,13 @@ func destinationsOfAliases() map[string]checkCase {
 			invoke(alias(fn, "live", nil))
 			configure(k, fn, "live")
 		}},
+		"on the alias by its name, which others have": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			for i := range 8 {
+				alias(newFunction(k, fmt.Sprint("Other", i), nil), "live", nil)
+			}
+			invoke(alias(fn, "live", nil))
+			configure(k, fn, "live")
+		}},
 		"on another alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			invoke(alias(fn, "live", nil))
 			configure(k, fn, "test")
