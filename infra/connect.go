@@ -82,7 +82,9 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 		countLost(c.child, group)
 		c.counts = true
 	}
-	t.survey.connections[c.resource] = c
+	if c.resource != "" {
+		t.survey.connections[c.resource] = c
+	}
 }
 
 // apart says why fn cannot reach the table, or "": it looks for the table by its

@@ -166,8 +166,9 @@ func TestSynthesisedTwice(t *testing.T) {
 	again := &awscdk.StageSynthesisOptions{Force: jsii.Bool(true)}
 	app.Synth(again)
 	said(t, fn, "is 59 s")
+	fn.AddPermission(s("Late"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
 	app.Synth(again)
-	said(t, fn, "is 59 s")
+	said(t, fn, "is 59 s", "asynchronously (s3)")
 }
 
 // TestNestedStacks: their references become parameters.
@@ -232,4 +233,18 @@ func TestFilteredInAVPC(t *testing.T) {
 	}))
 	app.Synth(nil)
 	said(t, fn, "is 59 s", "does not report batch item failures")
+}
+
+// TestFunctionWithoutItsResource: what cannot be matched is not blamed on it.
+func TestFunctionWithoutItsResource(t *testing.T) {
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, s("Test"), nil)
+	fn := newFunction(stack, "Fn", nil)
+	fn.Node().SetDefaultChild(constructs.NewConstruct(fn, s("Else")))
+	infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, nil)
+	awslambda.NewCfnEventSourceMapping(stack, s("Mapping"), &awslambda.CfnEventSourceMappingProps{
+		FunctionName: s("other"), EventSourceArn: queue(stack, 59).QueueArn(),
+	})
+	app.Synth(nil)
+	said(t, fn)
 }
