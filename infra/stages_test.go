@@ -103,6 +103,15 @@ func (a *adding) Visit(node constructs.IConstruct) {
 	}
 }
 
+// shrinking is one that changes queues at their own node.
+type shrinking struct{}
+
+func (*shrinking) Visit(node constructs.IConstruct) {
+	if q, ok := node.(awssqs.CfnQueue); ok {
+		q.SetVisibilityTimeout(jsii.Number(59))
+	}
+}
+
 // TestOtherAspects: what they add and change is seen, wherever it is in the app.
 func TestOtherAspects(t *testing.T) {
 	for _, stabilized := range []bool{false, true} {
@@ -123,8 +132,9 @@ func TestOtherAspects(t *testing.T) {
 				fn.Node().DefaultChild().(awslambda.CfnFunction).SetTimeout(jsii.Number(20))
 				fn.AddPermission(s("Late"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
 			}}, nil)
+			awscdk.Aspects_Of(stack).Add(&shrinking{}, nil)
 			app.Synth(nil)
-			if got := strings.Join(messages(fn, "warning"), "\n"); !strings.Contains(got, "is 60 s, less than six times the function's timeout of 20 s") || !strings.Contains(got, "asynchronously (s3)") {
+			if got := strings.Join(messages(fn, "warning"), "\n"); !strings.Contains(got, "is 59 s, less than six times the function's timeout of 20 s") || !strings.Contains(got, "asynchronously (s3)") {
 				t.Errorf("%q", got)
 			}
 		})
