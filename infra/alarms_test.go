@@ -105,35 +105,42 @@ func TestTwice(t *testing.T) {
 // TestOneAlarmForLeases: the metric is that of the account and Region.
 func TestOneAlarmForLeases(t *testing.T) {
 	const a = "111111111111"
+	without := &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}
 	for name, c := range map[string]struct {
-		regions [2]string
-		second  *infra.AlarmsProps
-		warned  bool
+		regions       [2]string
+		first, second *infra.AlarmsProps
+		warned        bool
 	}{
-		"two":            {[2]string{"eu-west-1", "eu-west-1"}, nil, true},
-		"agnostic":       {[2]string{"", ""}, nil, true},
-		"two Regions":    {[2]string{"eu-west-1", "us-east-1"}, nil, false},
-		"one of two":     {[2]string{"eu-west-1", "eu-west-1"}, &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}, false},
-		"two, and wants": {[2]string{"eu-west-1", "eu-west-1"}, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
+		"two":            {[2]string{"eu-west-1", "eu-west-1"}, nil, nil, true},
+		"agnostic":       {[2]string{"", ""}, nil, nil, true},
+		"two Regions":    {[2]string{"eu-west-1", "us-east-1"}, nil, nil, false},
+		"the first":      {[2]string{"eu-west-1", "eu-west-1"}, nil, without, false},
+		"the second":     {[2]string{"eu-west-1", "eu-west-1"}, without, nil, false},
+		"two, and wants": {[2]string{"eu-west-1", "eu-west-1"}, nil, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := awscdk.NewApp(nil)
-			first := infra.NewLockTable(stackIn(app, "A", a, c.regions[0]), s("Locks"), nil)
+			first := infra.NewLockTable(stackIn(app, "A", a, c.regions[0]), s("Locks"), nil).Alarms(c.first)
 			stack := stackIn(app, "B", a, c.regions[1])
-			second := infra.NewLockTable(stack, s("Locks"), nil)
-			one := first.Alarms(nil)
-			two := second.Alarms(c.second)
-			all := len(resources(t, stack, "AWS::CloudWatch::Alarm"))
-			if c.second != nil && !*c.second.LeasesLost {
-				if two.LeasesLost != nil || all != 3 {
-					t.Errorf("%d alarms, %v", all, two.LeasesLost)
-				}
-			} else if got := data(two.LeasesLost.Node(), "warning"); c.warned != (len(got) == 1) ||
-				c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for the leases") {
-				t.Errorf("%q", got)
+			second := infra.NewLockTable(stack, s("Locks"), nil).Alarms(c.second)
+			want := 4
+			if c.second == without {
+				want = 3
 			}
-			if got := data(one.LeasesLost.Node(), "warning"); len(got) != 0 {
-				t.Errorf("it is said of the first: %q", got)
+			if all := len(resources(t, stack, "AWS::CloudWatch::Alarm")); all != want || (second.LeasesLost == nil) != (c.second == without) {
+				t.Errorf("%d alarms, %v", all, second.LeasesLost)
+			}
+			if first.LeasesLost != nil {
+				if got := data(first.LeasesLost.Node(), "warning"); len(got) != 0 {
+					t.Errorf("it is said of the first: %q", got)
+				}
+			}
+			if second.LeasesLost == nil {
+				return
+			}
+			got := data(second.LeasesLost.Node(), "warning")
+			if c.warned != (len(got) == 1) || c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for the leases") {
+				t.Errorf("%q", got)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ func TestTableOutOfReach(t *testing.T) {
 		"another account": {[2]string{a, "eu-west-1"}, [2]string{b, "eu-west-1"}, "lambdalock: function Code/Fn runs in account 222222222222, and its lock table Data/Locks is in 111111111111"},
 		"nowhere yet":     {[2]string{"", ""}, [2]string{"", ""}, ""},
 		"account known":   {[2]string{a, ""}, [2]string{"", ""}, ""},
+		"function known":  {[2]string{"", ""}, [2]string{a, "eu-west-1"}, ""},
 		"table known":     {[2]string{a, "eu-west-1"}, [2]string{"", ""}, ""},
 	} {
 		for _, named := range []*string{nil, s("orders-locks")} {

@@ -32,7 +32,7 @@ const (
 	WarnStrongGlobalTable = "@lambdalock/infra:strongGlobalTable"
 )
 
-// Validate is called by the CDK after the aspects, so that the survey is complete.
+// Validate is called by the CDK when all nodes are read.
 // What it finds becomes a warning or an error about the function, and never an
 // answer: one of those would end the synthesis, and hide what else there is to say.
 func (c *connection) Validate() *[]*string {

@@ -43,6 +43,7 @@ type connection struct {
 	namespace   *string              // nil if only the deployment knows it
 	counts      bool                 // the leases that fn loses
 	unpermitted bool                 // fn's role took no permission
+	judged      bool                 // when the stage is synthesised
 }
 
 func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
@@ -68,8 +69,8 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 	// In the function's scope, because a filter in the table's would make the two
 	// stacks depend on each other if they are not the same.
 	c.child = constructs.NewConstruct(fn, jsii.String(name))
-	c.child.Node().AddValidation(c)
 	if c.apart != "" { // The CDK would refuse, too, and give worse advice.
+		c.child.Node().AddValidation(c)
 		return
 	}
 	grant := t.grant(fn, leadingKeys(c.namespace), lockActions)
@@ -82,9 +83,12 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 		countLost(c.child, group)
 		c.counts = true
 	}
-	if c.resource != "" {
-		t.survey.connections[c.resource] = c
+	if c.resource == "" { // The survey would not find it.
+		c.child.Node().AddValidation(c)
+		return
 	}
+	t.survey.connections[c.resource] = c
+	t.survey.judge(c)
 }
 
 // apart says why fn cannot reach the table, or "": it looks for the table by its

@@ -26,6 +26,7 @@ type permission struct {
 type invoke struct {
 	function  reference
 	qualifier reference
+	keeps     bool // what failed
 }
 
 func (v *survey) notePermission(r awslambda.CfnPermission) {
@@ -38,16 +39,18 @@ func (v *survey) notePermission(r awslambda.CfnPermission) {
 }
 
 func (v *survey) noteInvoke(r awslambda.CfnEventInvokeConfig) {
-	destinations, _ := resolve(r.Stack(), r.DestinationConfig()).(map[string]any)
-	if destinations["onFailure"] != nil {
-		v.invokes = append(v.invokes, invoke{v.reference(r.Stack(), r.FunctionName()), v.reference(r.Stack(), r.Qualifier())})
-	}
+	path := *r.Node().Path()
+	v.invokes[path] = &invoke{function: v.reference(r.Stack(), r.FunctionName()), qualifier: v.reference(r.Stack(), r.Qualifier())}
+	v.readLater(r, path, func() {
+		destinations, _ := resolve(r.Stack(), r.DestinationConfig()).(map[string]any)
+		v.invokes[path].keeps = destinations["onFailure"] != nil
+	})
 }
 
 // invokersOf are the services that invoke a function asynchronously, by the alias or
 // version that they invoke, where nothing keeps what failed.
 func (v *survey) invokersOf(fn string) map[string][]string {
-	if v.invokers == nil { // once, when all is noted
+	if v.invokers == nil { // once, when all is read
 		v.invokers = map[string]map[string][]string{}
 		for _, p := range v.permissions {
 			path, by := v.function(p.function)
@@ -61,15 +64,16 @@ func (v *survey) invokersOf(fn string) map[string][]string {
 		// A configuration is for one alias or version only:
 		// https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
 		for _, i := range v.invokes {
-			path, by := v.qualified(i)
-			delete(v.invokers[path], by)
+			if path, by := v.qualified(i); i.keeps {
+				delete(v.invokers[path], by)
+			}
 		}
 	}
 	return v.invokers[fn]
 }
 
 // qualified is the function that i configures, and its alias or version.
-func (v *survey) qualified(i invoke) (path, by string) {
+func (v *survey) qualified(i *invoke) (path, by string) {
 	path, _ = v.function(i.function)
 	if i.qualifier.text == latest {
 		return path, latest
@@ -94,7 +98,7 @@ func (v *survey) qualified(i invoke) (path, by string) {
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 func (c *connection) checkFailureDestination() {
 	v := c.table.survey
-	if v.deadLetters[c.resource] {
+	if f := v.functions[c.resource]; f == nil || f.deadLetters {
 		return
 	}
 	invokers := v.invokersOf(c.resource)

@@ -21,30 +21,31 @@ type mapping struct {
 	path     string
 	function reference
 	source   reference
-	reports  bool // batch item failures
-	limited  bool // in its retries
+	silent   bool // about batch item failures
+	endless  bool // in its retries
 }
 
 // queue is an SQS queue.
 type queue struct {
 	visibility  number
-	redrives    bool // to a dead-letter queue
+	keeps       bool // messages that fail, for want of a dead-letter queue
 	maxReceives number
 }
 
 func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
-	m := &mapping{
-		survey: v, path: *r.Node().Path(), function: v.reference(r.Stack(), r.FunctionName()), source: v.reference(r.Stack(), r.EventSourceArn()),
-		limited: isLimit(r.MaximumRetryAttempts()) || isLimit(r.MaximumRecordAgeInSeconds()),
+	path := *r.Node().Path()
+	m := v.mappings[path]
+	if m == nil {
+		m = &mapping{survey: v, path: path}
+		v.mappings[path] = m
+		v.last.Node().AddValidation(m)
 	}
-	types := r.FunctionResponseTypes()
-	m.reports = types != nil && slices.ContainsFunc(*types, func(t *string) bool { return *t == "ReportBatchItemFailures" })
-	if noted := v.mappings[m.path]; noted != nil { // by an earlier synthesis
-		*noted = *m
-		return
-	}
-	v.mappings[m.path] = m
-	r.Node().AddValidation(m)
+	m.function, m.source = v.reference(r.Stack(), r.FunctionName()), v.reference(r.Stack(), r.EventSourceArn())
+	v.readLater(r, path, func() {
+		types := r.FunctionResponseTypes()
+		m.silent = types == nil || !slices.ContainsFunc(*types, func(t *string) bool { return *t == "ReportBatchItemFailures" })
+		m.endless = !isLimit(r.MaximumRetryAttempts()) && !isLimit(r.MaximumRecordAgeInSeconds())
+	})
 }
 
 // isLimit: -1 is without limit, and so is the default.
@@ -52,15 +53,15 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 func isLimit(value *float64) bool { return value != nil && *value != -1 }
 
 func (v *survey) noteQueue(r awssqs.CfnQueue) {
-	path, redrive := v.resource(r), resolve(r.Stack(), r.RedrivePolicy())
-	policy, _ := redrive.(map[string]any)
+	path := v.resource(r)
 	v.kinds[path] = sqsQueue
-	v.queues[path] = queue{
+	v.queues[path] = &queue{}
+	v.readLater(r, path, func() {
+		redrive := resolve(r.Stack(), r.RedrivePolicy())
+		policy, _ := redrive.(map[string]any)
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-sqs-queue.html
-		visibility:  numberOf(r.VisibilityTimeout(), 30),
-		redrives:    redrive != nil,
-		maxReceives: numberIn(policy["maxReceiveCount"]),
-	}
+		*v.queues[path] = queue{numberOf(r.VisibilityTimeout(), 30), redrive == nil, numberIn(policy["maxReceiveCount"])}
+	})
 }
 
 // kind is what kind of stream or queue a mapping reads, and its path if it is of the
@@ -82,8 +83,8 @@ func (v *survey) kind(source reference) (kind, path string) {
 	return "", ""
 }
 
-// Validate is called by the CDK after the aspects. What it finds is said about the
-// function.
+// Validate is called by the CDK when all nodes are read. What it finds is said about
+// the function.
 func (m *mapping) Validate() *[]*string {
 	v := m.survey
 	fn, _ := v.function(m.function)
@@ -93,16 +94,16 @@ func (m *mapping) Validate() *[]*string {
 		return &[]*string{}
 	}
 	if q, ok := v.queues[source]; ok {
-		c.checkVisibility(source, q, v.timeouts[fn])
+		c.checkVisibility(source, q, v.functions[fn].timeout)
 		c.checkReceives(source, q)
 	}
-	if !m.reports {
+	if m.silent {
 		// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 		c.warn(WarnPartialAnswer, "its event source mapping %s (%s) does not report batch item failures: "+
 			"EachSQSMessage and its like answer which records failed, and without the setting Lambda takes them all for done. "+
 			"Set ReportBatchItemFailures; or acknowledge this warning if the function returns no partial answer", m.path, kind)
 	}
-	if kind != sqsQueue && !m.limited {
+	if kind != sqsQueue && m.endless {
 		// https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
 		c.warn(WarnRetryLimit, "its event source mapping %s (%s) retries without limit: a record that always fails blocks its shard until it expires. "+
 			"Set RetryAttempts or MaxRecordAge, and OnFailure so that the record is not lost", m.path, kind)
@@ -113,7 +114,7 @@ func (m *mapping) Validate() *[]*string {
 // checkVisibility: a message that comes back while it is worked on finds its lock
 // held, and spends one of its receives on that.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
-func (c *connection) checkVisibility(path string, q queue, timeout number) {
+func (c *connection) checkVisibility(path string, q *queue, timeout number) {
 	if timeout.known && q.visibility.known && q.visibility.value < 6*timeout.value {
 		c.warn(WarnVisibilityTimeout, "the visibility timeout of its queue %s is %g s, less than six times the function's timeout of %g s, "+
 			"so that messages come back while they are worked on: set VisibilityTimeout to %g s at least", path, q.visibility.value, timeout.value, 6*timeout.value)
@@ -121,9 +122,9 @@ func (c *connection) checkVisibility(path string, q queue, timeout number) {
 }
 
 // checkReceives: AWS recommends five receives, in the same place.
-func (c *connection) checkReceives(path string, q queue) {
+func (c *connection) checkReceives(path string, q *queue) {
 	switch {
-	case !q.redrives:
+	case q.keeps:
 		c.warn(WarnDeadLetterQueue, "its queue %s has no dead-letter queue: a message that always fails comes back until its retention period ends, and is then lost. "+
 			"Set DeadLetterQueue, with MaxReceiveCount of 5 at least", path)
 	case q.maxReceives.known && q.maxReceives.value < 2:

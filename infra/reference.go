@@ -94,7 +94,7 @@ func (v *survey) function(ref reference) (path, by string) {
 		}
 	}
 	for _, target := range targets {
-		if _, ok := v.timeouts[target]; ok {
+		if v.functions[target] != nil {
 			return target, latest
 		}
 	}

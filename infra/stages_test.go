@@ -258,3 +258,24 @@ func TestFunctionWithoutItsResource(t *testing.T) {
 	app.Synth(nil)
 	said(t, fn)
 }
+
+// TestAspectsOfOthersMayCome: what works without a lock table works beside one. The
+// CDK refuses an aspect at a node where one of a higher priority value has been.
+func TestAspectsOfOthersMayCome(t *testing.T) {
+	app := awscdk.NewApp(&awscdk.AppProps{Context: &object{"@aws-cdk/core:aspectStabilization": true}})
+	stack := awscdk.NewStack(app, s("Test"), nil)
+	l := infra.NewLockTable(stack, s("Locks"), nil)
+	q := queue(stack, 59)
+	fn := newFunction(stack, "Fn", nil)
+	l.Connect(fn, nil)
+	fn.AddEventSource(reading(q))
+	done := false
+	awscdk.Aspects_Of(stack).Add(&adding{func(awslambda.Function) {
+		if !done {
+			done = true
+			awscdk.Tags_Of(q).Add(s("team"), s("orders"), nil)
+		}
+	}}, nil)
+	app.Synth(nil)
+	said(t, fn, "is 59 s")
+}

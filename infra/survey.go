@@ -7,24 +7,33 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
 )
 
-// survey is an aspect that notes, in one visit of every node of a stage, what says
-// something about its functions: a queue or a permission may be in another stack
-// than the function, but never in another stage. All lock tables of the stage share
-// one survey.
+// survey is an aspect that notes what says something about the functions of a
+// stage: a queue or a permission may be in another stack than the function, but
+// never in another stage. All lock tables of the stage share one survey.
 //
 // It holds plain data. Every call of the CDK from within one of its callbacks
-// deepens the stack of its process, and at some 2,000 the process ends. So a visit
-// makes a few calls, and what is noted is compared in Go, after the aspects, when
-// the CDK validates each connected function and each mapping in a callback of its
-// own (connection.Validate, mapping.Validate).
+// deepens the stack of its process, and at some 2,000 the process ends. So there
+// is a callback with a few calls for every node, in three steps:
+//
+//   - Visit notes what there is, and what it refers to. It comes first at every
+//     node, because after it the CDK refuses aspects of a lower priority, which
+//     others may add.
+//   - The node is read when the CDK validates it, which is after all aspects, so
+//     that what they change is read as changed.
+//   - Each connection and each mapping is judged in Go when the CDK validates the
+//     last node of the stage, which is the survey's.
 type survey struct {
-	stage       string                 // its path
+	root        awscdk.Stage
+	stage       string                 // path of root
 	tables      []*lockTable           // of the stage
 	connections map[string]*connection // by the path of the function's resource
+	mappings    map[string]*mapping    // by path
 	stacks      map[awscdk.Stack]string
-	mappings    map[string]*mapping // by path
+	read        map[string]bool // the nodes that are validated
+	last        constructs.Construct
 
 	noted
 }
@@ -33,24 +42,28 @@ type survey struct {
 type noted struct {
 	byID        map[string]string   // by path of the stack and logical id
 	anywhere    map[string][]string // by logical id
-	timeouts    map[string]number   // of functions
-	deadLetters map[string]bool     // functions that have a dead-letter queue
-	variables   map[string]variables
+	functions   map[string]*function
 	qualifiers  map[string]qualifier // aliases and versions
-	queues      map[string]queue
+	queues      map[string]*queue
 	kinds       map[string]string // of streams and queues
 	permissions []permission
-	invokes     []invoke
+	invokes     map[string]*invoke
 	replicas    []replica
 	invokers    map[string]map[string][]string // see (*survey).invokersOf
 }
 
 func newNoted() noted {
 	return noted{
-		byID: map[string]string{}, anywhere: map[string][]string{},
-		timeouts: map[string]number{}, deadLetters: map[string]bool{}, variables: map[string]variables{},
-		qualifiers: map[string]qualifier{}, queues: map[string]queue{}, kinds: map[string]string{},
+		byID: map[string]string{}, anywhere: map[string][]string{}, functions: map[string]*function{},
+		qualifiers: map[string]qualifier{}, queues: map[string]*queue{}, kinds: map[string]string{}, invokes: map[string]*invoke{},
 	}
+}
+
+// function is what is read of a function.
+type function struct {
+	timeout     number
+	deadLetters bool // it has a dead-letter queue
+	variables   variables
 }
 
 // surveyOf is the survey of the stage of scope.
@@ -63,12 +76,10 @@ func surveyOf(scope constructs.IConstruct) *survey {
 		}
 	}
 	v := &survey{
-		stage: *stage.Node().Path(), connections: map[string]*connection{},
-		stacks: map[awscdk.Stack]string{}, mappings: map[string]*mapping{}, noted: newNoted(),
+		root: stage, stage: *stage.Node().Path(), connections: map[string]*connection{}, mappings: map[string]*mapping{},
+		stacks: map[awscdk.Stack]string{}, read: map[string]bool{}, noted: newNoted(),
 	}
-	// Read-only and so last at every node: what other aspects change is noted as
-	// changed.
-	aspects.Add(v, &awscdk.AspectOptions{Priority: awscdk.AspectPriority_READONLY()})
+	aspects.Add(v, &awscdk.AspectOptions{Priority: jsii.Number(0)})
 	return v
 }
 
@@ -77,6 +88,9 @@ func (v *survey) Visit(node constructs.IConstruct) {
 	switch r := node.(type) {
 	case awscdk.Stage: // the first of a synthesis, of which there may be several
 		v.noted = newNoted()
+		if v.last == nil {
+			v.last = constructs.NewConstruct(v.root, jsii.String("LockTableChecks"))
+		}
 	case awslambda.CfnFunction:
 		v.noteFunction(r)
 	case awslambda.CfnAlias:
@@ -103,6 +117,32 @@ func (v *survey) Visit(node constructs.IConstruct) {
 	}
 }
 
+// reader reads a node when the CDK validates it.
+type reader struct{ read func() }
+
+// Validate is called by the CDK after the aspects.
+func (r *reader) Validate() *[]*string {
+	r.read()
+	return &[]*string{}
+}
+
+// readLater reads the node at path in every synthesis.
+func (v *survey) readLater(node constructs.IConstruct, path string, read func()) {
+	if !v.read[path] {
+		v.read[path] = true
+		node.Node().AddValidation(&reader{read})
+	}
+}
+
+// judge has c judged at the end of every synthesis. Before the first there is no
+// last node, and the function's resource is still to be visited.
+func (v *survey) judge(c *connection) {
+	if v.last != nil && !c.judged {
+		c.judged = true
+		v.last.Node().AddValidation(c)
+	}
+}
+
 // resource is the path of r, which is noted under its logical id, too.
 func (v *survey) resource(r awscdk.CfnResource) string {
 	path, stack := *r.Node().Path(), r.Stack()
@@ -124,10 +164,17 @@ func (v *survey) stack(stack awscdk.Stack) string {
 
 func (v *survey) noteFunction(r awslambda.CfnFunction) {
 	path := v.resource(r)
-	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
-	v.timeouts[path] = numberOf(r.Timeout(), 3)
-	v.deadLetters[path] = r.DeadLetterConfig() != nil
+	v.functions[path] = &function{}
+	v.readLater(r, path, func() {
+		f := v.functions[path]
+		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
+		f.timeout = numberOf(r.Timeout(), 3)
+		f.deadLetters = r.DeadLetterConfig() != nil
+		if c := v.connections[path]; c != nil {
+			f.variables = c.noteVariables()
+		}
+	})
 	if c := v.connections[path]; c != nil {
-		v.variables[path] = c.noteVariables()
+		v.judge(c)
 	}
 }

@@ -66,10 +66,11 @@ func (c *connection) noteVariables() variables {
 
 // checkVariables sees what was set after Connect.
 func (c *connection) checkVariables() {
-	v, ok := c.table.survey.variables[c.resource]
-	if !ok {
+	f := c.table.survey.functions[c.resource]
+	if f == nil {
 		return
 	}
+	v := f.variables
 	const says = "function %s has the environment variable %s with the value %s, which was changed after Connect: remove what sets it"
 	if v.table != "" && v.table != v.wantTable && !c.isNameOfTable(v.table) {
 		c.fail(says+", because the function may lock in %s only", c.path, tableVariable, v.table, c.table.path)
