@@ -125,10 +125,12 @@ func (c *connection) checkVisibility(path string, q *queue, timeout number) {
 func (c *connection) checkReceives(path string, q *queue) {
 	switch {
 	case q.keeps:
-		c.warn(WarnDeadLetterQueue, "its queue %s has no dead-letter queue: a message that always fails comes back until its retention period ends, and is then lost. "+
+		c.warn(WarnDeadLetterQueue, "its queue %s has no dead-letter queue: "+
+			"a message that always fails comes back until its retention period ends, and is then lost. "+
 			"Set DeadLetterQueue, with MaxReceiveCount of 5 at least", path)
 	case q.maxReceives.known && q.maxReceives.value < 2:
-		c.warn(WarnMaxReceiveCount, "its queue %s has a MaxReceiveCount of %g: a message that finds its lock held once goes to the dead-letter queue. "+
+		c.warn(WarnMaxReceiveCount, "its queue %s has a MaxReceiveCount of %g: "+
+			"a message that finds its lock held once goes to the dead-letter queue. "+
 			"Set MaxReceiveCount to 5 at least", path, q.maxReceives.value)
 	}
 }

@@ -141,24 +141,27 @@ func TestOtherAspects(t *testing.T) {
 	}
 }
 
-// TestConnectInAnAspect: the survey is there since the table was made.
+// TestConnectInAnAspect: at the function itself, or when it has been visited.
 func TestConnectInAnAspect(t *testing.T) {
-	app := awscdk.NewApp(nil)
-	stack := awscdk.NewStack(app, s("Test"), nil)
-	l := infra.NewLockTable(stack, s("Locks"), nil)
-	fn := newFunction(stack, "Fn", nil)
-	fn.AddEventSource(reading(queue(stack, 59)))
-	connected := false
-	awscdk.Aspects_Of(stack).Add(&adding{func(fn awslambda.Function) {
-		if !connected {
-			connected = true
-			l.Connect(fn, nil)
+	for _, id := range []string{"Fn", "Before"} {
+		app := awscdk.NewApp(nil)
+		stack := awscdk.NewStack(app, s("Test"), nil)
+		l := infra.NewLockTable(stack, s("Locks"), nil)
+		before, fn := newFunction(stack, "Before", nil), newFunction(stack, "Fn", nil)
+		target := map[string]awslambda.Function{"Before": before, "Fn": fn}[id]
+		target.AddEventSource(reading(queue(stack, 59)))
+		connected := false
+		awscdk.Aspects_Of(stack).Add(&adding{func(awslambda.Function) {
+			if !connected {
+				connected = true
+				l.Connect(target, nil)
+			}
+		}}, nil)
+		app.Synth(nil)
+		said(t, target, "is 59 s")
+		if len(statements(t, stack, "dynamodb:")) != 1 {
+			t.Errorf("%s: no permission", id)
 		}
-	}}, nil)
-	app.Synth(nil)
-	said(t, fn, "is 59 s")
-	if len(statements(t, stack, "dynamodb:")) != 1 {
-		t.Error("no permission")
 	}
 }
 

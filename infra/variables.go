@@ -23,11 +23,13 @@ type variables struct {
 func (c *connection) setVariables() {
 	v := c.noteVariables()
 	if v.table != "" && v.table != v.wantTable && !c.isNameOfTable(v.table) {
-		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: remove it, because Connect sets it to the name of %s",
+		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: "+
+			"remove it, because Connect sets it to the name of %s",
 			c.path, tableVariable, v.table, c.table.path))
 	}
 	if v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace {
-		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: remove it, and give that namespace in ConnectOptions.Namespace",
+		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: "+
+			"remove it, and give that namespace in ConnectOptions.Namespace",
 			c.path, namespaceVariable, v.namespace))
 	}
 	c.fn.AddEnvironment(jsii.String(tableVariable), c.table.table.TableName(), nil)
