@@ -43,6 +43,10 @@ func TestVisibilityTimeout(t *testing.T) {
 		"default of 30 s": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSource(reading(awssqs.NewQueue(k, s("Queue"), &awssqs.QueueProps{DeadLetterQueue: failed(k, 5)})))
 		}, want: []string{"is 30 s"}},
+		"default timeout of 3 s": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.Node().DefaultChild().(awslambda.CfnFunction).SetTimeout(nil)
+			fn.AddEventSource(reading(queue(k, 17)))
+		}, want: []string{"is 17 s, less than six times the function's timeout of 3 s"}},
 		"alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddAlias(s("live"), nil).AddEventSource(reading(queue(k, 59)))
 		}, want: []string{"is 59 s"}},

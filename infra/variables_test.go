@@ -59,8 +59,11 @@ func TestVariablesThatAreSetLater(t *testing.T) {
 		"another table":      {build: set("LOCK_TABLE_NAME", "orders"), want: []string{`LOCK_TABLE_NAME with the value "orders", which was changed after Connect: remove what sets it, because the function may lock in Test/Locks only`}},
 		"another namespace":  {fn: named, build: set("LOCK_NAMESPACE", "shop"), want: []string{`LOCK_NAMESPACE with the value "shop", which was changed after Connect: remove what sets it, and give the namespace in ConnectOptions.Namespace`}},
 		"the same namespace": {fn: named, build: set("LOCK_NAMESPACE", "orders")},
-		"another variable":   {fn: named, build: set("STAGE", "test")},
-		"whole table":        {build: set("LOCK_NAMESPACE", "shop")},
+		"the table by its name": {
+			table: &infra.LockTableProps{TableName: s("orders-locks")}, build: set("LOCK_TABLE_NAME", "orders-locks"),
+		},
+		"another variable": {fn: named, build: set("STAGE", "test")},
+		"whole table":      {build: set("LOCK_NAMESPACE", "shop")},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "error") })
 	}
