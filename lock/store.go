@@ -74,8 +74,8 @@ type Settlement struct {
 	// still be under way. Whoever owns the row, its stamp is raised to Stamp if it
 	// is below, so that no copy is granted any more; and if the token owns the row,
 	// the name is freed. Nothing else of another owner's row changes but its Keep. A
-	// store that needs two steps for this raises the stamp first. The bool tells
-	// whether anything was applied.
+	// store that needs several steps for this raises the stamp before it looks at the
+	// owner. The bool tells whether anything was applied.
 	Abandon bool
 	Stamp   time.Time // the highest of the claim; with Abandon only
 }

@@ -44,7 +44,8 @@
 // Renew and release are conditional on lease = :token and on the row's format (F4, F5,
 // F21, F41), so a late owner changes nothing. A claim that is given up raises since,
 // whoever owns the row (F2, F44), which turns away every copy of it that arrives
-// afterwards; a copy that came first is known by its token and released.
+// afterwards; a copy that came first is known by its token and released, mostly in the
+// same request.
 //
 // While a row is held, deleteAfter lies a year ahead: what the row remembers, and for how
 // long, is known only to its owner, whose release sets the exact time (F47).

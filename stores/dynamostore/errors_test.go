@@ -231,3 +231,19 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 }
 
 var discard = slog.New(slog.DiscardHandler)
+
+// TestGivingUpNeedsNoAnswer: where every request is applied and every answer is lost, a
+// claim that is given up does not keep the name.
+func TestGivingUpNeedsNoAnswer(t *testing.T) { // F2
+	t.Parallel()
+	e := newEndpoint(t)
+	e.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
+	l := e.locker(t, lock.Options{Lease: time.Hour})
+	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, new(*lock.StoreError)) {
+		t.Fatal(err)
+	}
+	e.OnRequest(nil)
+	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); err != nil {
+		t.Errorf("nobody holds the name: %v", err)
+	}
+}

@@ -56,6 +56,8 @@ var (
 	releaseUpdate = "SET deleteAfter = :keep " + free
 	raiseUpdate   = "SET since = :stamp, deleteAfter = :keep"
 	raiseIf       = readable + " AND " + below
+	abandonUpdate = raiseUpdate + " " + free
+	abandonIf     = readable + " AND ((lease = :token AND since <= :stamp) OR (attribute_not_exists(lease) AND " + below + "))"
 )
 
 const free = "REMOVE lease, expires, holder, event"
@@ -144,10 +146,19 @@ func (s *Store) free(ctx context.Context, t *lock.Settlement) (lock.Row, bool, e
 	return row, ok, err
 }
 
-// abandon raises the stamp, whoever owns the row. From then on no copy of the claim is
-// granted; one that was granted before is known by its token, and freed.
+// abandon frees the row if it is the token's, and raises its stamp, in one request that
+// needs no answer. Where somebody else owns the row, or its stamp is higher already, a
+// second one raises the stamp only; from then on no copy of the claim is granted, and
+// one that was granted in between is known by its token, and freed.
 func (s *Store) abandon(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
-	r := s.request(t.Name, &raiseUpdate, &raiseIf)
+	r := s.request(t.Name, &abandonUpdate, &abandonIf)
+	r.str(":token", t.Token)
+	r.str(":stamp", timestamp(t.Stamp))
+	r.keep(t.Keep)
+	if item, ok, err := s.send(ctx, &r.in); ok || err != nil {
+		return s.answer(item, ok, err)
+	}
+	r = s.request(t.Name, &raiseUpdate, &raiseIf)
 	r.str(":stamp", timestamp(t.Stamp))
 	r.keep(t.Keep)
 	r.in.ReturnValues = types.ReturnValueAllNew
