@@ -18,8 +18,9 @@ func TestResultHasTheLog(t *testing.T) {
 		}
 	}
 	crash := invoke(t, p, Invocation{Payload: []byte(`"exit"`)})
-	if want := []string{"exit begun"}; crash.Outcome != Crashed || !slices.Equal(crash.Log, want) {
-		t.Errorf("log of a crash: %q, want %q (%s)", crash.Log, want, crash.Outcome)
+	// What is measured for coverage says so when it exits.
+	if crash.Outcome != Crashed || len(crash.Log) == 0 || crash.Log[0] != "exit begun" || slices.Contains(crash.Log, "exit done") {
+		t.Errorf("log of a crash: %q (%s)", crash.Log, crash.Outcome)
 	}
 }
 
