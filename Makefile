@@ -83,7 +83,7 @@ bench: ## measure, beside the raw AWS SDK
 FUZZTIME ?= 1m
 
 .PHONY: fuzz
-fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m)
+fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m, or so many runs: 500x)
 	@for p in ./keyfuncs ./internal/fakedynamo; do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
@@ -93,7 +93,7 @@ fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1
 .PHONY: short
 short: ## see that benchmarks and fuzz targets run
 	$(MAKE) bench BENCHFLAGS="-short -benchtime=1x"
-	$(MAKE) fuzz FUZZTIME=1s
+	$(MAKE) fuzz FUZZTIME=500x
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
