@@ -145,6 +145,7 @@ func (a *acquisition) heldByUs() bool {
 // undo those of a later one.
 func (a *acquisition) dateClaim() {
 	a.floor = later(a.floor, a.claim.Stamp)
+	before := a.claim.Until
 	a.claim.Now = a.locker.wall().Truncate(time.Microsecond)
 	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
 	if a.timing.lease > 0 {
@@ -152,6 +153,9 @@ func (a *acquisition) dateClaim() {
 	} else {
 		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
 	}
+	// Also where the clock was set back: else the row of a copy of an earlier round, which
+	// ends later, would refuse this one and keep its stamp.
+	a.claim.Until = later(a.claim.Until, before)
 	a.claim.Keep = keepHeld(a.claim.Until)
 }
 
@@ -177,7 +181,7 @@ func (l *Locker) nextStamp(now time.Time) time.Time {
 // ask sends the claim. The last quarter of the budget is kept for giving up a claim
 // of which a copy may still be under way.
 func (a *acquisition) ask() (bool, error) {
-	a.asking.until = time.Now().Add(a.timing.budget * 3 / 4)
+	a.asking.until, a.asking.turnedAway = time.Now().Add(a.timing.budget*3/4), 0
 	ok, err := a.asking.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {
 		a.row, ok, err = a.locker.store.Acquire(ctx, &a.claim)
 		return ok, err

@@ -98,10 +98,10 @@ func TestContextOfARequest(t *testing.T) {
 	})
 }
 
-// TestReleaseHasATimeOfItsOwn: work that returns after the deadline, or just before it,
-// still has a moment to release, because the kill comes later.
+// TestReleaseHasATimeOfItsOwn: work that returns after the deadline still has a moment to
+// release, because nobody kills, or the kill comes later.
 func TestReleaseHasATimeOfItsOwn(t *testing.T) { // F16
-	for _, late := range []time.Duration{-50 * time.Millisecond, 0, time.Second} {
+	for _, late := range []time.Duration{0, time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
@@ -165,4 +165,99 @@ func forAMinute(t *testing.T, l *lock.Locker, id string) (*lock.Lock, time.Time)
 		t.Fatal(err)
 	}
 	return lk, start
+}
+
+// TestTheEndLeavesTimeForTheAnswer: a settlement that hangs never takes an invocation past
+// its deadline, which would kill it, and lose the result of work that kept its own.
+func TestTheEndLeavesTimeForTheAnswer(t *testing.T) { // F7, F12, P7
+	for _, timeout := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 30 * time.Second} {
+		for _, works := range []string{"until its context ends", "beyond it"} {
+			for name, end := range map[string]func(*lock.Lock) error{"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete(nil) }} {
+				t.Run(timeout.String()+", "+works+", "+name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						r := newRig(t)
+						r.store.Always(locktest.Release, locktest.Hang)
+						ctx, cancel := context.WithTimeout(t.Context(), timeout)
+						defer cancel()
+						lk, err := r.locker(atDeadline).Acquire(ctx, event("e1"))
+						if err != nil {
+							t.Fatal(err)
+						}
+						<-lk.Context().Done()
+						deadline, _ := ctx.Deadline()
+						if works == "beyond it" {
+							time.Sleep(time.Until(deadline) - 10*time.Millisecond)
+						}
+						if err := end(lk); !isStoreError(err) || !time.Now().Before(deadline) {
+							t.Errorf("%v, %v before the deadline", err, time.Until(deadline))
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestCompletionKeepsTheHeartbeatsLease: while a completion is tried for longer than the
+// lease, no duplicate gets the name.
+func TestCompletionKeepsTheHeartbeatsLease(t *testing.T) { // F7, F55
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		lk, err := r.locker(lock.Options{Heartbeat: 4 * time.Second}).Acquire(ctx, event("e1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.store.Always(locktest.Release, locktest.Throttle)
+		time.AfterFunc(time.Minute, func() { r.store.Always(locktest.Release, locktest.None) })
+		done := make(chan error)
+		go func() { done <- lk.Complete(nil) }()
+		for range 55 {
+			time.Sleep(time.Second)
+			if _, err := r.locker(lock.Options{Lease: 10 * time.Second}).Acquire(t.Context(), event("e1")); !isHeld(err) {
+				t.Fatalf("a duplicate got %v while the completion was tried", err)
+			}
+		}
+		if err := <-done; err != nil {
+			t.Errorf("a store that was out for a minute of five: %v", err)
+		}
+	})
+}
+
+// TestCompleteWithin: somebody waits for the result.
+func TestCompleteWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.Always(locktest.Release, locktest.Throttle)
+		o := atDeadline
+		o.CompleteWithin = 5 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		lk, err := r.locker(o).Acquire(ctx, event("e1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > 5*time.Second || time.Since(start) < 4*time.Second {
+			t.Errorf("%v after %v, want a StoreError after 5s", err, time.Since(start))
+		}
+	})
+}
+
+// TestThrottlesDoNotAddUpOverAWait: a waiter that is turned away now and then goes on.
+func TestThrottlesDoNotAddUpOverAWait(t *testing.T) { // F8
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
+		time.AfterFunc(5*time.Minute, func() { _ = holder.Release() })
+		for _, at := range []time.Duration{5 * time.Second, 30 * time.Second, time.Minute} {
+			time.AfterFunc(at, func() { r.store.Plan(locktest.Acquire, locktest.Throttle) })
+		}
+		lk, err := r.locker(lock.Options{Wait: 10 * time.Minute}).Acquire(t.Context(), resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = lk.Release()
+	})
 }

@@ -57,7 +57,8 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	}()
 }
 
-// renewUntilStopped returns false when the lease was lost.
+// renewUntilStopped returns false when the lease was lost. Once the lock is being ended,
+// a renewal that fails says nothing: what ends it may have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
 		limit := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
@@ -67,6 +68,9 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		began, wall := time.Now(), l.locker.wall()
 		// The wall clock goes on while an environment is frozen, unlike the timer above.
 		left := limit.Sub(wall)
+		if left <= 0 && l.ending.Load() != 0 {
+			return true
+		}
 		if left <= 0 {
 			l.observeBeat(ctx, Lost, began, 0, l.lostError())
 			return false
@@ -74,7 +78,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		until := wall.Truncate(time.Microsecond).Add(l.timing.lease)
 		ok, requests, err := l.renew(ctx, began.Add(left), until)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, l.ending.Load() != 0 && !ok:
 			return true
 		case err == nil && ok:
 			l.until.Store(until.UnixMicro())

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +117,30 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 		}
 		r.store.Arrive()
 		r.free("after copies of two earlier rounds")
+	})
+}
+
+// TestCopyOfAnEarlierRoundAfterAClockWasSetBack: the claim finds the row its own by a copy
+// that was dated later than itself.
+func TestCopyOfAnEarlierRoundAfterAClockWasSetBack(t *testing.T) { // F3, F15, F44
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		other := r.mustAcquire(r.locker(lock.Options{}), resource)
+		l := r.locker(lock.Options{Lease: time.Minute, Wait: time.Minute})
+		var back atomic.Int64
+		l.SetClock(func() time.Time { return time.Now().Add(-time.Duration(back.Load())) })
+		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
+		time.AfterFunc(1010*time.Millisecond, func() { // between the rounds
+			back.Store(int64(10 * time.Second))
+			_ = other.Release()
+			r.store.Arrive()
+		})
+		lk := r.mustAcquire(l, resource)
+		if err := lk.Release(); err != nil {
+			t.Fatal(err)
+		}
+		r.store.Arrive()
+		r.free("after a copy of the granted round")
 	})
 }
 

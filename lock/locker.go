@@ -78,6 +78,9 @@ type Options struct {
 	// some 50 bytes for each event of usual length. A [Forgotten] observation tells.
 	// Zero: 8, which fit.
 	RememberAtLeast int
+	// CompleteWithin is how long [Lock.Complete] may try to record an event, for work
+	// whose result somebody is waiting for. Zero: until shortly before the deadline.
+	CompleteWithin time.Duration
 	// Holder describes this process to those who find the name held. Nil: host
 	// and program name.
 	Holder func(context.Context) string
@@ -124,7 +127,7 @@ func (o *Options) fill() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Lease", o.Lease}, {"Heartbeat", o.Heartbeat}, {"Grace", o.Grace}, {"Reserve", o.Reserve}, {"Wait", o.Wait}, {"Remember", o.Remember}} {
+	}{{"Lease", o.Lease}, {"Heartbeat", o.Heartbeat}, {"Grace", o.Grace}, {"Reserve", o.Reserve}, {"Wait", o.Wait}, {"Remember", o.Remember}, {"CompleteWithin", o.CompleteWithin}} {
 		if d.value < 0 {
 			return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", d.name, d.value)}
 		}

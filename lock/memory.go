@@ -41,6 +41,11 @@ const (
 	eventOverhead = 12
 	// defaultRememberAtLeast of Options.RememberAtLeast.
 	defaultRememberAtLeast = 8
+	// deliveryUnits is what all rows of a delivery's events with one name may add up to, in
+	// write units. Each record is two requests, of the row's size each, and a partition of
+	// DynamoDB takes 1,000 units a second: with eight minutes of them, a delivery gets done.
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+	deliveryUnits = 250_000
 	// longestRemember bounds Options.Remember, and with it how long the row of a
 	// holder that died is kept.
 	longestRemember = 366 * 24 * time.Hour
@@ -110,10 +115,11 @@ func (r room) size(m *Memory) int {
 // than one write unit, and tells how many.
 func (m *Memory) trim(r room) int {
 	before, size := len(m.Done), r.size(m)
+	forDelivery := deliveryUnits * usualRow / max(len(r.delivery), 1)
 	kept := m.Done[:0]
 	for i, c := range m.Done {
-		last := before-i <= r.least || r.delivery[c.Event]
-		if size > largestRow || size > usualRow && !last {
+		stays := before-i <= r.least || r.delivery[c.Event] && size <= forDelivery
+		if size > largestRow || size > usualRow && !stays {
 			size -= len(c.Event) + eventOverhead
 			continue
 		}

@@ -177,6 +177,52 @@ func TestDeliveryIsRemembered(t *testing.T) { // F46
 	})
 }
 
+// TestLargeDeliveryIsBounded: all its rows together cost what one partition of DynamoDB
+// gives in some minutes, or the delivery would never get done; an order needs no memory.
+func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
+	for _, c := range []struct {
+		records int
+		ordered bool
+		least   int // of them are remembered
+		most    int
+	}{{1000, false, 1000, 1000}, {2000, false, 2000, 2000}, {6000, false, 500, 2500}, {1000, true, 8, 30}} {
+		t.Run(fmt.Sprintf("%d records, ordered %v", c.records, c.ordered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				l := r.locker(lock.Options{KilledAtDeadline: true})
+				keys := make([]lock.Key, c.records)
+				for i := range keys {
+					keys[i] = event(id(i))
+					if c.ordered {
+						keys[i].Order = id(i)
+					}
+				}
+				ctx, cancel := context.WithTimeout(lock.WithDelivery(t.Context(), keys), 10*time.Minute)
+				defer cancel()
+				units := 0
+				for _, k := range keys {
+					lk, err := l.Acquire(ctx, k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := lk.Complete(nil); err != nil {
+						t.Fatal(err)
+					}
+					row, _, _ := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: k.Event, Now: time.Now()})
+					units += 1 + len(row.Memory.Done)*(36+12)/1024
+				}
+				if units > 300_000 {
+					t.Errorf("the rows add up to %d write units", units)
+				}
+				row, _, _ := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: keys[c.records-1].Event, Now: time.Now()})
+				if n := len(row.Memory.Done); n < c.least || n > c.most {
+					t.Errorf("%d events are remembered, want %d to %d", n, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
 // TestRowNeverOutgrowsTheStore: a delivery may be larger than any row.
 func TestRowNeverOutgrowsTheStore(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {

@@ -169,3 +169,25 @@ func TestConflictsAreRepeated(t *testing.T) { // F9, F45
 		})
 	}
 }
+
+// panics where it should release.
+type panics struct{ lock.Store }
+
+func (panics) Release(context.Context, *lock.Settlement) (lock.Row, bool, error) { panic("store") }
+
+// TestStoreThatPanics: the panic reaches the caller, and the deferred release does not wait
+// for an end that never comes.
+func TestStoreThatPanics(t *testing.T) { // F48
+	synctest.Test(t, func(t *testing.T) {
+		l, err := lock.New(panics{memstore.New()}, &lock.Options{Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if p := recover(); p != "store" {
+				t.Errorf("recovered %v, want the store's panic", p)
+			}
+		}()
+		_ = l.Do(t.Context(), event("e1"), nothing)
+	})
+}

@@ -60,7 +60,8 @@ func (s *sending) send(ctx context.Context, op string, request func(context.Cont
 			rest := min(firstRest<<min(s.turnedAway-1, 5), max(s.until.Sub(began)/8, firstRest))
 			pause = rest/2 + jitter(rest/2)
 		}
-		if !se.Temporary || time.Until(s.until) < pause+shortestAttempt || sleep(ctx, pause) != nil {
+		left := time.Until(s.until) - shortestAttempt
+		if !se.Temporary || left <= 0 || sleep(ctx, min(pause, left)) != nil {
 			return false, failure
 		}
 	}

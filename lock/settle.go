@@ -7,9 +7,9 @@ import (
 
 // Complete records the event and its order as completed and frees the name, in
 // one write. Result is kept for replay; nil when there is none to keep. It goes on
-// trying until shortly before the deadline of the context given to Acquire or, where
-// that has none, until the lease ends: the work is done, so the time is there. On
-// error the name stays owned until its lease ends, because freeing it unrecorded would
+// trying for [Options.CompleteWithin], or until shortly before the deadline of the
+// context given to Acquire or, where that has none, until the lease ends: the work is
+// done, so the time is there. A heartbeat's lease is renewed meanwhile. On error the name stays owned until its lease ends, because freeing it unrecorded would
 // let a duplicate run: keep the work's result and report the error.
 //
 // A second call returns what the first one did. After Release it is [ErrReleased].
@@ -54,9 +54,7 @@ func (l *Lock) Release() error {
 // drop releases a lock that the caller never gets, and calls nobody back.
 func (l *Lock) drop() {
 	l.ending.Store(released)
-	s := settlement{sending: sending{until: l.settleUntil(time.Now(), false)}}
-	_, l.outcome = s.write(l, l.row.Memory)
-	close(l.ended)
+	_, _ = l.write(&settlement{sending: sending{until: l.settleUntil(time.Now(), false)}}, l.row.Memory)
 }
 
 // settlement is the end of a lock in the making.
@@ -72,14 +70,11 @@ type settlement struct {
 // settle works on a context of its own: the caller's may have ended, and the
 // release matters most then.
 func (l *Lock) settle(s settlement, memory Memory) error {
-	if l.beat != nil {
+	if l.beat != nil && !s.records { // while a completion is tried, no duplicate may get the name
 		l.beat.stop()
 	}
 	s.sending.until = s.until
-	kind, err := s.write(l, memory)
-	l.outcome = err
-	close(l.ended)
-	l.cancel()
+	kind, err := l.write(&s, memory)
 	l.observeSettled(kind, &s, err)
 	if kind == Released && s.resultDropped {
 		l.observeSettled(ResultDropped, &s, nil)
@@ -93,23 +88,31 @@ func (l *Lock) settle(s settlement, memory Memory) error {
 	return err
 }
 
-// write sends the settlement, and reads the answer.
-func (s *settlement) write(l *Lock, memory Memory) (Kind, error) {
-	request := &Settlement{Name: l.claim.Name, Token: l.claim.Token, Keep: memory.keepUntil(l.locker.wall())}
-	if s.records {
-		request.Memory = &memory
-	}
+// write sends the settlement. Also where the store panics, everything ends with it.
+func (l *Lock) write(s *settlement, memory Memory) (kind Kind, err error) {
+	l.outcome = ErrReleased
+	defer close(l.ended)
+	defer func() {
+		if s.turnedAway > 0 {
+			l.locker.pressed.Add(-1)
+		}
+		if l.beat != nil {
+			l.beat.stop()
+		}
+		if l.cancel != nil { // the work has begun
+			l.cancel()
+		}
+	}()
 	s.shed = func(times int) bool {
 		if times == 1 {
 			l.locker.pressed.Add(1)
 		}
 		return false
 	}
-	defer func() {
-		if s.turnedAway > 0 {
-			l.locker.pressed.Add(-1)
-		}
-	}()
+	request := &Settlement{Name: l.claim.Name, Token: l.claim.Token, Keep: memory.keepUntil(l.locker.wall())}
+	if s.records {
+		request.Memory = &memory
+	}
 	var row Row
 	ok, err := s.send(context.WithoutCancel(l.ctx), "release", func(ctx context.Context) (ok bool, err error) {
 		row, ok, err = l.locker.store.Release(ctx, request)
@@ -117,13 +120,16 @@ func (s *settlement) write(l *Lock, memory Memory) (Kind, error) {
 	})
 	switch {
 	case err != nil && s.records:
-		return RecordFailed, err
+		kind = RecordFailed
 	case err != nil:
-		return StoreFailed, err
+		kind = StoreFailed
 	case ok || s.unsure && (!s.records || l.recorded(&row)):
-		return Released, nil
+		kind = Released
+	default:
+		kind, err = Lost, l.lostError()
 	}
-	return Lost, l.lostError()
+	l.outcome = err
+	return kind, err
 }
 
 // recorded reads a refusal that follows an attempt without an answer: the row is no
@@ -140,15 +146,29 @@ func (l *Lock) recorded(row *Row) bool {
 }
 
 // settleUntil is how long a settlement may try. What was completed deserves all the
-// time there is; a release only saves time for whoever comes next. After the deadline
-// there may still be a moment before the kill.
+// time there is, less what the runtime needs to send the result; a release only saves
+// time for whoever comes next. After the deadline, where nobody kills or the kill is
+// late, there is a moment.
 func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
+	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
 	until := now.Add(maxBudget)
-	if completes {
+	switch {
+	case completes && within > 0:
+		until = now.Add(within)
+	case completes && !deadline.IsZero():
+		until = deadline
+	case completes:
 		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.locker.wall())))
 	}
-	if d := l.timing.deadline; !d.IsZero() && d.Add(-timeToAnswer).Before(until) {
-		until = d.Add(-timeToAnswer)
+	if deadline.IsZero() {
+		return until
 	}
-	return later(until, now.Add(maxBudget/8))
+	left := deadline.Sub(now)
+	if left <= 0 {
+		return now.Add(maxBudget / 8)
+	}
+	if last := deadline.Add(-min(timeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
+		return last
+	}
+	return until
 }

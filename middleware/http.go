@@ -11,6 +11,19 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
+// answersHTTP reports whether a handler's result is an HTTP response.
+func answersHTTP(result reflect.Type) bool {
+	switch result {
+	case reflect.TypeFor[events.APIGatewayProxyResponse](), reflect.TypeFor[*events.APIGatewayProxyResponse](),
+		reflect.TypeFor[events.APIGatewayV2HTTPResponse](), reflect.TypeFor[*events.APIGatewayV2HTTPResponse](),
+		reflect.TypeFor[events.LambdaFunctionURLResponse](), reflect.TypeFor[*events.LambdaFunctionURLResponse](),
+		reflect.TypeFor[events.ALBTargetGroupResponse](), reflect.TypeFor[*events.ALBTargetGroupResponse](),
+		reflect.TypeFor[*events.APIGatewayProxyStreamingResponse](), reflect.TypeFor[*events.LambdaFunctionURLStreamingResponse]():
+		return true
+	}
+	return false
+}
+
 // badRequest returns the 400 response of the handler's result type for a request whose
 // key is refused, or false if that type is not an HTTP response or the mistake is not
 // the client's. The cause of e stays inside: it may speak of more than the request.
@@ -19,7 +32,7 @@ import (
 // for, and fails if that one is missing.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
 func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
-	if e == nil || !e.Client {
+	if e == nil || !e.Client || !answersHTTP(result) {
 		return reflect.Value{}, false
 	}
 	const status, contentType = http.StatusBadRequest, "application/json"

@@ -12,11 +12,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -234,5 +237,50 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 				t.Errorf("%s: the client is told of %s: %s", name, ours, r.Body)
 			}
 		}
+	}
+}
+
+// TestClientsDoNotWaitForTheRecord: where the store takes no record, a client gets its
+// answer soon, and nobody else has to hurry.
+func TestClientsDoNotWaitForTheRecord(t *testing.T) { // F7
+	for name, c := range map[string]struct {
+		call func(ctx context.Context, q *quiet) error
+		want time.Duration
+	}{
+		"HTTP": {func(ctx context.Context, q *quiet) error {
+			r, err := middleware.WithLock(byOrder, func(context.Context, order) (events.APIGatewayV2HTTPResponse, error) {
+				return events.APIGatewayV2HTTPResponse{StatusCode: 201}, nil
+			}, q.with()...)(ctx, order{ID: "1"})
+			if r.StatusCode != 201 {
+				t.Errorf("status %d", r.StatusCode)
+			}
+			return err
+		}, middleware.DefaultAnswerWithin},
+		"HTTP, as asked": {func(ctx context.Context, q *quiet) error {
+			_, err := middleware.WithLock(byOrder, func(context.Context, order) (*events.ALBTargetGroupResponse, error) {
+				return &events.ALBTargetGroupResponse{StatusCode: 201}, nil
+			}, q.with(middleware.CompleteWithin(20*time.Second))...)(ctx, order{ID: "1"})
+			return err
+		}, 20 * time.Second},
+		"an event": {func(ctx context.Context, q *quiet) error {
+			return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, q.with()...)(ctx, order{ID: "1"})
+		}, 30*time.Second - 100*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQuiet()
+				q.store.Always(locktest.Release, locktest.Throttle)
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				start := time.Now()
+				if err := c.call(ctx, q); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(start); d > c.want || d < c.want-100*time.Millisecond {
+					t.Errorf("answered after %v, want %v", d, c.want)
+				}
+				q.want(t, lock.Acquired, lock.RecordFailed)
+			})
+		})
 	}
 }

@@ -92,6 +92,18 @@ func RememberAtLeast(events int) Option {
 // 1 s and 10 % of the remaining time.
 func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
 
+// CompleteWithin is how long to try to record what was completed, where the store does
+// not take it: at least 1 ms. Meanwhile the result of the handler waits. Default, and
+// zero: until shortly before the deadline, or [DefaultAnswerWithin] where the result is an
+// HTTP response, because a client waits for it and the gateway for no longer than 29 s.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+func CompleteWithin(d time.Duration) Option {
+	return func(o *settings) { o.engine.CompleteWithin = d }
+}
+
+// DefaultAnswerWithin is [CompleteWithin] for handlers whose result is an HTTP response.
+const DefaultAnswerWithin = 5 * time.Second
+
 // Lease is a fixed lease instead of one that lasts to the deadline. A handler that
 // is not finished 2 s before its end, by which clocks may differ, sees its context end
 // with lock.ErrLost. At least 3 s. Zero: none.

@@ -70,6 +70,7 @@ func (s *settings) check() {
 		// Less than a millisecond is less than any request to a store takes.
 		{"Wait", s.engine.Wait, time.Millisecond, "5*time.Second"},
 		{"Reserve", s.engine.Reserve, time.Millisecond, "500*time.Millisecond"},
+		{"CompleteWithin", s.engine.CompleteWithin, time.Millisecond, "5*time.Second"},
 		// The engine refuses short leases too, but does not speak of units.
 		{"Lease", s.engine.Lease, time.Millisecond, "30*time.Second"},
 		{"Heartbeat", s.engine.Heartbeat, time.Millisecond, "20*time.Second"},

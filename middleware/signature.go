@@ -36,6 +36,9 @@ func wrapper[E, H any](key keyfuncs.Func[E], handler H, s *settings) func(*decor
 	}
 	shape := inspect[E](reflect.ValueOf(handler))
 	checkPolicies(shape.t, s)
+	if s.engine.CompleteWithin == 0 && answersHTTP(shape.result) {
+		s.engine.CompleteWithin = DefaultAnswerWithin
+	}
 	return func(d *decorator) H {
 		return reflect.MakeFunc(shape.t, call(d, key, shape)).Interface().(H)
 	}

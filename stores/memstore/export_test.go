@@ -6,3 +6,10 @@ func (s *Store) MakeNewer(name string) {
 	defer s.mu.Unlock()
 	s.row(name).Newer = true
 }
+
+// Len is the number of rows.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rows)
+}

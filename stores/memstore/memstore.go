@@ -1,21 +1,25 @@
 // Package memstore keeps locks in the memory of one process: for tests, for
 // local runs, and for locks between the goroutines of one program. It does what
 // the DynamoDB store does, by the caller's clock, so it works under
-// testing/synctest. A row is removed as soon as it need not be kept any more, which
-// is the earliest that DynamoDB's garbage collection may do it.
+// testing/synctest. A row that need not be kept any more is gone when its name is asked
+// for, which is the earliest that DynamoDB's garbage collection may remove it; those that
+// nobody asks for are removed now and then.
 package memstore
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // Store implements [lock.Store]. The zero value is an empty store.
 type Store struct {
-	mu   sync.Mutex
-	rows map[string]*lock.Row
+	mu    sync.Mutex
+	rows  map[string]*lock.Row
+	until int // the rows are looked through when there are so many
 }
 
 // New returns an empty store.
@@ -28,8 +32,9 @@ func (s *Store) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sweep(c.Now)
 	row := s.row(c.Name)
-	if !row.Keep.IsZero() && row.Keep.Before(c.Now) {
+	if expired(row, c.Now) {
 		*row = lock.Row{}
 	}
 	if row.Judge(c) != lock.Granted {
@@ -93,6 +98,19 @@ func (s *Store) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool
 
 // Check implements [lock.Store].
 func (s *Store) Check(ctx context.Context) error { return ctx.Err() }
+
+// sweep removes what need not be kept, each time that the rows have doubled.
+func (s *Store) sweep(now time.Time) {
+	if len(s.rows) < max(s.until, 1000) {
+		return
+	}
+	maps.DeleteFunc(s.rows, func(_ string, row *lock.Row) bool { return row.Since.IsZero() || expired(row, now) })
+	s.until = 2 * len(s.rows)
+}
+
+func expired(row *lock.Row, now time.Time) bool {
+	return !row.Newer && !row.Keep.IsZero() && row.Keep.Before(now)
+}
 
 // row needs the mutex. A row that was never acquired reads like none.
 func (s *Store) row(name string) *lock.Row {
