@@ -47,6 +47,10 @@ func Body[E HTTPRequest, B any](inner Func[B]) Func[E] {
 			}
 		}
 		k, err := inner(ctx, body)
+		if err == nil && k.Name == "" {
+			err = &lock.KeyError{Field: "body", Reason: "does not say what it is about", Client: r.api != ""}
+			return lock.Key{}, err
+		}
 		return k, ofSender(err, r.api != "")
 	}
 }

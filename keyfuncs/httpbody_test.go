@@ -129,3 +129,15 @@ func TestBodyOfAnotherSource(t *testing.T) {
 		}
 	}
 }
+
+// TestBodyWithoutAName: a body that names nothing is the client's mistake.
+func TestBodyWithoutAName(t *testing.T) { // F26
+	t.Parallel()
+	nameless := func(context.Context, placed) (lock.Key, error) { return lock.Key{Event: "e"}, nil }
+	e := events.ALBTargetGroupRequest{Body: "{}"}
+	e.RequestContext.ELB.TargetGroupArn = "arn"
+	var refused *lock.KeyError
+	if _, err := keyfuncs.Body[events.ALBTargetGroupRequest](nameless)(t.Context(), e); !errors.As(err, &refused) || !refused.Client || refused.Field != "body" {
+		t.Errorf("%v, want a KeyError of the client", err)
+	}
+}

@@ -24,8 +24,8 @@ import (
 
 // Func computes the key of an event. It runs once per invocation, before the
 // handler. When it returns an error, or a key without a Name, the handler does
-// not run and the invocation fails, or answers an HTTP request with status 400; on
-// [ErrIgnore] it succeeds.
+// not run and the invocation fails; on [ErrIgnore] it succeeds. A *lock.KeyError with
+// Client set is answered with status 400 where the handler's result is an HTTP response.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // ErrIgnore says that the event holds nothing to work on: the invocation

@@ -74,9 +74,9 @@ type Options struct {
 	Remember time.Duration
 	// RememberAtLeast is how many completed Events of a name are remembered in any
 	// case, each for as long as Remember says. Beyond them, the ones completed first
-	// are forgotten as soon as the row would cost more than one write unit (1 KB):
-	// some 50 bytes for each event of usual length. A [Forgotten] observation tells.
-	// Zero: 8, which fit.
+	// are forgotten as soon as the row would cost more than one write unit, which is 1 KB
+	// and has room for ten to twenty events. A [Forgotten] observation tells. Zero: 8,
+	// which fit.
 	RememberAtLeast int
 	// CompleteWithin is how long [Lock.Complete] may try to record an event, for work
 	// whose result somebody is waiting for. Zero: until shortly before the deadline.

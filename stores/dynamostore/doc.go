@@ -53,7 +53,8 @@
 // # Facts relied on
 //
 // A failed condition returns the item that failed it when asked to
-// (ReturnValuesOnConditionCheckFailure) and costs one write unit:
+// (ReturnValuesOnConditionCheckFailure) and costs what a write of the item would, a
+// write unit for each KB:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html.
 // TTL deletes within a few days, in epoch seconds:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html.
