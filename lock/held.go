@@ -59,15 +59,19 @@ func (l *Lock) lostAt() time.Time { return l.claim.Until.Add(-l.timing.margin) }
 
 // begin makes the context of the work.
 func (l *Lock) begin() {
-	ctx, lose := context.WithCancelCause(context.WithValue(l.ctx, leaseKey{}, l))
+	ctx := context.WithValue(l.ctx, leaseKey{}, l)
+	end, cause := l.workEnd()
+	if !l.timing.renew {
+		l.work, l.cancel = context.WithDeadlineCause(ctx, end, cause)
+		return
+	}
+	ctx, lose := context.WithCancelCause(ctx)
 	stop := func() {}
-	if end, cause := l.workEnd(); !end.IsZero() {
-		ctx, stop = context.WithDeadlineCause(ctx, end, cause)
+	if !end.IsZero() {
+		ctx, stop = context.WithDeadline(ctx, end)
 	}
 	l.work, l.cancel = ctx, func() { lose(nil); stop() }
-	if l.timing.renew {
-		l.startHeartbeat(lose)
-	}
+	l.startHeartbeat(lose)
 }
 
 // workEnd is when the work must end at the latest, and why; the zero time if only a

@@ -249,16 +249,16 @@ func TestClientsDoNotWaitForTheRecord(t *testing.T) { // F7
 	}{
 		"HTTP": {func(ctx context.Context, q *quiet) error {
 			r, err := middleware.WithLock(byOrder, func(context.Context, order) (events.APIGatewayV2HTTPResponse, error) {
-				return events.APIGatewayV2HTTPResponse{StatusCode: 201}, nil
+				return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusCreated}, nil
 			}, q.with()...)(ctx, order{ID: "1"})
-			if r.StatusCode != 201 {
+			if r.StatusCode != http.StatusCreated {
 				t.Errorf("status %d", r.StatusCode)
 			}
 			return err
 		}, middleware.DefaultAnswerWithin},
 		"HTTP, as asked": {func(ctx context.Context, q *quiet) error {
 			_, err := middleware.WithLock(byOrder, func(context.Context, order) (*events.ALBTargetGroupResponse, error) {
-				return &events.ALBTargetGroupResponse{StatusCode: 201}, nil
+				return &events.ALBTargetGroupResponse{StatusCode: http.StatusCreated}, nil
 			}, q.with(middleware.CompleteWithin(20*time.Second))...)(ctx, order{ID: "1"})
 			return err
 		}, 20 * time.Second},
