@@ -261,3 +261,33 @@ func TestThrottlesDoNotAddUpOverAWait(t *testing.T) { // F8
 		_ = lk.Release()
 	})
 }
+
+// TestEndsThatAreNotWorthTheWait: a plain mutex has nothing to record, and a deadline that
+// is days away is not the platform's.
+func TestEndsThatAreNotWorthTheWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		key     lock.Key
+		timeout time.Duration
+		most    time.Duration
+	}{
+		"mutex":                {resource, 10 * time.Minute, 2 * time.Second},
+		"deadline in two days": {event("e1"), 48 * time.Hour, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.store.Always(locktest.Release, locktest.Drop)
+				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+				defer cancel()
+				lk, err := r.locker(atDeadline).Acquire(ctx, c.key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > c.most {
+					t.Errorf("%v after %v, want a StoreError within %v", err, time.Since(start), c.most)
+				}
+			})
+		})
+	}
+}

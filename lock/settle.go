@@ -8,9 +8,10 @@ import (
 // Complete records the event and its order as completed and frees the name, in
 // one write. Result is kept for replay; nil when there is none to keep. It goes on
 // trying for [Options.CompleteWithin], or until shortly before the deadline of the
-// context given to Acquire or, where that has none, until the lease ends: the work is
-// done, so the time is there. A heartbeat's lease is renewed meanwhile. On error the name stays owned until its lease ends, because freeing it unrecorded would
-// let a duplicate run: keep the work's result and report the error.
+// context given to Acquire or, where that has none within 15 minutes, until the lease
+// ends: the work is done, so the time is there. A heartbeat's lease is renewed
+// meanwhile. On error the name stays owned until its lease ends, because freeing it
+// unrecorded would let a duplicate run: keep the work's result and report the error.
 //
 // A second call returns what the first one did. After Release it is [ErrReleased].
 func (l *Lock) Complete(result []byte) error {
@@ -21,13 +22,12 @@ func (l *Lock) Complete(result []byte) error {
 		}
 		return l.outcome
 	}
-	now := time.Now()
-	memory, s := l.row.Memory, settlement{began: now, until: l.settleUntil(now, true)}
-	if l.claim.Event != "" || l.claim.Order != "" {
-		wall := l.locker.wall()
-		c := completion{event: l.claim.Event, order: l.claim.Order, until: wall.Add(l.locker.opts.Remember), result: result, now: wall}
+	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
+	memory := l.row.Memory
+	if s.records {
+		now := l.locker.wall()
+		c := completion{event: l.claim.Event, order: l.claim.Order, until: now.Add(l.locker.opts.Remember), result: result, now: now}
 		memory, s.forgotten, s.resultDropped = l.row.Memory.with(c, l.room())
-		s.records = true
 	}
 	return l.settle(s, memory)
 }
@@ -47,40 +47,42 @@ func (l *Lock) Release() error {
 		<-l.ended
 		return l.outcome
 	}
-	now := time.Now()
-	return l.settle(settlement{began: now, until: l.settleUntil(now, false)}, l.row.Memory)
+	return l.settle(l.settlement(false), l.row.Memory)
 }
 
 // drop releases a lock that the caller never gets, and calls nobody back.
 func (l *Lock) drop() {
 	l.ending.Store(released)
-	_, _ = l.write(&settlement{sending: sending{until: l.settleUntil(time.Now(), false)}}, l.row.Memory)
+	_, _ = l.write(l.settlement(false), l.row.Memory)
 }
 
 // settlement is the end of a lock in the making.
 type settlement struct {
 	sending
 	began         time.Time
-	until         time.Time
 	records       bool // the event is recorded as completed
 	forgotten     int  // so many others are not remembered any more
 	resultDropped bool
 }
 
+func (l *Lock) settlement(records bool) *settlement {
+	now := time.Now()
+	return &settlement{sending: sending{until: l.settleUntil(now, records)}, began: now, records: records}
+}
+
 // settle works on a context of its own: the caller's may have ended, and the
 // release matters most then.
-func (l *Lock) settle(s settlement, memory Memory) error {
+func (l *Lock) settle(s *settlement, memory Memory) error {
 	if l.beat != nil && !s.records { // while a completion is tried, no duplicate may get the name
 		l.beat.stop()
 	}
-	s.sending.until = s.until
-	kind, err := l.write(&s, memory)
-	l.observeSettled(kind, &s, err)
+	kind, err := l.write(s, memory)
+	l.observeSettled(kind, s, err)
 	if kind == Released && s.resultDropped {
-		l.observeSettled(ResultDropped, &s, nil)
+		l.observeSettled(ResultDropped, s, nil)
 	}
 	if kind == Released && s.forgotten > 0 {
-		l.observeSettled(Forgotten, &s, nil)
+		l.observeSettled(Forgotten, s, nil)
 	}
 	if l.beat != nil {
 		l.beat.raise()
@@ -149,15 +151,15 @@ func (l *Lock) recorded(row *Row) bool {
 // time there is, less what the runtime needs to send the result; a release only saves
 // time for whoever comes next. After the deadline, where nobody kills or the kill is
 // late, there is a moment.
-func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
+func (l *Lock) settleUntil(now time.Time, records bool) time.Time {
 	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
 	until := now.Add(maxBudget)
 	switch {
-	case completes && within > 0:
+	case records && within > 0:
 		until = now.Add(within)
-	case completes && !deadline.IsZero():
+	case records && !deadline.IsZero() && deadline.Sub(now) <= longestDeadline:
 		until = deadline
-	case completes:
+	case records:
 		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.locker.wall())))
 	}
 	if deadline.IsZero() {
