@@ -101,7 +101,9 @@ func firstTime(name string) bool {
 
 func killedOnce(ctx context.Context, e events.S3Event) (string, error) {
 	if firstTime("killed") {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
 		<-ctx.Done()
 	}
 	return resize(ctx, e)
