@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,21 +119,39 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 	})
 }
 
-// TestCopyOfAnEarlierRoundAfterAClockWasSetBack: the claim finds the row its own by a copy
-// that was dated later than itself.
+// refusals calls back after the first claim that is refused.
+type refusals struct {
+	lock.Store
+	first func()
+}
+
+func (s *refusals) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+	row, ok, err := s.Store.Acquire(ctx, c)
+	if first := s.first; !ok && err == nil && first != nil {
+		s.first = nil
+		first()
+	}
+	return row, ok, err
+}
+
+// TestCopyOfAnEarlierRoundAfterAClockWasSetBack: between two rounds the clock is set back,
+// and a copy of the first one gets the name, dated later than what follows.
 func TestCopyOfAnEarlierRoundAfterAClockWasSetBack(t *testing.T) { // F3, F15, F44
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		other := r.mustAcquire(r.locker(lock.Options{}), resource)
-		l := r.locker(lock.Options{Lease: time.Minute, Wait: time.Minute})
-		var back atomic.Int64
-		l.SetClock(func() time.Time { return time.Now().Add(-time.Duration(back.Load())) })
-		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
-		time.AfterFunc(1010*time.Millisecond, func() { // between the rounds
-			back.Store(int64(10 * time.Second))
+		time.Sleep(time.Millisecond) // or their stamps were the same
+		back := time.Duration(0)
+		l, err := lock.New(&refusals{r.store, func() {
 			_ = other.Release()
 			r.store.Arrive()
-		})
+			back = 10 * time.Second
+		}}, &lock.Options{Lease: time.Minute, Wait: time.Minute, Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetClock(func() time.Time { return time.Now().Add(-back) })
+		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
 		lk := r.mustAcquire(l, resource)
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
