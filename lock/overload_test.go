@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -159,6 +160,42 @@ func TestOverload(t *testing.T) { // F8, F55
 			})
 		}
 	}
+}
+
+// TestCompletionsGoBeforeClaims: while the store turns a completion away, a claim of the
+// same process does not ask twice, and afterwards it does again.
+func TestCompletionsGoBeforeClaims(t *testing.T) { // F55
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		l := r.locker(lock.Options{Lease: time.Minute})
+		lk := r.mustAcquire(l, event("e1"))
+		r.store.Always(locktest.Acquire, locktest.Throttle)
+		asks := func() int {
+			t.Helper()
+			before := r.store.Requests(locktest.Acquire)
+			if _, err := l.Acquire(t.Context(), lock.Key{Name: "another"}); !isStoreError(err) {
+				t.Errorf("a throttled claim got %v", err)
+			}
+			return r.store.Requests(locktest.Acquire) - before
+		}
+		if n := asks(); n != 2 {
+			t.Errorf("a claim was sent %d times, want 2", n)
+		}
+		r.store.Always(locktest.Release, locktest.Throttle)
+		done := make(chan error)
+		go func() { done <- lk.Complete(nil) }()
+		synctest.Wait() // it was turned away, and pauses
+		if n := asks(); n != 1 {
+			t.Errorf("beside a completion a claim was sent %d times, want 1", n)
+		}
+		r.store.Always(locktest.Release, locktest.None)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if n := asks(); n != 2 {
+			t.Errorf("after the completion a claim was sent %d times, want 2", n)
+		}
+	})
 }
 
 // TestBadTimes: what is done gets recorded after three seconds without the store, with
