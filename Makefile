@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders with a go.mod of their own that hold code of ours.
-MODULES := . integration examples infra infra/app/function
+MODULES := . cmd/lambdalock integration examples infra infra/app/function
 CFN_LINT := infra/.venv/bin/cfn-lint
 
 # With a custom CA bundle the AWS SDK builds a slower client, and refuses some.
@@ -16,17 +16,18 @@ help: ## show the targets
 
 .PHONY: demo
 demo: $(BIN) ## run the demo: one function, four environments, duplicates, a crash
-	$(GO) build -tags lambda.norpc -o $(BIN)/lambdalock ./cmd/lambdalock
+	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o $(CURDIR)/$(BIN)/lambdalock .
 	$(BIN)/lambdalock demo --svg $(BIN)/demo.svg
 
 .PHONY: test
 test: ## run all tests that need nothing but Go
 	$(GO) test -shuffle=on ./...
+	cd cmd/lambdalock && $(GO) test -shuffle=on ./...
 	cd examples && $(GO) test -shuffle=on ./...
 
 .PHONY: local
 local: ## run every example with a duplicate of its event, without SAM and Docker
-	cd examples && $(GO) run ./local
+	cd examples && $(GO) run ./internal/runner
 
 .PHONY: check
 check: test demo local lint race cover tidy sam infra newuser integration short ## run everything that CI runs
@@ -38,6 +39,7 @@ lint: $(LINT) ## check style and imports
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
 	$(GO) test -race -shuffle=on ./...
+	cd cmd/lambdalock && $(GO) test -race -shuffle=on ./...
 
 .PHONY: cover
 cover: $(BIN) ## check that lock, middleware, keyfuncs and stores are covered to 90 %
@@ -72,7 +74,7 @@ newuser: ## follow the README's steps in an empty folder (needs Node)
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -run Simulation ./lock
-	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/delivery
+	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/sim/delivery
 	cd integration && $(GO) test -race -timeout 60m ./...
 	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .
 
@@ -84,7 +86,7 @@ FUZZTIME ?= 1m
 
 .PHONY: fuzz
 fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m, or so many runs: 500x)
-	@for p in ./keyfuncs ./internal/fakedynamo; do \
+	@for p in ./keyfuncs ./internal/local/fakedynamo; do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \

@@ -3,7 +3,6 @@ module github.com/lambdalock/lambdalock
 go 1.25
 
 require (
-	github.com/alecthomas/kong v1.17.0
 	github.com/aws/aws-lambda-go v1.54.0
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/config v1.33.14

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 )
 
 // account is a DynamoDB that keeps who asked, as requests say it.

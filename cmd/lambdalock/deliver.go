@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
 // inFlight is how many deliveries are under way at most, those in the line for an

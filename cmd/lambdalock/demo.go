@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lambdalock/lambdalock/internal/demo"
-	"github.com/lambdalock/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 )
 
 type demoCmd struct {

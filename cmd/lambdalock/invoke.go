@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/lambdalock/lambdalock/internal/demo"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
 )
 
 type cli struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
 // The test binary is the command, and the function that the command invokes.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
 // report prints a row for each delivery, and in the end what became of the events.

@@ -1,6 +1,6 @@
 package locktest
 
-import "github.com/lambdalock/lambdalock/internal/history"
+import "github.com/lambdalock/lambdalock/internal/sim/history"
 
 // Hold is one stretch of time in which somebody believed to own a name: from the
 // return of Acquire to the call of Release.

@@ -31,11 +31,11 @@ func TestExamples(t *testing.T) {
 
 // Every folder with an event is an example that is run, and told of in the README.
 func TestNoExampleIsLeftOut(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../*/event.json")
+	files, err := filepath.Glob("../../*/event.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestEventsAreThoseOfTheKeyFunctions(t *testing.T) {
 		"s3upload": "s3-put", "schedule": "eventbridge-scheduler", "api": "apigateway-http",
 		"snsfanout": "sns", "nested": "eventbridge", "unittest": "eventbridge",
 	} {
-		want, err := os.ReadFile("../../keyfuncs/testdata/" + original + ".json")
+		want, err := os.ReadFile("../../../keyfuncs/testdata/" + original + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile("../" + name + "/event.json")
+		got, err := os.ReadFile("../../" + name + "/event.json")
 		if err != nil {
 			t.Fatal(err)
 		}

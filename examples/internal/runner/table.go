@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
 // example is one folder, what to send to it and what to expect.

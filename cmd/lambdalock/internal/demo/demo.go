@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/localtable"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 

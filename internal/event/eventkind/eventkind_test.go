@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
 // kinds of the events of keyfuncs/testdata, by the beginning of their names: the
@@ -22,7 +22,7 @@ var kinds = map[string]eventkind.Kind{
 
 func TestOf(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../keyfuncs/testdata/*.json")
+	files, err := filepath.Glob("../../../keyfuncs/testdata/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no events: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/sim/history"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/sim/history"
 )
 
 func TestCheck(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
 // act is one thing that is tried with an example.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/lambdalock/lambdalock/internal/history"
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/sim/history"
 )
 
 func TestMain(m *testing.M) {

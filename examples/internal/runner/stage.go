@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
 const (

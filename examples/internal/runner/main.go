@@ -2,7 +2,7 @@
 // Lambda, with a lock table and an S3 on the loopback interface. It needs nothing
 // but Go, and fails if an example does not do what it promises.
 //
-//	go run ./local [-v] [example ...]
+//	go run ./internal/runner [-v] [example ...]
 package main
 
 import (

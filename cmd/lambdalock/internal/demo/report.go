@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/history"
-	"github.com/lambdalock/lambdalock/internal/locallambda"
-	"github.com/lambdalock/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/sim/history"
 	"github.com/lambdalock/lambdalock/lock"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lambdalock/lambdalock/internal/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
 // label says in a word or two how an invocation ended: the status of an HTTP
