@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -35,7 +37,14 @@ type task struct {
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.
-type childOptions struct{ Lease, Heartbeat, Wait int64 }
+type childOptions struct{ FixedLease, Heartbeat time.Duration }
+
+func (o childOptions) lease() lock.LeaseMode {
+	if o.FixedLease > 0 {
+		return lock.FixedLease(o.FixedLease)
+	}
+	return lock.Heartbeat(o.Heartbeat)
+}
 
 // playRole runs a child's part and never returns to the tests.
 func playRole(role string) {
@@ -93,6 +102,6 @@ func (c *child) read(v any) {
 	}
 }
 
-func (t task) store() lock.Store {
+func (t task) store() driver.Store {
 	return dynamostore.New(newClient(t.Endpoint, newTransport()), table)
 }

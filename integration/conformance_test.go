@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -20,8 +21,8 @@ func TestConformance(t *testing.T) {
 			client := newTable(t, backend.start(t))
 			store := dynamostore.New(client, table)
 			locktest.Run(t, locktest.Harness{
-				Open: func(*testing.T) lock.Store { return store },
-				Newer: func(t *testing.T, _ lock.Store, name string) {
+				Open: func(*testing.T) driver.Store { return store },
+				Newer: func(t *testing.T, _ driver.Store, name string) {
 					_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 						TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}},
 						UpdateExpression:          aws.String("SET rowFormat = :two"),

@@ -98,7 +98,7 @@ func checkSpread(t *testing.T, holds []locktest.Hold) {
 
 // contend is the child's part: a share of the acquisitions, by its goroutines.
 func contend(t task) error {
-	locker, err := lock.New(t.store(), &lock.Options{Lease: 30 * time.Second, Wait: 5 * time.Minute, Logger: silent})
+	locker, err := lock.New(t.store(), &lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: 5 * time.Minute, Logger: silent})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -70,7 +71,7 @@ func cycleContestants(ctx context.Context, b *testing.B, s servers.Server, delay
 		{"", "", ""}, {", event", "event-1", ""}, {", event and order", "event-1", "0001"},
 	} {
 		all = append(all, against(b, s, delay, "Locker.Do"+v.name, func(c *dynamodb.Client) func(lock.Key) error {
-			locker := newLocker(b, dynamostore.New(c, table), lock.Options{KilledAtDeadline: true})
+			locker := newLocker(b, dynamostore.New(c, table), lock.Options{Lease: lock.UntilDeadline()})
 			return func(k lock.Key) error {
 				k.Event, k.Order = v.event, v.order
 				return locker.Do(ctx, k, nothing)
@@ -100,13 +101,13 @@ func against(b *testing.B, s servers.Server, delay time.Duration, name string, c
 }
 
 // storeCycle is the two requests without the engine.
-func storeCycle(ctx context.Context, store lock.Store, name string) error {
+func storeCycle(ctx context.Context, store driver.Store, name string) error {
 	now := time.Now()
-	c := lock.Claim{Name: name, Token: rand.Text(), Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Minute), Keep: now.Add(time.Hour)}
+	c := driver.Claim{Name: name, Token: rand.Text(), Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour)}
 	if _, ok, err := store.Acquire(ctx, &c); err != nil || !ok {
 		return fmt.Errorf("acquired %v: %w", ok, err)
 	}
-	if _, ok, err := store.Release(ctx, &lock.Settlement{Name: name, Token: c.Token, Keep: c.Keep, Stamp: c.Stamp}); err != nil || !ok {
+	if _, ok, err := store.Release(ctx, &driver.Settlement{Name: name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}); err != nil || !ok {
 		return fmt.Errorf("released %v: %w", ok, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -39,7 +40,7 @@ func BenchmarkDecorator(b *testing.B) {
 
 func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
 	key := lock.Key{Name: "decorator"}
-	locker := newLocker(b, memstore.New(), lock.Options{KilledAtDeadline: true})
+	locker := newLocker(b, memstore.New(), lock.Options{Lease: lock.UntilDeadline()})
 	plain := middleware.WithLock(itself, emptyHandler, middleware.Store(memstore.New()), middleware.Logger(silent))
 	result := middleware.WithLock(itself, resultHandler, middleware.Store(memstore.New()), middleware.Logger(silent))
 	bare := bareStore(ctx)
@@ -55,8 +56,8 @@ func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
 func bareStore(ctx context.Context) func(int) error {
 	store := memstore.New()
 	now := time.Now()
-	c := lock.Claim{Name: "/decorator", Token: "token", Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Hour), Keep: now.Add(time.Hour)}
-	s := lock.Settlement{Name: c.Name, Token: c.Token, Keep: c.Keep}
+	c := driver.Claim{Name: "/decorator", Token: "token", Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}
+	s := driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
 	return func(int) error {
 		c.Stamp = c.Stamp.Add(time.Microsecond)
 		_, acquired, err := store.Acquire(ctx, &c)

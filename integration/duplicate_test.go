@@ -99,6 +99,6 @@ func duplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.D
 		return errors.New("the handler ran for a duplicate")
 	}, middleware.Store(store), middleware.Logger(silent))
 	key := lock.Key{Name: "duplicate/" + rand.Text(), Event: "e1"}
-	run := prepare(handler, key, newLocker(b, store, lock.Options{KilledAtDeadline: true}))
+	run := prepare(handler, key, newLocker(b, store, lock.Options{Lease: lock.UntilDeadline()}))
 	return &contestant{name: name, wire: w, run: run}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -71,7 +72,7 @@ func newTable(tb testing.TB, s servers.Server) *dynamodb.Client {
 
 var silent = slog.New(slog.DiscardHandler)
 
-func newLocker(tb testing.TB, store lock.Store, o lock.Options) *lock.Locker {
+func newLocker(tb testing.TB, store driver.Store, o lock.Options) *lock.Locker {
 	tb.Helper()
 	o.Logger = silent
 	l, err := lock.New(store, &o)

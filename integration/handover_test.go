@@ -99,7 +99,7 @@ func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
 }
 
 func ourTurns(ctx context.Context, b *testing.B, s servers.Server, w *wire, name string, hold func(int64)) error {
-	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: 30 * time.Second, Wait: time.Minute})
+	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute})
 	for range turns {
 		err := locker.Do(ctx, lock.Key{Name: name}, func(ctx context.Context) error {
 			lease, _ := lock.FromContext(ctx)

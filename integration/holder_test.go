@@ -38,10 +38,10 @@ func hold(t task) error {
 	}
 	const self = "the first holder"
 	locker, err := lock.New(t.store(), &lock.Options{
-		Lease: time.Duration(t.Options.Lease), Heartbeat: time.Duration(t.Options.Heartbeat), Logger: silent,
+		Lease: t.Options.lease(), Logger: silent,
 		Holder: func(context.Context) string { return self },
 		Observe: func(_ context.Context, o lock.Observation) {
-			if o.Kind == lock.Renewed {
+			if o.Outcome == lock.OutcomeRenewed {
 				say(heldLine{Fence: o.Fence, Until: o.Until, Holder: self})
 			}
 		},
@@ -83,11 +83,11 @@ func (o *outcomes) add(_ context.Context, seen lock.Observation) {
 }
 
 // last is the latest outcome of a kind, or the zero one.
-func (o *outcomes) last(kind lock.Kind) lock.Observation {
+func (o *outcomes) last(kind lock.Outcome) lock.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := len(o.all) - 1; i >= 0; i-- {
-		if o.all[i].Kind == kind {
+		if o.all[i].Outcome == kind {
 			return o.all[i]
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -45,7 +45,7 @@ func TestLinearizable(t *testing.T) {
 // TestLinearizableCanFail shows that the check notices stores that lie.
 func TestLinearizableCanFail(t *testing.T) {
 	store := dynamostore.New(newTable(t, embedded(t)), table)
-	for name, liar := range map[string]lock.Store{
+	for name, liar := range map[string]driver.Store{
 		"grants what was refused":        &grantsAll{store},
 		"reports releases it never made": &neverReleases{store},
 		"repeats a fence":                &sameFence{store},
@@ -64,7 +64,7 @@ func check(history []porcupine.Operation) porcupine.CheckResult {
 }
 
 // losesAnswers loses one answer in five, and drops some requests altogether.
-func losesAnswers(store lock.Store) lock.Store {
+func losesAnswers(store driver.Store) driver.Store {
 	f := locktest.NewFaulty(store)
 	for _, op := range []locktest.Op{locktest.Acquire, locktest.Release} {
 		faults := make([]locktest.Fault, modelClients*modelTurns*3)
@@ -84,7 +84,7 @@ func losesAnswers(store lock.Store) lock.Store {
 // recorder collects the operations of all clients.
 type recorder struct {
 	t     *testing.T
-	store lock.Store
+	store driver.Store
 	began time.Time
 	run   string
 
@@ -93,7 +93,7 @@ type recorder struct {
 	seen    map[string]int
 }
 
-func record(t *testing.T, store lock.Store) ([]porcupine.Operation, map[string]int) {
+func record(t *testing.T, store driver.Store) ([]porcupine.Operation, map[string]int) {
 	r := &recorder{t: t, store: store, began: time.Now(), run: rand.Text(), seen: map[string]int{}}
 	var wg sync.WaitGroup
 	for id := range modelClients {
@@ -115,9 +115,9 @@ func (r *recorder) turn(id int) {
 	if mathrand.N(3) == 0 {
 		lease = 30 * time.Millisecond
 	}
-	c := &lock.Claim{
+	c := &driver.Claim{
 		Name: fmt.Sprint(r.run, "/", mathrand.N(modelNames)), Token: rand.Text(), Holder: fmt.Sprint("client ", id),
-		Now: now, Stamp: now, Until: now.Add(lease), Keep: now.Add(time.Hour),
+		Now: now, Stamp: now, Until: now.Add(lease), DeleteAfter: now.Add(time.Hour),
 	}
 	out := r.acquire(id, c)
 	if out.unknown && mathrand.N(2) == 0 {
@@ -138,9 +138,9 @@ func (r *recorder) turn(id int) {
 	}
 }
 
-func (r *recorder) acquire(id int, c *lock.Claim) modelOutput {
+func (r *recorder) acquire(id int, c *driver.Claim) modelOutput {
 	in := modelInput{op: opAcquire, name: c.Name, token: c.Token, now: c.Now.UnixMicro(), stamp: c.Stamp.UnixMicro(), until: c.Until.UnixMicro()}
-	return r.do(id, in, func(ctx context.Context) (lock.Row, bool, error) {
+	return r.do(id, in, func(ctx context.Context) (driver.Row, bool, error) {
 		row, ok, err := r.store.Acquire(ctx, c)
 		if ok && row.Previous != "" {
 			r.count("took over")
@@ -149,16 +149,16 @@ func (r *recorder) acquire(id int, c *lock.Claim) modelOutput {
 	})
 }
 
-func (r *recorder) release(id int, c *lock.Claim, op modelOp) modelOutput {
+func (r *recorder) release(id int, c *driver.Claim, op modelOp) modelOutput {
 	in := modelInput{op: op, name: c.Name, token: c.Token, stamp: c.Stamp.UnixMicro()}
-	return r.do(id, in, func(ctx context.Context) (lock.Row, bool, error) {
-		return r.store.Release(ctx, &lock.Settlement{
-			Name: c.Name, Token: c.Token, Keep: c.Keep, Abandon: op == opAbandon, Stamp: c.Stamp,
+	return r.do(id, in, func(ctx context.Context) (driver.Row, bool, error) {
+		return r.store.Release(ctx, &driver.Settlement{
+			Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: op == opAbandon, Stamp: c.Stamp,
 		})
 	})
 }
 
-func (r *recorder) do(id int, in modelInput, request func(context.Context) (lock.Row, bool, error)) modelOutput {
+func (r *recorder) do(id int, in modelInput, request func(context.Context) (driver.Row, bool, error)) modelOutput {
 	call := time.Since(r.began)
 	row, ok, err := request(r.t.Context())
 	ret := time.Since(r.began)
@@ -184,9 +184,9 @@ func (r *recorder) count(what string) {
 }
 
 // grantsAll reports every refused acquire as granted.
-type grantsAll struct{ lock.Store }
+type grantsAll struct{ driver.Store }
 
-func (s *grantsAll) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s *grantsAll) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if err == nil && !ok {
 		row.Token, row.Fence, ok = c.Token, row.Fence+1, true
@@ -195,16 +195,16 @@ func (s *grantsAll) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool,
 }
 
 // neverReleases reports releases as applied and makes none.
-type neverReleases struct{ lock.Store }
+type neverReleases struct{ driver.Store }
 
-func (s *neverReleases) Release(context.Context, *lock.Settlement) (lock.Row, bool, error) {
-	return lock.Row{}, true, nil
+func (s *neverReleases) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+	return driver.Row{}, true, nil
 }
 
 // sameFence answers with the fence of the owner before.
-type sameFence struct{ lock.Store }
+type sameFence struct{ driver.Store }
 
-func (s *sameFence) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s *sameFence) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if ok {
 		row.Fence--

@@ -80,7 +80,7 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 			_ = delayFor(b.Context(), time.Duration(float64(i)/float64(events)*float64(seconds)*float64(time.Second)))
 			ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
 			defer cancel()
-			l := newLocker(b, store, lock.Options{KilledAtDeadline: true})
+			l := newLocker(b, store, lock.Options{Lease: lock.UntilDeadline()})
 			lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint("overload/", i), Event: "e"})
 			if err == nil {
 				_ = delayFor(b.Context(), 50*time.Millisecond)

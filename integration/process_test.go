@@ -13,6 +13,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -23,7 +24,7 @@ func TestKilledHolder(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
 	key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
-	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Lease: int64(3 * time.Second)}})
+	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
 	var held heldLine
 	holder.read(&held)
 	if err := holder.cmd.Process.Kill(); err != nil {
@@ -32,21 +33,21 @@ func TestKilledHolder(t *testing.T) {
 	_ = holder.cmd.Wait() // it was killed
 
 	seen := &outcomes{}
-	locker := newLocker(t, store, lock.Options{Lease: 10 * time.Second, Wait: time.Minute, Observe: seen.add})
+	locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Minute, Observe: seen.add})
 	lk, err := locker.Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = lk.Release() }()
 	late := time.Since(held.Until)
-	t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.TookOver).Requests)
+	t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.OutcomeTakenOver).Requests)
 	if late <= 0 {
 		t.Errorf("taken over %v before lease end", -late)
 	}
 	if got := lk.Lease().Fence; got <= held.Fence {
 		t.Errorf("fence %d after %d", got, held.Fence)
 	}
-	if o := seen.last(lock.TookOver); o.Holder != held.Holder {
+	if o := seen.last(lock.OutcomeTakenOver); o.Holder != held.Holder {
 		t.Errorf("took over from %q, want %q", o.Holder, held.Holder)
 	}
 }
@@ -57,7 +58,7 @@ func TestStoppedHolder(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
 	key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
-	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Heartbeat: int64(3 * time.Second)}})
+	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Heartbeat: 3 * time.Second}})
 	var held, renewed heldLine
 	holder.read(&held)
 	holder.read(&renewed) // it is alive, and its heartbeat works
@@ -65,7 +66,7 @@ func TestStoppedHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	locker := newLocker(t, store, lock.Options{Lease: time.Minute, Wait: time.Minute})
+	locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute})
 	lk, err := locker.Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestShortLease(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
 	key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
-	first, err := newLocker(t, store, lock.Options{Lease: 3 * time.Second}).Acquire(t.Context(), key)
+	first, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestShortLease(t *testing.T) {
 	if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("the context ended with %v, want ErrLost", cause)
 	}
-	second, err := newLocker(t, store, lock.Options{Lease: time.Minute, Wait: time.Minute}).Acquire(t.Context(), key)
+	second, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +130,11 @@ func TestShortLease(t *testing.T) {
 }
 
 // look reads the row that refuses a stranger's claim.
-func look(t *testing.T, store lock.Store, key lock.Key) lock.Row {
+func look(t *testing.T, store driver.Store, key lock.Key) driver.Row {
 	t.Helper()
 	now := time.Now()
-	row, ok, err := store.Acquire(t.Context(), &lock.Claim{
-		Name: "/" + key.Name, Token: rand.Text(), Holder: "stranger", Now: now, Stamp: now, Until: now.Add(time.Second), Keep: now.Add(time.Hour),
+	row, ok, err := store.Acquire(t.Context(), &driver.Claim{
+		Name: "/" + key.Name, Token: rand.Text(), Holder: "stranger", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour),
 	})
 	if ok || err != nil {
 		t.Fatalf("a stranger's claim: granted %v, error %v, want it refused", ok, err)

@@ -70,7 +70,7 @@ type replay struct {
 func newReplay(ctx context.Context, tb testing.TB, client *dynamodb.Client, event string) *replay {
 	tb.Helper()
 	r := &replay{client: client}
-	locker := newLocker(tb, dynamostore.New(r, table), lock.Options{KilledAtDeadline: true})
+	locker := newLocker(tb, dynamostore.New(r, table), lock.Options{Lease: lock.UntilDeadline()})
 	if err := locker.Do(ctx, lock.Key{Name: "any", Event: event}, nothing); err != nil {
 		tb.Fatal(err)
 	}

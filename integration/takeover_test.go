@@ -69,7 +69,7 @@ func afterCrash(b *testing.B, s servers.Server, arrive time.Duration) waited {
 	store := dynamostore.New(newClient(s.Endpoint, w), table)
 	key := lock.Key{Name: "crash/" + rand.Text()}
 	began := time.Now()
-	dead, err := newLocker(b, store, lock.Options{Lease: crashLease, Grace: 500 * time.Millisecond}).Acquire(b.Context(), key)
+	dead, err := newLocker(b, store, lock.Options{Lease: lock.FixedLease(crashLease), Grace: 500 * time.Millisecond}).Acquire(b.Context(), key)
 	if err != nil {
 		b.Error(err)
 		return waited{}
@@ -77,7 +77,7 @@ func afterCrash(b *testing.B, s servers.Server, arrive time.Duration) waited {
 	_ = delayFor(b.Context(), time.Until(began.Add(arrive)))
 	w.take()
 	asked := time.Now()
-	lk, err := newLocker(b, store, lock.Options{Lease: crashLease, Grace: 500 * time.Millisecond, Wait: time.Minute}).Acquire(b.Context(), key)
+	lk, err := newLocker(b, store, lock.Options{Lease: lock.FixedLease(crashLease), Grace: 500 * time.Millisecond, MaxWait: time.Minute}).Acquire(b.Context(), key)
 	if err != nil {
 		b.Error(err)
 		return waited{}
@@ -106,7 +106,7 @@ func BenchmarkLostAnswer(b *testing.B) {
 	newTable(b, s)
 	w := newWire(requestDelay)
 	b.Cleanup(w.next.CloseIdleConnections)
-	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: 30 * time.Second})
+	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: lock.FixedLease(30 * time.Second)})
 	runs := 40
 	if testing.Short() {
 		runs = 5

@@ -15,7 +15,7 @@ import (
 // angry is a log handler that panics, or ends its goroutine, at one message.
 type angry struct {
 	slog.Handler
-	at  lock.Kind
+	at  lock.Outcome
 	how func()
 }
 
@@ -34,7 +34,7 @@ func (a angry) Handle(_ context.Context, r slog.Record) error {
 func TestCallbacksThatPanic(t *testing.T) { // F48
 	boom := func() { panic("boom") }
 	for name, how := range map[string]func(){"panic": boom, "Goexit": runtime.Goexit} {
-		for _, at := range []lock.Kind{lock.Acquired, lock.TookOver, lock.Waited, lock.Renewed, lock.Released, lock.Lost, lock.StoreFailed, lock.ResultDropped, lock.Forgotten, lock.HeldByOther} {
+		for _, at := range []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeWaited, lock.OutcomeRenewed, lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeResultDropped, lock.OutcomeForgotten, lock.OutcomeHeld} {
 			for _, where := range []string{"observer", "log handler", "holder"} {
 				t.Run(name+" of the "+where+" at "+string(at), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { callbackPanics(t, how, at, where) })
@@ -44,13 +44,13 @@ func TestCallbacksThatPanic(t *testing.T) { // F48
 	}
 }
 
-func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
+func callbackPanics(t *testing.T, how func(), at lock.Outcome, where string) {
 	r := newRig(t)
-	o := lock.Options{Heartbeat: 9 * time.Second, Wait: 20 * time.Second, Logger: discard, Remember: time.Hour}
+	o := lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: 20 * time.Second, Logger: discard, Remember: time.Hour}
 	switch where {
 	case "observer":
 		o.Observe = func(_ context.Context, o lock.Observation) {
-			if o.Kind == at {
+			if o.Outcome == at {
 				how()
 			}
 		}
@@ -64,19 +64,19 @@ func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
 		t.Fatal(err)
 	}
 	switch at {
-	case lock.TookOver:
-		r.mustAcquire(r.locker(lock.Options{Lease: 10 * time.Second}), resource) // and dies
-	case lock.Waited:
+	case lock.OutcomeTakenOver:
+		r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource) // and dies
+	case lock.OutcomeWaited:
 		other := r.mustAcquire(r.locker(lock.Options{}), resource)
 		time.AfterFunc(time.Second, func() { _ = other.Release() })
-	case lock.HeldByOther:
+	case lock.OutcomeHeld:
 		other := r.mustAcquire(r.locker(lock.Options{}), resource)
 		time.AfterFunc(30*time.Second, func() { _ = other.Release() })
-	case lock.StoreFailed:
+	case lock.OutcomeStoreFailed:
 		r.store.Plan(locktest.Renew, locktest.Deny)
-	case lock.Lost:
+	case lock.OutcomeLost:
 		r.store.Always(locktest.Renew, locktest.Deny)
-	case lock.Forgotten:
+	case lock.OutcomeForgotten:
 		for i := range 30 {
 			_ = r.locker(lock.Options{}).Do(t.Context(), event(string(rune('a'+i))+"-0123456789-0123456789-0123456789"), nothing)
 		}
@@ -93,15 +93,15 @@ func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
 		_ = lk.Complete(make([]byte, 400<<10))
 	}()
 	<-done
-	if n := r.store.Requests(locktest.Renew); n > 0 && (at == lock.Acquired || at == lock.TookOver || at == lock.Waited) {
+	if n := r.store.Requests(locktest.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
 		t.Errorf("%d renewals of a lock that the caller never got", n)
 	}
-	if where != "holder" && (at == lock.Acquired || at == lock.TookOver || at == lock.Waited) {
+	if where != "holder" && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
 		r.free("right after the callback")
 	}
 	before := r.store.Requests(locktest.Renew)
 	time.Sleep(time.Minute) // the others' locks are over, too
-	if n := r.store.Requests(locktest.Renew) - before; n > 0 && at != lock.HeldByOther && where != "holder" {
+	if n := r.store.Requests(locktest.Renew) - before; n > 0 && at != lock.OutcomeHeld && where != "holder" {
 		t.Errorf("%d renewals after the end", n)
 	}
 	r.free("after the callback")
@@ -112,8 +112,8 @@ func callbackPanics(t *testing.T, how func(), at lock.Kind, where string) {
 func TestPanicOnTheHeartbeat(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l, err := lock.New(r.store, &lock.Options{Heartbeat: 9 * time.Second, Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
-			if o.Kind == lock.Renewed {
+		l, err := lock.New(r.store, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
+			if o.Outcome == lock.OutcomeRenewed {
 				panic("boom")
 			}
 		}})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -24,22 +25,22 @@ func ahead(l *lock.Locker, by time.Duration) *lock.Locker {
 // context has stopped before another's begins, where clocks differ by up to Grace.
 func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 	const differ = lock.DefaultGrace - 100*time.Millisecond
-	for _, o := range []lock.Options{
-		{Lease: 3 * time.Second},
-		{Lease: 5 * time.Second},
-		{Lease: time.Minute},
-		{Heartbeat: 3 * time.Second},
-		{Heartbeat: 4 * time.Second},
-		{Heartbeat: 30 * time.Second},
-		{KilledAtDeadline: true},
+	for name, mode := range map[string]lock.LeaseMode{
+		"fixed lease of 3 s":   lock.FixedLease(3 * time.Second),
+		"fixed lease of 5 s":   lock.FixedLease(5 * time.Second),
+		"fixed lease of 1 min": lock.FixedLease(time.Minute),
+		"heartbeat of 3 s":     lock.Heartbeat(3 * time.Second),
+		"heartbeat of 4 s":     lock.Heartbeat(4 * time.Second),
+		"heartbeat of 30 s":    lock.Heartbeat(30 * time.Second),
+		"until the deadline":   lock.UntilDeadline(),
 	} {
 		for _, by := range []time.Duration{-differ, differ} {
-			t.Run(fmt.Sprintf("lease %v, heartbeat %v, others %v ahead", o.Lease, o.Heartbeat, by), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, others %v ahead", name, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newRig(t)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					lk, err := r.locker(o).Acquire(ctx, resource)
+					lk, err := r.locker(lock.Options{Lease: mode}).Acquire(ctx, resource)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -47,12 +48,12 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 					stopped := make(chan time.Time, 1)
 					go func() {
 						<-lk.Context().Done()
-						if o.KilledAtDeadline { // work may ignore its context until the kill
+						if mode == lock.UntilDeadline() { // work may ignore its context until the kill
 							<-ctx.Done()
 						}
 						stopped <- time.Now()
 					}()
-					other, err := ahead(r.locker(lock.Options{Wait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
+					other, err := ahead(r.locker(lock.Options{MaxWait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -71,11 +72,11 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 func TestLeaseTooShortForGrace(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]lock.Options{
-		"lease of a second":        {Lease: time.Second},
-		"heartbeat of a second":    {Heartbeat: time.Second},
-		"heartbeat of two seconds": {Heartbeat: 2 * time.Second},
-		"just below":               {Lease: 3*time.Second - 1},
-		"longer grace":             {Heartbeat: 10 * time.Second, Grace: 9500 * time.Millisecond},
+		"lease of a second":        {Lease: lock.FixedLease(time.Second)},
+		"heartbeat of a second":    {Lease: lock.Heartbeat(time.Second)},
+		"heartbeat of two seconds": {Lease: lock.Heartbeat(2 * time.Second)},
+		"just below":               {Lease: lock.FixedLease(3*time.Second - 1)},
+		"longer grace":             {Lease: lock.Heartbeat(10 * time.Second), Grace: 9500 * time.Millisecond},
 		"grace beyond the default": {Grace: time.Minute},
 	} {
 		_, err := lock.New(locktest.NewFaulty(nil), &o)
@@ -92,10 +93,10 @@ func TestClockAheadIsNoNewHolder(t *testing.T) { // F14, F38
 		t.Run(by.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				holder := ahead(r.locker(lock.Options{Lease: 3 * time.Hour}), by)
+				holder := ahead(r.locker(lock.Options{Lease: lock.FixedLease(3 * time.Hour)}), by)
 				r.mustAcquire(holder, resource) // and never ends it
 				before := r.store.Requests(locktest.Acquire)
-				if _, err := r.locker(lock.Options{Wait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
+				if _, err := r.locker(lock.Options{MaxWait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
 					t.Fatal(err)
 				}
 				if n := r.store.Requests(locktest.Acquire) - before; n > 90 {
@@ -114,7 +115,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) { // F14
 		slow := &slowAnswers{Store: r.store.Store, takes: 800 * time.Millisecond}
 		r.store.Store = slow
 		start := time.Now()
-		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		if got := lk.Lease().Until.Sub(start); got != 9*time.Second {
 			t.Errorf("a lease of 9s ends %v after the request was sent", got)
 		}
@@ -136,14 +137,14 @@ func TestLeaseCountsFromTheRequest(t *testing.T) { // F14
 
 // slowAnswers applies at once, and answers later.
 type slowAnswers struct {
-	lock.Store
+	driver.Store
 	takes time.Duration
 	mu    sync.Mutex
 	sent  time.Time
-	last  lock.Row
+	last  driver.Row
 }
 
-func (s *slowAnswers) answer(row lock.Row, ok bool, err error) (lock.Row, bool, error) {
+func (s *slowAnswers) answer(row driver.Row, ok bool, err error) (driver.Row, bool, error) {
 	s.mu.Lock()
 	s.sent, s.last = time.Now(), row
 	s.mu.Unlock()
@@ -151,23 +152,23 @@ func (s *slowAnswers) answer(row lock.Row, ok bool, err error) (lock.Row, bool, 
 	return row, ok, err
 }
 
-func (s *slowAnswers) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s *slowAnswers) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	return s.answer(s.Store.Acquire(ctx, c))
 }
 
-func (s *slowAnswers) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+func (s *slowAnswers) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	return s.answer(s.Store.Renew(ctx, r))
 }
 
 func (s *slowAnswers) asked() time.Time { s.mu.Lock(); defer s.mu.Unlock(); return s.sent }
-func (s *slowAnswers) row() lock.Row    { s.mu.Lock(); defer s.mu.Unlock(); return s.last }
+func (s *slowAnswers) row() driver.Row  { s.mu.Lock(); defer s.mu.Unlock(); return s.last }
 
 // TestFrozenHolder: while an environment is frozen its timers stand still and the wall
 // clock goes on. When it thaws, the lease is over, and no renewal may pretend otherwise.
 func TestFrozenHolder(t *testing.T) { // F15
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Heartbeat: 9 * time.Second})
+		l := r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)})
 		var mu sync.Mutex
 		frozen := time.Duration(0)
 		l.SetClock(func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(frozen) })
@@ -184,7 +185,7 @@ func TestFrozenHolder(t *testing.T) { // F15
 		if n := r.store.Requests(locktest.Renew); n != 0 {
 			t.Errorf("%d renewals of a lease that its owner could not count on", n)
 		}
-		r.want(lock.Lost)
+		r.want(lock.OutcomeLost)
 		_ = lk.Release()
 	})
 }
@@ -194,15 +195,15 @@ func TestFrozenHolder(t *testing.T) { // F15
 func TestAnotherOwnersLeaseIsNotOurs(t *testing.T) { // F21
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), event("e1"))
-		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Now: time.Now()})
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok, err := r.store.Store.Release(t.Context(), &lock.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
+		if _, ok, err := r.store.Store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
 			t.Fatal(ok, err) // somebody frees it by hand
 		}
-		other := r.mustAcquire(r.locker(lock.Options{Lease: time.Hour}), event("e2"))
+		other := r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e2"))
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
@@ -224,7 +225,7 @@ func TestTheEndWaitsForTheHeartbeat(t *testing.T) { // F17
 		r := newRig(t)
 		s := &stubborn{Store: r.store.Store}
 		r.store.Store = s
-		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		time.Sleep(3*time.Second + time.Millisecond) // a renewal is under way
 		if !s.underWay() {
 			t.Fatal("no renewal is under way: this test would see nothing")
@@ -240,7 +241,7 @@ func TestTheEndWaitsForTheHeartbeat(t *testing.T) { // F17
 
 // stubborn renews for a while after its context has ended.
 type stubborn struct {
-	lock.Store
+	driver.Store
 	mu       sync.Mutex
 	renewing bool
 }
@@ -257,10 +258,10 @@ func (s *stubborn) set(renewing bool) {
 	s.renewing = renewing
 }
 
-func (s *stubborn) Renew(ctx context.Context, _ *lock.Renewal) (lock.Row, bool, error) {
+func (s *stubborn) Renew(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
 	s.set(true)
 	defer s.set(false)
 	<-ctx.Done()
 	time.Sleep(50 * time.Millisecond)
-	return lock.Row{}, false, ctx.Err()
+	return driver.Row{}, false, ctx.Err()
 }

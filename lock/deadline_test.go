@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -33,12 +34,6 @@ func TestDeadlineThatCannotBeBelieved(t *testing.T) { // F22
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if _, ok := l.LastStart(ctx); ok {
-				t.Errorf("%s: LastStart believes it", name)
-			}
-			if err := lock.WithDelivery(ctx, nil).Err(); err != nil {
-				t.Errorf("%s: a delivery: %v", name, err)
-			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -49,36 +44,17 @@ func TestDeadlineThatCannotBeBelieved(t *testing.T) { // F22
 	})
 }
 
-func TestLastStart(t *testing.T) { // F12
-	synctest.Test(t, func(t *testing.T) {
-		for remaining, want := range map[time.Duration]time.Duration{
-			time.Minute:     time.Minute - time.Second - 100*time.Millisecond,
-			5 * time.Second: 5*time.Second - 500*time.Millisecond - 100*time.Millisecond,
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), remaining)
-			defer cancel()
-			last, ok := newRig(t).locker(atDeadline).LastStart(ctx)
-			if got := time.Until(last); !ok || got != want {
-				t.Errorf("with %v left work may begin for %v, want %v", remaining, got, want)
-			}
-		}
-		if _, ok := newRig(t).locker(atDeadline).LastStart(t.Context()); ok {
-			t.Error("a last start without a deadline")
-		}
-	})
-}
-
 // contexts looks at the context of a request, after its time is over.
 type contexts struct {
-	lock.Store
+	driver.Store
 	err, cause error
 }
 
-func (c *contexts) Acquire(ctx context.Context, _ *lock.Claim) (lock.Row, bool, error) {
+func (c *contexts) Acquire(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
 	deadline, _ := ctx.Deadline()
 	time.Sleep(time.Until(deadline) + time.Millisecond)
 	c.err, c.cause = ctx.Err(), context.Cause(ctx)
-	return lock.Row{}, false, errors.New("no answer")
+	return driver.Row{}, false, errors.New("no answer")
 }
 
 // TestContextOfARequest: it ends at its deadline, whether or not anybody asks for Done.
@@ -205,7 +181,7 @@ func TestCompletionKeepsTheHeartbeatsLease(t *testing.T) { // F7, F55
 		r := newRig(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		lk, err := r.locker(lock.Options{Heartbeat: 4 * time.Second}).Acquire(ctx, event("e1"))
+		lk, err := r.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)}).Acquire(ctx, event("e1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +191,7 @@ func TestCompletionKeepsTheHeartbeatsLease(t *testing.T) { // F7, F55
 		go func() { done <- lk.Complete(nil) }()
 		for range 55 {
 			time.Sleep(time.Second)
-			if _, err := r.locker(lock.Options{Lease: 10 * time.Second}).Acquire(t.Context(), event("e1")); !isHeld(err) {
+			if _, err := r.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}).Acquire(t.Context(), event("e1")); !isHeld(err) {
 				t.Fatalf("a duplicate got %v while the completion was tried", err)
 			}
 		}
@@ -254,7 +230,7 @@ func TestThrottlesDoNotAddUpOverAWait(t *testing.T) { // F8
 		for _, at := range []time.Duration{5 * time.Second, 30 * time.Second, time.Minute} {
 			time.AfterFunc(at, func() { r.store.Plan(locktest.Acquire, locktest.Throttle) })
 		}
-		lk, err := r.locker(lock.Options{Wait: 10 * time.Minute}).Acquire(t.Context(), resource)
+		lk, err := r.locker(lock.Options{MaxWait: 10 * time.Minute}).Acquire(t.Context(), resource)
 		if err != nil {
 			t.Fatal(err)
 		}

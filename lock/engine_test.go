@@ -44,18 +44,18 @@ func (r *rig) locker(o lock.Options) *lock.Locker {
 }
 
 // kinds is what was observed since the last call.
-func (r *rig) kinds() []lock.Kind {
+func (r *rig) kinds() []lock.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var k []lock.Kind
+	var k []lock.Outcome
 	for _, o := range r.seen {
-		k = append(k, o.Kind)
+		k = append(k, o.Outcome)
 	}
 	r.seen = nil
 	return k
 }
 
-func (r *rig) want(kinds ...lock.Kind) {
+func (r *rig) want(kinds ...lock.Outcome) {
 	r.t.Helper()
 	if got := r.kinds(); !slices.Equal(got, kinds) {
 		r.t.Errorf("observed %q, want %q", got, kinds)
@@ -76,7 +76,7 @@ var resource = lock.Key{Name: "resource"}
 func event(id string) lock.Key { return lock.Key{Name: "resource", Event: id} }
 
 // atDeadline is how classic Lambda is set up.
-var atDeadline = lock.Options{KilledAtDeadline: true}
+var atDeadline = lock.Options{Lease: lock.UntilDeadline()}
 
 func nothing(context.Context) error { return nil }
 
@@ -97,13 +97,13 @@ func TestDo(t *testing.T) {
 		if err := l.Do(t.Context(), event("e1"), work); err != nil {
 			t.Fatal(err)
 		}
-		r.want(lock.Acquired, lock.Released)
+		r.want(lock.OutcomeAcquired, lock.OutcomeReleased)
 		err := l.Do(t.Context(), event("e1"), work)
-		var done *lock.DoneError
-		if !errors.Is(err, lock.ErrDone) || !errors.As(err, &done) || done.Stale {
+		var done *lock.CompletedError
+		if !errors.Is(err, lock.ErrCompleted) || !errors.As(err, &done) || done.Stale {
 			t.Errorf("duplicate: %v, want a DoneError", err)
 		}
-		r.want(lock.AlreadyDone)
+		r.want(lock.OutcomeAlreadyCompleted)
 		if ran != 1 {
 			t.Errorf("ran %d times", ran)
 		}
@@ -144,11 +144,11 @@ func TestOrderSkipsWhatWasOvertaken(t *testing.T) {
 		}
 		r.kinds()
 		err := l.Do(t.Context(), key("1"), func(context.Context) error { t.Error("an overtaken event ran"); return nil })
-		var done *lock.DoneError
+		var done *lock.CompletedError
 		if !errors.As(err, &done) || !done.Stale {
 			t.Errorf("older event: %v, want a stale DoneError", err)
 		}
-		r.want(lock.Overtaken)
+		r.want(lock.OutcomeStale)
 		if err := l.Do(t.Context(), key("3"), nothing); err != nil {
 			t.Errorf("newer event: %v", err)
 		}
@@ -156,7 +156,7 @@ func TestOrderSkipsWhatWasOvertaken(t *testing.T) {
 		if err := l.Do(t.Context(), onlyOrder, nothing); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Do(t.Context(), onlyOrder, nothing); !errors.Is(err, lock.ErrDone) {
+		if err := l.Do(t.Context(), onlyOrder, nothing); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("the same order without event again: %v", err)
 		}
 	})
@@ -240,7 +240,7 @@ func TestDeadHolder(t *testing.T) { // F19
 		time.Sleep(time.Microsecond)
 		r.kinds()
 		successor := r.mustAcquire(l, resource)
-		r.want(lock.TookOver)
+		r.want(lock.OutcomeTakenOver)
 		if successor.Lease().Fence <= dead.Lease().Fence {
 			t.Error("the fence did not rise")
 		}
@@ -248,7 +248,7 @@ func TestDeadHolder(t *testing.T) { // F19
 		if err := dead.Complete(nil); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late completion: %v, want lost", err)
 		}
-		r.want(lock.Lost)
+		r.want(lock.OutcomeLost)
 		if _, err := l.Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("after the late completion: %v, want held by the successor", err)
 		}
@@ -283,7 +283,7 @@ func TestFenceAfterTheRowWasRemoved(t *testing.T) { // F24
 func TestNestedSameName(t *testing.T) { // F33
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Wait: time.Hour})
+		l := r.locker(lock.Options{MaxWait: time.Hour})
 		err := l.Do(t.Context(), resource, func(ctx context.Context) error {
 			return l.Do(ctx, lock.Key{Name: "inner"}, func(ctx context.Context) error {
 				if lease, _ := lock.FromContext(ctx); lease.Key.Name != "inner" {
@@ -307,7 +307,7 @@ func TestNestedSameName(t *testing.T) { // F33
 func TestConcurrentInvocationsInOneProcess(t *testing.T) { // F39
 	t.Parallel()
 	r := newRig(t)
-	l := r.locker(lock.Options{Wait: time.Minute})
+	l := r.locker(lock.Options{MaxWait: time.Minute})
 	var history []locktest.Hold
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -5,37 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 var (
-	// ErrHeld says that somebody else owns the name now. Facts in [*HeldError].
+	// ErrHeld says that another invocation holds the name. [*HeldError] has the
+	// facts.
 	ErrHeld = errors.New("lambdalock: held")
-	// ErrDone says that the event was already completed, or overtaken. Facts in [*DoneError].
-	ErrDone = errors.New("lambdalock: done")
-	// ErrLost says that the lease ended or was taken before the work did. Facts in [*LostError].
+	// ErrCompleted says that the event was already completed, or is stale.
+	// [*CompletedError] has the facts.
+	ErrCompleted = errors.New("lambdalock: completed")
+	// ErrLost says that the lease ended, or was taken over, before the work
+	// ended. [*LostError] has the facts.
 	ErrLost = errors.New("lambdalock: lost")
-	// ErrReleased says that [Lock.Complete] came after [Lock.Release]: nothing is
-	// recorded, and the event will run again.
-	ErrReleased = errors.New("lambdalock: released already, so nothing is recorded")
+	// ErrReleased says that [Lock.Complete] was called after [Lock.Release]. The
+	// event does not count as completed and will run again.
+	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
 )
 
 // HeldError says who holds the name. AWS Lambda reports it as errorType
 // "HeldError".
 type HeldError struct {
 	Key    Key
-	Holder string // as the holder described itself; empty when the store did not tell
-	// Since is when it was acquired, by the holder's clock, or when somebody else gave up
-	// a claim after that; zero when unknown.
+	Holder string // as the holder describes itself; empty if the store did not tell
+	// Since is when the holder acquired the name, by its own clock, or when
+	// another claim was given up after that. Zero if unknown.
 	Since time.Time
-	Until time.Time // when its lease ends if the holder dies; zero when unknown
-	// Duplicate: the holder works on the same event. It is not done yet, so the
-	// event must not be acknowledged: the source redelivers it, and finds it done.
+	Until time.Time // when the lease ends if the holder dies; zero if unknown
+	// Duplicate reports that the holder works on the same event. That event is
+	// not completed yet, so it must not be acknowledged: the source delivers it
+	// again, and by then it is completed.
 	Duplicate bool
-	// Cause is why waiting ended early: the context's cause, or its deadline
-	// being near. Nil when there was no wait, or it lasted as long as allowed.
+	// Cause is why waiting ended early: the context's cause, or a deadline that
+	// is near. Nil if there was no wait, or it lasted as long as allowed.
 	Cause error
 }
 
+// Error implements error.
 func (e *HeldError) Error() string {
 	what := "another event"
 	if e.Duplicate {
@@ -48,8 +55,7 @@ func (e *HeldError) Error() string {
 		e.Key.Digest(), what, e.Holder, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Unwrap makes the error answer to [ErrHeld] and, when a wait was cut short, to
-// the context's cause.
+// Unwrap returns [ErrHeld] and, if a wait was cut short, the cause of that.
 func (e *HeldError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{ErrHeld}
@@ -57,80 +63,89 @@ func (e *HeldError) Unwrap() []error {
 	return []error{ErrHeld, e.Cause}
 }
 
-// DoneError says that there is nothing left to do for the event.
-type DoneError struct {
+// CompletedError says that nothing is left to do for the event.
+type CompletedError struct {
 	Key Key
-	// Stale: the event itself was not recorded, but one with the same or a later
-	// Order was.
+	// Stale reports that the event itself was not completed, but one with the
+	// same or a later Order was.
 	Stale bool
-	// Result is what the first run recorded for replay; nil when it recorded
-	// none, or a later event of the same name has replaced it.
+	// Result is what the first run kept for replay. Nil if it kept none, or if a
+	// later event of the same name has replaced it.
 	Result []byte
 }
 
-func (e *DoneError) Error() string {
+// Error implements error.
+func (e *CompletedError) Error() string {
 	if e.Stale {
 		return fmt.Sprintf("lambdalock: key %s: a later event was already completed", e.Key.Digest())
 	}
 	return fmt.Sprintf("lambdalock: key %s: this event was already completed", e.Key.Digest())
 }
 
-// Unwrap makes the error answer to [ErrDone].
-func (e *DoneError) Unwrap() error { return ErrDone }
+// Unwrap returns [ErrCompleted].
+func (e *CompletedError) Unwrap() error { return ErrCompleted }
 
-// DeadlineError says that too little time is left before the deadline of the context
-// to take the lock, work, and release it. Nothing was asked of the store. AWS Lambda
+// DeadlineError says that too little time is left before the context's deadline
+// to acquire the lock, work, and release it. The store was not asked. AWS Lambda
 // reports it as errorType "DeadlineError".
 type DeadlineError struct {
 	Left time.Duration // until the deadline
 	Need time.Duration // to run and to release, at least
 }
 
+// Error implements error.
 func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("lambdalock: %v are left before the deadline, and at least %v are needed to run and to release the lock: raise the function's timeout, or lower Reserve",
 		e.Left.Round(time.Millisecond), e.Need.Round(time.Millisecond))
 }
 
-// Unwrap makes the error answer to [context.DeadlineExceeded].
+// Unwrap returns [context.DeadlineExceeded].
 func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
-// LostError is the cause with which the context of the work ends when its lease
-// can no longer be relied on, and what [Lock.Complete] returns afterwards.
+// LostError is the cause with which the work's context ends when its lease can no
+// longer be relied on, and what [Lock.Complete] returns afterwards.
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed
 }
 
+// Error implements error.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("lambdalock: key %s: the lease that ended at %s is lost",
 		e.Key.Digest(), e.Until.UTC().Format(time.RFC3339Nano))
 }
 
-// Unwrap makes the error answer to [ErrLost].
+// Unwrap returns [ErrLost].
 func (e *LostError) Unwrap() error { return ErrLost }
 
-// StoreError says that the store did not answer, or refused to. It is never a
-// statement about the lock.
+// StoreError says that the store did not answer, or refused to. It says nothing
+// about the lock. AWS Lambda reports it as errorType "StoreError".
 type StoreError struct {
-	Op     string // acquire, renew, release or check; set by the engine
+	Op     string // acquire, renew, release or check
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
-	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; else empty
-	Hint   string // what to change, when that is known
+	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
+	Hint   string // what to change, if that is known
 
-	// Temporary: a later try may succeed (throttled, conflict, broken connection).
+	// Temporary reports that a later try may succeed: the request was throttled,
+	// met a conflict, or its connection broke.
 	Temporary bool
-	// Rejected: the store answered, and applied nothing. False means that the
-	// request may have been applied. Temporary and Rejected together mean that the
-	// store is asked for more than it takes, unless Conflict is set.
+	// Rejected reports that the store answered and applied nothing. If false, the
+	// request may have been applied.
 	Rejected bool
-	// Conflict: another write of the same row was under way. It is worth asking again
-	// at once.
-	Conflict bool
 
 	Requests int   // how many requests were sent for this operation
 	Err      error // what the client reported
 }
 
+// storeError returns what a store reported of an operation as the caller sees it.
+func storeError(op string, requests int, e *driver.Error) *StoreError {
+	return &StoreError{
+		Op: op, Store: e.Store, Action: e.Action, Hint: e.Hint,
+		Temporary: e.Temporary, Rejected: e.Rejected, Requests: requests, Err: e.Err,
+	}
+}
+
+// Error implements error.
 func (e *StoreError) Error() string {
 	s := "lambdalock: " + e.Op
 	if e.Store != "" {
@@ -151,17 +166,20 @@ func (e *StoreError) Error() string {
 // Unwrap returns the client's error.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that an event gives no usable key. The handler does not run.
+// KeyError says that an event gives no usable key, so that the handler does not
+// run.
 type KeyError struct {
 	Field  string // where in the event, for example "Records[0].s3.object.key"
-	Reason string // what is wrong with it, and what to change
+	Reason string // what is wrong with it and what to change
 	Err    error  // what the parser reported; may be nil
-	// Client: the sender of the request can mend it, so that a handler of HTTP
-	// requests answers 400. False: the operator's mistake, such as an event of
-	// another source, which must stay an error for the alarms to see.
+	// Client reports that the sender of the request can mend it, so that a
+	// handler of HTTP requests answers 400. If false the mistake is the
+	// operator's, such as an event of another source, and must stay an error
+	// that alarms see.
 	Client bool
 }
 
+// Error implements error.
 func (e *KeyError) Error() string {
 	s := "lambdalock: no key: " + e.Field + " " + e.Reason
 	if e.Err != nil {
@@ -174,17 +192,4 @@ func (e *KeyError) Error() string {
 func (e *KeyError) Unwrap() error { return e.Err }
 
 // ConfigError says which setting is wrong and what to change.
-type ConfigError struct {
-	Reason string
-	Err    error // what caused it; may be nil
-}
-
-func (e *ConfigError) Error() string {
-	if e.Err != nil {
-		return "lambdalock: " + e.Reason + ": " + e.Err.Error()
-	}
-	return "lambdalock: " + e.Reason
-}
-
-// Unwrap returns the cause.
-func (e *ConfigError) Unwrap() error { return e.Err }
+type ConfigError = driver.ConfigError

@@ -23,7 +23,7 @@ func ExampleLocker_Do() {
 			fmt.Println("working on", lease.Key.Event)
 			return nil
 		})
-		fmt.Println(err, errors.Is(err, lock.ErrDone))
+		fmt.Println(err, errors.Is(err, lock.ErrCompleted))
 	}
 	// Output:
 	// working on 2026-11
@@ -32,7 +32,7 @@ func ExampleLocker_Do() {
 }
 
 func ExampleLocker_Acquire() {
-	locker, err := lock.New(memstore.New(), &lock.Options{Wait: time.Second, Heartbeat: 10 * time.Second})
+	locker, err := lock.New(memstore.New(), &lock.Options{MaxWait: time.Second, Lease: lock.Heartbeat(10 * time.Second)})
 	if err != nil {
 		panic(err)
 	}

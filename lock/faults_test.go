@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -26,7 +27,7 @@ func TestLostAnswerOfAcquire(t *testing.T) { // F1
 				if d := time.Since(start); fault == locktest.LoseAnswer && d > 25*time.Millisecond {
 					t.Errorf("kept after %v, want one short retry", d)
 				}
-				r.want(lock.Acquired)
+				r.want(lock.OutcomeAcquired)
 				if err := lk.Release(); err != nil {
 					t.Error(err)
 				}
@@ -77,7 +78,7 @@ func TestHungStoreNeverTakesLongerThanTheBudget(t *testing.T) { // F11, F13
 				if d, budget := time.Since(start), min(2*time.Second, remaining/10); d > budget {
 					t.Errorf("took %v of a budget of %v", d, budget)
 				}
-				r.want(lock.StoreFailed)
+				r.want(lock.OutcomeStoreFailed)
 			})
 		})
 	}
@@ -137,9 +138,9 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 				if n := r.store.Requests(locktest.Release); n != 2 {
 					t.Errorf("%d requests, want 2", n)
 				}
-				r.want(lock.Acquired, lock.Released)
+				r.want(lock.OutcomeAcquired, lock.OutcomeReleased)
 				err := l.Do(t.Context(), event("e1"), nothing)
-				if got := errors.Is(err, lock.ErrDone); got != complete {
+				if got := errors.Is(err, lock.ErrCompleted); got != complete {
 					t.Errorf("next delivery: %v", err)
 				}
 			})
@@ -161,7 +162,7 @@ func TestRecordThatCannotBeWritten(t *testing.T) { // F7
 		if err := lk.Complete(nil); !errors.As(err, new(*lock.StoreError)) {
 			t.Errorf("got %v, want a StoreError", err)
 		}
-		r.want(lock.Acquired, lock.RecordFailed)
+		r.want(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 		if r.store.Requests(locktest.Release) < 3 {
 			t.Error("the record was not tried again")
 		}
@@ -188,7 +189,7 @@ func TestReleaseAfterTheDeadline(t *testing.T) { // F16
 		if err != nil {
 			t.Errorf("recording on a context that has ended: %v", err)
 		}
-		if err := l.Do(t.Context(), event("e1"), nothing); !errors.Is(err, lock.ErrDone) {
+		if err := l.Do(t.Context(), event("e1"), nothing); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("duplicate: %v", err)
 		}
 	})
@@ -206,7 +207,7 @@ func TestDeadlineTooNear(t *testing.T) { // F12
 		if n := r.store.Requests(locktest.Acquire); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
-		r.want(lock.Refused)
+		r.want(lock.OutcomeRefused)
 	})
 }
 
@@ -214,11 +215,11 @@ func TestClockBehindTheLastOwner(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		ahead := time.Now().Add(time.Hour)
-		c := &lock.Claim{Name: "/resource", Token: "t", Holder: "ahead", Now: ahead, Stamp: ahead, Until: ahead.Add(time.Minute)}
+		c := &driver.Claim{Name: "/resource", Token: "t", Holder: "ahead", Now: ahead, Stamp: ahead, Until: ahead.Add(time.Minute)}
 		if _, ok, err := r.store.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, ok, err := r.store.Release(t.Context(), &lock.Settlement{Name: c.Name, Token: c.Token}); !ok || err != nil {
+		if _, ok, err := r.store.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		start := time.Now()
@@ -257,8 +258,8 @@ func TestResult(t *testing.T) { // F35
 		if err := r.mustAcquire(l, event("e1")).Complete([]byte("42")); err != nil {
 			t.Fatal(err)
 		}
-		r.want(lock.Acquired, lock.Released)
-		var done *lock.DoneError
+		r.want(lock.OutcomeAcquired, lock.OutcomeReleased)
+		var done *lock.CompletedError
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &done) || string(done.Result) != "42" {
 			t.Errorf("got %v with result %q", err, done.Result)
 		}
@@ -272,7 +273,7 @@ func TestResult(t *testing.T) { // F35
 		if err := r.mustAcquire(l, event("e3")).Complete(nil); err != nil {
 			t.Fatal(err)
 		}
-		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e3", Now: time.Now()})
+		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: "e3", Now: time.Now()})
 		if err != nil || row.Memory.Result.Event != "" {
 			t.Errorf("a forgotten event's result is still kept: %+v, %v", row.Memory, err)
 		}
@@ -281,7 +282,7 @@ func TestResult(t *testing.T) { // F35
 		if err := r.mustAcquire(l, event("e1")).Complete(make([]byte, 400<<10)); err != nil {
 			t.Fatal(err)
 		}
-		r.want(lock.Acquired, lock.Released, lock.ResultDropped)
+		r.want(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped)
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &done) || done.Result != nil {
 			t.Errorf("got %v with result %q", err, done.Result)
 		}

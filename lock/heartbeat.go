@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // heartbeat renews a lease on a goroutine of its own until it is stopped, and
@@ -19,15 +21,16 @@ func (h *heartbeat) stop() {
 	<-h.done
 }
 
-// raise panics on the caller's goroutine with what an observer panicked with on the
-// heartbeat's, where it would have ended the process with every lock in it.
+// raise panics on the caller's goroutine with the value with which an observer
+// panicked on the heartbeat's, where it would have ended the process and every
+// lock in it.
 func (h *heartbeat) raise() {
 	if h.panicked != nil {
 		panic(h.panicked)
 	}
 }
 
-// tell calls back, and notes a panic.
+// tell calls report and keeps its panic for raise.
 func (h *heartbeat) tell(report func()) {
 	defer func() {
 		if p := recover(); p != nil && h.panicked == nil {
@@ -37,10 +40,10 @@ func (h *heartbeat) tell(report func()) {
 	report()
 }
 
-// startHeartbeat ends the context of the work, by lose, with a [*LostError] when the
-// lease could not be renewed in time. The renewals do not stop when the caller's
-// context ends: work that goes on regardless still needs its lock, also where the
-// platform reports a deadline that it does not enforce.
+// startHeartbeat starts the renewals, and ends the work's context through lose if
+// the lease could not be renewed in time. The renewals go on when the caller's
+// context ends: work that goes on regardless still needs its lock, and some
+// platforms report a deadline that they do not enforce.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
@@ -49,7 +52,7 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 		defer close(l.beat.done)
 		stopped := false
 		defer func() {
-			if !stopped { // also where an observer ended this goroutine
+			if !stopped { // also if an observer ended this goroutine
 				lose(l.lostError())
 			}
 		}()
@@ -57,8 +60,8 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	}()
 }
 
-// renewUntilStopped returns false when the lease was lost. Once the lock is being ended,
-// a renewal that fails says nothing: what ends it may have come first.
+// renewUntilStopped reports false if the lease was lost. Once the lock is being
+// ended, a renewal that fails says nothing: what ends the lock may have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
 		limit := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
@@ -72,7 +75,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			return true
 		}
 		if left <= 0 {
-			l.observeBeat(ctx, Lost, began, 0, l.lostError())
+			l.observeBeat(ctx, OutcomeLost, began, 0, l.lostError())
 			return false
 		}
 		until := wall.Truncate(time.Microsecond).Add(l.timing.lease)
@@ -82,36 +85,36 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			return true
 		case err == nil && ok:
 			l.until.Store(until.UnixMicro())
-			l.observeBeat(ctx, Renewed, began, requests, nil)
+			l.observeBeat(ctx, OutcomeRenewed, began, requests, nil)
 		case err == nil:
-			l.observeBeat(ctx, Lost, began, requests, l.lostError())
+			l.observeBeat(ctx, OutcomeLost, began, requests, l.lostError())
 			return false
 		default:
-			l.observeBeat(ctx, StoreFailed, began, requests, err)
+			l.observeBeat(ctx, OutcomeStoreFailed, began, requests, err)
 		}
 	}
 }
 
 func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, error) {
-	s := sending{until: limit}
-	ok, err := s.send(ctx, "renew", func(ctx context.Context) (bool, error) {
-		row, ok, err := l.locker.store.Renew(ctx, &Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Until: until, Keep: keepHeld(until),
+	r := retries{until: limit}
+	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
+		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
+			Name: l.claim.Name, Token: l.claim.Token, Until: until, DeleteAfter: keepHeld(until),
 		})
-		// A copy of this renewal that came first makes the row ours, with this end or a later one.
+		// If a copy of this renewal came first, the row is ours with this end or a later one.
 		return ok || row.Token == l.claim.Token && !row.Until.Before(until), err
 	})
-	return ok, s.requests, err
+	return ok, r.sent, err
 }
 
-func (l *Lock) observeBeat(ctx context.Context, kind Kind, began time.Time, requests int, err error) {
-	if l.locker.silent(ctx, kind) {
+func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {
+	if l.locker.silent(ctx, outcome) {
 		return
 	}
 	now := time.Now()
 	l.beat.tell(func() {
-		l.locker.Report(ctx, Observation{
-			Kind: kind, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
+		l.locker.report(ctx, Observation{
+			Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
 			Duration: now.Sub(began), Held: now.Sub(l.decided), Requests: requests, Err: err,
 		})
 	})

@@ -10,40 +10,40 @@ import (
 	"unicode/utf8"
 )
 
-// Key says what is locked, and which event asks for it. The two differ: two
-// uploads of one S3 object contend for the same Name, yet each must be handled;
-// two deliveries of the same upload carry the same Event, and the second must
+// Key names the resource to lock and the event that asks for it. The two differ:
+// two uploads of one S3 object contend for the same Name, yet each must be
+// handled; two deliveries of one upload have the same Event, and the second must
 // do nothing.
 type Key struct {
-	// Name is the resource: at most one owner at a time. Any bytes; required.
+	// Name is the lock key: the resource, which has at most one owner at a time.
+	// Any bytes; required.
 	Name string
-	// Event identifies the event: two deliveries with the same Event are
-	// duplicates, and once one is completed the others are refused. Empty
-	// means none, which makes the lock a plain mutex.
+	// Event is the idempotency key, or deduplication id: two deliveries with the
+	// same Event are duplicates, and once one is completed the others are refused.
+	// Empty means none, which makes the lock a plain mutex.
 	Event string
-	// Order is the position of the event among the events of Name, compared
-	// bytewise. An event that is not above the highest completed Order is
-	// stale and refused: setting Order is a decision to drop what was
-	// overtaken. Empty means unordered. At most 256 bytes of valid UTF-8.
+	// Order is the sequence number of the event among the events of Name, compared
+	// bytewise. An event whose Order is not above the highest completed one is
+	// stale and refused: setting Order is a decision to drop stale events. Empty
+	// means unordered. At most 256 bytes of valid UTF-8.
 	Order string
 }
 
-// Digest is a short fingerprint of Name for logs and error messages: names are
-// data from strangers and may hold personal data, so they are not logged raw.
+// Digest returns a short fingerprint of Name for logs and error messages. Names
+// come from strangers and may hold personal data, so they are not logged.
 func (k Key) Digest() string {
 	sum := sha256.Sum256([]byte(k.Name))
 	return hex.EncodeToString(sum[:6])
 }
 
 const (
-	// maxName is DynamoDB's limit for a partition key, the tightest of the
-	// stores that hold names as they are.
+	// maxName is DynamoDB's limit for a partition key, the tightest of the stores.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 	maxName      = 2048
 	maxNamespace = 256 // three times that when every byte is escaped
 	maxOrder     = 256
-	// maxEvent keeps eight remembered events inside one 1 KB write unit; it
-	// is also the length of a hashed event.
+	// maxEvent keeps eight events inside one write unit of 1 KB. It is also the
+	// length of a hashed event.
 	maxEvent   = len(hashPrefix) + 43
 	hashPrefix = "sha256:"
 )
@@ -51,16 +51,16 @@ const (
 func (k Key) check() error {
 	switch {
 	case k.Name == "":
-		return &KeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name what is worked on"}
+		return &KeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name the resource"}
 	case len(k.Order) > maxOrder || !utf8.ValidString(k.Order):
 		return &KeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes, because it is compared bytewise by the store and cannot be hashed"}
 	}
 	return nil
 }
 
-// namespacePrefix makes (namespace, name) pairs unambiguous: the first slash of
-// a stored name always ends the namespace. The usual namespace, a function
-// name, has nothing to escape and stays readable.
+// namespacePrefix makes pairs of namespace and name unambiguous: the first slash of
+// a stored name always ends the namespace. The usual namespace, a function name,
+// has nothing to escape and stays readable.
 func namespacePrefix(namespace string) (string, error) {
 	if len(namespace) > maxNamespace {
 		return "", &ConfigError{Reason: fmt.Sprintf("the namespace is %d bytes long; use at most %d", len(namespace), maxNamespace)}
@@ -68,9 +68,9 @@ func namespacePrefix(namespace string) (string, error) {
 	return url.PathEscape(namespace) + "/", nil
 }
 
-// storedName is the name as stores see it: valid UTF-8, at most maxName bytes.
-// A name that begins like a hash is hashed too, so that no name can be chosen to
-// collide with the hash of another.
+// storedName returns the name as stores see it: valid UTF-8, at most maxName bytes.
+// A name that begins like a hash is hashed too, so that nobody can choose a name
+// that collides with the hash of another.
 func storedName(prefix, name string) string {
 	if len(prefix)+len(name) <= maxName && storable(name) {
 		return prefix + name
@@ -78,7 +78,7 @@ func storedName(prefix, name string) string {
 	return prefix + hashed(name)
 }
 
-// storedEvent is the same for events, with the length that a row can remember.
+// storedEvent does the same for events, with the length that a row can remember.
 func storedEvent(event string) string {
 	if len(event) <= maxEvent && storable(event) {
 		return event
@@ -86,8 +86,8 @@ func storedEvent(event string) string {
 	return hashed(event)
 }
 
-// storable: invalid UTF-8 does not survive JSON, and two such names would become
-// the same one.
+// storable reports whether stores can keep s unchanged. Invalid UTF-8 does not
+// survive JSON, and two such names would become the same one.
 func storable(s string) bool {
 	return utf8.ValidString(s) && !strings.HasPrefix(s, hashPrefix)
 }

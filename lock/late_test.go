@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -37,12 +38,12 @@ func TestNoCopyIsGrantedAfterTheEnd(t *testing.T) { // F2, F44
 		want   func(error) bool
 	}{
 		"held":              {faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
-		"held after a wait": {o: lock.Options{Wait: 5 * time.Second}, faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
+		"held after a wait": {o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
 		"held, late in the second round": {
-			o: lock.Options{Wait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.Late}, held: true, want: isHeld,
+			o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.Late}, held: true, want: isHeld,
 		},
-		"wait cut short": {o: lock.Options{Wait: time.Minute}, faults: []locktest.Fault{locktest.Late}, held: true, cancel: 3 * time.Second, want: isHeld},
-		"done":           {faults: []locktest.Fault{locktest.Late}, done: true, want: func(err error) bool { return errors.Is(err, lock.ErrDone) }},
+		"wait cut short": {o: lock.Options{MaxWait: time.Minute}, faults: []locktest.Fault{locktest.Late}, held: true, cancel: 3 * time.Second, want: isHeld},
+		"done":           {faults: []locktest.Fault{locktest.Late}, done: true, want: func(err error) bool { return errors.Is(err, lock.ErrCompleted) }},
 		"denied":         {faults: []locktest.Fault{locktest.Late, locktest.Deny}, want: isStoreError},
 		"throttled":      {faults: []locktest.Fault{locktest.Late, locktest.Throttle, locktest.Throttle}, want: isStoreError},
 		"never answered": {faults: []locktest.Fault{locktest.Late, locktest.Late, locktest.Late}, want: isStoreError},
@@ -101,7 +102,7 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 		defer cancel()
 		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
 		o := atDeadline // the same lease end in every round
-		o.Wait = time.Minute
+		o.MaxWait = time.Minute
 		lk, err := r.locker(o).Acquire(ctx, resource)
 		if err != nil {
 			t.Fatal(err)
@@ -121,11 +122,11 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 
 // refusals calls back after the first claim that is refused.
 type refusals struct {
-	lock.Store
+	driver.Store
 	first func()
 }
 
-func (s *refusals) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s *refusals) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if first := s.first; !ok && err == nil && first != nil {
 		s.first = nil
@@ -146,7 +147,7 @@ func TestCopyOfAnEarlierRoundAfterAClockWasSetBack(t *testing.T) { // F3, F15, F
 			_ = other.Release()
 			r.store.Arrive()
 			back = 10 * time.Second
-		}}, &lock.Options{Lease: time.Minute, Wait: time.Minute, Logger: discard})
+		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,26 +184,26 @@ func TestGivingUpKeepsItsTime(t *testing.T) { // F2, F11
 
 // slowRelease applies releases late, if they are still wanted then.
 type slowRelease struct {
-	lock.Store
+	driver.Store
 	takes time.Duration
 }
 
-func (s *slowRelease) Release(ctx context.Context, t *lock.Settlement) (lock.Row, bool, error) {
+func (s *slowRelease) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
-		return lock.Row{}, false, ctx.Err()
+		return driver.Row{}, false, ctx.Err()
 	}
 	return s.Store.Release(ctx, t)
 }
 
 // claims notes what was sent to acquire.
 type claims struct {
-	lock.Store
-	sent []lock.Claim
+	driver.Store
+	sent []driver.Claim
 }
 
-func (c *claims) Acquire(ctx context.Context, claim *lock.Claim) (lock.Row, bool, error) {
+func (c *claims) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, bool, error) {
 	c.sent = append(c.sent, *claim)
 	return c.Store.Acquire(ctx, claim)
 }
@@ -213,7 +214,7 @@ func TestAttemptsAreCopies(t *testing.T) { // F3
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		c := &claims{Store: r.store}
-		l, err := lock.New(c, &lock.Options{Wait: 5 * time.Second, Logger: discard})
+		l, err := lock.New(c, &lock.Options{MaxWait: 5 * time.Second, Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,4 +250,4 @@ func TestAttemptsAreCopies(t *testing.T) { // F3
 	})
 }
 
-func isDone(err error) bool { return errors.Is(err, lock.ErrDone) }
+func isDone(err error) bool { return errors.Is(err, lock.ErrCompleted) }

@@ -8,19 +8,23 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 func TestHeartbeatOutlivesItsLease(t *testing.T) { // F16, F22
-	for name, o := range map[string]lock.Options{
-		"asked for":                        {Heartbeat: 10 * time.Second},
-		"no deadline":                      {},
-		"deadline that cannot be believed": {KilledAtDeadline: true},
+	for name, c := range map[string]struct {
+		mode  lock.LeaseMode
+		lease time.Duration
+	}{
+		"asked for":                        {lock.Heartbeat(10 * time.Second), 10 * time.Second},
+		"no deadline":                      {lock.LeaseMode{}, lock.DefaultLease},
+		"deadline that cannot be believed": {lock.UntilDeadline(), lock.DefaultLease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				l := r.locker(o)
+				l := r.locker(lock.Options{Lease: c.mode})
 				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 				defer cancel()
 				if name == "no deadline" {
@@ -41,11 +45,7 @@ func TestHeartbeatOutlivesItsLease(t *testing.T) { // F16, F22
 				if err != nil {
 					t.Error(err)
 				}
-				lease := max(o.Heartbeat, 0)
-				if lease == 0 {
-					lease = lock.DefaultLease
-				}
-				if got, want := r.store.Requests(locktest.Renew), int(700*time.Second/(lease/3)); got < want-1 || got > want {
+				if got, want := r.store.Requests(locktest.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
 					t.Errorf("%d renewals, want %d", got, want)
 				}
 			})
@@ -56,7 +56,7 @@ func TestHeartbeatOutlivesItsLease(t *testing.T) { // F16, F22
 func TestHeartbeatGoesOnAfterTheContextEnds(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Heartbeat: 3 * time.Second})
+		l := r.locker(lock.Options{Lease: lock.Heartbeat(3 * time.Second)})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		err := l.Do(ctx, resource, func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func TestHeartbeatWithoutAnswerLosesInTime(t *testing.T) { // F20
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				l := r.locker(lock.Options{Heartbeat: 12 * time.Second})
+				l := r.locker(lock.Options{Lease: lock.Heartbeat(12 * time.Second)})
 				lk := r.mustAcquire(l, resource)
 				end := lk.Lease().Until
 				r.store.Always(locktest.Renew, fault)
@@ -105,13 +105,13 @@ func TestHeartbeatWithoutAnswerLosesInTime(t *testing.T) { // F20
 func TestHeartbeatNoticesTakeover(t *testing.T) { // F20, F23
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		// Somebody frees the row by hand.
-		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Now: time.Now()})
+		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok, err := r.store.Store.Release(t.Context(), &lock.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
+		if _, ok, err := r.store.Store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		time.Sleep(4 * time.Second)
@@ -128,12 +128,12 @@ func TestHeartbeatNoticesTakeover(t *testing.T) { // F20, F23
 func TestLostAnswerOfRenewal(t *testing.T) { // F4
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		r.kinds()
 		r.store.Plan(locktest.Renew, locktest.LoseAnswer, locktest.None, locktest.Drop, locktest.None)
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
-		r.want(lock.Renewed, lock.Renewed)
+		r.want(lock.OutcomeRenewed, lock.OutcomeRenewed)
 		if n := r.store.Requests(locktest.Renew); n != 4 {
 			t.Errorf("%d renewal requests, want one repeated each time", n)
 		}
@@ -146,7 +146,7 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Lease: 20 * time.Second, KilledAtDeadline: true})
+		l := r.locker(lock.Options{Lease: lock.FixedLease(20 * time.Second)})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		lk, err := l.Acquire(ctx, resource)
@@ -183,7 +183,7 @@ func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
 func TestAcquireThatTookLongerThanTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Lease: 3 * time.Second})
+		l := r.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
 		r.store.Plan(locktest.Acquire, locktest.HangApplied)
 		_, err := l.Acquire(t.Context(), resource)
 		if !errors.Is(err, lock.ErrLost) {

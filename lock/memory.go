@@ -1,93 +1,74 @@
 package lock
 
 import (
-	"slices"
+	"context"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Memory is what a name remembers of its completed events. The [Locker] alone
-// decides what that is; stores keep it as it is given to them.
-type Memory struct {
-	Done   []Completed // in the order of completion
-	Top    string      // highest completed Order
-	Result Result      // of the last completed event that recorded one
-}
-
-// Completed is an event that must not run again before Until (milliseconds).
-type Completed struct {
-	Event string
-	Until time.Time
-}
-
-// Result is what a completed event answered, for replay.
-type Result struct {
-	Event string // whose; empty when there is none
-	Body  []byte
-}
-
-// The size of a memory is reckoned in bytes of a DynamoDB item, whose limits are
+// The size of a memory is counted in bytes of a DynamoDB item, whose limits are
 // the tightest of the stores.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 const (
-	// usualRow is what one write may have at the lowest price: one write unit.
+	// usualRow is the largest row that one write unit pays for.
 	usualRow = 1024
-	// largestRow stays below the largest item, 400 KB, with room for what a row
-	// has beside its memory.
+	// largestRow stays below the largest item, 400 KB, and leaves room for what a
+	// row has beside its memory.
 	largestRow = 350 << 10
 	// rowOverhead is a held row without name, order and events: the names of its
 	// attributes, its times and numbers, and a holder as Lambda functions have it.
-	rowOverhead = 316
-	// eventOverhead is an event beside its text: a number, and the map's bookkeeping.
+	rowOverhead = 337
+	// eventOverhead is an event without its text: a number, and the map's
+	// bookkeeping.
 	eventOverhead = 12
-	// defaultRememberAtLeast of Options.RememberAtLeast.
+	// defaultRememberAtLeast is the default of Options.RememberAtLeast.
 	defaultRememberAtLeast = 8
-	// deliveryUnits is what all rows of a delivery's events with one name may add up to, in
-	// write units. Each record is two requests, of the row's size each, and a partition of
-	// DynamoDB takes 1,000 units a second: with eight minutes of them, a delivery gets done.
+	// batchUnits is what all writes for a batch whose events have one name may add
+	// up to, in write units. Each record is two requests of the row's size, and a
+	// partition of DynamoDB takes 1,000 units a second: at eight minutes of them, the
+	// batch still completes.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
-	deliveryUnits = 250_000
+	batchUnits = 250_000
 	// longestRemember bounds Options.Remember, and with it how long the row of a
-	// holder that died is kept.
+	// dead holder is kept.
 	longestRemember = 366 * 24 * time.Hour
+	// keepRow outlives any clock skew, so that a fence that starts again from the
+	// clock starts above the old one.
+	keepRow = 24 * time.Hour
 )
-
-func (m *Memory) remembers(event string, now time.Time) bool {
-	return slices.ContainsFunc(m.Done, func(c Completed) bool {
-		return c.Event == event && !c.expired(now)
-	})
-}
-
-func (c *Completed) expired(now time.Time) bool { return c.Until.UnixMilli() < now.UnixMilli() }
 
 // completion is what one completed event adds to a memory.
 type completion struct {
 	event, order string
-	until        time.Time // the event is remembered
+	until        time.Time // the event is remembered until then
 	result       []byte    // nil: none
 	now          time.Time
 }
 
-// with is the memory after a completion, as far as room allows. It tells how many
-// unexpired events that room costs, and whether it costs the result.
-func (m *Memory) with(c completion, room room) (next Memory, forgotten int, resultDropped bool) {
-	next.Top = max(m.Top, c.order)
-	for _, old := range m.Done {
-		if old.Event != c.event && !old.expired(c.now) {
-			next.Done = append(next.Done, old)
+// complete returns the memory after a completion, as far as room allows. It also
+// returns how many unexpired events are forgotten for lack of room, and whether
+// the result is dropped for it.
+func complete(m *driver.Memory, c completion, room room) (next driver.Memory, forgotten int, resultDropped bool) {
+	next.HighestOrder = max(m.HighestOrder, c.order)
+	for _, old := range m.Completed {
+		if old.Event != c.event && !old.Expired(c.now) {
+			next.Completed = append(next.Completed, old)
 		}
 	}
 	if c.event != "" {
-		next.Done = append(next.Done, Completed{Event: c.event, Until: c.until.Truncate(time.Millisecond)})
+		next.Completed = append(next.Completed, driver.CompletedEvent{Event: c.event, Until: c.until.Truncate(time.Millisecond)})
 	}
-	forgotten = next.trim(room)
+	forgotten = room.trim(&next)
 	switch {
 	case c.result != nil && c.event != "":
-		next.Result = Result{Event: c.event, Body: c.result}
-	case m.Result.Event != c.event && next.remembers(m.Result.Event, c.now):
+		next.Result = driver.Result{Event: c.event, Body: c.result}
+	case m.Result.Event != c.event && next.Has(m.Result.Event, c.now):
 		next.Result = m.Result
 	}
 	if room.size(&next)+len(next.Result.Body) > largestRow {
-		next.Result, resultDropped = Result{}, c.result != nil
+		next.Result, resultDropped = driver.Result{}, c.result != nil
 	}
 	return next, forgotten, resultDropped
 }
@@ -96,48 +77,59 @@ func (m *Memory) with(c completion, room room) (next Memory, forgotten int, resu
 type room struct {
 	name  string
 	least int // that many events stay, whatever the row costs
-	// delivery holds the events that came together with the completed one: those
-	// of them that are completed stay too.
-	delivery map[string]bool
+	// batch holds the events that came together with the completed one. Those of
+	// them that are completed stay too.
+	batch map[string]bool
 }
 
-// size is that of the row, held by the next owner: whose event will be there too.
-func (r room) size(m *Memory) int {
-	size, longest := rowOverhead+len(r.name)+len(m.Top), 0
-	for i := range m.Done {
-		size += len(m.Done[i].Event) + eventOverhead
-		longest = max(longest, len(m.Done[i].Event))
+func (l *Locker) roomFor(ctx context.Context, key Key, stored string) room {
+	return room{
+		name: stored, least: l.opts.RememberAtLeast,
+		batch: invocation.BatchOf(ctx).Stored(key.Name, storedEvent),
+	}
+}
+
+// size returns the size of the row while the next owner holds it, whose event is
+// in it too.
+func (r room) size(m *driver.Memory) int {
+	size, longest := rowOverhead+len(r.name)+len(m.HighestOrder), 0
+	for i := range m.Completed {
+		size += len(m.Completed[i].Event) + eventOverhead
+		longest = max(longest, len(m.Completed[i].Event))
 	}
 	return size + longest
 }
 
-// trim forgets the events that were completed first, where the row would cost more
-// than one write unit, and tells how many.
-func (m *Memory) trim(r room) int {
-	before, size := len(m.Done), r.size(m)
-	forDelivery := deliveryUnits * usualRow / max(len(r.delivery), 1)
-	kept := m.Done[:0]
-	for i, c := range m.Done {
-		stays := before-i <= r.least || r.delivery[c.Event] && size <= forDelivery
+// trim forgets the events that were completed first if the row would cost more
+// than one write unit, and returns how many.
+func (r room) trim(m *driver.Memory) int {
+	before, size := len(m.Completed), r.size(m)
+	forBatch := batchUnits * usualRow / max(len(r.batch), 1)
+	kept := m.Completed[:0]
+	for i, c := range m.Completed {
+		stays := before-i <= r.least || r.batch[c.Event] && size <= forBatch
 		if size > largestRow || size > usualRow && !stays {
 			size -= len(c.Event) + eventOverhead
 			continue
 		}
 		kept = append(kept, c)
 	}
-	m.Done = kept
+	m.Completed = kept
 	return before - len(kept)
 }
 
-// keepUntil is until when a row with this memory must be kept after its last use:
-// long enough for a fence that starts anew to start above the old one, and never
-// less than what is remembered.
-func (m *Memory) keepUntil(now time.Time) time.Time {
+// keepUntil returns until when a row with this memory must be kept after its last
+// use: long enough for a fence that starts again to start above the old one, and
+// never less than an event is remembered.
+func keepUntil(m *driver.Memory, now time.Time) time.Time {
 	keep := now.Add(keepRow)
-	for _, c := range m.Done {
-		if c.Until.After(keep) {
-			keep = c.Until
-		}
+	for _, c := range m.Completed {
+		keep = later(keep, c.Until)
 	}
 	return keep
 }
+
+// keepHeld returns until when the row of a lease is kept if its owner dies. Only
+// the owner that releases the row knows what it remembers, and other Lockers may
+// remember longer than this one: so it is as long as anything may be remembered.
+func keepHeld(until time.Time) time.Time { return until.Add(longestRemember) }

@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -66,7 +68,7 @@ func TestLastEventsAreRemembered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				l := r.locker(lock.Options{RememberAtLeast: c.least, Lease: time.Minute})
+				l := r.locker(lock.Options{RememberAtLeast: c.least, Lease: lock.FixedLease(time.Minute)})
 				for i := range 60 {
 					if err := l.Do(t.Context(), lock.Key{Name: c.name, Event: c.event(i)}, nothing); err != nil {
 						t.Fatal(err)
@@ -74,7 +76,7 @@ func TestLastEventsAreRemembered(t *testing.T) {
 				}
 				forgotten := 0
 				for _, o := range r.seen {
-					if o.Kind == lock.Forgotten {
+					if o.Outcome == lock.OutcomeForgotten {
 						forgotten += o.Forgotten
 					}
 				}
@@ -127,13 +129,13 @@ func TestExpiredEventsMakeRoom(t *testing.T) {
 			t.Errorf("%d of 12 are remembered, although the others have expired", len(known))
 		}
 		for _, k := range r.kinds() {
-			if k == lock.Forgotten {
+			if k == lock.OutcomeForgotten {
 				t.Error("an expired event is reported as forgotten")
 			}
 		}
-		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: id(0), Now: time.Now()})
-		if err != nil || len(row.Memory.Done) != 12 {
-			t.Errorf("the row has %d events, %v", len(row.Memory.Done), err)
+		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: id(0), Now: time.Now()})
+		if err != nil || len(row.Memory.Completed) != 12 {
+			t.Errorf("the row has %d events, %v", len(row.Memory.Completed), err)
 		}
 	})
 }
@@ -145,11 +147,11 @@ func TestDeliveryIsRemembered(t *testing.T) { // F46
 		r := newRig(t)
 		l := r.locker(lock.Options{})
 		deliver := func(from, to int) context.Context {
-			var keys []lock.Key
+			b := &invocation.Batch{}
 			for _, e := range ids(from, to) {
-				keys = append(keys, event(e))
+				b.Add(event(e).Name, e)
 			}
-			return lock.WithDelivery(t.Context(), keys)
+			return invocation.WithBatch(t.Context(), b)
 		}
 		complete(t, l, ids(1000, 1100)...) // by others, before
 		ctx := deliver(0, 400)
@@ -189,15 +191,18 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 		t.Run(fmt.Sprintf("%d records, ordered %v", c.records, c.ordered), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				l := r.locker(lock.Options{KilledAtDeadline: true})
+				l := r.locker(lock.Options{Lease: lock.UntilDeadline()})
 				keys := make([]lock.Key, c.records)
+				batch := &invocation.Batch{}
 				for i := range keys {
 					keys[i] = event(id(i))
 					if c.ordered {
-						keys[i].Order = id(i)
+						keys[i].Order = id(i) // its order tells that it was completed
+					} else {
+						batch.Add(keys[i].Name, keys[i].Event)
 					}
 				}
-				ctx, cancel := context.WithTimeout(lock.WithDelivery(t.Context(), keys), 10*time.Minute)
+				ctx, cancel := context.WithTimeout(invocation.WithBatch(t.Context(), batch), 10*time.Minute)
 				defer cancel()
 				units := 0
 				for _, k := range keys {
@@ -208,14 +213,14 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 					if err := lk.Complete(nil); err != nil {
 						t.Fatal(err)
 					}
-					row, _, _ := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: k.Event, Now: time.Now()})
-					units += 1 + len(row.Memory.Done)*(36+12)/1024
+					row, _, _ := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: k.Event, Now: time.Now()})
+					units += 1 + len(row.Memory.Completed)*(36+12)/1024
 				}
 				if units > 300_000 {
 					t.Errorf("the rows add up to %d write units", units)
 				}
-				row, _, _ := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: keys[c.records-1].Event, Now: time.Now()})
-				if n := len(row.Memory.Done); n < c.least || n > c.most {
+				row, _, _ := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: keys[c.records-1].Event, Now: time.Now()})
+				if n := len(row.Memory.Completed); n < c.least || n > c.most {
 					t.Errorf("%d events are remembered, want %d to %d", n, c.least, c.most)
 				}
 			})
@@ -228,24 +233,24 @@ func TestRowNeverOutgrowsTheStore(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{RememberAtLeast: 100_000})
-		memory := lock.Memory{}
+		memory := driver.Memory{}
 		for i := range 8000 {
-			memory.Done = append(memory.Done, lock.Completed{Event: fmt.Sprintf("%050d", i), Until: time.Now().Add(time.Hour)})
+			memory.Completed = append(memory.Completed, driver.CompletedEvent{Event: fmt.Sprintf("%050d", i), Until: time.Now().Add(time.Hour)})
 		}
-		c := &lock.Claim{Name: "/resource", Token: "t", Now: time.Now(), Stamp: time.Now(), Until: time.Now().Add(time.Minute)}
+		c := &driver.Claim{Name: "/resource", Token: "t", Now: time.Now(), Stamp: time.Now(), Until: time.Now().Add(time.Minute)}
 		if _, ok, err := r.store.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, ok, err := r.store.Release(t.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
+		if _, ok, err := r.store.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if err := r.mustAcquire(l, event("e1")).Complete(make([]byte, 10<<10)); err != nil {
 			t.Fatal(err)
 		}
-		r.want(lock.Acquired, lock.Released, lock.ResultDropped, lock.Forgotten)
-		row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
+		r.want(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped, lock.OutcomeForgotten)
+		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
 		size := len(row.Memory.Result.Body)
-		for _, d := range row.Memory.Done {
+		for _, d := range row.Memory.Completed {
 			size += len(d.Event) + 12
 		}
 		if err != nil || size > 350<<10 || size < 340<<10 {
@@ -269,7 +274,7 @@ func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
 			return nil
 		},
 		"dies": func(r *rig) error {
-			r.mustAcquire(r.locker(lock.Options{Lease: time.Minute}), event("e2"))
+			r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e2"))
 			return nil
 		},
 		"is not answered": func(r *rig) error {
@@ -282,7 +287,7 @@ func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
 			return nil
 		},
 		"renews": func(r *rig) error {
-			return r.locker(lock.Options{Heartbeat: 9 * time.Second}).Do(r.t.Context(), event("e2"), func(context.Context) error {
+			return r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Do(r.t.Context(), event("e2"), func(context.Context) error {
 				time.Sleep(time.Minute)
 				return nil
 			})
@@ -314,17 +319,17 @@ func TestUnusedRowsGo(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{})
 		keep := func() time.Time {
-			row, _, err := r.store.Store.Acquire(t.Context(), &lock.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
+			row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Event: "e1", Now: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return row.Keep
+			return row.DeleteAfter
 		}
 		complete(t, l, "e1")
 		if got := time.Until(keep()); got != 24*time.Hour {
 			t.Errorf("after a completion the row is kept for %v, want 24h", got)
 		}
-		lk := r.mustAcquire(r.locker(lock.Options{Lease: time.Minute}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), resource)
 		if got := time.Until(keep()); got < 366*24*time.Hour || got > 367*24*time.Hour {
 			t.Errorf("while it is held the row is kept for %v, want as long as anything may be remembered", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -17,18 +18,20 @@ import (
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]*lock.Options{
-		"negative lease":        {Lease: -1},
-		"negative wait":         {Wait: -1},
-		"heartbeat above lease": {Lease: 10 * time.Second, Heartbeat: 20 * time.Second},
-		"heartbeat and lease":   {Lease: 10 * time.Second, Heartbeat: 5 * time.Second},
-		"lease below a request": {Heartbeat: time.Millisecond},
+		"negative lease":        {Lease: lock.FixedLease(-1)},
+		"negative heartbeat":    {Lease: lock.Heartbeat(-1)},
+		"fixed lease of zero":   {Lease: lock.FixedLease(0)},
+		"negative wait":         {MaxWait: -1},
+		"lease below a request": {Lease: lock.Heartbeat(time.Millisecond)},
 		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
 	} {
-		_, err := lock.New(memstore.New(), o)
-		var config *lock.ConfigError
-		if !errors.As(err, &config) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want a ConfigError of one line", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := lock.New(memstore.New(), o)
+			var config *lock.ConfigError
+			if !errors.As(err, &config) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want a ConfigError of one line", err)
+			}
+		})
 	}
 	if _, err := lock.New(nil, nil); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("nil store: %v", err)
@@ -107,7 +110,7 @@ func TestLongAndStrangeEvents(t *testing.T) {
 		if err := l.Do(t.Context(), event(e), nothing); err != nil {
 			t.Errorf("%.20q: %v", e, err)
 		}
-		if err := l.Do(t.Context(), event(e), nothing); !errors.Is(err, lock.ErrDone) {
+		if err := l.Do(t.Context(), event(e), nothing); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("%.20q again: %v", e, err)
 		}
 	}
@@ -138,9 +141,9 @@ func TestLogLines(t *testing.T) { // F29, F30
 	}
 	lines := run(lock.Options{})
 	if n := strings.Count(lines, "\n"); n != 4 {
-		t.Errorf("%d lines, want one each for acquired, held, released, done:\n%s", n, lines)
+		t.Errorf("%d lines, want one each for acquired, held, released, already_completed:\n%s", n, lines)
 	}
-	for _, want := range []string{"lambdalock: acquired", "lambdalock: held", "lambdalock: released", "lambdalock: done", "key=" + key.Digest(), "holder=me", "fence="} {
+	for _, want := range []string{"lambdalock: acquired", "lambdalock: held", "lambdalock: released", "lambdalock: already_completed", "key=" + key.Digest(), "holder=me", "fence="} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %q in\n%s", want, lines)
 		}
@@ -159,8 +162,8 @@ func TestErrorsSayWhatToChange(t *testing.T) {
 	for _, err := range []error{
 		&lock.HeldError{Key: resource, Holder: "fn", Until: time.Now(), Duplicate: true},
 		&lock.HeldError{Key: resource},
-		&lock.DoneError{Key: resource},
-		&lock.DoneError{Key: resource, Stale: true},
+		&lock.CompletedError{Key: resource},
+		&lock.CompletedError{Key: resource, Stale: true},
 		&lock.LostError{Key: resource},
 		&lock.StoreError{Op: "acquire", Store: "DynamoDB table t", Action: "dynamodb:UpdateItem", Hint: "allow it", Err: cause},
 		&lock.KeyError{Field: "Records[0].s3.object.key", Reason: "is missing", Err: cause},
@@ -176,15 +179,37 @@ func TestErrorsSayWhatToChange(t *testing.T) {
 	}
 }
 
+// checked is a store that can be asked whether it answers.
+type checked struct {
+	driver.Store
+	err error
+}
+
+func (c checked) Check(context.Context) error { return c.err }
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	l := newRig(t).locker(lock.Options{})
-	if err := l.Check(t.Context()); err != nil {
-		t.Error(err)
+	if err := newRig(t).locker(lock.Options{}).Check(t.Context()); err != nil {
+		t.Errorf("a store with nothing to open: %v", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := l.Check(ctx); !errors.As(err, new(*lock.StoreError)) {
-		t.Errorf("got %v, want a StoreError", err)
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		reported error
+		want     func(error) bool
+	}{
+		"reachable":     {nil, func(err error) bool { return err == nil }},
+		"an error":      {broken, func(err error) bool { return isStoreError(err) && errors.Is(err, broken) }},
+		"no answer":     {&driver.Error{Temporary: true, Err: broken}, func(err error) bool { return isStoreError(err) && errors.Is(err, broken) }},
+		"wrong setting": {&driver.ConfigError{Reason: "no table"}, func(err error) bool { return errors.As(err, new(*lock.ConfigError)) && !isStoreError(err) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := lock.New(checked{memstore.New(), c.reported}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Check(t.Context()); !c.want(err) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

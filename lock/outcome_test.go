@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -20,7 +21,7 @@ var discard = slog.New(slog.DiscardHandler)
 func TestSecondCallsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Lease: 10 * time.Second})
+		l := r.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
 		lk := r.mustAcquire(l, event("e1"))
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
@@ -60,17 +61,17 @@ type usurped struct {
 	begun bool
 }
 
-func (u *usurped) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+func (u *usurped) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if u.begun {
 		return u.Store.Release(ctx, s)
 	}
 	u.begun = true
-	if _, _, err := u.Store.Release(ctx, &lock.Settlement{Name: s.Name, Token: s.Token}); err != nil { // by hand
-		return lock.Row{}, false, err
+	if _, _, err := u.Store.Release(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil { // by hand
+		return driver.Row{}, false, err
 	}
 	now := time.Now().Add(time.Second)
-	_, _, err := u.Store.Acquire(ctx, &lock.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
-	return lock.Row{}, false, errors.Join(err, errors.New("connection lost"))
+	_, _, err := u.Store.Acquire(ctx, &driver.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
+	return driver.Row{}, false, errors.Join(err, errors.New("connection lost"))
 }
 
 // TestCompletionThatWasNotRecorded: an attempt had no answer, and the next one finds the
@@ -88,7 +89,7 @@ func TestCompletionThatWasNotRecorded(t *testing.T) { // F6, F21
 				if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
 					t.Errorf("got %v, want lost: nothing is recorded", err)
 				}
-				r.want(lock.Lost)
+				r.want(lock.OutcomeLost)
 			})
 		})
 	}
@@ -105,7 +106,7 @@ func TestOrderWithLostAnswer(t *testing.T) { // F6
 		if err := lk.Complete(nil); err != nil {
 			t.Errorf("got %v, although it was recorded", err)
 		}
-		if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrDone) {
+		if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("the same order again: %v", err)
 		}
 	})
@@ -113,19 +114,19 @@ func TestOrderWithLostAnswer(t *testing.T) { // F6
 
 // sentinel reports the same value every time, as a store may.
 type sentinel struct {
-	lock.Store
-	err *lock.StoreError
+	driver.Store
+	err *driver.Error
 }
 
-func (s sentinel) Acquire(context.Context, *lock.Claim) (lock.Row, bool, error) {
-	return lock.Row{}, false, s.err
+func (s sentinel) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	return driver.Row{}, false, s.err
 }
 
 // TestStoreErrorsAreCopied: the engine adds to what a store reports, and the store's own
 // value stays as it was. The race detector sees the rest.
 func TestStoreErrorsAreCopied(t *testing.T) {
 	t.Parallel()
-	s := sentinel{memstore.New(), &lock.StoreError{Store: "s", Rejected: true, Err: errors.New("no")}}
+	s := sentinel{memstore.New(), &driver.Error{Store: "s", Rejected: true, Err: errors.New("no")}}
 	before := *s.err
 	l, err := lock.New(s, &lock.Options{Logger: discard})
 	if err != nil {
@@ -135,7 +136,7 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			var se *lock.StoreError
-			if _, err := l.Acquire(t.Context(), resource); !errors.As(err, &se) || se.Op != "acquire" || se.Requests != 1 || se == s.err {
+			if _, err := l.Acquire(t.Context(), resource); !errors.As(err, &se) || se.Op != "acquire" || se.Requests != 1 || se.Store != "s" {
 				t.Errorf("got %+v", err)
 			}
 		})
@@ -158,7 +159,7 @@ func TestConflictsAreRepeated(t *testing.T) { // F9, F45
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				r.store.Plan(op, locktest.Conflict, locktest.Conflict, locktest.Conflict)
-				lk := r.mustAcquire(r.locker(lock.Options{Heartbeat: 9 * time.Second}), event("e1"))
+				lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
 				if err := end(lk); err != nil {
 					t.Error(err)
 				}
@@ -171,9 +172,9 @@ func TestConflictsAreRepeated(t *testing.T) { // F9, F45
 }
 
 // panics where it should release.
-type panics struct{ lock.Store }
+type panics struct{ driver.Store }
 
-func (panics) Release(context.Context, *lock.Settlement) (lock.Row, bool, error) { panic("store") }
+func (panics) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) { panic("store") }
 
 // TestStoreThatPanics: the panic reaches the caller, and the deferred release does not wait
 // for an end that never comes.

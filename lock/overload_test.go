@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -18,7 +19,7 @@ import (
 // crowded is a store that takes so many writes in a second, as a DynamoDB table does, with
 // a burst of one second, and that has bad times.
 type crowded struct {
-	lock.Store
+	driver.Store
 	rate  float64
 	wrong func(at time.Duration) (down float64, slow time.Duration) // what share fails, and how long the others take
 
@@ -54,24 +55,24 @@ func (c *crowded) take(ctx context.Context) error {
 	c.tokens = min(c.rate, c.tokens+c.rate*now.Sub(c.last).Seconds())
 	c.last = now
 	if c.tokens < 1 {
-		return &lock.StoreError{Temporary: true, Rejected: true, Err: errors.New("throttled")}
+		return &driver.Error{Temporary: true, Rejected: true, Err: errors.New("throttled")}
 	}
 	c.tokens--
 	return nil
 }
 
-func (c *crowded) Acquire(ctx context.Context, claim *lock.Claim) (lock.Row, bool, error) {
+func (c *crowded) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, bool, error) {
 	asked := *claim
 	if err := c.take(ctx); err != nil {
-		return lock.Row{}, false, err
+		return driver.Row{}, false, err
 	}
 	row, ok, err := c.Store.Acquire(context.WithoutCancel(ctx), &asked)
 	return row, ok, errors.Join(err, ctx.Err())
 }
 
-func (c *crowded) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+func (c *crowded) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if err := c.take(ctx); err != nil {
-		return lock.Row{}, false, err
+		return driver.Row{}, false, err
 	}
 	row, ok, err := c.Store.Release(context.WithoutCancel(ctx), s)
 	return row, ok, errors.Join(err, ctx.Err())
@@ -92,7 +93,7 @@ func run(times float64, shared bool, wrong func(time.Duration) (float64, time.Du
 	const rate, seconds = 400, 10
 	c := &crowded{Store: memstore.New(), rate: rate, tokens: rate, wrong: wrong, began: time.Now(), last: time.Now()}
 	newLocker := func() *lock.Locker {
-		l, err := lock.New(c, &lock.Options{KilledAtDeadline: true, Logger: discard})
+		l, err := lock.New(c, &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
 		if err != nil {
 			panic(err)
 		}
@@ -167,7 +168,7 @@ func TestOverload(t *testing.T) { // F8, F55
 func TestCompletionsGoBeforeClaims(t *testing.T) { // F55
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Lease: time.Minute})
+		l := r.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := r.mustAcquire(l, event("e1"))
 		r.store.Always(locktest.Acquire, locktest.Throttle)
 		asks := func() int {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -29,7 +30,7 @@ import (
 // network stands between the engines and their store: it delays, loses requests and
 // answers, and delivers copies of requests late.
 type network struct {
-	lock.Store
+	driver.Store
 	mu     sync.Mutex
 	random *rand.Rand
 	copies sync.WaitGroup
@@ -49,7 +50,7 @@ var errLost = errors.New("connection lost")
 
 // send applies a request, perhaps, and a copy of it, perhaps, up to half a minute
 // later. A request that was refused, and whose sender knows it, has no copies.
-func (n *network) send(ctx context.Context, apply request) (lock.Row, bool, error) {
+func (n *network) send(ctx context.Context, apply request) (driver.Row, bool, error) {
 	copied := n.roll(5) == 0
 	row, ok, err := n.once(ctx, apply)
 	if copied && (ok || err != nil) {
@@ -58,24 +59,24 @@ func (n *network) send(ctx context.Context, apply request) (lock.Row, bool, erro
 	return row, ok, err
 }
 
-func (n *network) once(ctx context.Context, apply request) (lock.Row, bool, error) {
+func (n *network) once(ctx context.Context, apply request) (driver.Row, bool, error) {
 	if d := n.roll(20); d > 0 {
 		time.Sleep(time.Duration(d) * time.Millisecond)
 	}
 	switch n.roll(12) {
 	case 0:
-		return lock.Row{}, false, errLost
+		return driver.Row{}, false, errLost
 	case 1:
 		_, _, _ = apply(context.WithoutCancel(ctx))
-		return lock.Row{}, false, errLost
+		return driver.Row{}, false, errLost
 	case 2:
 		_, _, _ = apply(context.WithoutCancel(ctx))
 		<-ctx.Done()
-		return lock.Row{}, false, ctx.Err()
+		return driver.Row{}, false, ctx.Err()
 	case 3:
 		n.later(apply)
 		<-ctx.Done()
-		return lock.Row{}, false, ctx.Err()
+		return driver.Row{}, false, ctx.Err()
 	}
 	return apply(ctx)
 }
@@ -88,11 +89,11 @@ func (n *network) later(apply request) {
 	})
 }
 
-type request func(context.Context) (lock.Row, bool, error)
+type request func(context.Context) (driver.Row, bool, error)
 
-// invocation is one client's way to the network. It watches what becomes of its token
+// client is one invocation's way to the network. It watches what becomes of its token
 // after it has ended.
-type invocation struct {
+type client struct {
 	*network
 	w     *world
 	token atomic.Pointer[string]
@@ -101,17 +102,17 @@ type invocation struct {
 	over  atomic.Bool // it has ended by itself, and said so to the store
 }
 
-func (in *invocation) send(ctx context.Context, apply request) (lock.Row, bool, error) {
+func (in *client) send(ctx context.Context, apply request) (driver.Row, bool, error) {
 	if in.dead.Load() {
-		return lock.Row{}, false, &lock.StoreError{Rejected: true, Err: errors.New("killed")}
+		return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("killed")}
 	}
 	return in.network.send(ctx, apply)
 }
 
-func (in *invocation) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (in *client) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the engine dates its claim anew, the copy under way stays as it is
 	in.token.Store(&claim.Token)
-	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) {
+	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
 		over := in.over.Load()
 		row, ok, err := in.Store.Acquire(ctx, &claim)
 		if ok && over {
@@ -121,13 +122,13 @@ func (in *invocation) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, boo
 	})
 }
 
-func (in *invocation) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
-	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) { return in.Store.Renew(ctx, r) })
+func (in *client) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) { return in.Store.Renew(ctx, r) })
 }
 
-func (in *invocation) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+func (in *client) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	in.tried.Store(true)
-	return in.send(ctx, func(ctx context.Context) (lock.Row, bool, error) {
+	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
 		row, ok, err := in.Store.Release(ctx, s)
 		if err == nil { // also one that found nothing left to do
 			in.over.Store(true)
@@ -169,13 +170,13 @@ func seeds(t *testing.T, usual, share uint64) uint64 {
 // no name is held for nobody. A failure names the seed.
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 	t.Parallel()
-	simulate(t, seeds(t, 150, 1), func() lock.Store { return memstore.New() })
+	simulate(t, seeds(t, 150, 1), func() driver.Store { return memstore.New() })
 }
 
 // TestSimulationOnDynamoDB is the same with the DynamoDB store's own conditions.
 func TestSimulationOnDynamoDB(t *testing.T) {
 	t.Parallel()
-	simulate(t, seeds(t, 5, 200), func() lock.Store {
+	simulate(t, seeds(t, 5, 200), func() driver.Store {
 		client := dynamodb.New(dynamodb.Options{
 			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"), HTTPClient: direct{fakedynamo.New()},
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
@@ -199,7 +200,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func simulate(t *testing.T, seeds uint64, open func() lock.Store) {
+func simulate(t *testing.T, seeds uint64, open func() driver.Store) {
 	runs, crashes := 0, 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
@@ -241,16 +242,16 @@ func (w *world) play() {
 // invoke is one invocation: of a platform that kills at the deadline, with a fixed
 // lease, or with a heartbeat. Each may crash.
 func (w *world) invoke(random *rand.Rand, clock time.Duration) {
-	o := lock.Options{Logger: discard, Wait: time.Duration(random.IntN(2)) * 3 * time.Second}
+	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second}
 	switch random.IntN(3) {
 	case 0:
-		o.KilledAtDeadline = true
+		o.Lease = lock.UntilDeadline()
 	case 1:
-		o.Lease = 5 * time.Second
+		o.Lease = lock.FixedLease(5 * time.Second)
 	case 2:
-		o.Heartbeat = 4 * time.Second
+		o.Lease = lock.Heartbeat(4 * time.Second)
 	}
-	in := &invocation{network: w.network, w: w}
+	in := &client{network: w.network, w: w}
 	locker, err := lock.New(in, &o)
 	if err != nil {
 		w.t.Error(err)
@@ -289,7 +290,7 @@ func (w *world) invoke(random *rand.Rand, clock time.Duration) {
 
 // ended: those who died, or whose last word never reached the store, may hold a name to
 // the end of their lease. Those who see no need for one may not.
-func (w *world) ended(in *invocation) {
+func (w *world) ended(in *client) {
 	token := in.token.Load()
 	if token == nil {
 		return
@@ -335,7 +336,7 @@ func (w *world) complete(lk *lock.Lock, key lock.Key) {
 func (w *world) nothingIsHeldForNobody() {
 	for n := range 3 {
 		now := time.Now().Add(-time.Hour) // a claim that nobody grants
-		row, _, err := w.network.Store.Acquire(context.Background(), &lock.Claim{Name: fmt.Sprint("/n", n), Token: "looks", Now: now, Stamp: now, Until: now})
+		row, _, err := w.network.Store.Acquire(context.Background(), &driver.Claim{Name: fmt.Sprint("/n", n), Token: "looks", Now: now, Stamp: now, Until: now})
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 const (
@@ -12,23 +14,23 @@ const (
 	longestPoll  = 2 * time.Second
 )
 
-// sight is when a waiter first saw an owner, by its own clock.
+// sight is when a waiter first saw an owner, by the waiter's clock.
 type sight struct {
 	token string
 	at    time.Time
 }
 
-// wait sleeps until the name is worth asking for again, or says why it is not:
-// waiting was not wanted, has lasted long enough, or was cut short.
+// wait sleeps until it is worth asking for the name again. It returns a
+// [*HeldError] if waiting was not wanted, has lasted long enough, or was cut short.
 func (a *acquisition) wait(round int) error {
-	if a.locker.opts.Wait == 0 {
+	if a.locker.opts.MaxWait == 0 {
 		return a.heldError(nil)
 	}
-	end := a.began.Add(a.locker.opts.Wait)
+	end := a.began.Add(a.locker.opts.MaxWait)
 	cause := context.Cause(a.ctx)
 	if !a.timing.deadline.IsZero() {
-		// What follows a wait must still fit in: the requests, the least run, the release.
-		last := a.timing.deadline.Add(-a.timing.reserve - minRun - a.timing.budget)
+		// The requests, the shortest run and the release must still fit in after the wait.
+		last := a.timing.deadline.Add(-a.timing.reserve - invocation.MinRun - a.timing.budget)
 		if last.Before(end) {
 			end = last
 			cause = cmp.Or(cause, context.DeadlineExceeded)
@@ -49,20 +51,21 @@ func (a *acquisition) wait(round int) error {
 	return nil
 }
 
-// nextLook is when the name may be free. A holder that has worked for a second is
-// likely to work for another one, one that began just now to end soon: looking
-// again after as long as it has held already costs few requests for long work
-// and little delay for short work. Never later than just after its lease ends.
+// nextLook returns when the name may be free. A holder that has worked for a second
+// is likely to work for another; one that began just now is likely to end soon. So
+// looking again after as long as it has held the name already costs few requests
+// for long work and little delay for short work. It never looks later than just
+// after the lease ends.
 //
-// How long it has held is told by its own clock. Where that is ahead of ours, what we
-// have seen of it ourselves counts: a clock that is an hour ahead would look like a
-// holder that begins all the time.
+// The holder's clock tells how long it has held the name. If that clock is ahead of
+// ours, what we have seen ourselves counts: a clock that is an hour ahead would
+// look like a holder that begins all the time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	look := shortestPoll << min(round, 5)
 	toEnd := longestPoll
-	if !a.row.unknown() && a.row.Token != "" {
+	if !a.row.Unknown() && a.row.Token != "" {
 		wall := a.locker.wall()
-		look = max(wall.Sub(a.row.Since), now.Sub(a.seen.at))
+		look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 	}
 	look = min(max(look, shortestPoll), longestPoll)

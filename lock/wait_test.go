@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -15,7 +16,7 @@ import (
 func TestWaitUntilReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		l := r.locker(lock.Options{Wait: time.Minute})
+		l := r.locker(lock.Options{MaxWait: time.Minute})
 		first := r.mustAcquire(l, resource)
 		time.AfterFunc(5*time.Second, func() { _ = first.Release() })
 		start := time.Now()
@@ -23,7 +24,7 @@ func TestWaitUntilReleased(t *testing.T) {
 		if d := time.Since(start); d < 5*time.Second || d > 8*time.Second {
 			t.Errorf("had it after %v, want soon after 5s", d)
 		}
-		r.want(lock.Acquired, lock.Released, lock.Waited, lock.Acquired)
+		r.want(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeWaited, lock.OutcomeAcquired)
 		_ = second.Release()
 	})
 }
@@ -33,11 +34,11 @@ func TestWaitUntilReleased(t *testing.T) {
 func TestWaitForDeadHolder(t *testing.T) { // F19, F38
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		dead := r.mustAcquire(r.locker(lock.Options{Lease: 2 * time.Second, Grace: 500 * time.Millisecond}), resource)
+		dead := r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(2 * time.Second), Grace: 500 * time.Millisecond}), resource)
 		end := dead.Lease().Until
 		time.Sleep(500 * time.Millisecond)
 		before := r.store.Requests(locktest.Acquire)
-		lk := r.mustAcquire(r.locker(lock.Options{Wait: time.Minute}), resource)
+		lk := r.mustAcquire(r.locker(lock.Options{MaxWait: time.Minute}), resource)
 		if after := time.Since(end); after <= 0 || after > 50*time.Millisecond {
 			t.Errorf("had it %v after lease end", after)
 		}
@@ -53,12 +54,12 @@ func TestWaitThatLastedLongEnough(t *testing.T) {
 		r := newRig(t)
 		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
 		start := time.Now()
-		_, err := r.locker(lock.Options{Wait: 3 * time.Second}).Acquire(t.Context(), resource)
+		_, err := r.locker(lock.Options{MaxWait: 3 * time.Second}).Acquire(t.Context(), resource)
 		var held *lock.HeldError
 		if !errors.As(err, &held) || held.Cause != nil || time.Since(start) != 3*time.Second {
 			t.Errorf("got %v after %v, want a HeldError without cause after 3s", err, time.Since(start))
 		}
-		r.want(lock.Acquired, lock.Waited, lock.HeldByOther)
+		r.want(lock.OutcomeAcquired, lock.OutcomeWaited, lock.OutcomeHeld)
 		_ = holder.Release()
 	})
 }
@@ -70,7 +71,7 @@ func TestWaitThatWasCutShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		because := errors.New("client went away")
 		time.AfterFunc(time.Second, func() { cancel(because) })
-		_, err := r.locker(lock.Options{Wait: time.Minute}).Acquire(ctx, resource)
+		_, err := r.locker(lock.Options{MaxWait: time.Minute}).Acquire(ctx, resource)
 		if !errors.Is(err, lock.ErrHeld) || !errors.Is(err, because) {
 			t.Errorf("got %v, want held and the context's cause", err)
 		}
@@ -87,7 +88,7 @@ func TestWaitLeavesTimeToRun(t *testing.T) { // F12, F33
 		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := r.locker(lock.Options{KilledAtDeadline: true, Wait: time.Hour}).Acquire(ctx, resource)
+		_, err := r.locker(lock.Options{Lease: lock.UntilDeadline(), MaxWait: time.Hour}).Acquire(ctx, resource)
 		if !errors.Is(err, lock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want held, and the deadline that cut the wait short", err)
 		}
@@ -100,12 +101,12 @@ func TestWaitLeavesTimeToRun(t *testing.T) { // F12, F33
 }
 
 // silent is a store that does not tell why it refuses.
-type silent struct{ lock.Store }
+type silent struct{ driver.Store }
 
-func (s silent) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s silent) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if !ok {
-		row = lock.Row{}
+		row = driver.Row{}
 	}
 	return row, ok, err
 }
@@ -122,7 +123,7 @@ func TestStoreThatDoesNotTell(t *testing.T) {
 			t.Errorf("got %v, want held by somebody unknown", err)
 		}
 		time.AfterFunc(time.Second, func() { _ = first.Release() })
-		second := r.mustAcquire(r.locker(lock.Options{Wait: 10 * time.Second}), resource)
+		second := r.mustAcquire(r.locker(lock.Options{MaxWait: 10 * time.Second}), resource)
 		_ = second.Release()
 	})
 }
@@ -134,13 +135,13 @@ type scripted struct {
 	asked []time.Time
 }
 
-func (s *scripted) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+func (s *scripted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	s.asked = append(s.asked, time.Now())
 	switch n := len(s.asked); {
 	case n <= 4:
-		return lock.Row{Token: "other", Since: c.Now.Add(-time.Millisecond), Until: c.Now.Add(time.Minute)}, false, nil
+		return driver.Row{Token: "other", Stamp: c.Now.Add(-time.Millisecond), Until: c.Now.Add(time.Minute)}, false, nil
 	case n == 5:
-		return lock.Row{Since: c.Stamp.Add(time.Millisecond)}, false, nil
+		return driver.Row{Stamp: c.Stamp.Add(time.Millisecond)}, false, nil
 	}
 	return s.Store.Acquire(ctx, c)
 }
@@ -152,7 +153,7 @@ func TestWaiterBehind(t *testing.T) { // F14
 		s := &scripted{Store: memstore.New()}
 		r := newRig(t)
 		r.store.Store = s
-		if err := r.locker(lock.Options{Lease: time.Minute, Wait: time.Minute}).Do(t.Context(), resource, nothing); err != nil {
+		if err := r.locker(lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Do(t.Context(), resource, nothing); err != nil {
 			t.Fatal(err)
 		}
 		if gap := s.asked[5].Sub(s.asked[4]); gap > 25*time.Millisecond {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -27,7 +28,7 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 	case handler == nil:
 		panic("lambdalock: the handler is nil")
 	}
-	s := newSettings(opts)
+	s := newSettings(reflect.TypeFor[R](), opts)
 	if s.each.concurrency == 0 {
 		s.each.concurrency = DefaultConcurrency
 	}
@@ -35,15 +36,15 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 	return &batch[R]{decorator: newDecorator(s), key: key, handler: handler}
 }
 
-// delivery is one batch at work. A record waits for the one before it in its group, and
-// for the one before it with the same name, so that it never meets a lock of its
-// own batch.
+// delivery is one batch being handled. A record waits for the one before it in its
+// group, and for the one before it with the same name, so that it never meets a lock
+// of its own batch.
 type delivery[R any] struct {
 	*batch[R]
 	ctx     context.Context
 	source  source[R]
 	records []R
-	stop    time.Time // nothing begins after it; zero: none
+	stop    time.Time // no record begins after it; zero: none
 	slots   []slot
 	ready   chan int
 	workers sync.WaitGroup
@@ -52,20 +53,16 @@ type delivery[R any] struct {
 	left int
 }
 
-// slot is what is known of one record.
+// slot is what is known about one record.
 type slot struct {
-	key     lock.Key
-	err     error // also of the key, before the record is begun
-	waits   int   // for that many records
-	next    [2]int
-	blocked bool // a record before it in its group failed
+	key   lock.Key
+	err   error // at first that of the key function
+	waits int   // for that many records
+	// The records that wait for this one. No record waits for itself, and the first
+	// record waits for none, so 0 means none.
+	nextInGroup, nextOfName int
+	blocked                 bool // a record before it in its group failed
 }
-
-// The chains that a record is in. No record follows the first one, so 0 ends a chain.
-const (
-	sameGroup = iota
-	sameName
-)
 
 var (
 	errBlocked  = errors.New("lambdalock: not begun, because an earlier record of its group failed")
@@ -73,13 +70,14 @@ var (
 	errGoexit   = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
 )
 
-// run returns one error for each record, nil for those that are completed.
+// run returns one error for each record, nil for those that were completed or
+// skipped.
 func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error {
 	d := &delivery[R]{batch: b, ctx: ctx, source: src, records: records, left: len(records)}
-	d.stop, _ = b.locker.LastStart(ctx)
+	d.stop, _ = invocation.LastStart(ctx, b.engine.Reserve)
 	d.ready = make(chan int, len(records))
 	d.chain()
-	d.ctx = lock.WithDelivery(ctx, d.keys())
+	d.ctx = invocation.WithBatch(ctx, d.together())
 	for range min(b.each.concurrency, len(records)) {
 		d.workers.Go(d.work)
 	}
@@ -87,32 +85,21 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	return d.errors()
 }
 
-// chain computes all keys before anything runs, since a handler may change what
-// records share.
+// chain computes all keys before any record begins, because a handler may change
+// what records share.
 func (d *delivery[R]) chain() {
 	d.slots = make([]slot, len(d.records))
-	var last [2]map[string]int
-	last[sameGroup], last[sameName] = map[string]int{}, map[string]int{}
+	lastInGroup, lastOfName := map[string]int{}, map[string]int{}
 	for i := range d.records {
 		s := &d.slots[i]
 		s.key, s.err = d.keyOf(i)
-		group := ""
-		switch {
-		case d.source.group == nil:
-		case d.each.byName && !d.source.strict:
-			group = s.key.Name
-		default:
-			group = d.source.group(&d.records[i])
+		if before, ok := follow(lastInGroup, d.groupOf(i), i); ok {
+			d.slots[before].nextInGroup = i
+			s.waits++
 		}
-		for c, member := range [2]string{sameGroup: group, sameName: s.key.Name} {
-			if member == "" {
-				continue
-			}
-			if before, ok := last[c][member]; ok {
-				d.slots[before].next[c] = i
-				s.waits++
-			}
-			last[c][member] = i
+		if before, ok := follow(lastOfName, s.key.Name, i); ok {
+			d.slots[before].nextOfName = i
+			s.waits++
 		}
 	}
 	for i := range d.slots {
@@ -122,12 +109,38 @@ func (d *delivery[R]) chain() {
 	}
 }
 
-func (d *delivery[R]) keys() []lock.Key {
-	keys := make([]lock.Key, len(d.slots))
-	for i := range d.slots {
-		keys[i] = d.slots[i].key
+// groupOf returns the group within which record i keeps its order, or "".
+func (d *delivery[R]) groupOf(i int) string {
+	switch {
+	case d.source.group == nil:
+		return ""
+	case d.each.byName && !d.source.strict:
+		return d.slots[i].key.Name
 	}
-	return keys
+	return d.source.group(&d.records[i])
+}
+
+// follow makes i the last record of chain, and returns the one before. The chain ""
+// has no order.
+func follow(last map[string]int, chain string, i int) (before int, ok bool) {
+	if chain == "" {
+		return 0, false
+	}
+	before, ok = last[chain]
+	last[chain] = i
+	return before, ok
+}
+
+// together returns the events that must not be forgotten for lack of room while the
+// batch lasts. An event with an Order needs no room, because its order tells.
+func (d *delivery[R]) together() *invocation.Batch {
+	b := &invocation.Batch{}
+	for i := range d.slots {
+		if k := d.slots[i].key; k.Event != "" && k.Order == "" {
+			b.Add(k.Name, k.Event)
+		}
+	}
+	return b
 }
 
 func (d *delivery[R]) keyOf(i int) (k lock.Key, err error) {
@@ -168,18 +181,22 @@ func (d *delivery[R]) finish(i int, err error) {
 	defer d.mu.Unlock()
 	s := &d.slots[i]
 	s.err = err
-	for c, next := range s.next {
-		if next == 0 {
-			continue
-		}
-		after := &d.slots[next]
-		after.blocked = after.blocked || c == sameGroup && err != nil
-		if after.waits--; after.waits == 0 {
-			d.ready <- next
-		}
+	if next := s.nextInGroup; next > 0 {
+		d.slots[next].blocked = d.slots[next].blocked || err != nil
+		d.pass(next)
+	}
+	if next := s.nextOfName; next > 0 {
+		d.pass(next)
 	}
 	if d.left--; d.left == 0 {
 		close(d.ready)
+	}
+}
+
+// pass lets record i begin if it waits for no other.
+func (d *delivery[R]) pass(i int) {
+	if d.slots[i].waits--; d.slots[i].waits == 0 {
+		d.ready <- i
 	}
 }
 
@@ -198,16 +215,16 @@ func (d *delivery[R]) handle(i int) (err error) {
 		switch p := recover(); {
 		case p != nil:
 			err = &PanicError{Value: p, Stack: debug.Stack()}
-			d.workFailed(i, err)
+			d.reportPanic(i, err)
 		case !returned: // Goexit, or a panic with nil, which must not look like success
 			err = errGoexit
 		}
 	}()
-	err = locked(d.ctx, d.decorator, s.key, s.err, d.records[i], func(ctx context.Context, r R) error {
-		err := d.watched(ctx, i, r)
+	err = d.locked(d.ctx, s.key, s.err, func(ctx context.Context) error {
+		err := d.watched(ctx, i, d.records[i])
 		if err != nil {
-			// Where the answer to the source only names the failed records, Lambda never sees it.
-			d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: s.key, Err: err})
+			// If the answer to the source only names the failed records, Lambda never sees err.
+			d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: s.key, Err: err})
 		}
 		return err
 	})
@@ -215,11 +232,12 @@ func (d *delivery[R]) handle(i int) (err error) {
 	return err
 }
 
-// workFailed reports a panic, also one of the observer or the log handler, which may panic
-// again: on this goroutine that would end the process. The record has the first one.
-func (d *delivery[R]) workFailed(i int, err error) {
+// reportPanic reports a panic. It may be one of the observer or the log handler, which
+// may panic again and would end the process on this goroutine; the record has the
+// first panic.
+func (d *delivery[R]) reportPanic(i int, err error) {
 	defer func() { _ = recover() }()
-	d.locker.Report(d.ctx, lock.Observation{Kind: lock.WorkFailed, Key: d.slots[i].key, Err: err})
+	d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: d.slots[i].key, Err: err})
 }
 
 // watched runs the handler of record i.
@@ -233,8 +251,8 @@ func (d *delivery[R]) watched(ctx context.Context, i int, r R) (err error) {
 	return d.handler(ctx, r)
 }
 
-// errors is the outcome of each record. Those that were not begun are reported
-// together: there may be thousands.
+// errors returns the error of each record. It reports those that were not begun
+// together, because there may be thousands.
 func (d *delivery[R]) errors() []error {
 	errs := make([]error, len(d.slots))
 	untouched, first := 0, -1
@@ -247,9 +265,9 @@ func (d *delivery[R]) errors() []error {
 		}
 	}
 	if untouched > 0 {
-		d.locker.Report(d.ctx, lock.Observation{
-			Kind: lock.NotBegun, Key: d.slots[first].key,
-			Err: fmt.Errorf("%d of %d records are returned to be delivered again, the first of them: %w", untouched, len(errs), errs[first]),
+		d.report(d.ctx, lock.Observation{
+			Outcome: OutcomeNotBegun, Key: d.slots[first].key,
+			Err: fmt.Errorf("%d of %d records are returned for redelivery, the first of them: %w", untouched, len(errs), errs[first]),
 		})
 	}
 	if d.each.raise {

@@ -50,7 +50,7 @@ func TestBatchCancelled(t *testing.T) {
 		if err := h(ctx, e); !errors.As(err, &batch) || len(batch.Failed) != 2 || !errors.Is(err, errRecord) {
 			t.Errorf("%v", err)
 		}
-		if len(tr.began) != 1 || q.count(lock.StoreFailed) != 0 || q.count(lock.NotBegun) != 1 {
+		if len(tr.began) != 1 || q.count(lock.OutcomeStoreFailed) != 0 || q.count(middleware.OutcomeNotBegun) != 1 {
 			t.Errorf("ran %q, observed %q", tr.began, q.kinds)
 		}
 	})
@@ -80,7 +80,7 @@ func TestBatchRaisesPanics(t *testing.T) {
 		q, tr := newQuiet(), &trace{}
 		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with(middleware.RaisePanics(), middleware.Concurrency(1))...)
 		defer func() {
-			if p := recover(); p != errRecord || len(tr.began) != 3 || q.count(lock.Released) != 3 {
+			if p := recover(); p != errRecord || len(tr.began) != 3 || q.count(lock.OutcomeReleased) != 3 {
 				t.Errorf("panicked with %v after %q, observed %q", p, tr.began, q.kinds)
 			}
 		}()
@@ -116,7 +116,7 @@ func TestBatchNearTheDeadline(t *testing.T) {
 		if took := time.Since(began); len(tr.began) != 8 || took < 29*time.Second || took >= 30*time.Second {
 			t.Errorf("%d began, took %v", len(tr.began), took)
 		}
-		if q.count(lock.NotBegun) != 1 || q.count(lock.WorkFailed) != 2 || q.count(lock.Refused) != 0 {
+		if q.count(middleware.OutcomeNotBegun) != 1 || q.count(middleware.OutcomeHandlerFailed) != 2 || q.count(lock.OutcomeRefused) != 0 {
 			t.Errorf("observed %q: want one report for all that were not begun", q.kinds)
 		}
 		// An invocation that comes too late begins nothing.
@@ -253,12 +253,12 @@ func TestBatchWrongUse(t *testing.T) {
 		"OnHeld(Respond) needs": func() {
 			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.OnHeld(middleware.Respond(1)))...)
 		},
-		"OnDone(Replay) needs": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.OnDone(middleware.Replay))...)
+		"OnCompleted(Replay) needs": func() {
+			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.OnCompleted(middleware.Replay))...)
 		},
 		"use at least 1": func() { middleware.Concurrency(0) },
 		"Lease is negative": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.Lease(-time.Second))...)
+			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.FixedLease(-time.Second))...)
 		},
 		"for handlers of single records": func() {
 			middleware.WithLock(keyfuncs.SQSMessage, func(context.Context, events.SQSEvent) error { return nil }, q.with(middleware.Concurrency(2))...)

@@ -33,7 +33,7 @@ func TestBatchAllFail(t *testing.T) {
 		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "fails"), message("b", "panics"), message("c", "exits")}})
 		nothingSucceeded(t, r, err, "a", "b", "c")
-		if q.count(lock.WorkFailed) != 2 || q.count(lock.Released) != 3 {
+		if q.count(middleware.OutcomeHandlerFailed) != 2 || q.count(lock.OutcomeReleased) != 3 {
 			t.Errorf("observed %q", q.kinds)
 		}
 		// Nothing was recorded and no lock is left: a retry runs all of them.

@@ -113,7 +113,7 @@ func answers(t *testing.T, response any, err error, want ...string) {
 	}
 }
 
-func (q *quiet) count(kind lock.Kind) int {
+func (q *quiet) count(kind lock.Outcome) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
@@ -132,8 +132,8 @@ func TestBatchDuplicatesInside(t *testing.T) { // F32
 		a, b := message("a", ""), message("b", "")
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{a, b, a, a}})
 		answers(t, r, err)
-		if len(tr.began) != 2 || q.count(lock.HeldByOther) != 0 || q.count(lock.AlreadyDone) != 2 {
-			t.Errorf("ran %q, %d times held, %d times done", tr.began, q.count(lock.HeldByOther), q.count(lock.AlreadyDone))
+		if len(tr.began) != 2 || q.count(lock.OutcomeHeld) != 0 || q.count(lock.OutcomeAlreadyCompleted) != 2 {
+			t.Errorf("ran %q, %d times held, %d times done", tr.began, q.count(lock.OutcomeHeld), q.count(lock.OutcomeAlreadyCompleted))
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestBatchSameName(t *testing.T) {
 		h := middleware.EachSQSMessage(byBody, tr.sqs, q.with()...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "fails"), message("c", "")}})
 		answers(t, r, err, "b")
-		if !slices.Equal(tr.began, []string{"a", "b", "c"}) || tr.mostAtOne != 1 || q.count(lock.HeldByOther) != 0 {
+		if !slices.Equal(tr.began, []string{"a", "b", "c"}) || tr.mostAtOne != 1 || q.count(lock.OutcomeHeld) != 0 {
 			t.Errorf("ran %q, %d at once", tr.began, tr.mostAtOne)
 		}
 	})
@@ -200,7 +200,7 @@ func TestBatchFIFO(t *testing.T) {
 		if !slices.Equal(tr.began, []string{"x1", "x2", "y1", "y2", "y3"}) || tr.mostAtOne != 2 {
 			t.Errorf("ran %q, %d at once", tr.began, tr.mostAtOne)
 		}
-		if q.count(lock.WorkFailed) != 1 || q.count(lock.NotBegun) != 1 {
+		if q.count(middleware.OutcomeHandlerFailed) != 1 || q.count(middleware.OutcomeNotBegun) != 1 {
 			t.Errorf("observed %q, want one failure, and the rest in one report", q.kinds)
 		}
 		// The whole batch comes again: what was done is skipped, in order.
@@ -274,8 +274,8 @@ func TestBatchChainsCross(t *testing.T) {
 			inGroup("x", message("x1", "other fails")), message("n1", "name"), inGroup("x", message("n2", "name")), message("n3", "name"),
 		}})
 		answers(t, r, err, "x1", "n2")
-		if !slices.Equal(tr.began, []string{"x1", "n1", "n3"}) || q.count(lock.HeldByOther) != 0 {
-			t.Errorf("ran %q, %d times held", tr.began, q.count(lock.HeldByOther))
+		if !slices.Equal(tr.began, []string{"x1", "n1", "n3"}) || q.count(lock.OutcomeHeld) != 0 {
+			t.Errorf("ran %q, %d times held", tr.began, q.count(lock.OutcomeHeld))
 		}
 	})
 }

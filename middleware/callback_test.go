@@ -37,7 +37,7 @@ type callbackCase struct {
 // elsewhere takes the name as another function would, for a lease of 5 s.
 func elsewhere(t *testing.T, q *quiet, k lock.Key) *lock.Lock {
 	t.Helper()
-	locker, err := lock.New(q.store.Store, &lock.Options{Lease: 5 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+	locker, err := lock.New(q.store.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,23 +48,23 @@ func elsewhere(t *testing.T, q *quiet, k lock.Key) *lock.Lock {
 	return l
 }
 
-var callbackCases = map[lock.Kind]callbackCase{
-	lock.Acquired: {},
-	lock.Released: {},
-	lock.TookOver: {before: func(t *testing.T, q *quiet) {
+var callbackCases = map[lock.Outcome]callbackCase{
+	lock.OutcomeAcquired: {},
+	lock.OutcomeReleased: {},
+	lock.OutcomeTakenOver: {before: func(t *testing.T, q *quiet) {
 		elsewhere(t, q, lock.Key{Name: "n"})
 		time.Sleep(time.Minute)
 	}},
-	lock.Waited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, q *quiet) {
+	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, q *quiet) {
 		elsewhere(t, q, lock.Key{Name: "n"})
 	}},
-	lock.HeldByOther: {stays: true, before: func(t *testing.T, q *quiet) { elsewhere(t, q, lock.Key{Name: "n"}) }},
-	lock.AlreadyDone: {before: func(t *testing.T, q *quiet) {
+	lock.OutcomeHeld: {stays: true, before: func(t *testing.T, q *quiet) { elsewhere(t, q, lock.Key{Name: "n"}) }},
+	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, q *quiet) {
 		if err := elsewhere(t, q, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	lock.Overtaken: {
+	lock.OutcomeStale: {
 		before: func(t *testing.T, q *quiet) {
 			if err := elsewhere(t, q, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
 				t.Fatal(err)
@@ -72,40 +72,40 @@ var callbackCases = map[lock.Kind]callbackCase{
 		},
 		key: func(string) (lock.Key, error) { return lock.Key{Name: "n", Order: "1"}, nil },
 	},
-	lock.Renewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *quiet) error {
+	lock.OutcomeRenewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *quiet) error {
 		time.Sleep(9 * time.Second)
 		return nil
 	}},
-	lock.Lost: {
-		opts: []middleware.Option{middleware.Lease(5 * time.Second)}, stays: true,
+	lock.OutcomeLost: {
+		opts: []middleware.Option{middleware.FixedLease(5 * time.Second)}, stays: true,
 		work: func(t *testing.T, q *quiet) error {
 			time.Sleep(6 * time.Second)
 			elsewhere(t, q, lock.Key{Name: "n"})
 			return nil
 		},
 	},
-	lock.RecordFailed:  {stays: true, store: func(q *quiet) { q.store.Always(locktest.Release, locktest.Drop) }},
-	lock.ResultDropped: {single: true, opts: []middleware.Option{middleware.OnDone(middleware.Replay)}, result: func() {}},
-	lock.StoreFailed:   {store: func(q *quiet) { q.store.Always(locktest.Acquire, locktest.Deny) }},
-	lock.Refused:       {key: func(string) (lock.Key, error) { return lock.Key{}, errRecord }},
-	lock.Unlocked: {
+	lock.OutcomeCompleteFailed: {stays: true, store: func(q *quiet) { q.store.Always(locktest.Release, locktest.Drop) }},
+	lock.OutcomeResultDropped:  {single: true, opts: []middleware.Option{middleware.OnCompleted(middleware.Replay)}, result: func() {}},
+	lock.OutcomeStoreFailed:    {store: func(q *quiet) { q.store.Always(locktest.Acquire, locktest.Deny) }},
+	lock.OutcomeRefused:        {key: func(string) (lock.Key, error) { return lock.Key{}, errRecord }},
+	middleware.OutcomeUnlocked: {
 		opts:  []middleware.Option{middleware.FailOpen()},
 		store: func(q *quiet) { q.store.Always(locktest.Acquire, locktest.Drop) },
 	},
-	lock.Ignored:    {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
-	lock.WorkFailed: {batch: true, work: func(*testing.T, *quiet) error { return errRecord }},
-	lock.NotBegun: {batch: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *quiet) error {
+	middleware.OutcomeIgnored:       {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
+	middleware.OutcomeHandlerFailed: {batch: true, work: func(*testing.T, *quiet) error { return errRecord }},
+	middleware.OutcomeNotBegun: {batch: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *quiet) error {
 		time.Sleep(30 * time.Second)
 		return nil
 	}},
-	lock.Overdue: {batch: true, work: func(*testing.T, *quiet) error { time.Sleep(time.Minute); return nil }},
+	middleware.OutcomeOverdue: {batch: true, work: func(*testing.T, *quiet) error { time.Sleep(time.Minute); return nil }},
 }
 
 // callbacks are the ways in which an outcome is told: each panics when it hears of kind.
-func callbacks(kind lock.Kind, heard *atomic.Int32) map[string]middleware.Option {
+func callbacks(kind lock.Outcome, heard *atomic.Int32) map[string]middleware.Option {
 	return map[string]middleware.Option{
 		"observer": middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if o.Kind == kind {
+			if o.Outcome == kind {
 				heard.Add(1)
 				panic("callback")
 			}
@@ -115,7 +115,7 @@ func callbacks(kind lock.Kind, heard *atomic.Int32) map[string]middleware.Option
 }
 
 type panickyLog struct {
-	kind  lock.Kind
+	kind  lock.Outcome
 	heard *atomic.Int32
 }
 
@@ -272,7 +272,7 @@ func TestCallbackThatAlwaysPanics(t *testing.T) {
 // TestCallbackThatEndsItsGoroutine, as t.FailNow does in a test: the other records get
 // their turn, and the batch its end.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	for _, kind := range []lock.Kind{lock.Released, lock.Refused, lock.WorkFailed, lock.Overdue, lock.AlreadyDone, lock.StoreFailed} {
+	for _, kind := range []lock.Outcome{lock.OutcomeReleased, lock.OutcomeRefused, middleware.OutcomeHandlerFailed, middleware.OutcomeOverdue, lock.OutcomeAlreadyCompleted, lock.OutcomeStoreFailed} {
 		t.Run(string(kind), func(t *testing.T) {
 			c := callbackCases[kind]
 			synctest.Test(t, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				exits := middleware.Observe(func(_ context.Context, o lock.Observation) {
-					if o.Kind == kind {
+					if o.Outcome == kind {
 						heard.Add(1)
 						runtime.Goexit()
 					}
@@ -289,7 +289,7 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 				h := middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return c.keyOf(m.MessageId) },
 					func(context.Context, events.SQSMessage) error { return c.run(t, q) }, q.with(append(c.opts, exits)...)...)
 				r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("1", ""), message("2", ""), message("3", "")}})
-				if kind != lock.Overdue && len(r.BatchItemFailures) == 0 {
+				if kind != middleware.OutcomeOverdue && len(r.BatchItemFailures) == 0 {
 					t.Errorf("returned %v, %v: a record without an outcome counts as completed", r, err)
 				}
 				c.after(t, q, &heard)

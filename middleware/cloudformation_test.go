@@ -18,6 +18,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -66,7 +67,7 @@ func (s *stack) want(t *testing.T, answers ...string) {
 }
 
 // quietly are options for a test without a log.
-func quietly(store lock.Store, more ...middleware.Option) []middleware.Option {
+func quietly(store driver.Store, more ...middleware.Option) []middleware.Option {
 	return append(more, middleware.Store(store), middleware.Logger(slog.New(slog.DiscardHandler)))
 }
 

@@ -23,7 +23,7 @@ import (
 func TestConcurrentInvocations(t *testing.T) { // F39
 	t.Parallel()
 	const invocations, ids = 64, 16
-	replay := middleware.OnDone(middleware.Replay)
+	replay := middleware.OnCompleted(middleware.Replay)
 	raw := middleware.WithLock(eachOrder, lambda.Handler(echo{}), newQuiet().with(replay)...)
 	pool := sync.Pool{New: func() any { return make([]byte, 0, 64) }}
 	result := middleware.WithLock(eachOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newQuiet().with(replay)...)
@@ -99,7 +99,7 @@ func TestHandlerThatCallsItselfAgain(t *testing.T) {
 			}
 		}
 		return o.ID, nil
-	}, q.with(middleware.OnDone(middleware.Replay))...)
+	}, q.with(middleware.OnCompleted(middleware.Replay))...)
 	for _, id := range []string{"same", "other", "same", "inner"} {
 		if out, err := again(t.Context(), order{ID: id}); out != id || err != nil {
 			t.Errorf("%s: %q, %v", id, out, err)

@@ -27,7 +27,7 @@
 // # Errors
 //
 // What keeps a handler from running is returned as *lock.HeldError,
-// *lock.DoneError (only with OnDone(Fail)), *lock.StoreError, *lock.KeyError or
+// *lock.CompletedError (only with OnCompleted(Fail)), *lock.StoreError, *lock.KeyError or
 // *lock.ConfigError; handlers of batches without a partial answer, or of which nothing
 // succeeded, return a [*BatchError] that unwraps to them. Where the result is an HTTP response, a
 // *lock.KeyError of the client becomes status 400. Lambda reports the name of the type as errorType. A mistake in

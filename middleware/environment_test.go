@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +17,13 @@ import (
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // environment is that of a function whose store is the endpoint.
 func environment(t *testing.T, endpoint, table string) {
 	t.Helper()
+	middleware.ForgetDefaultStores()
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "LOCK_TABLE_NAME": table, "AWS_REGION": "us-east-1",
 		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_PROFILE": "",
@@ -53,19 +56,59 @@ func TestDefaultStore(t *testing.T) {
 		t.Errorf("the table by option: %v after %d runs", err, ran)
 	}
 	t.Setenv("LOCK_TABLE_NAME", "locks")
+	middleware.ForgetDefaultStores()
 	nested := middleware.WithLock(byOrder, middleware.WithLock(byOrder, handle), middleware.OnHeld(middleware.Wait(time.Hour)))
 	if err := nested(t.Context(), order{ID: "3"}); !errors.As(err, new(*lock.ConfigError)) { // F33
-		t.Errorf("nested, each with a store of its own for the same table: %v, want a ConfigError", err)
+		t.Errorf("nested, with one name: %v, want a ConfigError", err)
 	}
 	renewed := make(chan struct{}, 10)
 	heartbeat := middleware.WithLock(byOrder, func(context.Context, order) error { <-renewed; return nil },
 		middleware.Table("locks"), middleware.Heartbeat(3*time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if o.Kind == lock.Renewed {
+			if o.Outcome == lock.OutcomeRenewed {
 				renewed <- struct{}{}
 			}
 		}))
 	if err := heartbeat(t.Context(), order{ID: "2"}); err != nil {
 		t.Errorf("with a heartbeat: %v", err)
+	}
+}
+
+// TestDefaultStoreIsShared: all decorators of a process that use one table share one
+// client, and open one connection during INIT.
+func TestDefaultStoreIsShared(t *testing.T) {
+	fake := fakedynamo.New()
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	environment(t, server.URL, "locks")
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+	var opened atomic.Int64
+	fake.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		if r.Operation == "DescribeEndpoints" {
+			opened.Add(1)
+		}
+		return fakedynamo.None
+	})
+	handle := func(context.Context, order) error { return nil }
+	own, err := dynamostore.Open(t.Context(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name string
+		opts []middleware.Option
+		want int64
+	}{
+		{"first decorator", nil, 1},
+		{"second decorator", nil, 1},
+		{"the same table by name", []middleware.Option{middleware.Table("locks")}, 1},
+		{"another table", []middleware.Option{middleware.Table("others")}, 2},
+		{"the default store by hand", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 2},
+		{"its own client", []middleware.Option{middleware.Store(own)}, 2},
+	} {
+		middleware.WithLock(byOrder, handle, step.opts...)
+		if got := opened.Load(); got != step.want {
+			t.Errorf("%s: %d connections were opened during INIT, want %d", step.name, got, step.want)
+		}
 	}
 }
 

@@ -117,9 +117,9 @@ func ExampleWait() {
 	// Output: true
 }
 
-func ExampleOnDone() {
+func ExampleOnCompleted() {
 	pay := func(ctx context.Context, o order) (string, error) { return "receipt for " + o.ID, nil }
-	wrapped := middleware.WithLock(byOrder, pay, middleware.Store(memstore.New()), middleware.OnDone(middleware.Replay))
+	wrapped := middleware.WithLock(byOrder, pay, middleware.Store(memstore.New()), middleware.OnCompleted(middleware.Replay))
 	for range 2 {
 		fmt.Println(wrapped(context.Background(), order{ID: "7"}))
 	}
@@ -160,7 +160,7 @@ func ExampleWithLock_idempotencyKey() {
 		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "receipt 17"}, nil
 	}
 	wrapped := middleware.WithLock(keyfuncs.APIGatewayHTTP, pay, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)),
-		middleware.OnDone(middleware.Replay), middleware.OnHeld(middleware.Respond(events.APIGatewayV2HTTPResponse{StatusCode: 409})))
+		middleware.OnCompleted(middleware.Replay), middleware.OnHeld(middleware.Respond(events.APIGatewayV2HTTPResponse{StatusCode: 409})))
 
 	request := events.APIGatewayV2HTTPRequest{RawPath: "/payments", Headers: map[string]string{"idempotency-key": "8e03978e"}}
 	request.RequestContext.APIID, request.RequestContext.HTTP.Method = "a1b2c3", "POST"
@@ -179,14 +179,14 @@ func ExampleWithLock_idempotencyKey() {
 }
 
 func ExampleObserve() {
-	count := map[lock.Kind]int{}
+	count := map[lock.Outcome]int{}
 	wrapped := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
 		middleware.Store(memstore.New()),
-		middleware.Observe(func(_ context.Context, o lock.Observation) { count[o.Kind]++ }))
+		middleware.Observe(func(_ context.Context, o lock.Observation) { count[o.Outcome]++ }))
 	for range 3 {
 		_ = wrapped(context.Background(), order{ID: "7"})
 	}
-	fmt.Println(count[lock.Acquired], count[lock.Released], count[lock.AlreadyDone])
+	fmt.Println(count[lock.OutcomeAcquired], count[lock.OutcomeReleased], count[lock.OutcomeAlreadyCompleted])
 	// Output: 1 1 2
 }
 
@@ -198,7 +198,7 @@ func Example_options() {
 		middleware.Namespace("orders"),           // shared with another function
 		middleware.Remember(14*24*time.Hour),     // as long as the queue keeps messages
 		middleware.Reserve(500*time.Millisecond), // kept for the release before the deadline
-		middleware.Heartbeat(10*time.Second),     // quick takeover; or middleware.Lease(time.Minute)
+		middleware.Heartbeat(10*time.Second),     // quick takeover; or middleware.FixedLease(time.Minute)
 		middleware.FailOpen(),                    // run unprotected when the store is down
 		middleware.Logger(slog.New(slog.DiscardHandler)),
 		middleware.LogKeys(),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -115,17 +116,17 @@ func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	if err := h(ctx, order{ID: "1"}); !errors.As(err, new(*lock.StoreError)) {
 		t.Errorf("%v, want the StoreError", err)
 	}
-	q.want(t, lock.StoreFailed)
+	q.want(t, lock.OutcomeStoreFailed)
 }
 
 // refusingStore fails every acquire with an error of its own.
 type refusingStore struct {
-	lock.Store
+	driver.Store
 	err error
 }
 
-func (s refusingStore) Acquire(context.Context, *lock.Claim) (lock.Row, bool, error) {
-	return lock.Row{}, false, s.err
+func (s refusingStore) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	return driver.Row{}, false, s.err
 }
 
 // TestFailOpenAsksWhatTheStoreSays: only an error that may pass, and may have been applied,
@@ -135,10 +136,10 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
 		err  error
 		runs bool
 	}{
-		{&lock.StoreError{Temporary: true}, true},
-		{&lock.StoreError{Temporary: true, Rejected: true}, false},
-		{&lock.StoreError{Rejected: true}, false},
-		{&lock.StoreError{}, false}, // no later try will succeed: a mistake, not an outage
+		{&driver.Error{Temporary: true}, true},
+		{&driver.Error{Temporary: true, Rejected: true}, false},
+		{&driver.Error{Rejected: true}, false},
+		{&driver.Error{}, false}, // no later try will succeed: a mistake, not an outage
 		{&lock.ConfigError{Reason: "no table"}, false},
 		{io.ErrUnexpectedEOF, true},
 	} {

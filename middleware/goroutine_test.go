@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -26,7 +26,7 @@ type slowRenewal struct {
 	running, begun atomic.Int32
 }
 
-func (s *slowRenewal) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
+func (s *slowRenewal) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	s.begun.Add(1)
 	s.running.Add(1)
 	defer s.running.Add(-1)

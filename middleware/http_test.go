@@ -86,7 +86,7 @@ func TestBadRequest(t *testing.T) { // F26
 			if got, want, err := call(q, keyErr); !reflect.DeepEqual(got, want) || err != nil {
 				t.Errorf("%s, %v: %+v, %v; want %+v", name, keyErr, got, err, want)
 			}
-			q.want(t, lock.Refused)
+			q.want(t, lock.OutcomeRefused)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestOperatorsMistakeIsNoBadRequest(t *testing.T) {
 			if keyErr != nil && keyErr != error((*lock.KeyError)(nil)) && !errors.Is(err, keyErr) {
 				t.Errorf("%s: %v does not answer to %v", name, err, keyErr)
 			}
-			q.want(t, lock.Refused)
+			q.want(t, lock.OutcomeRefused)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestStreamedBadRequest(t *testing.T) {
 	if err != nil || url.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(url.Headers, jsonHeader) {
 		t.Fatalf("Function URL: %+v, %v", url, err)
 	}
-	q.want(t, lock.Refused, lock.Refused)
+	q.want(t, lock.OutcomeRefused, lock.OutcomeRefused)
 	for name, r := range map[string]io.Reader{"REST API": rest, "Function URL": url} {
 		b, err := io.ReadAll(r) // as the runtime does: status and headers, eight zeros, body
 		head, body, ok := bytes.Cut(b, make([]byte, 8))
@@ -168,15 +168,15 @@ func TestNoBadRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(*quiet) (any, error)
 		want func(error) bool
-		kind lock.Kind
+		kind lock.Outcome
 	}{
-		"other result":         {func(q *quiet) (any, error) { return refused[other](t, q, errRefused) }, same, lock.Refused},
-		"any result":           {func(q *quiet) (any, error) { return refused[any](t, q, errRefused) }, same, lock.Refused},
-		"stream":               {func(q *quiet) (any, error) { return refused[io.Reader](t, q, errRefused) }, same, lock.Refused},
-		"not the client's":     {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.Refused},
-		"the operator's":       {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, errOperator) }, func(err error) bool { return err == error(errOperator) }, lock.Refused},
-		"nothing to work on":   {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, ignore) }, func(err error) bool { return err == nil }, lock.Ignored},
-		"a key without a name": {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.Refused},
+		"other result":         {func(q *quiet) (any, error) { return refused[other](t, q, errRefused) }, same, lock.OutcomeRefused},
+		"any result":           {func(q *quiet) (any, error) { return refused[any](t, q, errRefused) }, same, lock.OutcomeRefused},
+		"stream":               {func(q *quiet) (any, error) { return refused[io.Reader](t, q, errRefused) }, same, lock.OutcomeRefused},
+		"not the client's":     {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.OutcomeRefused},
+		"the operator's":       {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, errOperator) }, func(err error) bool { return err == error(errOperator) }, lock.OutcomeRefused},
+		"nothing to work on":   {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, ignore) }, func(err error) bool { return err == nil }, middleware.OutcomeIgnored},
+		"a key without a name": {func(q *quiet) (any, error) { return refused[events.APIGatewayProxyResponse](t, q, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
 	} {
 		q := newQuiet()
 		got, err := c.call(q)
@@ -279,7 +279,7 @@ func TestClientsDoNotWaitForTheRecord(t *testing.T) { // F7
 				if d := time.Since(start); d > c.want || d < c.want-100*time.Millisecond {
 					t.Errorf("answered after %v, want %v", d, c.want)
 				}
-				q.want(t, lock.Acquired, lock.RecordFailed)
+				q.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 			})
 		})
 	}

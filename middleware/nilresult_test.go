@@ -88,15 +88,15 @@ func TestNilResultSettlesAtOnce(t *testing.T) {
 	if p, ok := url.(*events.LambdaFunctionURLStreamingResponse); !ok || p != nil || err != nil {
 		t.Errorf("%#v, %v", url, err)
 	}
-	q.want(t, lock.Acquired, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	gateway, err := streamed(q, func() io.Reader { return (*events.APIGatewayProxyStreamingResponse)(nil) })(t.Context(), order{ID: "2"})
 	if p, ok := gateway.(*events.APIGatewayProxyStreamingResponse); !ok || p != nil || err != nil {
 		t.Errorf("%#v, %v", gateway, err)
 	}
-	q.want(t, lock.Acquired, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	file, err := streamed(q, func() io.ReadCloser { return (*os.File)(nil) })(t.Context(), order{ID: "3"})
 	if p, ok := file.(*os.File); !ok || p != nil || err != nil {
 		t.Errorf("%#v, %v", file, err)
 	}
-	q.want(t, lock.Acquired, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 }

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Option changes a default of [WithLock], or of [EachSQSMessage] and its like. Of an
-// option that is given twice the last one counts. What makes no sense panics when the
-// handler is wrapped, with one line that says what to change.
+// Option changes a default of [WithLock], or of [EachSQSMessage] and its like. If an
+// option is given twice, the last one counts. An option that makes no sense panics
+// when the handler is wrapped, with one line that says what to change.
 type Option func(*settings)
 
-// Store keeps the locks in s, which must not be nil. Default: a DynamoDB table, see
-// [Table]. Inside Lambda a warning is logged for a memstore.Store: what is in the memory
-// of one execution environment protects nothing from the others.
-func Store(s lock.Store) Option {
+// Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
+// Inside Lambda a warning is logged for a memstore.Store, because what is in the
+// memory of one execution environment protects nothing from the others.
+func Store(s driver.Store) Option {
 	return func(o *settings) {
 		if isNil(s) {
 			refuse("Store(nil): give it a store, or leave it out to use the DynamoDB table in LOCK_TABLE_NAME")
@@ -26,9 +27,9 @@ func Store(s lock.Store) Option {
 	}
 }
 
-// Table names the DynamoDB table, and is of no use beside [Store]. Default: the one in the
-// environment variable LOCK_TABLE_NAME; an empty name is refused, because it may be that of
-// a variable that was forgotten. The client is built from the default AWS configuration.
+// Table names the table of [DefaultStore]. Default: the one in the environment
+// variable LOCK_TABLE_NAME. An empty name is refused, because it may be that of a
+// variable that was forgotten, and so is Table beside [Store].
 func Table(name string) Option {
 	return func(o *settings) {
 		if name == "" {
@@ -39,112 +40,118 @@ func Table(name string) Option {
 }
 
 // Namespace separates the names of those who share a table. Default: the environment
-// variable LOCK_NAMESPACE, which the CDK construct sets, or the name of the Lambda function,
-// so that two functions never contend. Give two functions the same namespace to let them
-// contend.
+// variable LOCK_NAMESPACE, which the CDK construct sets, or the name of the Lambda
+// function, so that two functions never contend by accident. Give two functions the
+// same namespace to let them contend.
 //
-// Another namespace than LOCK_NAMESPACE panics: the construct limits the function's
-// permission to the rows of that one, so that every event would fail in production with
-// access denied.
+// A namespace that differs from LOCK_NAMESPACE panics: the construct limits the
+// function's permission to the rows of that namespace, so every event would fail in
+// production with access denied.
 func Namespace(ns string) Option { return func(o *settings) { o.engine.Namespace = ns } }
 
-// OnHeld says what to do when somebody else holds the lock. Default: [Fail], with
-// a *lock.HeldError.
+// OnHeld says what to do if another invocation holds the lock. Default: [Fail], with
+// a *lock.HeldError, because only then nothing is lost.
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
 			refuse("OnHeld(nil): use Skip, Fail, Wait or Respond")
 		}
 		o.held = p.forHeld()
-		o.engine.Wait = o.held.wait
+		o.engine.MaxWait = o.held.wait
 	}
 }
 
-// OnDone says what to do with an event that was already completed, or overtaken.
-// Default: [Skip].
-func OnDone(p DonePolicy) Option {
+// OnCompleted says what to do with an event that was already completed, or is stale.
+// Default: [Skip], because nothing is left to do.
+func OnCompleted(p CompletedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
-			refuse("OnDone(nil): use Skip, Fail or Replay")
+			refuse("OnCompleted(nil): use Skip, Fail or Replay")
 		}
-		o.done = p.forDone()
+		o.completed = p.forCompleted()
 	}
 }
 
 // Remember is how long a completed event is refused: at least 1 s, at most 366 days.
-// Default, and zero: 24 h. It should exceed the time after which the source may still deliver it again: 6 h for
-// asynchronous invocations, the retention of the queue for SQS (up to 14 days).
+// It should exceed the time in which the source can deliver the event again. Default,
+// and zero: 4 days for SQS and 7 days for Kafka, which keep messages that long by
+// default, and 24 h otherwise, which covers the 6 h of asynchronous invocations and
+// the 24 h for which streams keep records. Set it if your queue, topic or stream
+// keeps them longer.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Remember = d } }
 
 // RememberAtLeast is how many completed events of a name are remembered in any case,
-// each for as long as [Remember] says. Beyond them, the ones completed first are
-// forgotten as soon as the row would cost more than one write unit (1 KB), with a
-// lock.Forgotten observation. An event takes some 50 bytes, and every write of the row
-// costs a write unit for each KB. The records of a batch are remembered together in any
-// case. Default, and zero: 8, which fit.
+// each for as long as [Remember] says. Beyond them, those completed first are
+// forgotten as soon as the row would cost more than one write unit (1 KB), which
+// lock.OutcomeForgotten reports. An event takes some 50 bytes, and every write of the
+// row costs a write unit per KB. The records of a batch are remembered together in any
+// case. Default, and zero: 8, which fit into one write unit.
 func RememberAtLeast(events int) Option {
 	return func(o *settings) { o.engine.RememberAtLeast = events }
 }
 
 // Reserve is how long before Lambda's deadline the handler's context ends, so that
 // the release fits in before the kill: at least 1 ms. Default, and zero: the smaller of
-// 1 s and 10 % of the remaining time.
+// 1 s, which leaves time for a second attempt, and 10 % of the remaining time.
 func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
 
-// CompleteWithin is how long to try to record what was completed, where the store does
-// not take it: at least 1 ms. Meanwhile the result of the handler waits. Default, and
-// zero: until shortly before the deadline, or [DefaultAnswerWithin] where the result is an
-// HTTP response, because a client waits for it and the gateway for no longer than 29 s.
+// CompleteWithin is how long to try to complete an event if the store does not
+// answer: at least 1 ms. The handler's result waits meanwhile. Default, and zero:
+// until shortly before the deadline, because nobody else can complete the event; or
+// [DefaultAnswerWithin] if the result is an HTTP response, because a client waits for
+// it and the gateway for no longer than 29 s.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
 func CompleteWithin(d time.Duration) Option {
 	return func(o *settings) { o.engine.CompleteWithin = d }
 }
 
-// DefaultAnswerWithin is [CompleteWithin] for handlers whose result is an HTTP response.
+// DefaultAnswerWithin is the default of [CompleteWithin] for handlers whose result is
+// an HTTP response.
 const DefaultAnswerWithin = 5 * time.Second
 
-// Lease is a fixed lease instead of one that lasts to the deadline. A handler that
-// is not finished 2 s before its end, by which clocks may differ, sees its context end
-// with lock.ErrLost. At least 3 s. Zero: none.
-func Lease(d time.Duration) Option { return func(o *settings) { o.engine.Lease = d } }
+// FixedLease is a lease that is not renewed, instead of one that lasts to the
+// deadline. A handler that is still running 2 s before its end, by which clocks may
+// differ, sees its context end with lock.ErrLost. At least 3 s. Zero: none.
+func FixedLease(d time.Duration) Option { return func(o *settings) { o.fixed = d } }
 
 // Heartbeat is a short lease that is renewed every third of it while the handler
 // runs: after a crash the lock is free sooner, at the price of more writes. At least
 // 3 s. Zero: none, unless the platform does not kill at the deadline.
 func Heartbeat(lease time.Duration) Option {
-	return func(o *settings) { o.engine.Heartbeat = lease }
+	return func(o *settings) { o.heartbeat = lease }
 }
 
-// FailOpen runs the handler without a lock when the store does not answer: there is
-// no connection, no answer within the time for an acquire, or a status of 500 and
-// above. Default: the invocation fails with a *lock.StoreError.
+// FailOpen runs the handler without a lock if the store does not answer: there is no
+// connection, no answer within the time for an acquire, or a status of 500 and above.
+// Default: the invocation fails with a *lock.StoreError, because an event that runs
+// unprotected may run twice.
 //
-// It still fails where the store did answer (throttled, a conflicting request, a
-// table that does not exist or has another key, an action that is denied), where
-// the store cannot be opened (no table name, no credentials), and where the
-// invocation itself has ended. Otherwise a mistake in the deployment would switch the
-// locks off for good. Under FailOpen lock.FromContext tells the handler whether it has a
-// lease.
+// It still fails if the store did answer (throttled, a conflict, a table that does
+// not exist or has a different key, an action that is denied), if the store cannot be
+// opened (no table name, no credentials), and if the invocation itself has ended.
+// Otherwise a mistake in the deployment would switch the locks off for good. Under
+// FailOpen, lock.FromContext tells the handler whether it has a lease.
 func FailOpen() Option { return func(o *settings) { o.failOpen = true } }
 
 // Logger gets one line per outcome. Default, and nil: slog.Default(). Successes are
-// debug, refusals info, what needs a look is a warning or an error.
+// logged at level debug, refusals at info, and what needs a look as a warning or an
+// error.
 func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger = l } }
 
-// LogKeys adds names and events to the log lines as they are. Default: only a
-// digest of the name, because names may hold personal data.
+// LogKeys adds names and events to the log lines. Default: only a digest of the name,
+// because names may hold personal data.
 func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
 
-// Observe is called with every outcome, for metrics. It must be quick and safe
-// for concurrent use. Nil: nobody is told. If it panics, so does the invocation, after
-// the lock was released; in a batch the record fails with a [*PanicError].
+// Observe calls f with every outcome, for metrics. f must be quick and safe for
+// concurrent use. Nil: nobody is told. If f panics, so does the invocation, after the
+// lock was released; in a batch the record fails with a [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = f }
 }
 
-// DefaultConcurrency is how many records of a batch are handled at a time, unless
-// [Concurrency] says otherwise.
+// DefaultConcurrency is the default of [Concurrency]: enough to hide the latency of
+// the store, and few enough for the smallest function's memory and connections.
 const DefaultConcurrency = 16
 
 // Concurrency is how many records of a batch are handled at a time. Default:
@@ -156,13 +163,13 @@ func Concurrency(n int) Option {
 	return func(o *settings) { o.each.concurrency = n }
 }
 
-// OrderByName keeps the order of stream records of the same lock name only, so that
-// other names are handled side by side and go on after a failure. Default: the order
-// of the whole shard or partition. FIFO queues keep the order of their message
-// groups in any case.
+// OrderByName keeps the order of stream records only among those of the same lock
+// name, so that other names are handled side by side and go on after a failure.
+// Default: the order of the whole shard or partition. FIFO queues keep the order of
+// their message groups in any case.
 func OrderByName() Option { return func(o *settings) { o.each.byName = true } }
 
 // RaisePanics panics again, with the first value, after all records of a batch are
-// settled: Lambda then starts a new process, and delivers the whole batch again.
-// Default: a panic fails its record only.
+// settled. Lambda then starts a new process and delivers the whole batch again.
+// Default: a panic fails only its record.
 func RaisePanics() Option { return func(o *settings) { o.each.raise = true } }

@@ -14,17 +14,18 @@ var (
 	errOverdueAlive = errors.New("lambdalock: still running although its context has ended; the invocation cannot end before it does")
 )
 
-// longestPatience is how long a handler may take to notice that its context has ended.
+// longestPatience is how long a handler may take to notice that its context has
+// ended.
 const longestPatience = 500 * time.Millisecond
 
-// watch reports record i if its handler goes on although its context has ended. What
-// it starts has ended when stop returns, since no goroutine may outlive the invocation;
-// stop returns a panic of the observer.
+// watch reports record i if its handler goes on although its context has ended. When
+// stop returns, everything that watch started has ended too, because no goroutine may
+// outlive the invocation. stop returns the observer's panic, if any.
 func (d *delivery[R]) watch(ctx context.Context, i int) (stop func() *PanicError) {
 	deadline, ok := d.ctx.Deadline()
 	ends, bounded := ctx.Deadline()
 	if !ok || !bounded || !ends.Before(deadline) {
-		return func() *PanicError { return nil } // nobody kills, or too late to say anything
+		return func() *PanicError { return nil } // nobody kills, or it is too late to say anything
 	}
 	patience := min(deadline.Sub(ends)/2, longestPatience)
 	began := time.Now()
@@ -51,11 +52,11 @@ func (d *delivery[R]) watch(ctx context.Context, i int) (stop func() *PanicError
 func (d *delivery[R]) reportOverdue(ctx context.Context, i int, held time.Duration) {
 	lease, _ := lock.FromContext(ctx)
 	err := errOverdue
-	if !d.engine.KilledAtDeadline {
+	if !killedAtDeadline() {
 		err = errOverdueAlive
 	}
-	d.locker.Report(ctx, lock.Observation{
-		Kind: lock.Overdue, Key: d.slots[i].key, Fence: lease.Fence, Until: lease.Until, Held: held,
+	d.report(ctx, lock.Observation{
+		Outcome: OutcomeOverdue, Key: d.slots[i].key, Fence: lease.Fence, Until: lease.Until, Held: held,
 		Err: &RecordError{Record: d.source.placeOf(&d.records[i], i), Err: err},
 	})
 }

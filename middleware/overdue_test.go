@@ -20,7 +20,7 @@ import (
 // observed is every observation of one kind, with its time.
 type observed struct {
 	mu   sync.Mutex
-	kind lock.Kind
+	kind lock.Outcome
 	all  []lock.Observation
 	at   []time.Time
 }
@@ -29,7 +29,7 @@ func (o *observed) option() middleware.Option {
 	return middleware.Observe(func(_ context.Context, seen lock.Observation) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if seen.Kind == o.kind {
+		if seen.Outcome == o.kind {
 			o.all, o.at = append(o.all, seen), append(o.at, time.Now())
 		}
 	})
@@ -57,7 +57,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				seen := &observed{kind: lock.Overdue}
+				seen := &observed{kind: middleware.OutcomeOverdue}
 				h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(opts...), seen.option())...)
 				r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
 					message("a", "quick"), message("b", "stuck"), message("c", "obeys"), message("d", "quick"),
@@ -83,7 +83,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 // TestManyOverdueRecords: each is reported once, at the same time as others.
 func TestManyOverdueRecords(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		seen := &observed{kind: lock.Overdue}
+		seen := &observed{kind: middleware.OutcomeOverdue}
 		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), seen.option())...)
 		var batch events.SQSEvent
 		for i := range 100 {
@@ -103,7 +103,7 @@ func TestManyOverdueRecords(t *testing.T) {
 // TestNothingIsOverdue: not where handlers end in time, and not where nobody kills.
 func TestNothingIsOverdue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		seen := &observed{kind: lock.Overdue}
+		seen := &observed{kind: middleware.OutcomeOverdue}
 		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), seen.option())...)
 		for _, does := range []string{"quick", "obeys"} {
 			_, _ = h(ctx, events.SQSEvent{Records: []events.SQSMessage{message(does, does)}})
@@ -123,7 +123,7 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		var began, ended atomic.Int32
 		slow := middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if o.Kind == lock.Overdue {
+			if o.Outcome == middleware.OutcomeOverdue {
 				began.Add(1)
 				time.Sleep(5 * time.Second)
 				ended.Add(1)

@@ -64,16 +64,16 @@ func TestDonePolicies(t *testing.T) {
 	t.Parallel()
 	big := int64(1<<53 + 1)
 	for name, c := range map[string]struct {
-		policy middleware.DonePolicy
+		policy middleware.CompletedPolicy
 		want   order
 		err    error
 	}{
 		"Skip":   {middleware.Skip, order{}, nil},
-		"Fail":   {middleware.Fail, order{}, lock.ErrDone},
+		"Fail":   {middleware.Fail, order{}, lock.ErrCompleted},
 		"Replay": {middleware.Replay, order{"r", big}, nil},
 	} {
 		q := newQuiet()
-		h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil }, q.with(middleware.OnDone(c.policy))...)
+		h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil }, q.with(middleware.OnCompleted(c.policy))...)
 		if _, err := h(t.Context(), order{ID: "1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestReplayOfAnything(t *testing.T) { // F35
 	t.Parallel()
 	q := newQuiet()
 	var result any = map[string]any{"n": int64(1<<53 + 1)}
-	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
 	for range 2 {
 		out, err := h(t.Context(), order{ID: "1"})
 		if b, _ := json.Marshal(out); string(b) != `{"n":9007199254740993}` || err != nil {
@@ -99,7 +99,7 @@ func TestReplayOfAnything(t *testing.T) { // F35
 	if _, err := h(t.Context(), order{ID: "2"}); err != nil {
 		t.Errorf("a result that cannot be encoded: %v", err)
 	}
-	q.want(t, lock.Acquired, lock.ResultDropped, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
 	}
@@ -108,13 +108,13 @@ func TestReplayOfAnything(t *testing.T) { // F35
 func TestReplayIntoAnotherType(t *testing.T) {
 	t.Parallel()
 	q := newQuiet()
-	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, q.with(middleware.OnDone(middleware.Replay))...)
-	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
+	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
 	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
 		t.Errorf("%d, %v; want skipped", out, err)
 	}
-	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone, lock.ResultDropped)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
 }

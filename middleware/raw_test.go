@@ -44,13 +44,13 @@ func TestRawHandler(t *testing.T) {
 		},
 	} {
 		q := newQuiet()
-		w := h(q, middleware.OnDone(middleware.Replay))
+		w := h(q, middleware.OnCompleted(middleware.Replay))
 		for range 2 {
 			if out, err := w.Invoke(t.Context(), payload); string(out) != string(payload) || err != nil {
 				t.Errorf("%s: %s, %v", name, out, err)
 			}
 		}
-		q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone)
+		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 		skipping := h(q)
 		if out, err := skipping.Invoke(t.Context(), payload); string(out) != "null" || err != nil {
 			t.Errorf("%s, skipped: %s, %v", name, out, err)
@@ -107,7 +107,7 @@ func TestRawReplayKeepsACopy(t *testing.T) { // F39
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := newQuiet()
-			w := middleware.WithLock(eachOrder, h, q.with(middleware.OnDone(middleware.Replay))...)
+			w := middleware.WithLock(eachOrder, h, q.with(middleware.OnCompleted(middleware.Replay))...)
 			pooled := make([]byte, 0, 100)
 			invoke := func(payload string) string {
 				out, err := w.Invoke(t.Context(), append(pooled, payload...))

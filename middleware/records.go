@@ -42,7 +42,7 @@ func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.C
 	b := newBatch(key, handler, opts)
 	src := source[events.SQSMessage]{strict: true, group: fifoGroup}
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-		failed, err := partial(b.run(ctx, src, e.Records), src, e.Records, func(m *events.SQSMessage) (events.SQSBatchItemFailure, bool) {
+		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(m *events.SQSMessage) (events.SQSBatchItemFailure, bool) {
 			return events.SQSBatchItemFailure{ItemIdentifier: m.MessageId}, m.MessageId != ""
 		})
 		return events.SQSEventResponse{BatchItemFailures: failed}, err
@@ -72,7 +72,7 @@ func EachKinesisRecord(key keyfuncs.Func[events.KinesisEventRecord], handler fun
 		return r.EventSourceArn + " " + shard
 	}}
 	return func(ctx context.Context, e events.KinesisEvent) (events.KinesisEventResponse, error) {
-		failed, err := partial(b.run(ctx, src, e.Records), src, e.Records, func(r *events.KinesisEventRecord) (events.KinesisBatchItemFailure, bool) {
+		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(r *events.KinesisEventRecord) (events.KinesisBatchItemFailure, bool) {
 			return events.KinesisBatchItemFailure{ItemIdentifier: r.Kinesis.SequenceNumber}, r.Kinesis.SequenceNumber != ""
 		})
 		return events.KinesisEventResponse{BatchItemFailures: failed}, err
@@ -87,7 +87,7 @@ func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler f
 	b := newBatch(key, handler, opts)
 	src := source[events.DynamoDBEventRecord]{group: func(*events.DynamoDBEventRecord) string { return "shard" }}
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-		failed, err := partial(b.run(ctx, src, e.Records), src, e.Records, func(r *events.DynamoDBEventRecord) (events.DynamoDBBatchItemFailure, bool) {
+		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(r *events.DynamoDBEventRecord) (events.DynamoDBBatchItemFailure, bool) {
 			return events.DynamoDBBatchItemFailure{ItemIdentifier: r.Change.SequenceNumber}, r.Change.SequenceNumber != ""
 		})
 		return events.DynamoDBEventResponse{BatchItemFailures: failed}, err
@@ -104,16 +104,16 @@ func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Event) error {
 		if e.refused != nil {
-			b.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Err: e.refused})
+			b.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Err: e.refused})
 			return e.refused
 		}
 		if len(e.Records) == 0 {
 			_, ignored := keyfuncs.S3Object(ctx, e.S3Event)
-			b.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Err: ignored})
+			b.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Err: ignored})
 			return nil
 		}
 		src := source[events.S3EventRecord]{broken: e.broken}
-		return whole(b.run(ctx, src, e.Records), src, e.Records)
+		return src.wholeAnswer(b.run(ctx, src, e.Records), e.Records)
 	}
 }
 
@@ -122,7 +122,7 @@ func EachSNSRecord(key keyfuncs.Func[events.SNSEventRecord], handler func(contex
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e events.SNSEvent) error {
 		src := source[events.SNSEventRecord]{}
-		return whole(b.run(ctx, src, e.Records), src, e.Records)
+		return src.wholeAnswer(b.run(ctx, src, e.Records), e.Records)
 	}
 }
 
@@ -146,7 +146,7 @@ func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context
 		for _, p := range slices.Sorted(maps.Keys(e.Records)) {
 			records = append(records, e.Records[p]...)
 		}
-		return whole(b.run(ctx, src, records), src, records)
+		return src.wholeAnswer(b.run(ctx, src, records), records)
 	}
 }
 
@@ -163,6 +163,6 @@ func EachDocumentDBRecord(key keyfuncs.Func[keyfuncs.DocumentDBEventRecord], han
 		place: func(_ *keyfuncs.DocumentDBEventRecord, i int) string { return fmt.Sprintf("events[%d]", i) },
 	}
 	return func(ctx context.Context, e keyfuncs.DocumentDBEvent) error {
-		return whole(b.run(ctx, src, e.Events), src, e.Events)
+		return src.wholeAnswer(b.run(ctx, src, e.Events), e.Events)
 	}
 }

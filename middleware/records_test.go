@@ -110,7 +110,7 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 		if err := h(ctx, e); err != nil {
 			t.Error(err)
 		}
-		q.want(t, lock.Ignored)
+		q.want(t, middleware.OutcomeIgnored)
 	})
 }
 

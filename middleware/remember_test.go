@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -18,13 +19,14 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // bothStores forget in the same way, since the engine decides what.
-func bothStores(t *testing.T) map[string]lock.Store {
+func bothStores(t *testing.T) map[string]driver.Store {
 	t.Helper()
 	srv := httptest.NewServer(fakedynamo.New())
 	t.Cleanup(srv.Close)
@@ -34,7 +36,7 @@ func bothStores(t *testing.T) map[string]lock.Store {
 	if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]lock.Store{"memory": memstore.New(), "DynamoDB": dynamostore.New(client, "locks")}
+	return map[string]driver.Store{"memory": memstore.New(), "DynamoDB": dynamostore.New(client, "locks")}
 }
 
 // TestBatchOfOneNameComesAgain: Kafka delivers a whole batch again for one failed record,
@@ -107,5 +109,62 @@ func TestRememberAtLeast(t *testing.T) {
 				t.Errorf("ran %d times, %d forgotten; want the last 60 to be remembered", ran, forgotten)
 			}
 		})
+	}
+}
+
+// TestRememberedAsLongAsTheSourceKeeps: by default a completed event is refused for as
+// long as its source can deliver it again, and no longer.
+func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
+	const day = 24 * time.Hour
+	message := events.SQSMessage{MessageId: "m1", EventSource: "aws:sqs"}
+	record := events.KafkaRecord{Topic: "orders"}
+	for name, c := range map[string]struct {
+		deliver func(ran func() error, opts []middleware.Option) func(context.Context) error
+		keeps   time.Duration
+	}{
+		"SQS message": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return ran() }, opts...)
+			return func(ctx context.Context) error {
+				_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message}})
+				return err
+			}
+		}, 4 * day},
+		"SQS event": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			key := func(context.Context, events.SQSEvent) (lock.Key, error) { return lock.Key{Name: "n", Event: "1"}, nil }
+			h := middleware.WithLock(key, func(context.Context, events.SQSEvent) error { return ran() }, opts...)
+			return func(ctx context.Context) error { return h(ctx, events.SQSEvent{}) }
+		}, 4 * day},
+		"Kafka record": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			h := middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return ran() }, opts...)
+			return func(ctx context.Context) error {
+				return h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-0": {record}}})
+			}
+		}, 7 * day},
+		"another type": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
+			h := middleware.WithLock(byOrder, func(context.Context, order) error { return ran() }, opts...)
+			return func(ctx context.Context) error { return h(ctx, order{ID: "1"}) }
+		}, day},
+	} {
+		for option, keeps := range map[string]time.Duration{"by default": c.keeps, "for an hour": time.Hour} {
+			t.Run(name+" "+option, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					opts := newQuiet().with()
+					if option != "by default" {
+						opts = append(opts, middleware.Remember(keeps))
+					}
+					ran := 0
+					deliver := c.deliver(func() error { ran++; return nil }, opts)
+					for at, want := range []int{1, 1, 2} { // at first, at the end of that time, after it
+						if err := deliver(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+						if ran != want {
+							t.Errorf("ran %d times after delivery %d, want %d", ran, at+1, want)
+						}
+						time.Sleep([]time.Duration{keeps - time.Second, 2 * time.Second, 0}[at])
+					}
+				})
+			})
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // encode is the result as it is stored for Replay; nil if it has no JSON form.
-func (in *invocation) encode(result reflect.Value) []byte {
+func (in *handlerRun) encode(result reflect.Value) []byte {
 	body, err := json.Marshal(result.Interface())
 	if err != nil {
 		in.notStored(err)
@@ -19,9 +19,9 @@ func (in *invocation) encode(result reflect.Value) []byte {
 }
 
 // notStored reports that Replay will have no result to give.
-func (in *invocation) notStored(err error) {
-	if in.d.done.kind == replay {
-		in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
+func (in *handlerRun) notStored(err error) {
+	if in.d.completed.kind == replay {
+		in.d.report(in.ctx, lock.Observation{Outcome: lock.OutcomeResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
 	}
 }
 

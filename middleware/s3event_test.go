@@ -42,7 +42,7 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) || len(tr.began) != 0 {
 				t.Errorf("%s: %v after %d runs, want a KeyError that says %q", name, err, len(tr.began), c.says)
 			}
-			q.want(t, lock.Refused)
+			q.want(t, lock.OutcomeRefused)
 		}
 	})
 }
@@ -63,13 +63,13 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
-				q.want(t, lock.Ignored)
+				q.want(t, middleware.OutcomeIgnored)
 				continue
 			}
 			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v, want a KeyError that says %q", name, err, c.says)
 			}
-			q.want(t, lock.Refused)
+			q.want(t, lock.OutcomeRefused)
 		}
 	})
 }

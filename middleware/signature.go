@@ -27,12 +27,6 @@ func wrapper[E, H any](key keyfuncs.Func[E], handler H, s *settings) func(*decor
 		panic("lambdalock: the handler is nil")
 	case lambda.Handler:
 		return rawWrapper(key, h, handler, s)
-	case func(context.Context, E) error: // the commonest one, without reflection
-		if h == nil {
-			panic("lambdalock: the handler is nil")
-		}
-		checkPolicies(reflect.TypeOf(h), s)
-		return func(d *decorator) H { return any(typed(d, key, h)).(H) }
 	}
 	shape := inspect[E](reflect.ValueOf(handler))
 	checkPolicies(shape.t, s)
@@ -42,28 +36,6 @@ func wrapper[E, H any](key keyfuncs.Func[E], handler H, s *settings) func(*decor
 	return func(d *decorator) H {
 		return reflect.MakeFunc(shape.t, call(d, key, shape)).Interface().(H)
 	}
-}
-
-func typed[E any](d *decorator, key keyfuncs.Func[E], h func(context.Context, E) error) func(context.Context, E) error {
-	return func(ctx context.Context, event E) error {
-		k, err := key(ctx, event)
-		return locked(ctx, d, k, err, event, h)
-	}
-}
-
-// locked runs a handler without a result under the lock of k.
-func locked[E any](ctx context.Context, d *decorator, k lock.Key, keyErr error, event E, h func(context.Context, E) error) error {
-	in, instead := d.enter(ctx, k, keyErr)
-	if instead != nil {
-		if instead.kind == fail {
-			return instead.err
-		}
-		return nil
-	}
-	defer in.leave()
-	err := h(in.ctx, event)
-	in.settle(err, nil)
-	return err
 }
 
 // shape is a handler's signature.
@@ -134,21 +106,21 @@ func checkPolicies(t reflect.Type, s *settings) {
 		result = t.Out(0)
 	}
 	switch {
-	case t.NumOut() == 0 && (s.held.kind == fail || s.done.kind == fail):
+	case t.NumOut() == 0 && (s.held.kind == fail || s.completed.kind == fail):
 		panic(fmt.Sprintf("lambdalock: the handler %s returns no error, so Lambda could not be told that an event must be delivered again: let it return an error, or choose OnHeld(Skip)", t))
 	case s.held.kind == respond && result == nil:
 		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) needs a handler with a result; %s has none", t))
 	case s.held.kind == respond && s.held.value != nil && !reflect.TypeOf(s.held.value).AssignableTo(result):
 		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) was given a %T, but the handler returns a %s", s.held.value, result))
-	case s.done.kind == replay && result == nil:
-		panic(fmt.Sprintf("lambdalock: OnDone(Replay) needs a handler with a result; %s has none", t))
-	case s.done.kind == replay && result.Kind() == reflect.Interface && result.NumMethod() > 0 && !result.Implements(readerType):
-		panic(fmt.Sprintf("lambdalock: OnDone(Replay) keeps the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a type of its own, or as any", result, t))
+	case s.completed.kind == replay && result == nil:
+		panic(fmt.Sprintf("lambdalock: OnCompleted(Replay) needs a handler with a result; %s has none", t))
+	case s.completed.kind == replay && result.Kind() == reflect.Interface && result.NumMethod() > 0 && !result.Implements(readerType):
+		panic(fmt.Sprintf("lambdalock: OnCompleted(Replay) keeps the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a type of its own, or as any", result, t))
 	case result == nil || !result.Implements(readerType):
 	case s.held.kind == respond:
 		panic(fmt.Sprintf("lambdalock: OnHeld(Respond) cannot give the stream that %s returns to several callers, because it can be read once: choose Fail, and answer lock.ErrHeld in a function around the wrapped handler", t))
-	case s.done.kind == replay:
-		panic(fmt.Sprintf("lambdalock: OnDone(Replay) cannot store the stream that %s returns", t))
+	case s.completed.kind == replay:
+		panic(fmt.Sprintf("lambdalock: OnCompleted(Replay) cannot store the stream that %s returns", t))
 	case !reflect.TypeFor[*stream]().AssignableTo(result) && !hasBody(result):
 		panic(fmt.Sprintf("lambdalock: the handler's result %s is streamed, and cannot be watched for its end: declare it as io.Reader or io.ReadCloser", result))
 	}
@@ -207,7 +179,7 @@ func eventOf[E any](s shape, args []reflect.Value) E {
 }
 
 // answer is what the wrapped function returns when the handler does not run.
-func (s shape) answer(in *invocation, a *answer) []reflect.Value {
+func (s shape) answer(in *handlerRun, a *answer) []reflect.Value {
 	if a.kind == fail && !s.returnsError {
 		panic(a.err) // the only way left to fail; Lambda reports the type as usual
 	}
@@ -230,7 +202,7 @@ func (s shape) answer(in *invocation, a *answer) []reflect.Value {
 		if v, err := decode(a.body, s.result); err == nil {
 			out[0] = v
 		} else {
-			in.d.locker.Report(in.ctx, lock.Observation{Kind: lock.ResultDropped, Key: in.key, Err: err})
+			in.d.report(in.ctx, lock.Observation{Outcome: lock.OutcomeResultDropped, Key: in.key, Err: err})
 		}
 	}
 	return out

@@ -14,14 +14,14 @@ import (
 // stream is a streamed result that settles the lock when it ends.
 type stream struct {
 	body io.Reader
-	in   invocation
+	in   handlerRun
 	once sync.Once
 }
 
 // stream wraps a result that the runtime will read after the handler returned. It
 // is false for any other result, whatever its declared type: also for a nil pointer,
 // whose JSON form null the runtime sends, whatever methods it has.
-func (in *invocation) stream(result *reflect.Value) bool {
+func (in *handlerRun) stream(result *reflect.Value) bool {
 	if !result.CanInterface() {
 		return false
 	}

@@ -37,15 +37,15 @@ func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.want(t, lock.Acquired)
+	q.want(t, lock.OutcomeAcquired)
 	if _, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("while it is streamed: %v", err)
 	}
-	q.want(t, lock.HeldByOther)
+	q.want(t, lock.OutcomeHeld)
 	if b, err := io.ReadAll(out); string(b) != "hello" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	q.want(t, lock.Released)
+	q.want(t, lock.OutcomeReleased)
 	if err := out.(io.Closer).Close(); err != nil {
 		t.Error(err)
 	}
@@ -70,7 +70,7 @@ func TestStreamClosedBeforeItsEndIsNotRecorded(t *testing.T) {
 		if err := out.Close(); err != nil || !inner.closed {
 			t.Errorf("%v, inner closed %v", err, inner.closed)
 		}
-		q.want(t, lock.Acquired, lock.Released)
+		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestStreamThatFails(t *testing.T) {
 }
 
 func streamedOnce(q *quiet) func(context.Context, order) error {
-	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, q.with(middleware.OnDone(middleware.Fail))...)
+	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, q.with(middleware.OnCompleted(middleware.Fail))...)
 }
 
 func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
@@ -133,7 +133,7 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	if err := e.Encode(out); err != nil || buf.String() != "{\"A\":\"<a>\"}\n" {
 		t.Errorf("%s, %v: the runtime sends a reader that has a JSON form as JSON", buf.String(), err)
 	}
-	q.want(t, lock.Acquired, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
 func TestStreamingResponses(t *testing.T) {
@@ -143,12 +143,12 @@ func TestStreamingResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.want(t, lock.Acquired)
+		q.want(t, lock.OutcomeAcquired)
 		b, err := io.ReadAll(out)
 		if !bytes.Contains(b, []byte(`"statusCode":201`)) || !bytes.HasSuffix(b, []byte("hello")) || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
-		q.want(t, lock.Released)
+		q.want(t, lock.OutcomeReleased)
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
@@ -176,7 +176,7 @@ func TestStreamingResponses(t *testing.T) {
 		if _, err := streamed(q, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
-		q.want(t, lock.Acquired, lock.Released)
+		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	t.Parallel()
 	q := newQuiet()
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
-		q.with(middleware.OnDone(middleware.Replay))...)
+		q.with(middleware.OnCompleted(middleware.Replay))...)
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	if b, err := io.ReadAll(out.(io.Reader)); string(b) != "x" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	q.want(t, lock.Acquired, lock.ResultDropped, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped", out, err)
 	}
@@ -236,7 +236,7 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 			}()
 			use(out)
 		}()
-		q.want(t, lock.Acquired, lock.Released)
+		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 		if err := streamedOnce(q)(t.Context(), order{ID: "1"}); err != nil {
 			t.Errorf("%s: the event does not run again: %v", method, err)
 		}

@@ -52,7 +52,7 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 	run := func(t *testing.T, log *logged, key keyfuncs.Func[json.RawMessage]) {
 		t.Helper()
 		h := middleware.WithLock(key, func(context.Context, json.RawMessage) (string, error) { return "ran", nil },
-			middleware.Store(memstore.New()), middleware.OnDone(middleware.Replay), log.option())
+			middleware.Store(memstore.New()), middleware.OnCompleted(middleware.Replay), log.option())
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -57,7 +58,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 	if key == nil {
 		panic("lambdalock: the key function is nil")
 	}
-	s := newSettings(opts)
+	s := newSettings(reflect.TypeFor[E](), opts)
 	if s.each != (eachSettings{}) {
 		panic("lambdalock: Concurrency, OrderByName and RaisePanics are for handlers of single records, as of EachSQSMessage")
 	}
@@ -74,9 +75,10 @@ type decorator struct {
 
 func newDecorator(s *settings) *decorator {
 	if s.store == nil {
-		d := &defaultStore{table: s.table}
+		s.store = DefaultStore(s.table)
+	}
+	if d, ok := s.store.(*defaultStore); ok {
 		d.warmUp()
-		s.store = d
 	}
 	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
 		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave Store out to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
@@ -88,8 +90,23 @@ func newDecorator(s *settings) *decorator {
 	return &decorator{settings: *s, locker: locker}
 }
 
-// invocation is one run of the handler.
-type invocation struct {
+// locked runs work, which has no result, under the lock of key.
+func (d *decorator) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
+	in, instead := d.enter(ctx, key, keyErr)
+	if instead != nil {
+		if instead.kind == fail {
+			return instead.err
+		}
+		return nil
+	}
+	defer in.leave()
+	err := work(in.ctx)
+	in.settle(err, nil)
+	return err
+}
+
+// handlerRun is one run of the handler.
+type handlerRun struct {
 	d       *decorator
 	ctx     context.Context // for the handler
 	key     lock.Key
@@ -108,14 +125,14 @@ type answer struct {
 }
 
 // enter decides whether the handler runs: answer is nil if it does.
-func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invocation, *answer) {
-	in := invocation{d: d, key: key, ctx: ctx}
+func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
+	in := handlerRun{d: d, key: key, ctx: ctx}
 	if keyErr != nil {
 		return in, d.withoutKey(ctx, key, keyErr)
 	}
-	if d.done.kind == replay && key.Event == "" {
+	if d.completed.kind == replay && key.Event == "" {
 		d.noEvent.Do(func() { // before the lock is taken: a log handler may panic
-			d.logger().WarnContext(ctx, "lambdalock: OnDone(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
+			d.logger().WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 		})
 	}
 	var err error
@@ -123,9 +140,9 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 		in.ctx = in.lock.Context()
 		return in, nil
 	}
-	var done *lock.DoneError
-	if errors.As(err, &done) {
-		a := &answer{kind: d.done.kind, body: done.Result, err: err}
+	var completed *lock.CompletedError
+	if errors.As(err, &completed) {
+		a := &answer{kind: d.completed.kind, body: completed.Result, err: err}
 		if a.kind == replay && a.body == nil {
 			a.kind = skip
 		}
@@ -135,7 +152,7 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (invo
 		return in, &answer{kind: d.held.kind, value: d.held.value, err: err}
 	}
 	if d.failOpen && ctx.Err() == nil && unanswered(err) {
-		d.locker.Report(ctx, lock.Observation{Kind: lock.Unlocked, Key: key, Err: err})
+		d.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
 		return in, nil
 	}
 	return in, &answer{kind: fail, err: err}
@@ -153,10 +170,10 @@ func unanswered(err error) bool {
 func (d *decorator) withoutKey(ctx context.Context, key lock.Key, err error) *answer {
 	e := keyError(err)
 	if errors.Is(e, keyfuncs.ErrIgnore) {
-		d.locker.Report(ctx, lock.Observation{Kind: lock.Ignored, Key: key, Err: err})
+		d.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})
 		return &answer{kind: skip}
 	}
-	d.locker.Report(ctx, lock.Observation{Kind: lock.Refused, Key: key, Err: e})
+	d.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
 	return &answer{kind: fail, err: e, refused: e}
 }
 
@@ -181,7 +198,7 @@ func keyError(err error) *lock.KeyError {
 // leave is deferred: it frees the lock after a panic or runtime.Goexit, without
 // recovering, so that the runtime reports them as it would without a decorator. It
 // does nothing when the invocation was settled, or a stream will.
-func (in *invocation) leave() {
+func (in *handlerRun) leave() {
 	if in.lock != nil && !in.pending {
 		_ = in.lock.Release() // the engine has reported it
 	}
@@ -190,17 +207,17 @@ func (in *invocation) leave() {
 // settle ends the lock after the handler returned err. The result is kept if it is
 // to be replayed. A failure to record is reported by the engine and never replaces
 // the handler's result.
-func (in *invocation) settle(err error, result []byte) {
+func (in *handlerRun) settle(err error, result []byte) {
 	if in.lock == nil || err != nil {
 		return // leave releases
 	}
-	if in.d.done.kind != replay {
+	if in.d.completed.kind != replay {
 		result = nil
 	}
 	_ = in.lock.Complete(result)
 }
 
 // replays tells whether the result of this run is to be stored.
-func (in *invocation) replays(err error) bool {
-	return in.lock != nil && err == nil && in.d.done.kind == replay
+func (in *handlerRun) replays(err error) bool {
+	return in.lock != nil && err == nil && in.d.completed.kind == replay
 }

@@ -33,7 +33,7 @@ func byOrder(_ context.Context, o order) (lock.Key, error) {
 type quiet struct {
 	store *locktest.Faulty
 	mu    sync.Mutex
-	kinds []lock.Kind
+	kinds []lock.Outcome
 }
 
 func newQuiet() *quiet { return &quiet{store: locktest.NewFaulty(memstore.New())} }
@@ -45,12 +45,12 @@ func (q *quiet) with(more ...middleware.Option) []middleware.Option {
 		middleware.Observe(func(_ context.Context, o lock.Observation) {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.kinds = append(q.kinds, o.Kind)
+			q.kinds = append(q.kinds, o.Outcome)
 		}),
 	}, more...)
 }
 
-func (q *quiet) want(t *testing.T, kinds ...lock.Kind) {
+func (q *quiet) want(t *testing.T, kinds ...lock.Outcome) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +134,7 @@ func TestEverySignature(t *testing.T) {
 			if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
 				t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
 			}
-			q.want(t, lock.Acquired, lock.Released)
+			q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestDuplicateIsSkipped(t *testing.T) { // P5
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)
 	}
-	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone, lock.AlreadyDone)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 }
 
 // TestDuplicateInProgressIsNotAcknowledged shows P6.
@@ -191,7 +191,7 @@ func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
 			t.Error(err)
 		}
 	}
-	q.want(t, lock.Acquired, lock.Released, lock.AlreadyDone)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
 
 func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
@@ -221,7 +221,7 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 			t.Errorf("panic became %v", v)
 		}
 	}
-	q.want(t, lock.Acquired, lock.Released, lock.Acquired, lock.Released, lock.Acquired, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
 func panicsHere(context.Context, order) error { panic("boom") }
@@ -236,7 +236,7 @@ func TestRecordFailureKeepsTheResult(t *testing.T) { // F7
 		if out, err := h(ctx, order{ID: "1"}); out != "done" || err != nil {
 			t.Errorf("%q, %v: want the handler's result", out, err)
 		}
-		q.want(t, lock.Acquired, lock.RecordFailed)
+		q.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 		again, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if _, err := h(again, order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
@@ -252,12 +252,12 @@ func TestNoKeyNoHandler(t *testing.T) { // F26
 		key  lock.Key
 		err  error
 		want func(error) bool
-		kind lock.Kind
+		kind lock.Outcome
 	}{
-		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && errors.Is(err, boom) }, lock.Refused},
-		"key error":  {lock.Key{}, &lock.KeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "f" }, lock.Refused},
-		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.KeyError); return ok }, lock.Refused},
-		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, lock.Ignored},
+		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && errors.Is(err, boom) }, lock.OutcomeRefused},
+		"key error":  {lock.Key{}, &lock.KeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "f" }, lock.OutcomeRefused},
+		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.KeyError); return ok }, lock.OutcomeRefused},
+		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, middleware.OutcomeIgnored},
 	} {
 		q := newQuiet()
 		key := func(context.Context, order) (lock.Key, error) { return c.key, c.err }
@@ -285,12 +285,12 @@ func TestStoreFailure(t *testing.T) { // F13
 		if _, ok := err.(*lock.StoreError); !ok || ran != 0 {
 			t.Errorf("closed: %v after %d runs", err, ran)
 		}
-		q.want(t, lock.StoreFailed)
+		q.want(t, lock.OutcomeStoreFailed)
 		err = middleware.WithLock(byOrder, handler, q.with(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
 		if err != nil || ran != 1 {
 			t.Errorf("open: %v after %d runs", err, ran)
 		}
-		q.want(t, lock.StoreFailed, lock.Unlocked)
+		q.want(t, lock.OutcomeStoreFailed, middleware.OutcomeUnlocked)
 	})
 }
 
@@ -316,7 +316,7 @@ func TestNested(t *testing.T) { // F33
 	if err := middleware.WithLock(byOrder, inner, q.with()...)(t.Context(), order{ID: "1"}); err != nil {
 		t.Error(err)
 	}
-	q.want(t, lock.Acquired, lock.Acquired, lock.Released, lock.Released)
+	q.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
 	same := middleware.WithLock(byOrder, inner, q.with()...)
 	err := middleware.WithLock(byOrder, same, q.with()...)(t.Context(), order{ID: "2"})
 	if _, ok := err.(*lock.ConfigError); !ok {

@@ -59,21 +59,21 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), q.with()...) }, "nil"},
 		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, q.with()...) }, "key function is nil"},
 		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(nil))...) }, "OnHeld"},
-		"OnDone(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(nil))...) }, "OnDone"},
+		"OnCompleted(nil)":    {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnCompleted(nil))...) }, "OnCompleted"},
 		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
 		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
-		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnDone(middleware.Replay))...) }, "Replay"},
+		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnCompleted(middleware.Replay))...) }, "Replay"},
 		"Respond with a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
 		"Replay of a stream": {func() {
-			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnDone(middleware.Replay))...)
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
 		}, "stream"},
 		"concrete stream": {func() {
 			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, q.with()...)
 		}, "io.Reader"},
 		"heartbeat over lease": {func() {
-			middleware.WithLock(byOrder, ok, q.with(middleware.Lease(time.Second), middleware.Heartbeat(time.Minute))...)
+			middleware.WithLock(byOrder, ok, q.with(middleware.FixedLease(time.Second), middleware.Heartbeat(time.Minute))...)
 		}, "Heartbeat"},
 		"Respond, raw, no JSON": {func() {
 			middleware.WithLock(byOrder, lambda.Handler(echo{}), q.with(middleware.OnHeld(middleware.Respond(func() {})))...)
@@ -105,14 +105,14 @@ func TestWrongOptions(t *testing.T) {
 		"Remember of seconds": {[]middleware.Option{ms, middleware.Remember(86400)}, "Remember(86.4µs): durations have units"},
 		"Remember of millis":  {[]middleware.Option{ms, middleware.Remember(86_400_000)}, "Remember(86.4ms): durations have units"},
 		"Wait(5)":             {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(5))}, "Wait(5ns): durations have units, write 5*time.Second"},
-		"Lease(30)":           {[]middleware.Option{ms, middleware.Lease(30)}, "Lease(30ns): durations have units, write 30*time.Second"},
+		"Lease(30)":           {[]middleware.Option{ms, middleware.FixedLease(30)}, "Lease(30ns): durations have units, write 30*time.Second"},
 		"Heartbeat(20)":       {[]middleware.Option{ms, middleware.Heartbeat(20)}, "Heartbeat(20ns): durations have units, write 20*time.Second"},
 		"Reserve(500)":        {[]middleware.Option{ms, middleware.Reserve(500)}, "Reserve(500ns): durations have units, write 500*time.Millisecond"},
 		"negative Remember":   {[]middleware.Option{ms, middleware.Remember(-time.Hour)}, "Remember is negative"},
 		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "Wait is negative"},
 		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
 		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
-		"other policy of nil": {[]middleware.Option{ms, middleware.OnDone((*middleware.Policy)(nil))}, "OnDone(nil)"},
+		"other policy of nil": {[]middleware.Option{ms, middleware.OnCompleted((*middleware.Policy)(nil))}, "OnCompleted(nil)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func TestWrongOptions(t *testing.T) {
 // nothing, so that every duplicate would be answered with nil.
 func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 	t.Parallel()
-	replay := newQuiet().with(middleware.OnDone(middleware.Replay))
+	replay := newQuiet().with(middleware.OnCompleted(middleware.Replay))
 	for name, use := range map[string]func(){
 		"Stringer": func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (fmt.Stringer, error) { return nil, nil }, replay...)
@@ -142,7 +142,7 @@ func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 			middleware.WithLock(byOrder, func(context.Context, order) (error, error) { return nil, nil }, replay...)
 		},
 	} {
-		refusedAtConstruction(t, name, use, "OnDone(Replay)", "into the interface", "any")
+		refusedAtConstruction(t, name, use, "OnCompleted(Replay)", "into the interface", "any")
 	}
 	// What has a type, or none, can be decoded.
 	middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return nil, nil }, replay...)
@@ -154,7 +154,7 @@ func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 func TestNilMeansTheDefault(t *testing.T) {
 	t.Parallel()
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()),
-		middleware.Logger(nil), middleware.Observe(nil), middleware.Remember(0), middleware.Reserve(0), middleware.Lease(0),
+		middleware.Logger(nil), middleware.Observe(nil), middleware.Remember(0), middleware.Reserve(0), middleware.FixedLease(0),
 		middleware.Heartbeat(0), middleware.OnHeld(middleware.Wait(0)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

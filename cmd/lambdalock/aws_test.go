@@ -61,7 +61,7 @@ func TestInvokeUsesTheProfile(t *testing.T) {
 			}
 			command(t, env, "create-table").expect(t, 0)
 			r := command(t, env, "invoke", "-c", "2", os.Args[0], s3Event(t, "cat.png"))
-			r.expect(t, 0, `"resized"`, "skipped (done)")
+			r.expect(t, 0, `"resized"`, "skipped (completed)")
 			if len(a.asked) != 1 || !a.asked[want] {
 				t.Errorf("asked as %v, want %q\n%s", a.asked, want, r)
 			}

@@ -110,7 +110,7 @@ func killedOnce(ctx context.Context, e events.S3Event) (string, error) {
 }
 
 func markHeld(_ context.Context, o lock.Observation) {
-	if o.Kind == "held" {
+	if o.Outcome == "held" {
 		mark("refused")
 	}
 }

@@ -54,11 +54,11 @@ func TestOutcomes(t *testing.T) {
 		summary  string
 	}{
 		"ran":     {"", []string{cat, dog}, 0, []string{"ran", "ran"}, "deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0"},
-		"done":    {"", []string{"-c", "2", cat}, 0, []string{"ran", "skipped (done)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"done":    {"", []string{"-c", "2", cat}, 0, []string{"ran", "skipped (completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
 		"stale":   {"latest", []string{late, early}, 0, []string{"ran", "skipped (stale)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 2   not completed 0"},
 		"held":    {"holder", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "held"}, "deliveries 2   ran 1   skipped 0   held 1   failed 0   events 1   not completed 0"},
 		"skipper": {"skipping", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (held)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
-		"waited":  {"waiting", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (waited, done)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"waited":  {"waiting", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (waited, completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
 		"waited and ran": {
 			"waiting",
 			[]string{"-n", "2", cat, upload(t, "cat.png", "02")},
@@ -102,7 +102,7 @@ func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 			r := invoke(t, function, append(args, "-n", "2", "--async", "--scale", "600", s3Event(t, "cat.png"))...)
 			r.expect(t, 0, "not completed 0", "too early")
 			rows := r.rows()
-			if rows[0] != "killed" || rows[len(rows)-1] != "ran (took over)" {
+			if rows[0] != "killed" || rows[len(rows)-1] != "ran (taken over)" {
 				t.Errorf("rows %q\n%s", rows, r)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
 )
 
 // The outcomes of a delivery. What Lambda calls a success may be a handler that ran, or
@@ -44,27 +45,36 @@ func (o outcome) note(n string) outcome {
 	return outcome{o.word, append(slices.Clone(o.notes), n)}
 }
 
-// heldUp: the lock of somebody else was in the way.
+// heldUp reports whether another invocation's lock was in the way.
 func (o outcome) heldUp() bool { return o.word == held || slices.Contains(o.notes, held) }
 
-// completed reports whether the event needs no further delivery: it was handled, or had
-// been. To be skipped while another delivery is at work is no such thing.
+// completed reports whether the event needs no further delivery: it was handled now or
+// earlier. A delivery that was skipped while another one was at work does not count.
 func (o outcome) completed() bool {
 	switch o.word {
 	case ran, skipped, succeeded, ignored:
 		return !o.heldUp()
 	}
-	return slices.Contains(o.notes, done)
+	return slices.Contains(o.notes, completed)
 }
 
-// The notes, where they are not what the function's log says.
+// The notes.
 const (
-	done     = "done"
-	stale    = "stale"
-	waited   = "waited"
-	tookOver = "took over"
-	unlocked = "unlocked"
+	completed = "completed"
+	stale     = "stale"
+	waited    = "waited"
+	takenOver = "taken over"
+	unlocked  = "unlocked"
 )
+
+// noteOf is the note for what the function's log says.
+var noteOf = map[lock.Outcome]string{
+	lock.OutcomeAlreadyCompleted: completed,
+	lock.OutcomeStale:            stale,
+	lock.OutcomeHeld:             held,
+	lock.OutcomeTakenOver:        takenOver,
+	middleware.OutcomeUnlocked:   unlocked,
+}
 
 // outcomeOf judges an attempt by three things: its result; what the embedded table saw
 // of it, if there is one; and the lines that lambdalock logs by default.
@@ -101,62 +111,62 @@ func outcomeOf(r locallambda.Result, table *localtable.Table, records int) outco
 }
 
 // explain adds what only the log says.
-func (o outcome) explain(log map[lock.Kind]bool) outcome {
-	why := []string{stale, done, held}
+func (o outcome) explain(log map[lock.Outcome]bool) outcome {
+	why := []lock.Outcome{lock.OutcomeStale, lock.OutcomeAlreadyCompleted, lock.OutcomeHeld}
 	if o.word == ran {
-		why = []string{tookOver, unlocked}
+		why = []lock.Outcome{lock.OutcomeTakenOver, middleware.OutcomeUnlocked}
 	}
-	for _, kind := range why {
-		if log[lock.Kind(kind)] {
-			return o.note(kind)
+	for _, outcome := range why {
+		if log[outcome] {
+			return o.note(noteOf[outcome])
 		}
 	}
 	return o
 }
 
-func failure(r locallambda.Result, log map[lock.Kind]bool) outcome {
+func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {
 	switch {
 	case r.ErrorType == "HeldError" || r.ErrorType == "BatchError" && onlyHeld(log):
 		return outcome{word: held}
-	case r.ErrorType == "DoneError":
-		return outcome{word: failed}.note(done) // as OnDone(Fail) asks
+	case r.ErrorType == "CompletedError":
+		return outcome{word: failed}.note(completed) // as OnCompleted(Fail) asks
 	}
 	return outcome{word: failed}
 }
 
-// onlyHeld: of the records of a batch none failed by itself.
-func onlyHeld(log map[lock.Kind]bool) bool {
-	return log["held"] && !log["work failed"] && !log["store failed"] && !log["refused"]
+// onlyHeld reports whether no record of a batch failed by itself.
+func onlyHeld(log map[lock.Outcome]bool) bool {
+	return log[lock.OutcomeHeld] && !log[middleware.OutcomeHandlerFailed] && !log[lock.OutcomeStoreFailed] && !log[lock.OutcomeRefused]
 }
 
 // byLog is what can be known without the table. That a lock was acquired is not logged
 // by default, and of several records some may have been skipped.
-func byLog(log map[lock.Kind]bool, records int) outcome {
+func byLog(log map[lock.Outcome]bool, records int) outcome {
 	switch {
-	case log[tookOver], log[unlocked]:
+	case log[lock.OutcomeTakenOver], log[middleware.OutcomeUnlocked]:
 		return outcome{word: ran}.explain(log)
-	case log["refused"]:
+	case log[lock.OutcomeRefused]:
 		return outcome{word: refused}
-	case log["ignored"]:
+	case log[middleware.OutcomeIgnored]:
 		return outcome{word: ignored}
-	case records <= 1 && (log[done] || log[stale] || log[held]):
+	case records <= 1 && (log[lock.OutcomeAlreadyCompleted] || log[lock.OutcomeStale] || log[lock.OutcomeHeld]):
 		return outcome{word: skipped}.explain(log)
 	}
 	return outcome{word: succeeded}
 }
 
-// logLine finds the kind of an observation in a line of the log, as text or as JSON.
-// Each of these lines says how many requests it took.
+// logLine finds an outcome in a line of the log, as text or as JSON. Each of these lines
+// says how many requests it took.
 var logLine = regexp.MustCompile(
-	`lambdalock: (held|done|stale|took over|unlocked|ignored|refused|work failed|store failed)\b.*requests"?[=:]`)
+	`lambdalock: (held|already_completed|stale|taken_over|unlocked|ignored|refused|handler_failed|store_failed)\b.*requests"?[=:]`)
 
-// logged returns the kinds of observations in the log of an invocation.
-func logged(lines []string) map[lock.Kind]bool {
-	kinds := map[lock.Kind]bool{}
+// logged returns the outcomes in the log of an invocation.
+func logged(lines []string) map[lock.Outcome]bool {
+	outcomes := map[lock.Outcome]bool{}
 	for _, line := range lines {
 		if m := logLine.FindStringSubmatch(line); m != nil {
-			kinds[lock.Kind(m[1])] = true
+			outcomes[lock.Outcome(m[1])] = true
 		}
 	}
-	return kinds
+	return outcomes
 }

@@ -14,7 +14,7 @@ import (
 // failure of the handler.
 func TestRecordsThatFailed(t *testing.T) {
 	t.Parallel()
-	held, worked := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: work failed key=k requests=1"
+	held, worked := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"
 	one, both := `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`
 	for _, c := range []struct {
 		answer    string
@@ -48,16 +48,16 @@ func TestLogLines(t *testing.T) {
 		"JSON":  func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
 		"group": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil).WithGroup("app") },
 	} {
-		for _, kind := range []string{"held", "took over"} {
+		for _, kind := range []string{"held", "taken_over"} {
 			var b bytes.Buffer
 			slog.New(handler(&b)).With("function", "a").Info("lambdalock: "+kind, "key", "k", "requests", 1)
-			if got := logged([]string{b.String()}); len(got) != 1 || !got[lock.Kind(kind)] {
+			if got := logged([]string{b.String()}); len(got) != 1 || !got[lock.Outcome(kind)] {
 				t.Errorf("%s: %v from %s", name, got, b.String())
 			}
 		}
 	}
 	plain := "2026/11/21 18:15:33 INFO lambdalock: held key=k duration=1ms requests=1"
-	if got := logged([]string{plain, "lambdalock: done", "lambdalock: key a is held by requests=1"}); len(got) != 1 || !got["held"] {
+	if got := logged([]string{plain, "lambdalock: already_completed", "lambdalock: key a is held by requests=1"}); len(got) != 1 || !got["held"] {
 		t.Errorf("%v", got)
 	}
 }

@@ -31,7 +31,7 @@ type (
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	lambda.Start(middleware.WithLock(keyfuncs.APIGatewayHTTP, handle,
-		middleware.OnDone(middleware.Replay),
+		middleware.OnCompleted(middleware.Replay),
 		middleware.OnHeld(middleware.Respond(problem(http.StatusConflict, "the payment is under way: ask again in a moment")))))
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -16,7 +17,7 @@ import (
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		locktest.Run(t, locktest.Harness{
-			Open: func(*testing.T) lock.Store { return memstore.New() },
+			Open: func(*testing.T) driver.Store { return memstore.New() },
 		})
 	}
 	// Output:

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Fault is what a [Faulty] store does with one request.
@@ -36,7 +36,7 @@ const (
 
 // Faulty is a store that fails on purpose and counts what it was asked.
 type Faulty struct {
-	lock.Store
+	driver.Store
 	mu      sync.Mutex
 	planned map[Op][]Fault
 	always  map[Op]Fault
@@ -45,7 +45,7 @@ type Faulty struct {
 }
 
 // NewFaulty wraps a store.
-func NewFaulty(s lock.Store) *Faulty {
+func NewFaulty(s driver.Store) *Faulty {
 	return &Faulty{Store: s, planned: map[Op][]Fault{}, always: map[Op]Fault{}, count: map[Op]int{}}
 }
 
@@ -94,11 +94,11 @@ func (f *Faulty) next(op Op) Fault {
 
 var errInjected = errors.New("injected fault")
 
-type answer func(context.Context) (lock.Row, bool, error)
+type answer func(context.Context) (driver.Row, bool, error)
 
-func (f *Faulty) do(ctx context.Context, op Op, apply answer) (lock.Row, bool, error) {
+func (f *Faulty) do(ctx context.Context, op Op, apply answer) (driver.Row, bool, error) {
 	fault := f.next(op)
-	var row lock.Row
+	var row driver.Row
 	var ok bool
 	var err error
 	if fault == None || fault == LoseAnswer || fault == HangApplied {
@@ -108,34 +108,34 @@ func (f *Faulty) do(ctx context.Context, op Op, apply answer) (lock.Row, bool, e
 	case None:
 		return row, ok, err
 	case Throttle, Conflict:
-		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Rejected: true, Conflict: fault == Conflict, Err: errInjected}
+		return driver.Row{}, false, &driver.Error{Store: "faulty", Temporary: true, Rejected: true, Conflict: fault == Conflict, Err: errInjected}
 	case Deny:
-		return lock.Row{}, false, &lock.StoreError{Store: "faulty", Action: "test:Deny", Rejected: true, Err: errInjected}
+		return driver.Row{}, false, &driver.Error{Store: "faulty", Action: "test:Deny", Rejected: true, Err: errInjected}
 	case Late:
 		f.mu.Lock()
 		f.late = append(f.late, func() { _, _, _ = apply(context.WithoutCancel(ctx)) })
 		f.mu.Unlock()
 		<-ctx.Done()
-		return lock.Row{}, false, ctx.Err()
+		return driver.Row{}, false, ctx.Err()
 	case Hang, HangApplied:
 		<-ctx.Done()
-		return lock.Row{}, false, ctx.Err()
+		return driver.Row{}, false, ctx.Err()
 	}
-	return lock.Row{}, false, &lock.StoreError{Store: "faulty", Temporary: true, Err: errInjected}
+	return driver.Row{}, false, &driver.Error{Store: "faulty", Temporary: true, Err: errInjected}
 }
 
-// Acquire implements [lock.Store].
-func (f *Faulty) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+// Acquire implements [driver.Store].
+func (f *Faulty) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the engine dates its claim anew; what is late stays as it was sent
-	return f.do(ctx, Acquire, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Acquire(ctx, &claim) })
+	return f.do(ctx, Acquire, func(ctx context.Context) (driver.Row, bool, error) { return f.Store.Acquire(ctx, &claim) })
 }
 
-// Renew implements [lock.Store].
-func (f *Faulty) Renew(ctx context.Context, r *lock.Renewal) (lock.Row, bool, error) {
-	return f.do(ctx, Renew, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Renew(ctx, r) })
+// Renew implements [driver.Store].
+func (f *Faulty) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return f.do(ctx, Renew, func(ctx context.Context) (driver.Row, bool, error) { return f.Store.Renew(ctx, r) })
 }
 
-// Release implements [lock.Store].
-func (f *Faulty) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
-	return f.do(ctx, Release, func(ctx context.Context) (lock.Row, bool, error) { return f.Store.Release(ctx, s) })
+// Release implements [driver.Store].
+func (f *Faulty) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	return f.do(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return f.Store.Release(ctx, s) })
 }

@@ -4,12 +4,12 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // again is the same acquisition's claim of the next round: dated anew, with the end
 // of lease that a platform's deadline gives it in every round.
-func (b *bench) again(c *lock.Claim) *lock.Claim {
+func (b *bench) again(c *driver.Claim) *driver.Claim {
 	b.advance(time.Millisecond)
 	next := *c
 	next.Now, next.Stamp = b.now, b.now
@@ -62,11 +62,11 @@ func ghostsOfEarlierRounds(b *bench) { // F3, F44
 	b.mustAcquire(third)
 	b.acquire(first)
 	b.acquire(second)
-	if row := b.mustRefuse(b.claim("contender")); !b.NoDetail && row.Since.Before(third.Stamp) {
-		b.Errorf("copies of earlier rounds lowered the stamp to %v, below %v", row.Since, third.Stamp)
+	if row := b.mustRefuse(b.claim("contender")); !b.NoDetail && row.Stamp.Before(third.Stamp) {
+		b.Errorf("copies of earlier rounds lowered the stamp to %v, below %v", row.Stamp, third.Stamp)
 	}
 	b.mustRelease(third, nil)
-	for _, late := range []*lock.Claim{second, first, third} {
+	for _, late := range []*driver.Claim{second, first, third} {
 		b.mustRefuse(late)
 	}
 	b.mustAcquire(b.claim("next"))
@@ -117,7 +117,7 @@ func clockBehind(b *bench) { // F14
 	late.Now = first.Stamp.Add(-time.Second)
 	late.Stamp = late.Now
 	row := b.mustRefuse(late)
-	if !b.NoDetail && row.Judge(late) != lock.Behind {
+	if !b.NoDetail && row.Judge(late) != driver.Behind {
 		b.Errorf("verdict %v on %+v, want Behind", row.Judge(late), row)
 	}
 	late.Stamp = first.Stamp.Add(time.Microsecond)
@@ -181,16 +181,16 @@ func abandonMeetsDeadOwner(b *bench) { // F2, F19, F44
 	}
 }
 
-func (b *bench) abandon(c *lock.Claim) (lock.Row, bool) {
+func (b *bench) abandon(c *driver.Claim) (driver.Row, bool) {
 	b.Helper()
-	row, ok, err := b.store.Release(b.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Keep: c.Keep, Abandon: true, Stamp: c.Stamp})
+	row, ok, err := b.store.Release(b.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp})
 	if err != nil {
 		b.Fatalf("abandoning %s: %v", c.Holder, err)
 	}
 	return row, ok
 }
 
-func (b *bench) mustAbandon(c *lock.Claim) {
+func (b *bench) mustAbandon(c *driver.Claim) {
 	b.Helper()
 	if row, ok := b.abandon(c); !ok {
 		b.Fatalf("abandoning %s was refused by %+v", c.Holder, row)
@@ -202,22 +202,22 @@ func newerFormat(b *bench) { // F41
 	if b.Newer == nil {
 		b.Skip("the harness has no way to write a row of a newer format")
 	}
-	for name, request := range map[string]func(owner *lock.Claim) (lock.Row, bool){
-		"acquire": func(*lock.Claim) (lock.Row, bool) { return b.acquire(b.claim("contender")) },
-		"acquire again": func(owner *lock.Claim) (lock.Row, bool) {
+	for name, request := range map[string]func(owner *driver.Claim) (driver.Row, bool){
+		"acquire": func(*driver.Claim) (driver.Row, bool) { return b.acquire(b.claim("contender")) },
+		"acquire again": func(owner *driver.Claim) (driver.Row, bool) {
 			return b.acquire(owner)
 		},
-		"takeover": func(*lock.Claim) (lock.Row, bool) {
+		"takeover": func(*driver.Claim) (driver.Row, bool) {
 			b.advance(lease + time.Second)
 			return b.acquire(b.claim("successor"))
 		},
-		"renew":   func(owner *lock.Claim) (lock.Row, bool) { return b.renew(owner, b.now.Add(2*lease)) },
-		"release": func(owner *lock.Claim) (lock.Row, bool) { return b.release(owner, nil) },
-		"complete": func(owner *lock.Claim) (lock.Row, bool) {
-			return b.release(owner, completes(lock.Row{}, "e", b.now.Add(time.Hour)))
+		"renew":   func(owner *driver.Claim) (driver.Row, bool) { return b.renew(owner, b.now.Add(2*lease)) },
+		"release": func(owner *driver.Claim) (driver.Row, bool) { return b.release(owner, nil) },
+		"complete": func(owner *driver.Claim) (driver.Row, bool) {
+			return b.release(owner, completes(driver.Row{}, "e", b.now.Add(time.Hour)))
 		},
-		"abandon": func(*lock.Claim) (lock.Row, bool) { return b.abandon(b.claim("gives up")) },
-		"abandon by the owner": func(owner *lock.Claim) (lock.Row, bool) {
+		"abandon": func(*driver.Claim) (driver.Row, bool) { return b.abandon(b.claim("gives up")) },
+		"abandon by the owner": func(owner *driver.Claim) (driver.Row, bool) {
 			return b.abandon(owner)
 		},
 	} {
@@ -225,7 +225,7 @@ func newerFormat(b *bench) { // F41
 		owner := b.claim("owner")
 		b.mustAcquire(owner)
 		b.Newer(b.T, b.store, b.name)
-		if row, ok := request(owner); ok || !b.NoDetail && (!row.Newer || row.Judge(owner) != lock.Newer) {
+		if row, ok := request(owner); ok || !b.NoDetail && (!row.Newer || row.Judge(owner) != driver.Newer) {
 			b.Errorf("%s of a row of a newer format: applied %v, %+v", name, ok, row)
 		}
 	}

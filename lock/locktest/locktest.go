@@ -1,4 +1,4 @@
-// Package locktest checks that a [lock.Store] keeps the contract, and offers the
+// Package locktest checks that a [driver.Store] keeps the contract, and offers the
 // tools that tests of locks need: a store that fails on purpose, and a checker
 // of recorded histories.
 //
@@ -6,7 +6,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		locktest.Run(t, locktest.Harness{
-//			Open: func(t *testing.T) lock.Store { return mystore.New(…) },
+//			Open: func(t *testing.T) driver.Store { return mystore.New(…) },
 //		})
 //	}
 package locktest
@@ -14,10 +14,11 @@ package locktest
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Harness describes the store under test. What a store cannot do is said in the
@@ -25,7 +26,7 @@ import (
 type Harness struct {
 	// Open returns a store; it may be the same one each time, because every
 	// test uses names of its own.
-	Open func(t *testing.T) lock.Store
+	Open func(t *testing.T) driver.Store
 	// Advance moves the clock of a store that judges leases by its own. Nil: the
 	// store judges by the times in the requests.
 	Advance func(d time.Duration)
@@ -38,7 +39,7 @@ type Harness struct {
 	// Newer makes the row of a name look as if a later version of the library had
 	// written it in another format. Nil: the store's rows have no format, which is said
 	// in the output.
-	Newer func(t *testing.T, s lock.Store, name string)
+	Newer func(t *testing.T, s driver.Store, name string)
 }
 
 // Run runs the whole suite.
@@ -92,7 +93,7 @@ func Run(t *testing.T, h Harness) {
 type bench struct {
 	*testing.T
 	Harness
-	store lock.Store
+	store driver.Store
 	name  string
 	now   time.Time
 }
@@ -108,21 +109,21 @@ func (b *bench) advance(d time.Duration) {
 }
 
 // claim is a claim of a new owner, a little later than the one before.
-func (b *bench) claim(holder string) *lock.Claim {
+func (b *bench) claim(holder string) *driver.Claim {
 	b.advance(time.Millisecond)
-	return &lock.Claim{
+	return &driver.Claim{
 		Name: b.name, Token: rand.Text(), Holder: holder,
-		Now: b.now, Stamp: b.now, Until: b.now.Add(lease), Keep: b.now.Add(24 * time.Hour),
+		Now: b.now, Stamp: b.now, Until: b.now.Add(lease), DeleteAfter: b.now.Add(24 * time.Hour),
 	}
 }
 
-func (b *bench) eventClaim(holder, event string) *lock.Claim {
+func (b *bench) eventClaim(holder, event string) *driver.Claim {
 	c := b.claim(holder)
 	c.Event = event
 	return c
 }
 
-func (b *bench) acquire(c *lock.Claim) (lock.Row, bool) {
+func (b *bench) acquire(c *driver.Claim) (driver.Row, bool) {
 	b.Helper()
 	row, ok, err := b.store.Acquire(b.Context(), c)
 	if err != nil {
@@ -131,7 +132,7 @@ func (b *bench) acquire(c *lock.Claim) (lock.Row, bool) {
 	return row, ok
 }
 
-func (b *bench) mustAcquire(c *lock.Claim) lock.Row {
+func (b *bench) mustAcquire(c *driver.Claim) driver.Row {
 	b.Helper()
 	row, ok := b.acquire(c)
 	if !ok {
@@ -140,7 +141,7 @@ func (b *bench) mustAcquire(c *lock.Claim) lock.Row {
 	return row
 }
 
-func (b *bench) mustRefuse(c *lock.Claim) lock.Row {
+func (b *bench) mustRefuse(c *driver.Claim) driver.Row {
 	b.Helper()
 	row, ok := b.acquire(c)
 	if ok {
@@ -150,16 +151,16 @@ func (b *bench) mustRefuse(c *lock.Claim) lock.Row {
 }
 
 // release frees c's lock; memory may be nil.
-func (b *bench) release(c *lock.Claim, memory *lock.Memory) (lock.Row, bool) {
+func (b *bench) release(c *driver.Claim, memory *driver.Memory) (driver.Row, bool) {
 	b.Helper()
-	row, ok, err := b.store.Release(b.Context(), &lock.Settlement{Name: c.Name, Token: c.Token, Memory: memory, Keep: c.Keep, Stamp: c.Stamp})
+	row, ok, err := b.store.Release(b.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp})
 	if err != nil {
 		b.Fatalf("release of %s: %v", c.Holder, err)
 	}
 	return row, ok
 }
 
-func (b *bench) mustRelease(c *lock.Claim, memory *lock.Memory) lock.Row {
+func (b *bench) mustRelease(c *driver.Claim, memory *driver.Memory) driver.Row {
 	b.Helper()
 	row, ok := b.release(c, memory)
 	if !ok {
@@ -168,9 +169,9 @@ func (b *bench) mustRelease(c *lock.Claim, memory *lock.Memory) lock.Row {
 	return row
 }
 
-func (b *bench) renew(c *lock.Claim, until time.Time) (lock.Row, bool) {
+func (b *bench) renew(c *driver.Claim, until time.Time) (driver.Row, bool) {
 	b.Helper()
-	row, ok, err := b.store.Renew(b.Context(), &lock.Renewal{Name: c.Name, Token: c.Token, Until: until, Keep: c.Keep})
+	row, ok, err := b.store.Renew(b.Context(), &driver.Renewal{Name: c.Name, Token: c.Token, Until: until, DeleteAfter: c.DeleteAfter})
 	if err != nil {
 		b.Fatalf("renewal of %s: %v", c.Holder, err)
 	}
@@ -178,14 +179,18 @@ func (b *bench) renew(c *lock.Claim, until time.Time) (lock.Row, bool) {
 }
 
 // completes is the memory that has event on top of row's.
-func completes(row lock.Row, event string, until time.Time) *lock.Memory {
+func completes(row driver.Row, event string, until time.Time) *driver.Memory {
 	m := row.Memory
-	m.Done = append(m.Done[:len(m.Done):len(m.Done)], lock.Completed{Event: event, Until: until.Truncate(time.Millisecond)})
+	m.Completed = append(slices.Clone(m.Completed), driver.CompletedEvent{Event: event, Until: until.Truncate(time.Millisecond)})
 	return &m
 }
 
 func check(b *bench) {
-	if err := b.store.Check(b.Context()); err != nil {
+	c, ok := b.store.(driver.Checker)
+	if !ok {
+		return // there is nothing to open
+	}
+	if err := c.Check(b.Context()); err != nil {
 		b.Fatalf("check of a store that works: %v", err)
 	}
 }

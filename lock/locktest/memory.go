@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 func completedEvent(b *bench) { // F6
@@ -16,13 +16,13 @@ func completedEvent(b *bench) { // F6
 	b.mustRelease(c, completes(row, "e1", until))
 
 	row = b.mustRefuse(b.eventClaim("duplicate", "e1"))
-	if !b.NoDetail && !slices.ContainsFunc(row.Memory.Done, func(d lock.Completed) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
+	if !b.NoDetail && !slices.ContainsFunc(row.Memory.Completed, func(d driver.CompletedEvent) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
 		b.Errorf("refusing row does not remember the event: %+v", row)
 	}
 	other := b.eventClaim("another event", "e2")
 	b.mustAcquire(other)
 	row = b.mustRefuse(b.eventClaim("duplicate while another holds", "e1"))
-	if c := b.eventClaim("", "e1"); !b.NoDetail && row.Judge(c) != lock.Done {
+	if c := b.eventClaim("", "e1"); !b.NoDetail && row.Judge(c) != driver.Completed {
 		b.Errorf("verdict %v, want Done although another event holds the name", row.Judge(c))
 	}
 	b.mustRelease(other, nil)
@@ -34,23 +34,23 @@ func completedEvent(b *bench) { // F6
 // memoryAsGiven: what is remembered, and in which order it was completed, is the
 // engine's to decide. The order is not that of the expiry times.
 func memoryAsGiven(b *bench) { // F46, F47
-	var want []lock.Completed
+	var want []driver.CompletedEvent
 	for i := range 40 {
 		e := fmt.Sprintf("%050d", (i*17)%40)
-		want = append(want, lock.Completed{Event: e, Until: b.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)})
+		want = append(want, driver.CompletedEvent{Event: e, Until: b.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)})
 	}
 	c := b.eventClaim("holder", want[39].Event)
 	b.mustAcquire(c)
-	b.mustRelease(c, &lock.Memory{Done: want, Top: "t"})
+	b.mustRelease(c, &driver.Memory{Completed: want, HighestOrder: "t"})
 	for _, e := range want {
 		b.mustRefuse(b.eventClaim("duplicate", e.Event))
 	}
-	for _, got := range []lock.Row{b.mustAcquire(b.eventClaim("next", "another")), b.mustRefuse(b.eventClaim("duplicate", want[0].Event))} {
+	for _, got := range []driver.Row{b.mustAcquire(b.eventClaim("next", "another")), b.mustRefuse(b.eventClaim("duplicate", want[0].Event))} {
 		if got.Token == "" && b.NoDetail {
 			continue
 		}
-		same := slices.EqualFunc(got.Memory.Done, want, func(a, b lock.Completed) bool { return a.Event == b.Event && a.Until.Equal(b.Until) })
-		if !same || got.Memory.Top != "t" {
+		same := slices.EqualFunc(got.Memory.Completed, want, func(a, b driver.CompletedEvent) bool { return a.Event == b.Event && a.Until.Equal(b.Until) })
+		if !same || got.Memory.HighestOrder != "t" {
 			b.Errorf("the memory became %+v, want %+v", got.Memory, want)
 		}
 	}
@@ -64,35 +64,35 @@ func keepAfterEveryStep(b *bench) { // F47
 		stale := b.claim("looks")
 		stale.Stamp = stale.Stamp.Add(-time.Hour) // refused by any row
 		row := b.mustRefuse(stale)
-		if got := row.Keep; !b.NoDetail && (got.Before(keep) || got.After(keep.Add(time.Second))) {
+		if got := row.DeleteAfter; !b.NoDetail && (got.Before(keep) || got.After(keep.Add(time.Second))) {
 			b.Errorf("after %s the row is kept until %v, want %v", step, got, keep)
 		}
 		keep = keep.Add(time.Hour)
 	}
 	c := b.claim("holder")
-	c.Keep = keep
+	c.DeleteAfter = keep
 	b.mustAcquire(c)
 	kept("acquire")
-	c.Keep = keep
+	c.DeleteAfter = keep
 	if _, ok := b.renew(c, c.Until.Add(time.Second)); !ok {
 		b.Fatal("renewal refused")
 	}
 	kept("renew")
-	c.Keep = keep
+	c.DeleteAfter = keep
 	b.mustRelease(c, nil)
 	kept("release")
 	c = b.eventClaim("holder", "e1")
 	b.mustAcquire(c)
-	c.Keep = keep
-	b.mustRelease(c, completes(lock.Row{}, "e1", b.now.Add(time.Hour)))
+	c.DeleteAfter = keep
+	b.mustRelease(c, completes(driver.Row{}, "e1", b.now.Add(time.Hour)))
 	kept("complete")
 	c = b.claim("given up")
-	c.Keep = keep
+	c.DeleteAfter = keep
 	b.mustAbandon(c)
 	kept("abandon")
 	c = b.claim("holder")
 	b.mustAcquire(c)
-	c.Keep = keep
+	c.DeleteAfter = keep
 	b.mustAbandon(c)
 	kept("abandon by the owner")
 }
@@ -113,11 +113,11 @@ func staleOrder(b *bench) {
 	c.Event, c.Order = "e5", "05"
 	row := b.mustAcquire(c)
 	m := completes(row, "e5", b.now.Add(time.Hour))
-	m.Top = "05"
+	m.HighestOrder = "05"
 	b.mustRelease(c, m)
 	older := b.claim("older")
 	older.Event, older.Order = "e4", "04"
-	if row := b.mustRefuse(older); !b.NoDetail && row.Judge(older) != lock.Stale {
+	if row := b.mustRefuse(older); !b.NoDetail && row.Judge(older) != driver.Stale {
 		b.Errorf("verdict %v on %+v, want Stale", row.Judge(older), row)
 	}
 	same := b.claim("same order, another event")
@@ -128,14 +128,14 @@ func staleOrder(b *bench) {
 	b.mustRelease(unordered, nil)
 	newest := b.claim("newest")
 	newest.Event, newest.Order = "e05\x7f", "05\x7f"
-	if row := b.mustAcquire(newest); row.Memory.Top != "05" {
-		b.Errorf("highest order is %q, want 05", row.Memory.Top)
+	if row := b.mustAcquire(newest); row.Memory.HighestOrder != "05" {
+		b.Errorf("highest order is %q, want 05", row.Memory.HighestOrder)
 	}
 }
 
 // orderWithoutEvent: the order alone tells what was overtaken.
 func orderWithoutEvent(b *bench) {
-	ordered := func(holder, order string) *lock.Claim {
+	ordered := func(holder, order string) *driver.Claim {
 		c := b.claim(holder)
 		c.Order = order
 		return c
@@ -143,11 +143,11 @@ func orderWithoutEvent(b *bench) {
 	c := ordered("newer", "05")
 	row := b.mustAcquire(c)
 	m := row.Memory
-	m.Top = "05"
+	m.HighestOrder = "05"
 	b.mustRelease(c, &m)
 	for _, order := range []string{"04", "05"} {
 		late := ordered("overtaken", order)
-		if row := b.mustRefuse(late); !b.NoDetail && (row.Judge(late) != lock.Stale || row.Memory.Top != "05") {
+		if row := b.mustRefuse(late); !b.NoDetail && (row.Judge(late) != driver.Stale || row.Memory.HighestOrder != "05") {
 			b.Errorf("verdict %v on %+v, want Stale", row.Judge(late), row)
 		}
 	}
@@ -162,7 +162,7 @@ func result(b *bench) { // F35
 	c := b.eventClaim("first", "e1")
 	row := b.mustAcquire(c)
 	m := completes(row, "e1", b.now.Add(time.Hour))
-	m.Result = lock.Result{Event: "e1", Body: []byte("\x00{\"n\":9007199254740993}\xff")}
+	m.Result = driver.Result{Event: "e1", Body: []byte("\x00{\"n\":9007199254740993}\xff")}
 	b.mustRelease(c, m)
 	if row := b.mustRefuse(b.eventClaim("duplicate", "e1")); !b.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
 		b.Errorf("recorded result is %+v", row.Memory.Result)
@@ -188,7 +188,7 @@ func strangeEvents(b *bench) {
 		c := b.eventClaim("holder", event)
 		row := b.mustAcquire(c)
 		row = b.mustRelease(c, completes(row, event, b.now.Add(time.Hour)))
-		if len(row.Memory.Done) == 0 {
+		if len(row.Memory.Completed) == 0 {
 			b.Errorf("event %q was not recorded: %+v", event, row)
 		}
 		b.mustRefuse(b.eventClaim("duplicate", event))

@@ -15,11 +15,11 @@ func acquire(b *bench) {
 	if !b.NoFence && row.Fence <= 0 {
 		b.Errorf("fence is %d, want above zero", row.Fence)
 	}
-	if b.Advance == nil && (!row.Since.Equal(c.Stamp) || !row.Until.Equal(c.Until)) {
-		b.Errorf("acquired since %v until %v, want %v and %v", row.Since, row.Until, c.Stamp, c.Until)
+	if b.Advance == nil && (!row.Stamp.Equal(c.Stamp) || !row.Until.Equal(c.Until)) {
+		b.Errorf("acquired since %v until %v, want %v and %v", row.Stamp, row.Until, c.Stamp, c.Until)
 	}
-	if row.Since.IsZero() {
-		b.Error("a row that was acquired must have Since: a zero one reads as unknown")
+	if row.Stamp.IsZero() {
+		b.Error("a row that was acquired must have Stamp: a zero one reads as unknown")
 	}
 }
 
@@ -161,7 +161,7 @@ func lateHolder(b *bench) { // F21
 	if _, ok := b.renew(first, b.now.Add(lease)); ok {
 		b.Error("the late holder's renewal was applied")
 	}
-	if row := b.mustRefuse(b.claim("third")); !b.NoDetail && (row.Token != second.Token || len(row.Memory.Done) != 0) {
+	if row := b.mustRefuse(b.claim("third")); !b.NoDetail && (row.Token != second.Token || len(row.Memory.Completed) != 0) {
 		b.Errorf("the successor's row was changed: %+v", row)
 	}
 	b.mustRelease(second, nil)

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // TestSameRuleAsTheMemoryStore sends the same requests to both stores: claims and copies
 // of earlier ones, renewals, releases, completions and claims that are given up, of few
 // owners in few moments, so that everything meets everything. What the condition grants
-// is what [lock.Row.Judge] grants, and the rows are the same after every step.
+// is what [driver.Row.Judge] grants, and the rows are the same after every step.
 func TestSameRuleAsTheMemoryStore(t *testing.T) { // F1, F3, F5, F21, F44
 	t.Parallel()
 	e := newEndpoint(t)
-	verdicts := map[lock.Verdict]int{}
+	verdicts := map[driver.Verdict]int{}
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		s := steps{random: random, name: fmt.Sprint("alike/", seed), noon: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
@@ -30,9 +30,9 @@ func TestSameRuleAsTheMemoryStore(t *testing.T) { // F1, F3, F5, F21, F44
 			got, gotOK := request.send(t, e.store)
 			want, wantOK := request.send(t, memory)
 			if c, ok := request.(claim); ok {
-				verdict := before.Judge((*lock.Claim)(&c))
+				verdict := before.Judge((*driver.Claim)(&c))
 				verdicts[verdict]++
-				if (verdict == lock.Granted) != gotOK {
+				if (verdict == driver.Granted) != gotOK {
 					t.Fatalf("seed %d, step %d: %+v: the condition says %v, and the rule %v of %+v", seed, i, c, gotOK, verdict, before)
 				}
 			}
@@ -47,7 +47,7 @@ func TestSameRuleAsTheMemoryStore(t *testing.T) { // F1, F3, F5, F21, F44
 			}
 		}
 	}
-	for _, v := range []lock.Verdict{lock.Granted, lock.Done, lock.Stale, lock.Held, lock.Behind} {
+	for _, v := range []driver.Verdict{driver.Granted, driver.Completed, driver.Stale, driver.Held, driver.Behind} {
 		if verdicts[v] < 30 {
 			t.Errorf("verdict %d was met %d times: this test sees too little", v, verdicts[v])
 		}
@@ -55,15 +55,15 @@ func TestSameRuleAsTheMemoryStore(t *testing.T) { // F1, F3, F5, F21, F44
 }
 
 // look reads a row by a claim that nobody grants.
-func look(t *testing.T, store lock.Store, s steps) lock.Row {
+func look(t *testing.T, store driver.Store, s steps) driver.Row {
 	t.Helper()
 	past := s.noon.Add(-time.Hour)
-	row, ok, err := store.Acquire(t.Context(), &lock.Claim{Name: s.name, Token: "looks", Event: "never", Now: past, Stamp: past, Until: past, Keep: s.noon.Add(time.Hour)})
+	row, ok, err := store.Acquire(t.Context(), &driver.Claim{Name: s.name, Token: "looks", Event: "never", Now: past, Stamp: past, Until: past, DeleteAfter: s.noon.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ok { // there was none
-		if _, _, err := store.Release(t.Context(), &lock.Settlement{Name: s.name, Token: "looks", Keep: s.noon.Add(time.Hour)}); err != nil {
+		if _, _, err := store.Release(t.Context(), &driver.Settlement{Name: s.name, Token: "looks", DeleteAfter: s.noon.Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		return look(t, store, s)
@@ -71,51 +71,51 @@ func look(t *testing.T, store lock.Store, s steps) lock.Row {
 	return row
 }
 
-func same(a, b lock.Row) bool {
-	for _, r := range []*lock.Row{&a, &b} {
-		for _, at := range []*time.Time{&r.Since, &r.Until, &r.Keep} {
+func same(a, b driver.Row) bool {
+	for _, r := range []*driver.Row{&a, &b} {
+		for _, at := range []*time.Time{&r.Stamp, &r.Until, &r.DeleteAfter} {
 			*at = at.UTC()
 		}
 		if r.Token == "" {
 			r.Until = time.Time{} // of nobody
 		}
-		done := make([]lock.Completed, 0)
-		for _, c := range r.Memory.Done {
-			done = append(done, lock.Completed{Event: c.Event, Until: c.Until.UTC()})
+		done := make([]driver.CompletedEvent, 0)
+		for _, c := range r.Memory.Completed {
+			done = append(done, driver.CompletedEvent{Event: c.Event, Until: c.Until.UTC()})
 		}
-		r.Memory.Done = done
+		r.Memory.Completed = done
 	}
 	return reflect.DeepEqual(a, b)
 }
 
 type sender interface {
-	send(*testing.T, lock.Store) (lock.Row, bool)
+	send(*testing.T, driver.Store) (driver.Row, bool)
 }
 
 type (
-	claim      lock.Claim
-	renewal    lock.Renewal
-	settlement lock.Settlement
+	claim      driver.Claim
+	renewal    driver.Renewal
+	settlement driver.Settlement
 )
 
-func (c claim) send(t *testing.T, s lock.Store) (lock.Row, bool) {
+func (c claim) send(t *testing.T, s driver.Store) (driver.Row, bool) {
 	t.Helper()
-	return answer(t)(s.Acquire(t.Context(), (*lock.Claim)(&c)))
+	return answer(t)(s.Acquire(t.Context(), (*driver.Claim)(&c)))
 }
 
-func (r renewal) send(t *testing.T, s lock.Store) (lock.Row, bool) {
+func (r renewal) send(t *testing.T, s driver.Store) (driver.Row, bool) {
 	t.Helper()
-	return answer(t)(s.Renew(t.Context(), (*lock.Renewal)(&r)))
+	return answer(t)(s.Renew(t.Context(), (*driver.Renewal)(&r)))
 }
 
-func (r settlement) send(t *testing.T, s lock.Store) (lock.Row, bool) {
+func (r settlement) send(t *testing.T, s driver.Store) (driver.Row, bool) {
 	t.Helper()
-	return answer(t)(s.Release(t.Context(), (*lock.Settlement)(&r)))
+	return answer(t)(s.Release(t.Context(), (*driver.Settlement)(&r)))
 }
 
-func answer(t *testing.T) func(lock.Row, bool, error) (lock.Row, bool) {
+func answer(t *testing.T) func(driver.Row, bool, error) (driver.Row, bool) {
 	t.Helper()
-	return func(row lock.Row, ok bool, err error) (lock.Row, bool) {
+	return func(row driver.Row, ok bool, err error) (driver.Row, bool) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func (s *steps) at(spread int) time.Time {
 
 func (s *steps) pick(of ...string) string { return of[s.random.IntN(len(of))] }
 
-func (s *steps) next(row lock.Row) sender {
+func (s *steps) next(row driver.Row) sender {
 	s.clock += s.random.IntN(2)
 	token := s.pick("a", "b", row.Token)
 	keep := s.noon.Add(time.Duration(1+s.random.IntN(5)) * time.Hour)
@@ -148,7 +148,7 @@ func (s *steps) next(row lock.Row) sender {
 	case 0, 1, 2, 3:
 		c := claim{
 			Name: s.name, Token: s.pick("a", "b", "c"), Holder: s.pick("h", "i"), Event: s.pick("", "e", "f"), Order: s.pick("", "", "1", "2", "3"),
-			Now: s.at(4), Stamp: s.at(4), Keep: keep,
+			Now: s.at(4), Stamp: s.at(4), DeleteAfter: keep,
 		}
 		c.Until = c.Now.Add(time.Duration(s.random.IntN(8)) * time.Second)
 		s.sent = append(s.sent, c)
@@ -157,30 +157,30 @@ func (s *steps) next(row lock.Row) sender {
 		if len(s.sent) > 0 { // a copy
 			return s.sent[s.random.IntN(len(s.sent))]
 		}
-		return renewal{Name: s.name, Token: token, Until: s.at(8), Keep: keep}
+		return renewal{Name: s.name, Token: token, Until: s.at(8), DeleteAfter: keep}
 	case 5:
-		return renewal{Name: s.name, Token: token, Until: s.at(8), Keep: keep}
+		return renewal{Name: s.name, Token: token, Until: s.at(8), DeleteAfter: keep}
 	case 6:
-		return settlement{Name: s.name, Token: token, Keep: keep}
+		return settlement{Name: s.name, Token: token, DeleteAfter: keep}
 	case 7, 8:
-		m := lock.Memory{Top: s.pick(row.Memory.Top, "1", "2"), Result: row.Memory.Result}
+		m := driver.Memory{HighestOrder: s.pick(row.Memory.HighestOrder, "1", "2"), Result: row.Memory.Result}
 		for _, e := range []string{"e", "f", "g"} {
 			if s.random.IntN(2) == 0 {
-				m.Done = append(m.Done, lock.Completed{Event: e, Until: s.at(6)})
+				m.Completed = append(m.Completed, driver.CompletedEvent{Event: e, Until: s.at(6)})
 			}
 		}
-		if m.Top == "" {
-			m.Top = row.Memory.Top
+		if m.HighestOrder == "" {
+			m.HighestOrder = row.Memory.HighestOrder
 		}
-		if n := len(m.Done); n > 0 && s.random.IntN(2) == 0 {
-			m.Result = lock.Result{Event: m.Done[n-1].Event, Body: []byte(s.pick("x", "y"))}
+		if n := len(m.Completed); n > 0 && s.random.IntN(2) == 0 {
+			m.Result = driver.Result{Event: m.Completed[n-1].Event, Body: []byte(s.pick("x", "y"))}
 		} else {
-			m.Result = lock.Result{}
+			m.Result = driver.Result{}
 		}
-		if len(m.Done) == 0 {
-			m.Done = row.Memory.Done
+		if len(m.Completed) == 0 {
+			m.Completed = row.Memory.Completed
 		}
-		return settlement{Name: s.name, Token: token, Keep: keep, Memory: &m}
+		return settlement{Name: s.name, Token: token, DeleteAfter: keep, Memory: &m}
 	}
-	return settlement{Name: s.name, Token: token, Keep: keep, Abandon: true, Stamp: s.at(4)}
+	return settlement{Name: s.name, Token: token, DeleteAfter: keep, Abandon: true, Stamp: s.at(4)}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -69,8 +70,8 @@ func TestConformance(t *testing.T) {
 
 func (e *endpoint) harness() locktest.Harness {
 	return locktest.Harness{
-		Open:  func(*testing.T) lock.Store { return e.store },
-		Newer: func(t *testing.T, _ lock.Store, name string) { put(t, e, name, "SET rowFormat = :one") },
+		Open:  func(*testing.T) driver.Store { return e.store },
+		Newer: func(t *testing.T, _ driver.Store, name string) { put(t, e, name, "SET rowFormat = :one") },
 	}
 }
 
@@ -99,7 +100,7 @@ func TestRowIsReadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := attributes(), []string{"deleteAfter", "event", "expires", "fence", "holder", "lease", "lock", "since"}; !slices.Equal(got, want) {
+	if got, want := attributes(), []string{"deleteAfter", "event", "fence", "heldUntil", "holder", "lock", "ownerToken", "stamp"}; !slices.Equal(got, want) {
 		t.Errorf("held row has %v, want %v", got, want)
 	}
 	item := fmt.Sprint(e.Item(table, "thumbnails/s3/b/k.jpg"))
@@ -111,7 +112,7 @@ func TestRowIsReadable(t *testing.T) {
 	if err := lk.Complete([]byte("result")); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := attributes(), []string{"deleteAfter", "done", "fence", "lock", "replay", "replayOf", "since", "top"}; !slices.Equal(got, want) {
+	if got, want := attributes(), []string{"completed", "deleteAfter", "fence", "highestOrder", "lock", "resultBody", "resultEvent", "stamp"}; !slices.Equal(got, want) {
 		t.Errorf("free row has %v, want %v", got, want)
 	}
 	if n := e.Requests(); n != 2 {
@@ -139,7 +140,7 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done := e.Item(table, "thumbnails-production/"+name)["done"].(map[string]any)["M"].(map[string]any)
+	done := e.Item(table, "thumbnails-production/"+name)["completed"].(map[string]any)["M"].(map[string]any)
 	if len(done) < 8 {
 		t.Errorf("%d events are remembered", len(done))
 	}
@@ -187,9 +188,9 @@ func TestLostAcknowledgements(t *testing.T) { // F1, F4, F5, F6
 				renewed := make(chan struct{}, 1)
 				o := lock.Options{}
 				if op == "renew" {
-					o.Heartbeat = 3 * time.Second
+					o.Lease = lock.Heartbeat(3 * time.Second)
 					o.Observe = func(_ context.Context, o lock.Observation) {
-						if o.Kind == lock.Renewed {
+						if o.Outcome == lock.OutcomeRenewed {
 							select {
 							case renewed <- struct{}{}:
 							default:
@@ -216,7 +217,7 @@ func TestLostAcknowledgements(t *testing.T) { // F1, F4, F5, F6
 				if n := e.Requests(); op != "renew" && n != 3 {
 					t.Errorf("%d requests, want one more than the two of a cycle", n)
 				}
-				if _, err := l.Acquire(t.Context(), key); errors.Is(err, lock.ErrDone) != (op == "complete") {
+				if _, err := l.Acquire(t.Context(), key); errors.Is(err, lock.ErrCompleted) != (op == "complete") {
 					t.Errorf("next delivery: %v", err)
 				}
 			})
@@ -260,10 +261,10 @@ func TestForeignRows(t *testing.T) { // F41
 	t.Parallel()
 	e := newEndpoint(t)
 	for name, update := range map[string]string{
-		"newer format":    "SET rowFormat = :one, since = :time",
-		"no since":        "SET lease = :time, expires = :time",
-		"no expires":      "SET lease = :time, since = :time, fence = :one",
-		"fence too large": "SET since = :time, fence = :huge",
+		"newer format":    "SET rowFormat = :one, stamp = :time",
+		"no stamp":        "SET ownerToken = :time, heldUntil = :time",
+		"no heldUntil":    "SET ownerToken = :time, stamp = :time, fence = :one",
+		"fence too large": "SET stamp = :time, fence = :huge",
 	} {
 		put(t, e, "/"+name, update)
 		_, err := e.locker(t, lock.Options{}).Acquire(t.Context(), lock.Key{Name: name})
@@ -283,8 +284,8 @@ func TestUnreadableRowIsGivenBack(t *testing.T) { // F2, F41
 	if _, ok := err.(*lock.StoreError); !ok {
 		t.Fatalf("%v, want a StoreError", err)
 	}
-	if lease, held := e.Item(table, "/n")["lease"]; held {
-		t.Errorf("the row is still held by %v", lease)
+	if token, held := e.Item(table, "/n")["ownerToken"]; held {
+		t.Errorf("the row is still held by %v", token)
 	}
 }
 
@@ -292,7 +293,9 @@ func TestResultTooLarge(t *testing.T) { // F35
 	t.Parallel()
 	e := newEndpoint(t)
 	var dropped bool
-	l := e.locker(t, lock.Options{Observe: func(_ context.Context, o lock.Observation) { dropped = dropped || o.Kind == lock.ResultDropped }})
+	l := e.locker(t, lock.Options{Observe: func(_ context.Context, o lock.Observation) {
+		dropped = dropped || o.Outcome == lock.OutcomeResultDropped
+	}})
 	lk, err := l.Acquire(t.Context(), lock.Key{Name: "n", Event: "e"})
 	if err != nil {
 		t.Fatal(err)
@@ -316,8 +319,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a server that answers is there: %v", err)
 	}
 	e.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.DropBefore })
-	if err := e.store.Check(t.Context()); !errors.As(err, new(*lock.StoreError)) {
-		t.Errorf("no answer: %v, want a StoreError", err)
+	if err := e.store.Check(t.Context()); !errors.As(err, new(*driver.Error)) {
+		t.Errorf("no answer: %v, want a driver.Error", err)
 	}
 	narrow := dynamostore.New(updateOnly{e.client}, table)
 	if err := narrow.Check(t.Context()); err != nil {

@@ -12,49 +12,49 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 func (s *Store) name() string { return "DynamoDB table " + s.table }
 
-// conflicts are answers of a table that is written by somebody else at that moment:
-// in a transaction, or in another Region of a table with multi-Region strong
-// consistency. The SDK repeats neither by itself.
+// conflicts are the answers of a table that is being written by another client: in a
+// transaction, or in another Region of a table with multi-Region strong consistency.
+// The SDK repeats neither by itself.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html#API_UpdateItem_Errors
 var conflicts = map[string]bool{"TransactionConflictException": true, "ReplicatedWriteConflictException": true}
 
-// classify says whether a later try may help, and whether the write may have been
-// applied. No answer means that it may.
+// classify returns whether a later try may help, and whether the write may have been
+// applied. Without an answer it may.
 func (s *Store) classify(err error) error {
-	se := &lock.StoreError{Store: s.name(), Err: err, Temporary: true}
+	e := &driver.Error{Store: s.name(), Err: err, Temporary: true}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		if !answered(err) {
-			se.Hint, se.Err = explain(err)
+			e.Hint, e.Err = explain(err)
 		}
-		return se
+		return e
 	}
 	code := api.ErrorCode()
 	_, throttled := retry.DefaultThrottleErrorCodes[code]
 	if throttled || conflicts[code] {
-		se.Rejected, se.Conflict = true, conflicts[code]
-		return se
+		e.Rejected, e.Conflict = true, conflicts[code]
+		return e
 	}
 	if _, passing := retry.DefaultRetryableErrorCodes[code]; passing || status(err) >= http.StatusInternalServerError {
-		return se
+		return e
 	}
-	se.Rejected, se.Temporary = true, false
-	se.Action, se.Hint = blame(code, api.ErrorMessage())
-	return se
+	e.Rejected, e.Temporary = true, false
+	e.Action, e.Hint = blame(code, api.ErrorMessage())
+	return e
 }
 
-// denied finds the action in what IAM answers, because it need not be the one that was
-// called: DynamoDB uses a key of KMS on the caller's behalf.
+// denied finds the action in IAM's answer. It need not be the one that was called:
+// DynamoDB uses a KMS key on the caller's behalf.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
 
-// blame says what has to change where the server will answer the same again: the
-// action that is missing, if it is one, and what to do.
+// blame returns what must change if the server would answer the same again: the
+// action that is missing, if any, and what to do.
 func blame(code, message string) (action, hint string) {
 	switch code {
 	case "AccessDeniedException":
@@ -63,7 +63,7 @@ func blame(code, message string) (action, hint string) {
 			action = found[1]
 		}
 		if strings.HasPrefix(action, "kms:") {
-			return action, "the table is encrypted with a key of your own: allow the function's role that action on the key"
+			return action, "the table is encrypted with your own key: allow the function's role that action on the key"
 		}
 		return action, "allow exactly that action on the table in the function's role; where the permission is limited to a namespace (dynamodb:LeadingKeys), it must be the one that the function uses"
 	case "ResourceNotFoundException":
@@ -81,7 +81,7 @@ func blame(code, message string) (action, hint string) {
 	return "", ""
 }
 
-// silence is the lack of an answer, in fewer words than the SDK has for it.
+// silence is the lack of an answer, in fewer words than the SDK's.
 type silence struct {
 	text string
 	err  error
@@ -90,9 +90,9 @@ type silence struct {
 func (e *silence) Error() string { return e.text }
 func (e *silence) Unwrap() error { return e.err }
 
-// explain says why there was no answer, and what to look at.
+// explain returns why there was no answer, and what to look at.
 func explain(err error) (hint string, cause error) {
-	hint = "is there a way to DynamoDB? A function in a VPC needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION, too"
+	hint = "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too"
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
@@ -108,7 +108,8 @@ func explain(err error) (hint string, cause error) {
 	return "", &silence{"no answer: " + root(err).Error(), err}
 }
 
-// root is the first cause: the SDK wraps it in what it does not know (StatusCode: 0).
+// root returns the first cause. The SDK wraps it in what it does not know
+// (StatusCode: 0).
 func root(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -119,7 +120,7 @@ func root(err error) error {
 	}
 }
 
-// answered: the error is the server's word, not the lack of one.
+// answered reports whether the server answered at all.
 func answered(err error) bool { return status(err) != 0 }
 
 func status(err error) int {

@@ -140,9 +140,9 @@ func TestConflictsOverHTTP(t *testing.T) { // F9, F45
 				o := lock.Options{}
 				renewed := make(chan struct{}, 100)
 				if op == "renew" {
-					o.Heartbeat = 3 * time.Second
+					o.Lease = lock.Heartbeat(3 * time.Second)
 					o.Observe = func(_ context.Context, o lock.Observation) {
-						if o.Kind == lock.Renewed {
+						if o.Outcome == lock.OutcomeRenewed {
 							renewed <- struct{}{}
 						}
 					}
@@ -165,7 +165,7 @@ func TestConflictsOverHTTP(t *testing.T) { // F9, F45
 				if n := e.Requests(); op != "renew" && n != 4 {
 					t.Errorf("%d requests, want two more than the two of a cycle", n)
 				}
-				if _, err := l.Acquire(t.Context(), lock.Key{Name: "n", Event: "e"}); !errors.Is(err, lock.ErrDone) {
+				if _, err := l.Acquire(t.Context(), lock.Key{Name: "n", Event: "e"}); !errors.Is(err, lock.ErrCompleted) {
 					t.Errorf("next delivery: %v", err)
 				}
 			})
@@ -205,7 +205,7 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 	slow := &late{Handler: e.Server, number: 2, arrives: make(chan struct{}), applied: make(chan struct{})}
 	srv := httptest.NewServer(slow)
 	t.Cleanup(srv.Close)
-	l, err := lock.New(dynamostore.New(client(srv.URL), table), &lock.Options{Lease: time.Hour, Logger: discard})
+	l, err := lock.New(dynamostore.New(client(srv.URL), table), &lock.Options{Lease: lock.FixedLease(time.Hour), Logger: discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestGivingUpNeedsNoAnswer(t *testing.T) { // F2
 	t.Parallel()
 	e := newEndpoint(t)
 	e.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
-	l := e.locker(t, lock.Options{Lease: time.Hour})
+	l := e.locker(t, lock.Options{Lease: lock.FixedLease(time.Hour)})
 	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, new(*lock.StoreError)) {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // TableVariable is the environment variable that names the table.
@@ -21,15 +21,15 @@ const TableVariable = "LOCK_TABLE_NAME"
 // last place to look is a metadata service that may not exist.
 const credentialsTimeout = 2 * time.Second
 
-// Open builds a store with a client of its own from the default AWS
-// configuration. An empty table means the one named in LOCK_TABLE_NAME. The
-// error is a [*lock.ConfigError]: no table name, no Region or no credentials.
+// Open returns a Store with its own client, made from the default AWS
+// configuration. An empty table means the one named in LOCK_TABLE_NAME. The error
+// is a [*driver.ConfigError]: no table name, no Region or no credentials.
 func Open(ctx context.Context, table string) (*Store, error) {
 	if table == "" {
 		table = os.Getenv(TableVariable)
 	}
 	if table == "" {
-		return nil, &lock.ConfigError{Reason: "no lock table: set the environment variable " + TableVariable + " to the table's name, or use middleware.Table"}
+		return nil, &driver.ConfigError{Reason: "no lock table: set the environment variable " + TableVariable + " to the table's name, or use middleware.Table"}
 	}
 	client, err := OpenClient(ctx)
 	if err != nil {
@@ -38,25 +38,25 @@ func Open(ctx context.Context, table string) (*Store, error) {
 	return &Store{client: client, table: table}, nil
 }
 
-// OpenClient is the client that Open uses, for [EnsureTable].
+// OpenClient returns a client like that of Open, for [EnsureTable].
 func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
 	if err != nil {
-		return nil, &lock.ConfigError{Reason: "the AWS configuration cannot be read", Err: err}
+		return nil, &driver.ConfigError{Reason: "the AWS configuration cannot be read", Err: err}
 	}
 	if cfg.Region == "" {
-		return nil, &lock.ConfigError{Reason: "no AWS Region: set AWS_REGION"}
+		return nil, &driver.ConfigError{Reason: "no AWS Region: set AWS_REGION"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, &lock.ConfigError{Reason: "no AWS credentials: in Lambda the function's role provides them, elsewhere set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", Err: err}
+		return nil, &driver.ConfigError{Reason: "no AWS credentials: in Lambda the function's role provides them, elsewhere set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", Err: err}
 	}
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), nil
 }
 
-// httpClient keeps as many idle connections as a batch has locks in flight: the
-// default of 10 makes the others connect anew, with a TLS handshake each.
+// httpClient keeps as many idle connections as a batch has locks in flight. With the
+// default of 10 the others would connect again, with a TLS handshake each.
 func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64

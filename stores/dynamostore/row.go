@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // layout has a fixed width, so that strings compare as the times they stand for.
@@ -18,89 +19,114 @@ const layout = "2006-01-02T15:04:05.000000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(layout) }
 
-// record makes the request of a release record the memory.
-func (r *request) record(m *lock.Memory) {
-	set, remove := "SET deleteAfter = :keep", free
-	newest := ""
-	if n := len(m.Done); n > 0 {
-		newest = m.Done[n-1].Event
-		r.in.ExpressionAttributeValues[":done"] = doneValue(m.Done)
-		set += ", done = :done"
+// values are those of an expression.
+type values map[string]types.AttributeValue
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// wholeSeconds rounds up, because the TTL attribute counts whole seconds.
+func wholeSeconds(t time.Time) types.AttributeValue {
+	return number(t.Add(time.Second - time.Nanosecond).Unix())
+}
+
+func (s *Store) input(name, update, condition string, v values) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName:                           &s.table,
+		Key:                                 values{"lock": text(name)},
+		UpdateExpression:                    &update,
+		ConditionExpression:                 &condition,
+		ExpressionAttributeValues:           v,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if m.Top != "" {
-		r.str(":top", m.Top)
-		set += ", top = :top"
+}
+
+// memoryUpdate returns the update of a release that replaces the memory, and adds
+// its values to v.
+func memoryUpdate(m *driver.Memory, v values) string {
+	set, remove := "SET deleteAfter = :deleteAfter", removeOwner
+	newest := ""
+	if n := len(m.Completed); n > 0 {
+		newest = m.Completed[n-1].Event
+		v[":completed"] = completedValue(m.Completed)
+		set += ", completed = :completed"
+	}
+	if m.HighestOrder != "" {
+		v[":order"] = text(m.HighestOrder)
+		set += ", highestOrder = :order"
 	}
 	switch m.Result.Event {
 	case "":
-		remove += ", replay, replayOf"
-	case newest: // an older event's is in the row already
-		r.str(":of", newest)
-		r.in.ExpressionAttributeValues[":replay"] = &types.AttributeValueMemberB{Value: m.Result.Body}
-		set += ", replay = :replay, replayOf = :of"
+		remove += ", resultBody, resultEvent"
+	case newest: // the result of an older event is in the row already
+		v[":resultEvent"] = text(newest)
+		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
+		set += ", resultBody = :resultBody, resultEvent = :resultEvent"
 	}
-	update := set + " " + remove
-	r.in.UpdateExpression = &update
+	return set + " " + remove
 }
 
 // places is how many decimals of a number in the map tell an event's place in the
-// order of completion, because a map has none of its own.
+// order of completion, because a map has no order of its own.
 const places = 5
 
-func doneValue(done []lock.Completed) types.AttributeValue {
-	m := make(map[string]types.AttributeValue, len(done))
-	for i, c := range done {
+func completedValue(events []driver.CompletedEvent) types.AttributeValue {
+	m := make(values, len(events))
+	for i, c := range events {
 		m[c.Event] = &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%0*d", c.Until.UnixMilli(), places, i)}
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-// parse reads a row. The zero Row stands for no item, and for one of nothing but its
-// key, which some servers return of a row that was not there.
-func (s *Store) parse(item map[string]types.AttributeValue) (lock.Row, error) {
+// parse reads a row. The zero Row stands for no item, and for an item of nothing but
+// its key, which some servers return for a row that was not there.
+func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) {
 	if len(item) <= 1 {
-		return lock.Row{}, nil
+		return driver.Row{}, nil
 	}
 	if _, ok := item["rowFormat"]; ok {
-		return lock.Row{Newer: true}, nil
+		return driver.Row{Newer: true}, nil
 	}
-	row := lock.Row{
-		Token: str(item, "lease"), Event: str(item, "event"), Holder: str(item, "holder"),
-		Memory: lock.Memory{Top: str(item, "top"), Result: lock.Result{Event: str(item, "replayOf")}},
+	row := driver.Row{
+		Token: str(item, "ownerToken"), Event: str(item, "event"), Holder: str(item, "holder"),
+		Memory: driver.Memory{HighestOrder: str(item, "highestOrder"), Result: driver.Result{Event: str(item, "resultEvent")}},
 	}
-	if b, ok := item["replay"].(*types.AttributeValueMemberB); ok {
+	if b, ok := item["resultBody"].(*types.AttributeValueMemberB); ok {
 		row.Memory.Result.Body = b.Value
 	}
 	var err error
-	if row.Since, err = time.Parse(layout, str(item, "since")); err != nil {
-		return lock.Row{}, s.unreadable("has no readable attribute since: is the table used by something else?")
+	if row.Stamp, err = time.Parse(layout, str(item, "stamp")); err != nil {
+		return driver.Row{}, s.unreadable("has no readable attribute stamp: is the table used by something else?")
 	}
 	if row.Token != "" {
-		if row.Until, err = time.Parse(layout, str(item, "expires")); err != nil {
-			return lock.Row{}, s.unreadable("is held, but has no readable attribute expires: is the table used by something else?")
+		if row.Until, err = time.Parse(layout, str(item, "heldUntil")); err != nil {
+			return driver.Row{}, s.unreadable("is held, but has no readable attribute heldUntil: is the table used by something else?")
 		}
 	}
 	if n, ok := item["fence"].(*types.AttributeValueMemberN); ok {
 		if row.Fence, err = strconv.ParseInt(n.Value, 10, 64); err != nil {
-			return lock.Row{}, s.unreadable("has a fence that is no 64-bit number")
+			return driver.Row{}, s.unreadable("has a fence that is not a 64-bit number")
 		}
 	}
 	if n, ok := item["deleteAfter"].(*types.AttributeValueMemberN); ok {
 		if seconds, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-			row.Keep = time.Unix(seconds, 0)
+			row.DeleteAfter = time.Unix(seconds, 0)
 		}
 	}
-	row.Memory.Done = parseDone(item["done"])
+	row.Memory.Completed = parseCompleted(item["completed"])
 	return row, nil
 }
 
-func parseDone(v types.AttributeValue) []lock.Completed {
+func parseCompleted(v types.AttributeValue) []driver.CompletedEvent {
 	m, ok := v.(*types.AttributeValueMemberM)
 	if !ok || len(m.Value) == 0 {
 		return nil
 	}
 	type entry struct {
-		lock.Completed
+		driver.CompletedEvent
 		place string
 	}
 	entries := make([]entry, 0, len(m.Value))
@@ -111,18 +137,18 @@ func parseDone(v types.AttributeValue) []lock.Completed {
 		}
 		until, place, _ := strings.Cut(n.Value, ".")
 		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
-			entries = append(entries, entry{lock.Completed{Event: event, Until: time.UnixMilli(ms)}, place})
+			entries = append(entries, entry{driver.CompletedEvent{Event: event, Until: time.UnixMilli(ms)}, place})
 		}
 	}
-	// Decimals compare as text, also without the zeros that the server drops at their end.
+	// Decimals compare as text, even without the trailing zeros that the server drops.
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(strings.Compare(a.place, b.place), a.Until.Compare(b.Until))
 	})
-	done := make([]lock.Completed, len(entries))
+	events := make([]driver.CompletedEvent, len(entries))
 	for i, e := range entries {
-		done[i] = e.Completed
+		events[i] = e.CompletedEvent
 	}
-	return done
+	return events
 }
 
 func str(item map[string]types.AttributeValue, name string) string {
@@ -132,8 +158,8 @@ func str(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// unreadable is permanent, but does not say that nothing was applied: the row may
-// be one that an acquire was granted.
+// unreadable returns an error that is permanent but does not say that nothing was
+// applied: an acquire may have been granted the row.
 func (s *Store) unreadable(why string) error {
-	return &lock.StoreError{Store: s.name(), Err: fmt.Errorf("the row %s", why)}
+	return &driver.Error{Store: s.name(), Err: fmt.Errorf("the row %s", why)}
 }

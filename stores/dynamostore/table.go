@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// TableClient is what EnsureTable needs of a *dynamodb.Client.
+// TableClient is the part of a *dynamodb.Client that EnsureTable needs.
 type TableClient interface {
 	dynamodb.DescribeTableAPIClient
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
@@ -26,9 +26,9 @@ type TableClient interface {
 const tableWait = 2 * time.Minute
 
 // EnsureTable creates the on-demand table with its TTL attribute if it does not
-// exist, and waits until it can be used. A table that exists is only checked, and
-// given the TTL attribute if it has none. Nothing calls this by itself: a function
-// has no business creating tables.
+// exist, and waits until it can be used. It only checks a table that exists, and
+// sets the TTL attribute if the table has none. Nothing calls this by itself: a
+// function has no business creating tables.
 func EnsureTable(ctx context.Context, client TableClient, table string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &table,
@@ -59,7 +59,7 @@ func checkSchema(name string, t *types.TableDescription) error {
 		ok = ok && (aws.ToString(a.AttributeName) != "lock" || a.AttributeType == types.ScalarAttributeTypeS)
 	}
 	if !ok {
-		return &lock.ConfigError{Reason: fmt.Sprintf(`the table %s exists with another key: it needs a partition key named "lock" of type String and no sort key; choose another name`, name)}
+		return &driver.ConfigError{Reason: fmt.Sprintf(`the table %s exists with a different key: it needs a partition key named "lock" of type String and no sort key; choose another name`, name)}
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func ensureTTL(ctx context.Context, client TableClient, table string) error {
 	}
 	if d := ttl.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
 		if name := aws.ToString(d.AttributeName); name != "deleteAfter" {
-			return &lock.ConfigError{Reason: fmt.Sprintf("the table %s expires items by the attribute %q, not by deleteAfter; choose another table", table, name)}
+			return &driver.ConfigError{Reason: fmt.Sprintf("the table %s expires items by the attribute %q, not by deleteAfter; choose another table", table, name)}
 		}
 		return nil
 	}

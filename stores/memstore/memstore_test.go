@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 func TestConformance(t *testing.T) {
 	locktest.Run(t, locktest.Harness{
-		Open:  func(*testing.T) lock.Store { return memstore.New() },
-		Newer: func(_ *testing.T, s lock.Store, name string) { s.(*memstore.Store).MakeNewer(name) },
+		Open:  func(*testing.T) driver.Store { return memstore.New() },
+		Newer: func(_ *testing.T, s driver.Store, name string) { s.(*memstore.Store).MakeNewer(name) },
 	})
 }
 
@@ -24,11 +24,11 @@ func TestRowsAreRemoved(t *testing.T) {
 	now := time.Now()
 	for i := range 10_000 {
 		now = now.Add(time.Minute)
-		c := &lock.Claim{Name: fmt.Sprint(i), Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), Keep: now.Add(time.Hour)}
+		c := &driver.Claim{Name: fmt.Sprint(i), Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
 		if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, _, err := s.Renew(t.Context(), &lock.Renewal{Name: fmt.Sprint("nobody's", i), Token: "t"}); err != nil {
+		if _, _, err := s.Renew(t.Context(), &driver.Renewal{Name: fmt.Sprint("nobody's", i), Token: "t"}); err != nil {
 			t.Fatal(err)
 		}
 	}

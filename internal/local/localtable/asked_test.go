@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -28,8 +28,8 @@ func TestAsked(t *testing.T) {
 	now := time.Now()
 	claim := func(name, holder string, event ...string) {
 		t.Helper()
-		_, _, err := store.Acquire(t.Context(), &lock.Claim{
-			Name: name, Event: strings.Join(event, ""), Token: rand.Text(), Holder: holder, Now: now, Stamp: now, Until: now.Add(time.Minute), Keep: now.Add(time.Hour),
+		_, _, err := store.Acquire(t.Context(), &driver.Claim{
+			Name: name, Event: strings.Join(event, ""), Token: rand.Text(), Holder: holder, Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // environment is one process of the function, and its connection to the store. An
@@ -80,12 +81,12 @@ func temporary(rejected bool) error {
 // ask sends one request. 1.2 % of them are throttled, get lost, or lose their answer,
 // at most two in a row, so that repeating them is enough. step applies it, and
 // says whether the environment dies of it.
-func (e *environment) ask(ctx context.Context, g *grant, step func(context.Context) (lock.Row, bool, error)) (lock.Row, bool, error) {
+func (e *environment) ask(ctx context.Context, g *grant, step func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
 	e.delay()
 	e.w.mu.Lock()
 	if e.dead {
 		e.w.mu.Unlock()
-		return lock.Row{}, false, temporary(false)
+		return driver.Row{}, false, temporary(false)
 	}
 	fault := e.random.IntN(250)
 	if g.faults == 2 {
@@ -95,12 +96,12 @@ func (e *environment) ask(ctx context.Context, g *grant, step func(context.Conte
 	case 0, 1:
 		g.faults++
 		e.w.mu.Unlock()
-		return lock.Row{}, false, temporary(fault == 0)
+		return driver.Row{}, false, temporary(fault == 0)
 	case 2:
 		_, _, _ = step(ctx)
 		g.faults++
 		e.w.mu.Unlock()
-		return lock.Row{}, false, temporary(false)
+		return driver.Row{}, false, temporary(false)
 	}
 	g.faults = 0
 	row, ok, err := step(ctx)
@@ -116,8 +117,8 @@ func (e *environment) delay() {
 	time.Sleep(d)
 }
 
-// Acquire implements lock.Store. One in a thousand kills the process, applied or not.
-func (e *environment) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, bool, error) {
+// Acquire implements driver.Store. One in a thousand kills the process, applied or not.
+func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	e.w.mu.Lock()
 	g := e.grants[c.Token]
 	if g == nil {
@@ -125,12 +126,12 @@ func (e *environment) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, boo
 		e.grants[c.Token] = g
 	}
 	e.w.mu.Unlock()
-	return e.ask(ctx, g, func(ctx context.Context) (lock.Row, bool, error) {
+	return e.ask(ctx, g, func(ctx context.Context) (driver.Row, bool, error) {
 		death := e.random.IntN(2000)
 		if death == 0 {
 			e.w.crashes++
 			e.die()
-			return lock.Row{}, false, temporary(false)
+			return driver.Row{}, false, temporary(false)
 		}
 		row, ok, err := e.w.store.Acquire(ctx, c)
 		if ok {
@@ -140,18 +141,18 @@ func (e *environment) Acquire(ctx context.Context, c *lock.Claim) (lock.Row, boo
 		if death == 1 {
 			e.w.crashes++
 			e.die()
-			return lock.Row{}, false, temporary(false)
+			return driver.Row{}, false, temporary(false)
 		}
 		return row, ok, err
 	})
 }
 
-// Release implements lock.Store.
-func (e *environment) Release(ctx context.Context, s *lock.Settlement) (lock.Row, bool, error) {
+// Release implements driver.Store.
+func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	e.w.mu.Lock()
 	g := e.grants[s.Token]
 	e.w.mu.Unlock()
-	return e.ask(ctx, g, func(ctx context.Context) (lock.Row, bool, error) {
+	return e.ask(ctx, g, func(ctx context.Context) (driver.Row, bool, error) {
 		r := g.run
 		if r == nil || s.Memory == nil {
 			if r != nil {
@@ -169,7 +170,7 @@ func (e *environment) Release(ctx context.Context, s *lock.Settlement) (lock.Row
 }
 
 // record needs the world's lock.
-func (e *environment) record(ctx context.Context, g *grant, s *lock.Settlement) (lock.Row, bool, error) {
+func (e *environment) record(ctx context.Context, g *grant, s *driver.Settlement) (driver.Row, bool, error) {
 	r := g.run
 	if !r.effect {
 		e.w.fail("%s is recorded as completed without an effect", r.event.id)
@@ -178,7 +179,7 @@ func (e *environment) record(ctx context.Context, g *grant, s *lock.Settlement) 
 	case diesAsking:
 		e.w.crashes++
 		e.die()
-		return lock.Row{}, false, temporary(false)
+		return driver.Row{}, false, temporary(false)
 	case denied:
 		if e.open[r] { // else the answer was lost, and this is the request again
 			r.event.excuses++
@@ -186,7 +187,7 @@ func (e *environment) record(ctx context.Context, g *grant, s *lock.Settlement) 
 		delete(e.open, r)
 		g.owned = false // to its lease end, but that is what was asked for
 		r.event.denied = true
-		return lock.Row{}, false, &lock.StoreError{Store: "simulated", Rejected: true, Err: errors.New("denied")}
+		return driver.Row{}, false, &lock.StoreError{Store: "simulated", Rejected: true, Err: errors.New("denied")}
 	}
 	row, ok, err := e.w.store.Release(ctx, s)
 	if ok && err == nil {
@@ -198,16 +199,16 @@ func (e *environment) record(ctx context.Context, g *grant, s *lock.Settlement) 
 	if r.fate == diesRecorded {
 		e.w.crashes++
 		e.die()
-		return lock.Row{}, false, temporary(false)
+		return driver.Row{}, false, temporary(false)
 	}
 	return row, ok, err
 }
 
-// Renew implements lock.Store. Nothing is renewed where the platform kills.
-func (e *environment) Renew(context.Context, *lock.Renewal) (lock.Row, bool, error) {
+// Renew implements driver.Store. Nothing is renewed where the platform kills.
+func (e *environment) Renew(context.Context, *driver.Renewal) (driver.Row, bool, error) {
 	e.w.complain("a lease was renewed")
-	return lock.Row{}, false, temporary(true)
+	return driver.Row{}, false, temporary(true)
 }
 
-// Check implements lock.Store.
+// Check implements driver.Store.
 func (e *environment) Check(context.Context) error { return nil }

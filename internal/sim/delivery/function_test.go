@@ -43,8 +43,8 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := inv.keys[o.Key]
-	switch o.Kind {
-	case lock.HeldByOther:
+	switch o.Outcome {
+	case lock.OutcomeHeld:
 		w.held++
 		if e.records > 0 && !inv.env.dead && time.Since(e.recorded) > longestDelay {
 			w.fail("%s is held, although it is done", e.id)
@@ -52,11 +52,11 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 		if g := inv.env.latest[namespace+"/"+o.Key.Name]; g != nil && g.owned {
 			w.fail("%s is held by its own batch", e.id)
 		}
-	case lock.StoreFailed, lock.Lost:
+	case lock.OutcomeStoreFailed, lock.OutcomeLost:
 	default:
 		return
 	}
-	inv.reasons[e] = string(o.Kind)
+	inv.reasons[e] = string(o.Outcome)
 }
 
 // keyed lets the world know which event a key stands for.

@@ -85,5 +85,5 @@ func (n note) print(what string) {
 }
 
 func report(_ context.Context, o lock.Observation) {
-	note{Fence: o.Fence}.print(string(o.Kind))
+	note{Fence: o.Fence}.print(string(o.Outcome))
 }

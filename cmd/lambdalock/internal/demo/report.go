@@ -58,7 +58,7 @@ func (a *attempt) notesIn(notes []note) map[string]note {
 
 func (rep *Report) add(a attempt, zero time.Time, notes map[string]note) {
 	begin, ran := notes["begin"]
-	_, tookOver := notes[string(lock.TookOver)]
+	_, tookOver := notes[string(lock.OutcomeTakenOver)]
 	kind := kindOf(a.Outcome, ran, tookOver)
 	rep.counts[kind]++
 	rep.Timeline.Spans = append(rep.Timeline.Spans, timeline.Span{

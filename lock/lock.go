@@ -4,16 +4,18 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Lock is a lock that was acquired. End it with [Lock.Complete] or
-// [Lock.Release]; whichever is called first counts.
+// [Lock.Release]; the one that is called first counts.
 type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
 	key     Key
-	claim   Claim
-	row     Row // as it was acquired
+	claim   driver.Claim
+	row     driver.Row // as it was acquired
 	timing  timing
 	decided time.Time
 	until   atomic.Int64 // microseconds: end of the lease as last confirmed
@@ -46,7 +48,7 @@ func (a *acquisition) lock() *Lock {
 	return l
 }
 
-// check returns a [*LostError] if the lease is over before the work can begin.
+// check returns a [*LostError] if the lease ended before the work can begin.
 func (l *Lock) check() error {
 	if l.locker.wall().Before(l.lostAt()) {
 		return nil
@@ -54,10 +56,10 @@ func (l *Lock) check() error {
 	return l.lostError()
 }
 
-// lostAt is when the work must have ended, if the lease is not renewed.
+// lostAt is when the work must have ended if the lease is not renewed.
 func (l *Lock) lostAt() time.Time { return l.claim.Until.Add(-l.timing.margin) }
 
-// begin makes the context of the work.
+// begin makes the work's context.
 func (l *Lock) begin() {
 	ctx := context.WithValue(l.ctx, leaseKey{}, l)
 	end, cause := l.workEnd()
@@ -74,8 +76,8 @@ func (l *Lock) begin() {
 	l.startHeartbeat(lose)
 }
 
-// workEnd is when the work must end at the latest, and why; the zero time if only a
-// lost heartbeat ends it. A nil cause stands for the deadline.
+// workEnd returns when the work must end at the latest, and why. The time is zero
+// if only a lost heartbeat ends the work; a nil cause stands for the deadline.
 func (l *Lock) workEnd() (end time.Time, cause error) {
 	if !l.timing.deadline.IsZero() {
 		end = l.timing.deadline.Add(-l.timing.reserve)
@@ -90,12 +92,12 @@ func (l *Lock) workEnd() (end time.Time, cause error) {
 	return end, nil
 }
 
-// Context is for the work: it carries the lease, ends when the lease is lost
-// (with a [*LostError] as its cause), and leaves time for the release before
-// the deadline of the context given to Acquire.
+// Context returns the context for the work. It carries the lease, ends when the
+// lease is lost (with a [*LostError] as its cause), and leaves time for the
+// release before the deadline of the context given to Acquire.
 func (l *Lock) Context() context.Context { return l.work }
 
-// Lease tells the work under which lock it runs.
+// Lease returns what the work may know about its lock.
 func (l *Lock) Lease() Lease {
 	return Lease{Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load())}
 }

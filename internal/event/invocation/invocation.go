@@ -1,0 +1,105 @@
+// Package invocation holds what packages lock and middleware must both know
+// about an invocation and callers need not: until when work may begin, and which
+// events came together.
+package invocation
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// MinRun is the least time that work must have between acquire and reserve.
+	MinRun = 100 * time.Millisecond
+	// LongestDeadline is the longest a Lambda function may run. A deadline
+	// further away is not the platform's.
+	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+	LongestDeadline = 15 * time.Minute
+
+	maxReserve = time.Second
+)
+
+// Believable returns ctx without its deadline if that lies so far in the past
+// that no invocation can have it. A deadline in 1970, for example, is how a
+// missing header reads. Every other ctx is returned unchanged.
+func Believable(ctx context.Context) context.Context {
+	if d, ok := ctx.Deadline(); ok && time.Until(d) < -LongestDeadline {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// Reserve returns how long before the deadline work must end: chosen if that is
+// not zero, else the smaller of 1 s and a tenth of the remaining time.
+func Reserve(chosen, remaining time.Duration) time.Duration {
+	if chosen > 0 {
+		return chosen
+	}
+	return min(maxReserve, remaining/10)
+}
+
+// LastStart returns the latest time at which work under ctx's deadline can still
+// start and have [MinRun] before the reserve. It reports false if ctx has no
+// believable deadline.
+func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
+	deadline, ok := Believable(ctx).Deadline()
+	if !ok {
+		return time.Time{}, false
+	}
+	return deadline.Add(-MinRun - Reserve(reserve, time.Until(deadline))), true
+}
+
+// Batch is the events that came together in one delivery, such as the records of
+// a batch, by the lock name under which they run. The delivery may come again as
+// a whole, so none of its completed events should be forgotten for lack of room
+// while another event of the batch completes.
+type Batch struct {
+	events map[string][]string
+
+	mu     sync.Mutex
+	stored map[string]map[string]bool
+}
+
+// Add adds an event of name.
+func (b *Batch) Add(name, event string) {
+	if b.events == nil {
+		b.events = map[string][]string{}
+	}
+	b.events[name] = append(b.events[name], event)
+}
+
+// Stored returns the set of the events of name, each spelled as spell does. The
+// first spelling of a name's events is kept.
+func (b *Batch) Stored(name string, spell func(string) string) map[string]bool {
+	if b == nil || len(b.events[name]) == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stored == nil {
+		b.stored = map[string]map[string]bool{}
+	}
+	if b.stored[name] == nil {
+		set := make(map[string]bool, len(b.events[name]))
+		for _, event := range b.events[name] {
+			set[spell(event)] = true
+		}
+		b.stored[name] = set
+	}
+	return b.stored[name]
+}
+
+type batchKey struct{}
+
+// WithBatch returns a context that carries b to every lock acquired under it.
+// The context has ctx's deadline if that is believable.
+func WithBatch(ctx context.Context, b *Batch) context.Context {
+	return context.WithValue(Believable(ctx), batchKey{}, b)
+}
+
+// BatchOf returns the batch that ctx carries, or nil.
+func BatchOf(ctx context.Context) *Batch {
+	b, _ := ctx.Value(batchKey{}).(*Batch)
+	return b
+}

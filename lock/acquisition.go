@@ -1,0 +1,234 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
+// [*HeldError], [*CompletedError], [*StoreError], [*KeyError], [*DeadlineError]
+// or [*ConfigError], or a [*LostError] if the store took longer than the lease.
+//
+// The caller must end the Lock with Complete or Release. A Lock that is dropped
+// holds the name until its lease ends and, with a heartbeat, for as long as the
+// process lives. [Locker.Do] cannot forget it.
+func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
+	a := &acquisition{locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now()}
+	err := a.run()
+	if err != nil && a.requests.unsure {
+		a.abandon()
+	}
+	a.decided = time.Now()
+	var lk *Lock
+	begun := false
+	if err == nil {
+		lk = a.lock()
+		// Whatever keeps the caller from getting the Lock, such as an observer that
+		// panics, must not keep the name held.
+		defer func() {
+			if !begun {
+				lk.drop()
+			}
+		}()
+		err = lk.check()
+	}
+	a.report(err)
+	if err != nil {
+		return nil, err
+	}
+	lk.begin()
+	begun = true
+	return lk, nil
+}
+
+// acquisition is one call of Acquire.
+type acquisition struct {
+	locker   *Locker
+	ctx      context.Context
+	key      Key
+	timing   timing
+	claim    driver.Claim
+	row      driver.Row // the last one seen
+	floor    time.Time  // the next stamp must be above it
+	requests retries
+
+	began   time.Time
+	decided time.Time
+	waited  time.Duration
+	seen    sight
+}
+
+// run returns nil once the row is the claim's.
+func (a *acquisition) run() error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	asked := 0 // again at once, since the last wait
+	for round := 0; ; {
+		a.dateClaim()
+		granted, err := a.ask()
+		if granted || err != nil {
+			return err
+		}
+		again := false
+		switch a.verdict() {
+		case driver.Completed:
+			return a.completedError()
+		case driver.Stale:
+			return &CompletedError{Key: a.key, Stale: true}
+		case driver.Newer:
+			return a.newerError()
+		case driver.Behind:
+			// Our clock is behind the last owner's, or another claim was given up since.
+			// We have seen that nobody holds the name, so this claim is no ghost: raise
+			// its stamp instead of waiting until our clock has caught up.
+			a.floor = later(a.floor, a.row.Stamp)
+			again = asked < 3
+		case driver.Granted:
+			// The store judged by its own clock or saw an earlier state: ask again.
+			again = asked < 3 && sleep(a.ctx, jitter(firstPause<<asked)) == nil
+		case driver.Held:
+			if a.heldByUs() {
+				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested decorators need different names, for example through keyfuncs.Prefix"}
+			}
+		}
+		asked++
+		if !again {
+			if err := a.wait(round); err != nil {
+				return err
+			}
+			round, asked = round+1, 0
+		}
+	}
+}
+
+func (a *acquisition) prepare() error {
+	if err := a.key.check(); err != nil {
+		return err
+	}
+	var err error
+	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
+		return err
+	}
+	a.requests.shed = a.locker.shedClaim
+	a.claim = driver.Claim{
+		Name:   storedName(a.locker.prefix, a.key.Name),
+		Event:  storedEvent(a.key.Event),
+		Order:  a.key.Order,
+		Token:  rand.Text(),
+		Holder: a.locker.opts.Holder(a.ctx),
+	}
+	return nil
+}
+
+// heldByUs reports whether a surrounding call holds the name: waiting for it
+// would last to the deadline.
+func (a *acquisition) heldByUs() bool {
+	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
+	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
+		if outer.claim.Token == a.row.Token {
+			return true
+		}
+	}
+	return false
+}
+
+// dateClaim dates the claim of a round. A claim without an answer is repeated
+// unchanged, so that its copies cannot outlive it. Only a refused claim is dated
+// anew, with a higher stamp than before, so that copies of an earlier round can
+// never undo those of a later one.
+func (a *acquisition) dateClaim() {
+	a.floor = later(a.floor, a.claim.Stamp)
+	before := a.claim.Until
+	a.claim.Now = a.locker.wall().Truncate(time.Microsecond)
+	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
+	if a.timing.lease > 0 {
+		a.claim.Until = a.claim.Now.Add(a.timing.lease)
+	} else {
+		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
+	}
+	// If the clock was set back, the row of an earlier round's copy would end later than
+	// this claim, refuse it, and keep its own stamp.
+	a.claim.Until = later(a.claim.Until, before)
+	a.claim.DeleteAfter = keepHeld(a.claim.Until)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// ask sends the claim. The last quarter of the budget is kept for giving up a
+// claim of which a copy may still be under way.
+func (a *acquisition) ask() (bool, error) {
+	a.requests.until, a.requests.turnedAway = time.Now().Add(a.timing.budget*3/4), 0
+	ok, err := a.requests.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {
+		a.row, ok, err = a.locker.store.Acquire(ctx, &a.claim)
+		return ok, err
+	})
+	return err == nil && (ok || a.row.Token == a.claim.Token), err
+}
+
+// abandon makes sure that no copy of the claim, of any round, is granted from now
+// on. If it fails and a copy is granted, that copy's lease ends by itself.
+func (a *acquisition) abandon() {
+	r := retries{until: time.Now().Add(a.timing.budget / 4)}
+	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
+		_, ok, err := a.locker.store.Release(ctx, &driver.Settlement{
+			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: a.claim.DeleteAfter, Abandon: true, Stamp: a.claim.Stamp,
+		})
+		return ok, err
+	})
+	a.requests.sent += r.sent
+}
+
+func (a *acquisition) verdict() driver.Verdict {
+	if a.row.Unknown() {
+		return driver.Held // the store does not tell why it refused: take the safe reading
+	}
+	return a.row.Judge(&a.claim)
+}
+
+func (a *acquisition) heldError(cause error) error {
+	return &HeldError{
+		Key: a.key, Holder: a.row.Holder, Since: a.row.Stamp, Until: a.row.Until, Cause: cause,
+		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event,
+	}
+}
+
+func (a *acquisition) completedError() error {
+	e := &CompletedError{Key: a.key}
+	if a.row.Memory.Result.Event == a.claim.Event {
+		e.Result = a.row.Memory.Result.Body
+	}
+	return e
+}
+
+func (a *acquisition) newerError() error {
+	return &StoreError{
+		Op: "acquire", Rejected: true, Requests: a.requests.sent,
+		Err: errors.New("the row of key " + a.key.Digest() + " was written by a newer version of lambdalock: deploy that version here too"),
+	}
+}
+
+// report reports the outcome and, before it, that there was a wait.
+func (a *acquisition) report(err error) {
+	if a.waited > 0 {
+		a.observe(OutcomeWaited, err)
+	}
+	switch {
+	case err != nil:
+		a.observe(outcomeOf(err), err)
+	case a.row.Previous != "":
+		a.observe(OutcomeTakenOver, nil)
+	default:
+		a.observe(OutcomeAcquired, nil)
+	}
+}

@@ -1,0 +1,22 @@
+package driver
+
+import "time"
+
+// Claim asks for a name.
+type Claim struct {
+	Name  string // valid UTF-8, 1 to 2048 bytes
+	Event string // valid UTF-8, at most 50 bytes; empty for a plain mutex
+	Order string // valid UTF-8, at most 256 bytes; empty if unordered
+	Token string // new for every acquisition; the same in all its requests
+	// Holder describes the claimant to a person: function, request, log stream.
+	Holder string
+	// Now is the claimant's wall clock, read before the request was sent.
+	Now time.Time
+	// Stamp orders the claims of a name: a free row takes only a claim whose
+	// stamp is above its own. That refuses a delayed copy of a claim whose lock
+	// was already released. It usually equals Now; a claimant whose clock is
+	// behind raises it above the row's.
+	Stamp       time.Time
+	Until       time.Time // end of the lease
+	DeleteAfter time.Time // the row's new DeleteAfter
+}

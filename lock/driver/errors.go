@@ -1,0 +1,62 @@
+package driver
+
+// Error reports that a store did not answer, or that it refused to. It says
+// nothing about the lock. Package lock returns it to its callers as a
+// *lock.StoreError. An error of any other type counts as temporary, and as
+// possibly applied.
+type Error struct {
+	Store  string // what was asked, for example "DynamoDB table orders-locks"
+	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
+	Hint   string // what to change, if that is known
+
+	// Temporary reports that a later try may succeed: the request was throttled,
+	// met a conflict, or its connection broke.
+	Temporary bool
+	// Rejected reports that the store answered and applied nothing. If false, the
+	// request may have been applied. Temporary and Rejected together mean that
+	// the store is asked for more than it takes, unless Conflict is set.
+	Rejected bool
+	// Conflict reports that another write of the same row was under way, so that
+	// it is worth asking again at once.
+	Conflict bool
+
+	Err error // what the client reported
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	s := "lambdalock"
+	if e.Store != "" {
+		s += ": " + e.Store
+	}
+	if e.Action != "" {
+		s += ": " + e.Action + " was denied"
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Unwrap returns the client's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ConfigError says which setting is wrong and what to change.
+type ConfigError struct {
+	Reason string
+	Err    error // the cause; may be nil
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	if e.Err != nil {
+		return "lambdalock: " + e.Reason + ": " + e.Err.Error()
+	}
+	return "lambdalock: " + e.Reason
+}
+
+// Unwrap returns the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }

@@ -1,0 +1,36 @@
+package driver
+
+import (
+	"slices"
+	"time"
+)
+
+// Memory is what a name remembers of its completed events. Package lock alone
+// decides what that is; stores keep it as they are given it.
+type Memory struct {
+	Completed    []CompletedEvent // in the order of completion
+	HighestOrder string           // of all completed events
+	Result       Result           // of the last completed event that has one
+}
+
+// Has reports whether event is remembered as completed at now.
+func (m *Memory) Has(event string, now time.Time) bool {
+	return slices.ContainsFunc(m.Completed, func(c CompletedEvent) bool {
+		return c.Event == event && !c.Expired(now)
+	})
+}
+
+// CompletedEvent is an event that must not run again before Until.
+type CompletedEvent struct {
+	Event string
+	Until time.Time // whole milliseconds
+}
+
+// Expired reports whether the event may run again at now.
+func (c *CompletedEvent) Expired(now time.Time) bool { return c.Until.UnixMilli() < now.UnixMilli() }
+
+// Result is what the handler of a completed event returned, kept for replay.
+type Result struct {
+	Event string // whose result it is; empty if there is none
+	Body  []byte
+}

@@ -1,0 +1,10 @@
+package driver
+
+import "time"
+
+// Renewal moves the end of a lease.
+type Renewal struct {
+	Name, Token string
+	Until       time.Time // new end of the lease
+	DeleteAfter time.Time // the row's new DeleteAfter
+}

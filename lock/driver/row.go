@@ -1,0 +1,70 @@
+package driver
+
+import "time"
+
+// Row is what a store knows about a name.
+type Row struct {
+	Token string // of the owner; empty if the name is free
+	// Stamp is that of the last owner's claim, or of a claim that was given up
+	// since, whichever is later. It stays after the release.
+	Stamp  time.Time
+	Until  time.Time // end of the owner's lease
+	Fence  int64     // rises with every acquisition
+	Event  string    // of the owner; empty if the name is free
+	Holder string    // describes the owner; empty if the name is free
+	// Previous describes the dead holder from which an Acquire took the name
+	// over. Every other Row leaves it empty.
+	Previous string
+	Memory   Memory
+	// DeleteAfter is until when the row must be kept. Garbage collection may
+	// delete it afterwards.
+	DeleteAfter time.Time
+	// Newer reports that a later version of this library wrote the row, in a
+	// format that this version cannot read. No other field means anything then.
+	Newer bool
+}
+
+// Verdict is what a row means for a claim.
+type Verdict int
+
+// The verdicts.
+const (
+	Granted   Verdict = iota // the claim may take the row, or already has it
+	Completed                // the event was already completed
+	Stale                    // an event with the same or a later Order was completed
+	Held                     // another token owns the row, or the claim's own by a later claim or renewal
+	Behind                   // nobody holds the row, but the claim's stamp is not above the row's
+	Newer                    // this version does not know the row's format
+)
+
+// Judge decides whether c may take r. Stores that can run Go call it; the others
+// express the same rule in their own language.
+//
+// At the very moment at which a lease ends the row is still held: an owner may
+// use its lease to the last moment. The claim's own token does not open every
+// door: a late copy must not undo a later claim of the same acquisition, or a
+// renewal.
+func (r *Row) Judge(c *Claim) Verdict {
+	switch {
+	case r.Newer:
+		return Newer
+	case c.Event != "" && r.Memory.Has(c.Event, c.Now):
+		return Completed
+	case c.Order != "" && r.Memory.HighestOrder != "" && c.Order <= r.Memory.HighestOrder:
+		return Stale
+	case r.Token != "" && r.Token == c.Token:
+		if r.Stamp.After(c.Stamp) || r.Until.After(c.Until) {
+			return Held
+		}
+		return Granted
+	case r.Token != "" && !r.Until.Before(c.Now):
+		return Held
+	case !r.Stamp.IsZero() && !r.Stamp.Before(c.Stamp):
+		return Behind
+	}
+	return Granted
+}
+
+// Unknown reports that the store did not tell its row: every row that was ever
+// acquired has a stamp.
+func (r *Row) Unknown() bool { return r.Stamp.IsZero() && !r.Newer }

@@ -1,0 +1,47 @@
+// Package driver is what a store of locks implements. Callers use package lock,
+// which puts retries, waiting, heartbeats, time limits, logging and memory of
+// completed events above a [Store].
+//
+// If you write a store, run package lock/locktest against it; a store that fails
+// is not safe to use.
+package driver
+
+import "context"
+
+// Store keeps one [Row] per name. Each method is one atomic step: it applies as
+// a whole, is refused as a whole, or fails with an error. After an error it may
+// have been applied, unless the error is an [*Error] with Rejected set. A store
+// neither retries nor waits.
+//
+// Every method may be called twice with the same request, and a copy of a
+// request may arrive late, even after later requests of the same token. None of
+// that may bring a released lock back, move the end of a lease backwards, or
+// touch another owner's row. No method touches a row that is [Row.Newer].
+//
+// The bool reports whether the request was applied. If it was, the Row is the
+// state afterwards; if it was refused, the Row is the state that refused it, or
+// the zero Row if the store cannot tell.
+//
+// A store only keeps rows. [Row.Judge] decides what a row means for a claim;
+// package lock decides what a name remembers and how long its row lives.
+type Store interface {
+	// Acquire makes the claim's token the owner if [Row.Judge] says Granted.
+	// The row's fence rises by one. Without a row it starts at the claim's time
+	// in microseconds since 1970.
+	Acquire(context.Context, *Claim) (Row, bool, error)
+	// Renew moves the end of the lease if the token is still the owner and the
+	// new end is not before the present one. It never creates a row.
+	Renew(context.Context, *Renewal) (Row, bool, error)
+	// Release releases the name if the token is still the owner, and replaces
+	// the row's memory if the settlement has one. With Abandon it gives up a
+	// claim.
+	Release(context.Context, *Settlement) (Row, bool, error)
+}
+
+// Checker is a [Store] that has a connection to open.
+type Checker interface {
+	// Check opens the connection and returns an error if the store cannot be
+	// reached. It changes nothing and needs no permission beyond those of the
+	// Store's methods.
+	Check(context.Context) error
+}

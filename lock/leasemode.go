@@ -1,0 +1,52 @@
+package lock
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// LeaseMode says how long a lease lasts and whether it is renewed. The zero value
+// is a heartbeat of [DefaultLease].
+type LeaseMode struct {
+	kind  leaseKind
+	lease time.Duration
+}
+
+type leaseKind int
+
+const (
+	heartbeatLease leaseKind = iota
+	fixedLease
+	deadlineLease
+)
+
+// Heartbeat is a lease that is renewed every third of it, or sooner if Grace
+// takes up most of it, while the work runs. Zero means [DefaultLease].
+func Heartbeat(lease time.Duration) LeaseMode { return LeaseMode{heartbeatLease, lease} }
+
+// FixedLease is a lease that is not renewed. Work that is still running Grace
+// before its end sees its context end with [ErrLost].
+func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, lease} }
+
+// UntilDeadline is a lease to the deadline of the context plus Grace, for a
+// platform that kills the process at that deadline, as classic Lambda does: it
+// needs no renewal. If the context has no deadline, or one more than 15 minutes
+// away, a heartbeat of [DefaultLease] is used.
+func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
+
+func (m LeaseMode) check(grace time.Duration) error {
+	name := "Heartbeat"
+	if m.kind == fixedLease {
+		name = "FixedLease"
+	}
+	switch lease := cmp.Or(m.lease, DefaultLease); {
+	case m.lease < 0:
+		return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", name, m.lease)}
+	case m.kind == fixedLease && m.lease == 0:
+		return &ConfigError{Reason: "FixedLease is zero: say how long the lease lasts"}
+	case lease < grace+shortestWork:
+		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is too short for a Grace of %v, by which clocks may differ: the work would have to end that long before its lease; use a lease of at least %v", lease, grace, grace+shortestWork)}
+	}
+	return nil
+}

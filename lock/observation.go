@@ -1,0 +1,154 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Outcome is what came of a request, a wait or a lease. Its text is also the log
+// message, after "lambdalock: ".
+type Outcome string
+
+// The outcomes. Each is reported once, to Options.Observe and in one log line of
+// the level given here.
+const (
+	OutcomeAcquired         Outcome = "acquired"          // debug
+	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
+	OutcomeWaited           Outcome = "waited"            // before the outcome that follows: debug
+	OutcomeHeld             Outcome = "held"              // by another invocation: info
+	OutcomeAlreadyCompleted Outcome = "already_completed" // info
+	OutcomeStale            Outcome = "stale"             // info
+	OutcomeRenewed          Outcome = "renewed"           // debug
+	OutcomeLost             Outcome = "lost"              // warn
+	OutcomeReleased         Outcome = "released"          // debug
+	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work ended well, but the event could not be completed: error
+	OutcomeResultDropped    Outcome = "result_dropped"    // completed, but the result is too large to replay or cannot be encoded: warn
+	OutcomeForgotten        Outcome = "forgotten"         // completed, and older events are forgotten for lack of room: info
+	OutcomeStoreFailed      Outcome = "store_failed"      // error
+	OutcomeRefused          Outcome = "refused"           // no usable key, a wrong setting, or too little time: error
+)
+
+func (o Outcome) level() slog.Level {
+	switch o {
+	case OutcomeAcquired, OutcomeWaited, OutcomeRenewed, OutcomeReleased:
+		return slog.LevelDebug
+	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten:
+		return slog.LevelInfo
+	case OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+// Observation describes one outcome. Fields that an outcome does not have are
+// zero.
+type Observation struct {
+	Outcome Outcome
+	Key     Key // as given; it may hold personal data
+	Fence   int64
+	Holder  string    // of the lock that is in the way, or that was taken over
+	Until   time.Time // end of the lease
+	// Duration is how long the outcome took: its requests, or the whole wait.
+	Duration  time.Duration
+	Held      time.Duration // from acquired to released
+	Requests  int           // sent to the store for this outcome
+	Completed bool          // the lock was released and its event completed
+	// Forgotten is how many events are forgotten although they have not expired;
+	// see [Options.RememberAtLeast].
+	Forgotten int
+	Err       error
+}
+
+// LogValue implements [slog.LogValuer]. It shows the digest of the key's name, but
+// neither name nor event.
+func (o Observation) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("key", o.Key.Digest()), slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests)}
+	if o.Fence != 0 {
+		attrs = append(attrs, slog.Int64("fence", o.Fence))
+	}
+	if o.Forgotten != 0 {
+		attrs = append(attrs, slog.Int("forgotten", o.Forgotten))
+	}
+	if o.Holder != "" {
+		attrs = append(attrs, slog.String("holder", o.Holder), slog.Time("until", o.Until))
+	}
+	if o.Err != nil {
+		attrs = append(attrs, slog.String("error", o.Err.Error()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+func (a *acquisition) observe(outcome Outcome, err error) {
+	if a.locker.silent(a.ctx, outcome) {
+		return
+	}
+	o := Observation{
+		Outcome: outcome, Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
+		Duration: a.decided.Sub(a.began), Requests: a.requests.sent, Err: err,
+	}
+	switch outcome {
+	case OutcomeTakenOver:
+		o.Holder = a.row.Previous
+	case OutcomeHeld:
+		o.Holder = a.row.Holder
+	case OutcomeWaited:
+		o.Duration, o.Requests, o.Err = a.waited, 0, nil
+	}
+	a.locker.report(a.ctx, o)
+}
+
+func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
+	if l.locker.silent(l.ctx, outcome) {
+		return
+	}
+	now := time.Now()
+	o := Observation{
+		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(s.began),
+		Held: now.Sub(l.decided), Requests: s.sent, Completed: s.completes && err == nil, Err: err,
+	}
+	if outcome == OutcomeForgotten {
+		o.Forgotten = s.forgotten
+	}
+	l.locker.report(l.ctx, o)
+}
+
+func outcomeOf(err error) Outcome {
+	var done *CompletedError
+	switch {
+	case errors.As(err, &done) && done.Stale:
+		return OutcomeStale
+	case errors.Is(err, ErrCompleted):
+		return OutcomeAlreadyCompleted
+	case errors.Is(err, ErrHeld):
+		return OutcomeHeld
+	case errors.Is(err, ErrLost):
+		return OutcomeLost
+	case errors.As(err, new(*StoreError)):
+		return OutcomeStoreFailed
+	}
+	return OutcomeRefused
+}
+
+// silent reports whether nobody wants to know, so that nothing needs to be
+// measured.
+func (l *Locker) silent(ctx context.Context, outcome Outcome) bool {
+	return l.opts.Observe == nil && !l.opts.Logger.Enabled(ctx, outcome.level())
+}
+
+// report gives o to Options.Observe and logs it.
+func (l *Locker) report(ctx context.Context, o Observation) {
+	if l.opts.Observe != nil {
+		l.opts.Observe(ctx, o)
+	}
+	level := o.Outcome.level()
+	if !l.opts.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := o.LogValue().Group()
+	if l.opts.LogKeys {
+		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
+	}
+	l.opts.Logger.LogAttrs(ctx, level, "lambdalock: "+string(o.Outcome), attrs...)
+}

@@ -1,0 +1,111 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultGrace    = 2 * time.Second
+	DefaultRemember = 24 * time.Hour
+	DefaultLease    = 30 * time.Second // of a heartbeat
+)
+
+// Options configure a [Locker]. The zero value, like a nil pointer, works.
+type Options struct {
+	// Namespace separates the names of those who share a store. At most 256
+	// bytes. Empty is a namespace like any other.
+	Namespace string
+	// Lease says how long a lease lasts. Zero: 30 s, with a heartbeat.
+	Lease LeaseMode
+	// Grace is by how much clocks may differ and a kill may be late. A heartbeat
+	// or fixed lease counts as lost that long before it ends, and must be at
+	// least 1 s longer. Zero: 2 s, far more than the clocks of AWS differ and
+	// little enough to wait for after a crash.
+	Grace time.Duration
+	// Reserve is how long before the context's deadline the work's context ends,
+	// so that the release fits in. Zero: the smaller of 1 s, which leaves time
+	// for a second attempt, and a tenth of the remaining time.
+	Reserve time.Duration
+	// MaxWait is how long to wait for a name that is held. Zero: not at all,
+	// because every source but a synchronous caller delivers again by itself.
+	MaxWait time.Duration
+	// Remember is how long a completed Event is refused, at most 366 days. It
+	// should exceed the time in which the source can still deliver again. Zero:
+	// 24 h, which covers the 6 h of asynchronous invocations and a stream or
+	// queue with default retries; a queue that keeps messages longer needs more.
+	Remember time.Duration
+	// RememberAtLeast is how many completed Events of a name are remembered in
+	// any case, each for as long as Remember says. Beyond them, those completed
+	// first are forgotten as soon as the row would cost more than one write unit,
+	// which is 1 KB and has room for ten to twenty events; [OutcomeForgotten]
+	// reports it. Zero: 8, which fit.
+	RememberAtLeast int
+	// CompleteWithin is how long [Lock.Complete] may try, for work whose result
+	// somebody is waiting for. Zero: until shortly before the deadline, because
+	// nobody else can complete the event.
+	CompleteWithin time.Duration
+	// Holder describes this process to those who find the name held. Nil: host
+	// and program name.
+	Holder func(context.Context) string
+	// Logger gets one line per outcome. Nil: slog.Default().
+	Logger *slog.Logger
+	// LogKeys adds names and events to the log lines. Otherwise only the digest
+	// of a name is logged.
+	LogKeys bool
+	// Observe is called with every outcome, on the goroutine that caused it. It
+	// must be quick and safe for concurrent use. Nil: nobody is told.
+	Observe func(context.Context, Observation)
+}
+
+// withDefaults returns the options with every zero value replaced, or a
+// [*ConfigError].
+func (o Options) withDefaults() (Options, error) {
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if err := o.check(); err != nil {
+		return o, err
+	}
+	if o.Remember == 0 {
+		o.Remember = DefaultRemember
+	}
+	if o.RememberAtLeast == 0 {
+		o.RememberAtLeast = defaultRememberAtLeast
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Holder == nil {
+		host, _ := os.Hostname() // the program's name still describes a host without one
+		self := fmt.Sprintf("%s on %s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
+		o.Holder = func(context.Context) string { return self }
+	}
+	return o, nil
+}
+
+func (o *Options) check() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Grace", o.Grace}, {"Reserve", o.Reserve}, {"MaxWait", o.MaxWait}, {"Remember", o.Remember}, {"CompleteWithin", o.CompleteWithin}} {
+		if d.value < 0 {
+			return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", d.name, d.value)}
+		}
+	}
+	if err := o.Lease.check(o.Grace); err != nil {
+		return err
+	}
+	if o.Remember > longestRemember {
+		return &ConfigError{Reason: fmt.Sprintf("Remember is %v; use at most %v (366 days)", o.Remember, longestRemember)}
+	}
+	if o.RememberAtLeast < 0 {
+		return &ConfigError{Reason: fmt.Sprintf("RememberAtLeast is negative (%d)", o.RememberAtLeast)}
+	}
+	return nil
+}

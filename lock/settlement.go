@@ -1,0 +1,175 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Complete marks the event and its order as completed and releases the name, in
+// one write. The result is kept for replay; nil keeps none.
+//
+// It goes on trying for [Options.CompleteWithin] or, if that is zero, until
+// shortly before the deadline of the context given to Acquire, because the work
+// is done and nobody else can complete the event. Without a deadline within 15
+// minutes it tries until the lease ends. A heartbeat renews the lease meanwhile.
+//
+// After an error the name stays held until its lease ends, because releasing it
+// would let a duplicate run: keep the work's result and report the error. A second
+// call returns what the first one did. After Release it returns [ErrReleased].
+func (l *Lock) Complete(result []byte) error {
+	if !l.ending.CompareAndSwap(0, completed) {
+		<-l.ended
+		if l.ending.Load() == released {
+			return ErrReleased
+		}
+		return l.outcome
+	}
+	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
+	memory := l.row.Memory
+	if s.completes {
+		now := l.locker.wall()
+		c := completion{event: l.claim.Event, order: l.claim.Order, until: now.Add(l.locker.opts.Remember), result: result, now: now}
+		memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
+	}
+	return l.settle(s, memory)
+}
+
+// Release releases the name without completing the event, so that a later
+// delivery runs. After an error the name is free once its lease ends. After
+// Complete it does nothing and returns what Complete did.
+func (l *Lock) Release() error {
+	if !l.ending.CompareAndSwap(0, released) {
+		<-l.ended
+		return l.outcome
+	}
+	return l.settle(l.settlement(false), l.row.Memory)
+}
+
+// drop releases a lock that the caller never gets, and calls nobody back.
+func (l *Lock) drop() {
+	l.ending.Store(released)
+	_, _ = l.write(l.settlement(false), l.row.Memory)
+}
+
+// settlement is the end of a lock in the making.
+type settlement struct {
+	retries
+	began         time.Time
+	completes     bool // the event becomes completed
+	forgotten     int  // so many other events are forgotten
+	resultDropped bool
+}
+
+func (l *Lock) settlement(completes bool) *settlement {
+	now := time.Now()
+	return &settlement{retries: retries{until: l.settleUntil(now, completes)}, began: now, completes: completes}
+}
+
+// settle works on a context of its own: the caller's may have ended, and then the
+// release matters most.
+func (l *Lock) settle(s *settlement, memory driver.Memory) error {
+	if l.beat != nil && !s.completes { // while a completion is tried, no duplicate may get the name
+		l.beat.stop()
+	}
+	outcome, err := l.write(s, memory)
+	l.observeSettled(outcome, s, err)
+	if outcome == OutcomeReleased && s.resultDropped {
+		l.observeSettled(OutcomeResultDropped, s, nil)
+	}
+	if outcome == OutcomeReleased && s.forgotten > 0 {
+		l.observeSettled(OutcomeForgotten, s, nil)
+	}
+	if l.beat != nil {
+		l.beat.raise()
+	}
+	return err
+}
+
+// write sends the settlement. Heartbeat and context end with it, even if the store
+// panics.
+func (l *Lock) write(s *settlement, memory driver.Memory) (outcome Outcome, err error) {
+	l.outcome = ErrReleased
+	defer close(l.ended)
+	defer func() {
+		if s.turnedAway > 0 {
+			l.locker.pressed.Add(-1)
+		}
+		if l.beat != nil {
+			l.beat.stop()
+		}
+		if l.cancel != nil { // the work has begun
+			l.cancel()
+		}
+	}()
+	s.shed = func(times int) bool {
+		if times == 1 {
+			l.locker.pressed.Add(1)
+		}
+		return false
+	}
+	request := &driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, DeleteAfter: keepUntil(&memory, l.locker.wall())}
+	if s.completes {
+		request.Memory = &memory
+	}
+	var row driver.Row
+	ok, err := s.send(context.WithoutCancel(l.ctx), "release", func(ctx context.Context) (ok bool, err error) {
+		row, ok, err = l.locker.store.Release(ctx, request)
+		return ok, err
+	})
+	switch {
+	case err != nil && s.completes:
+		outcome = OutcomeCompleteFailed
+	case err != nil:
+		outcome = OutcomeStoreFailed
+	case ok || s.unsure && (!s.completes || l.isCompleted(&row)):
+		outcome = OutcomeReleased
+	default:
+		outcome, err = OutcomeLost, l.lostError()
+	}
+	l.outcome = err
+	return outcome, err
+}
+
+// isCompleted reads a refusal that follows an attempt without an answer. The row is
+// no longer ours because that attempt was applied, unless the row lacks the event.
+// A store that does not tell its row is believed.
+func (l *Lock) isCompleted(row *driver.Row) bool {
+	if row.Unknown() {
+		return true
+	}
+	if l.claim.Event != "" {
+		return row.Memory.Has(l.claim.Event, l.locker.wall())
+	}
+	return row.Memory.HighestOrder >= l.claim.Order
+}
+
+// settleUntil returns until when a settlement may try. A completion deserves all
+// the time there is, less what the runtime needs to send the result; a release only
+// saves time for the next claimant. After the deadline, where nobody kills the
+// process or the kill is late, a moment is left.
+func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
+	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
+	until := now.Add(maxBudget)
+	switch {
+	case completes && within > 0:
+		until = now.Add(within)
+	case completes && !deadline.IsZero() && deadline.Sub(now) <= invocation.LongestDeadline:
+		until = deadline
+	case completes:
+		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.locker.wall())))
+	}
+	if deadline.IsZero() {
+		return until
+	}
+	left := deadline.Sub(now)
+	if left <= 0 {
+		return now.Add(maxBudget / 8)
+	}
+	if last := deadline.Add(-min(timeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
+		return last
+	}
+	return until
+}

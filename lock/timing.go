@@ -1,0 +1,55 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+)
+
+const (
+	attemptTimeout = time.Second
+	maxBudget      = 2 * time.Second
+	// timeToAnswer is left before the deadline for the runtime to send the result.
+	timeToAnswer = 100 * time.Millisecond
+	// shortestWork is what Grace must leave of a lease, because one request may
+	// take that long.
+	shortestWork = time.Second
+)
+
+// timing is what one acquisition may spend and gets.
+type timing struct {
+	deadline time.Time // of the caller's context; zero: none
+	reserve  time.Duration
+	budget   time.Duration // of one round of requests to acquire
+	lease    time.Duration // zero: to the deadline plus Grace
+	margin   time.Duration // how long before its end the lease counts as lost
+	renew    bool
+	beat     time.Duration // between renewals
+}
+
+func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
+	t := timing{budget: maxBudget, margin: l.opts.Grace}
+	deadline, ok := ctx.Deadline()
+	var remaining time.Duration
+	if ok {
+		remaining = deadline.Sub(now)
+		t.deadline = deadline
+		t.budget = min(maxBudget, remaining/10)
+		t.reserve = invocation.Reserve(l.opts.Reserve, remaining)
+		if need := invocation.MinRun + t.reserve; remaining < need {
+			return t, &DeadlineError{Left: remaining, Need: need}
+		}
+	}
+	switch mode := l.opts.Lease; {
+	case mode.kind == deadlineLease && ok && remaining <= invocation.LongestDeadline:
+	case mode.kind == fixedLease:
+		t.lease = mode.lease
+	default:
+		t.renew = true
+		t.lease = cmp.Or(mode.lease, DefaultLease)
+		t.beat = min(t.lease/3, (t.lease-t.margin)/2)
+	}
+	return t, nil
+}

@@ -1,0 +1,40 @@
+package middleware
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// The decorator's own outcomes, beside those of package lock. Each is reported
+// once, to [Observe] and in one log line of the level given here.
+const (
+	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, as FailOpen asked: error
+	OutcomeIgnored       lock.Outcome = "ignored"        // the event holds nothing to work on: warn
+	OutcomeHandlerFailed lock.Outcome = "handler_failed" // the handler of one record of a batch returned an error or panicked: error
+	OutcomeNotBegun      lock.Outcome = "not_begun"      // records of a batch are returned untouched: warn
+	OutcomeOverdue       lock.Outcome = "overdue"        // the handler of one record goes on although its context has ended: warn
+)
+
+// level returns the level of an outcome that the decorator reports.
+func level(o lock.Outcome) slog.Level {
+	switch o {
+	case OutcomeUnlocked, OutcomeHandlerFailed, lock.OutcomeRefused:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+// report gives o to the observer and logs it, as package lock does with its own
+// outcomes.
+func (d *decorator) report(ctx context.Context, o lock.Observation) {
+	if d.engine.Observe != nil {
+		d.engine.Observe(ctx, o)
+	}
+	attrs := o.LogValue().Group()
+	if d.engine.LogKeys {
+		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
+	}
+	d.logger().LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
+}
