@@ -18,7 +18,10 @@ import (
 // holds the name until its lease ends and, with a heartbeat, for as long as the
 // process lives. [Locker.Do] cannot forget it.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
-	a := &acquisition{locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now()}
+	a := &acquisition{
+		locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now(),
+		requests: retries{locker: l, shed: (*Locker).shedClaim},
+	}
 	err := a.run()
 	if err != nil && a.requests.unsure {
 		a.abandon()
@@ -115,7 +118,6 @@ func (a *acquisition) prepare() error {
 	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
 		return err
 	}
-	a.requests.shed = a.locker.shedClaim
 	a.claim = driver.Claim{
 		Name:   storedName(a.locker.prefix, a.key.Name),
 		Event:  storedEvent(a.key.Event),
@@ -179,7 +181,7 @@ func (a *acquisition) ask() (bool, error) {
 // abandon makes sure that no copy of the claim, of any round, is granted from now
 // on. If it fails and a copy is granted, that copy's lease ends by itself.
 func (a *acquisition) abandon() {
-	r := retries{until: time.Now().Add(a.timing.budget / 4)}
+	r := retries{locker: a.locker, until: time.Now().Add(a.timing.budget / 4)}
 	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
 		_, ok, err := a.locker.store.Release(ctx, &driver.Settlement{
 			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: a.claim.DeleteAfter, Abandon: true, Stamp: a.claim.Stamp,

@@ -96,7 +96,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 }
 
 func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, error) {
-	r := retries{until: limit}
+	r := retries{locker: l.locker, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
 		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Until: until, DeleteAfter: keepHeld(until),

@@ -50,8 +50,8 @@ type completion struct {
 // complete returns the memory after a completion, as far as room allows. It also
 // returns how many unexpired events are forgotten for lack of room, and whether
 // the result is dropped for it.
-func complete(m *driver.Memory, c completion, room room) (next driver.Memory, forgotten int, resultDropped bool) {
-	next.HighestOrder = max(m.HighestOrder, c.order)
+func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, forgotten int, resultDropped bool) {
+	next = &driver.Memory{HighestOrder: max(m.HighestOrder, c.order)}
 	for _, old := range m.Completed {
 		if old.Event != c.event && !old.Expired(c.now) {
 			next.Completed = append(next.Completed, old)
@@ -60,14 +60,14 @@ func complete(m *driver.Memory, c completion, room room) (next driver.Memory, fo
 	if c.event != "" {
 		next.Completed = append(next.Completed, driver.CompletedEvent{Event: c.event, Until: c.until.Truncate(time.Millisecond)})
 	}
-	forgotten = room.trim(&next)
+	forgotten = room.trim(next)
 	switch {
 	case c.result != nil && c.event != "":
 		next.Result = driver.Result{Event: c.event, Body: c.result}
 	case m.Result.Event != c.event && next.Has(m.Result.Event, c.now):
 		next.Result = m.Result
 	}
-	if room.size(&next)+len(next.Result.Body) > largestRow {
+	if room.size(next)+len(next.Result.Body) > largestRow {
 		next.Result, resultDropped = driver.Result{}, c.result != nil
 	}
 	return next, forgotten, resultDropped

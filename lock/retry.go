@@ -26,10 +26,11 @@ const (
 
 // retries repeats one idempotent request to the store until it is answered.
 type retries struct {
-	until time.Time // no attempt begins or lasts beyond
-	// shed reports whether to give up once the store has turned the request away
-	// for its load that many times. Nil: never.
-	shed func(times int) bool
+	locker *Locker
+	until  time.Time // no attempt begins or lasts beyond
+	// shed is called when the store has turned the request away for its load,
+	// that many times so far, and reports whether to give up. Nil: never.
+	shed func(l *Locker, times int) bool
 
 	sent       int
 	turnedAway int
@@ -55,7 +56,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		pause := jitter(firstPause << min(try, 7))
 		if turnedAway(e) {
 			r.turnedAway++
-			if r.shed != nil && r.shed(r.turnedAway) {
+			if r.shed != nil && r.shed(r.locker, r.turnedAway) {
 				return false, storeError(op, r.sent, failure)
 			}
 			pause = r.rest(began)
@@ -99,11 +100,19 @@ func reported(err error) *driver.Error {
 // turnedAway reports whether the store is asked for more than it takes.
 func turnedAway(e *driver.Error) bool { return e.Temporary && e.Rejected && !e.Conflict }
 
-// shedClaim reports whether a claim that was turned away that many times gives
-// up. It gives up soon, because its source delivers the event again; a settlement
-// has no second chance and goes first.
+// shedClaim lets a claim give up soon, because its source delivers the event
+// again.
 func (l *Locker) shedClaim(times int) bool {
 	return times >= claimPatience || l.pressed.Load() > 0
+}
+
+// shedClaims lets a settlement go on, because it has no second chance, and the
+// claims of this process give up meanwhile.
+func (l *Locker) shedClaims(times int) bool {
+	if times == 1 {
+		l.pressed.Add(1)
+	}
+	return false
 }
 
 // jitter is anything up to d, so that those who failed together do not come back

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,13 +29,12 @@ func (l *Lock) Complete(result []byte) error {
 		return l.outcome
 	}
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
-	memory := l.row.Memory
 	if s.completes {
 		now := l.locker.wall()
 		c := completion{event: l.claim.Event, order: l.claim.Order, until: now.Add(l.locker.opts.Remember), result: result, now: now}
-		memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
+		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
-	return l.settle(s, memory)
+	return l.settle(s)
 }
 
 // Release releases the name without completing the event, so that a later
@@ -45,18 +45,20 @@ func (l *Lock) Release() error {
 		<-l.ended
 		return l.outcome
 	}
-	return l.settle(l.settlement(false), l.row.Memory)
+	return l.settle(l.settlement(false))
 }
 
 // drop releases a lock that the caller never gets, and calls nobody back.
 func (l *Lock) drop() {
 	l.ending.Store(released)
-	_, _ = l.write(l.settlement(false), l.row.Memory)
+	_, _ = l.write(l.settlement(false))
 }
 
 // settlement is the end of a lock in the making.
 type settlement struct {
 	retries
+	request       driver.Settlement
+	row           driver.Row // that the store answered with
 	began         time.Time
 	completes     bool // the event becomes completed
 	forgotten     int  // so many other events are forgotten
@@ -65,16 +67,20 @@ type settlement struct {
 
 func (l *Lock) settlement(completes bool) *settlement {
 	now := time.Now()
-	return &settlement{retries: retries{until: l.settleUntil(now, completes)}, began: now, completes: completes}
+	return &settlement{
+		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), shed: (*Locker).shedClaims},
+		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
+		began:   now, completes: completes,
+	}
 }
 
 // settle works on a context of its own: the caller's may have ended, and then the
 // release matters most.
-func (l *Lock) settle(s *settlement, memory driver.Memory) error {
+func (l *Lock) settle(s *settlement) error {
 	if l.beat != nil && !s.completes { // while a completion is tried, no duplicate may get the name
 		l.beat.stop()
 	}
-	outcome, err := l.write(s, memory)
+	outcome, err := l.write(s)
 	l.observeSettled(outcome, s, err)
 	if outcome == OutcomeReleased && s.resultDropped {
 		l.observeSettled(OutcomeResultDropped, s, nil)
@@ -90,7 +96,7 @@ func (l *Lock) settle(s *settlement, memory driver.Memory) error {
 
 // write sends the settlement. Heartbeat and context end with it, even if the store
 // panics.
-func (l *Lock) write(s *settlement, memory driver.Memory) (outcome Outcome, err error) {
+func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	defer close(l.ended)
 	defer func() {
@@ -104,19 +110,10 @@ func (l *Lock) write(s *settlement, memory driver.Memory) (outcome Outcome, err 
 			l.cancel()
 		}
 	}()
-	s.shed = func(times int) bool {
-		if times == 1 {
-			l.locker.pressed.Add(1)
-		}
-		return false
-	}
-	request := &driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, DeleteAfter: keepUntil(&memory, l.locker.wall())}
-	if s.completes {
-		request.Memory = &memory
-	}
-	var row driver.Row
+	memory := cmp.Or(s.request.Memory, &l.row.Memory)
+	s.request.DeleteAfter = keepUntil(memory, l.locker.wall())
 	ok, err := s.send(context.WithoutCancel(l.ctx), "release", func(ctx context.Context) (ok bool, err error) {
-		row, ok, err = l.locker.store.Release(ctx, request)
+		s.row, ok, err = l.locker.store.Release(ctx, &s.request)
 		return ok, err
 	})
 	switch {
@@ -124,7 +121,7 @@ func (l *Lock) write(s *settlement, memory driver.Memory) (outcome Outcome, err 
 		outcome = OutcomeCompleteFailed
 	case err != nil:
 		outcome = OutcomeStoreFailed
-	case ok || s.unsure && (!s.completes || l.isCompleted(&row)):
+	case ok || s.unsure && (!s.completes || l.isCompleted(&s.row)):
 		outcome = OutcomeReleased
 	default:
 		outcome, err = OutcomeLost, l.lostError()

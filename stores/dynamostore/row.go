@@ -24,6 +24,9 @@ type values map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
+// one is by how much a fence rises.
+var one = number(1)
+
 func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
@@ -47,26 +50,27 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 // memoryUpdate returns the update of a release that replaces the memory, and adds
 // its values to v.
 func memoryUpdate(m *driver.Memory, v values) string {
-	set, remove := "SET deleteAfter = :deleteAfter", removeOwner
+	set, remove := make([]string, 0, 5), removeOwner
+	set = append(set, "SET deleteAfter = :deleteAfter")
 	newest := ""
 	if n := len(m.Completed); n > 0 {
 		newest = m.Completed[n-1].Event
 		v[":completed"] = completedValue(m.Completed)
-		set += ", completed = :completed"
+		set = append(set, "completed = :completed")
 	}
 	if m.HighestOrder != "" {
 		v[":order"] = text(m.HighestOrder)
-		set += ", highestOrder = :order"
+		set = append(set, "highestOrder = :order")
 	}
 	switch m.Result.Event {
 	case "":
-		remove += ", resultBody, resultEvent"
+		remove = removeOwner + ", resultBody, resultEvent"
 	case newest: // the result of an older event is in the row already
 		v[":resultEvent"] = text(newest)
 		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
-		set += ", resultBody = :resultBody, resultEvent = :resultEvent"
+		set = append(set, "resultBody = :resultBody", "resultEvent = :resultEvent")
 	}
-	return set + " " + remove
+	return strings.Join(set, ", ") + " " + remove
 }
 
 // places is how many decimals of a number in the map tell an event's place in the

@@ -36,16 +36,19 @@ func New(client Client, table string) *Store {
 const (
 	acquireUpdate = "SET ownerToken = :token, heldUntil = :until, stamp = :stamp, " +
 		"fence = if_not_exists(fence, :micros) + :one, holder = :holder, deleteAfter = :deleteAfter"
-	setEvent    = ", event = :event"
-	removeEvent = " REMOVE event" // of a holder that died
+	acquireMutexUpdate = acquireUpdate + " REMOVE event" // of a holder that died
+	acquireEventUpdate = acquireUpdate + ", event = :event"
 
 	readable  = "attribute_not_exists(rowFormat)"
 	below     = "(attribute_not_exists(stamp) OR stamp < :stamp)"
 	acquireIf = readable + " AND (" +
 		"((attribute_not_exists(ownerToken) OR heldUntil < :now) AND " + below + ") " +
 		"OR (ownerToken = :token AND heldUntil <= :until AND stamp <= :stamp))"
-	notCompleted = " AND (attribute_not_exists(completed.#event) OR completed.#event < :millis)"
-	notStale     = " AND (attribute_not_exists(highestOrder) OR highestOrder < :order)"
+	notCompleted        = " AND (attribute_not_exists(completed.#event) OR completed.#event < :millis)"
+	notStale            = " AND (attribute_not_exists(highestOrder) OR highestOrder < :order)"
+	acquireEventIf      = acquireIf + notCompleted
+	acquireOrderIf      = acquireIf + notStale
+	acquireEventOrderIf = acquireEventIf + notStale
 
 	ifOwner       = readable + " AND ownerToken = :token"
 	renewUpdate   = "SET heldUntil = :until, deleteAfter = :deleteAfter"
@@ -62,26 +65,26 @@ const (
 // Acquire implements [driver.Store]. It asks for the row as it was before: Acquire
 // knows what it wrote, and the old row tells the holder that died.
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	update, condition := acquireUpdate, acquireIf
 	v := values{
 		":token": text(c.Token), ":until": text(timestamp(c.Until)), ":stamp": text(timestamp(c.Stamp)), ":now": text(timestamp(c.Now)),
-		":holder": text(c.Holder), ":micros": number(c.Now.UnixMicro()), ":one": number(1), ":deleteAfter": wholeSeconds(c.DeleteAfter),
+		":holder": text(c.Holder), ":micros": number(c.Now.UnixMicro()), ":one": one, ":deleteAfter": wholeSeconds(c.DeleteAfter),
 	}
-	var names map[string]string
-	if c.Event == "" {
-		update += removeEvent
-	} else {
-		update += setEvent
-		condition += notCompleted
+	update, condition := acquireMutexUpdate, acquireIf
+	if c.Event != "" {
+		update, condition = acquireEventUpdate, acquireEventIf
 		v[":event"], v[":millis"] = text(c.Event), number(c.Now.UnixMilli())
-		names = map[string]string{"#event": c.Event}
 	}
 	if c.Order != "" {
-		condition += notStale
+		condition = acquireOrderIf
 		v[":order"] = text(c.Order)
 	}
+	if c.Event != "" && c.Order != "" {
+		condition = acquireEventOrderIf
+	}
 	in := s.input(c.Name, update, condition, v)
-	in.ExpressionAttributeNames = names
+	if c.Event != "" {
+		in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
+	}
 	in.ReturnValues = types.ReturnValueAllOld
 	row, ok, err := s.update(ctx, in)
 	if ok {
