@@ -1,8 +1,8 @@
-// Package docs checks that the documents point at what is there.
+// Package docs checks the documents: that they name what exists, that their code
+// compiles, and that their prose keeps to the rules of CONTRIBUTING.md.
 package docs
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,45 +19,55 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// documents are those that speak of the code.
+// documents returns the Markdown files of the repository by name.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"../*.md", "*.md", "../examples/*.md", "../sam-local/*.md", "../infra/*.md"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			all[name] = read(t, name)
-		}
+	for _, name := range files(t, ".md") {
+		all[name] = read(t, name)
 	}
 	return all
 }
 
+// TestLinksLeadSomewhere checks the file of every link and, in a document, the
+// heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	for name, text := range documents(t) {
+	all := documents(t)
+	link := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
+			target := name
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(name), m[1])
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", name, err)
+			} else if m[2] != "" && !hasHeading(all[target], m[2]) {
+				t.Errorf("%s: %s has no heading #%s", name, target, m[2])
 			}
 		}
 	}
 }
 
+// hasHeading reports whether a heading of the text has this anchor on GitHub.
+func hasHeading(text, anchor string) bool {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		heading := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		if strings.ReplaceAll(heading, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, "_test.go") || strings.Contains(path, "locktest")) {
+	for _, path := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "locktest") {
 			code.WriteString(read(t, path))
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	named := regexp.MustCompile("`((?:Test|Example)[A-Za-z_]+)`|locktest`? \"([a-z ]+)\"")
 	for name, text := range documents(t) {
@@ -72,35 +82,54 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestMakeTargetsExist: a command in the README that does not work is worse than none.
+// TestEveryPromiseIsShown checks that each promise links to tests, and that a
+// linked file has the test.
+func TestEveryPromiseIsShown(t *testing.T) {
+	t.Parallel()
+	promises := regexp.MustCompile(`(?m)^\| P\d .*$`).FindAllString(section(read(t, "DESIGN.md"), "What we promise"), -1)
+	if len(promises) != 7 {
+		t.Errorf("DESIGN.md makes %d promises, want 7", len(promises))
+	}
+	shown := regexp.MustCompile("\\[`((?:Test|Example)[A-Za-z_]+)`\\]\\(([^)]+)\\)")
+	for _, promise := range promises {
+		links := shown.FindAllStringSubmatch(promise, -1)
+		if len(links) == 0 {
+			t.Errorf("no test shows this promise: %s", promise)
+		}
+		for _, m := range links {
+			if !strings.Contains(read(t, m[2]), "func "+m[1]+"(") {
+				t.Errorf("%s has no %s", m[2], m[1])
+			}
+		}
+	}
+}
+
+// TestMakeTargetsExist checks every make command that a document shows or names.
 func TestMakeTargetsExist(t *testing.T) {
 	t.Parallel()
 	targets := read(t, "../Makefile")
 	for name, text := range documents(t) {
-		for _, m := range regexp.MustCompile("`?make ([a-z]+)").FindAllStringSubmatch(text, -1) {
-			if strings.Contains(m[0], "`") && !strings.Contains(targets, "\n"+m[1]+":") {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z]+)").FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(targets, "\n"+m[1]+":") {
 				t.Errorf("%s names make %s, which does not exist", name, m[1])
 			}
 		}
 	}
 }
 
-// TestEverySourceIsListed: whoever looks for a source finds it by name, and finds all
-// that there is.
+// TestEverySourceIsListed checks that SOURCES.md names every key function and
+// every wrapper for the records of a source.
 func TestEverySourceIsListed(t *testing.T) {
 	t.Parallel()
 	table := read(t, "SOURCES.md")
 	exported := regexp.MustCompile(`(?m)^func ([A-Z]\w*)`)
-	for _, pattern := range []string{"../keyfuncs/*.go", "../middleware/records.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files %s: %v", pattern, err)
+	for _, name := range files(t, ".go") {
+		if strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, "../keyfuncs/") && name != "../middleware/records.go" {
+			continue
 		}
-		for _, file := range files {
-			for _, m := range exported.FindAllStringSubmatch(read(t, file), -1) {
-				if !strings.HasSuffix(file, "_test.go") && !regexp.MustCompile("`"+m[1]+"\\b").MatchString(table) {
-					t.Errorf("SOURCES.md says nothing of %s", m[1])
-				}
+		for _, m := range exported.FindAllStringSubmatch(read(t, name), -1) {
+			if !regexp.MustCompile("`(?:\\w+\\.)?" + m[1] + "\\b").MatchString(table) {
+				t.Errorf("SOURCES.md does not name %s of %s", m[1], name)
 			}
 		}
 	}

@@ -1,0 +1,181 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// importable are the packages that a block may use without importing them.
+var importable = map[string]string{
+	"cfn":         "github.com/aws/aws-lambda-go/cfn",
+	"context":     "context",
+	"dynamostore": "github.com/lambdalock/lambdalock/stores/dynamostore",
+	"errors":      "errors",
+	"events":      "github.com/aws/aws-lambda-go/events",
+	"fmt":         "fmt",
+	"jmespath":    "github.com/lambdalock/lambdalock/keyfuncs/jmespath",
+	"keyfuncs":    "github.com/lambdalock/lambdalock/keyfuncs",
+	"lambda":      "github.com/aws/aws-lambda-go/lambda",
+	"lock":        "github.com/lambdalock/lambdalock/lock",
+	"memstore":    "github.com/lambdalock/lambdalock/stores/memstore",
+	"middleware":  "github.com/lambdalock/lambdalock/middleware",
+	"slog":        "log/slog",
+	"time":        "time",
+}
+
+// TestGoBlocksCompile compiles every Go block of the README and of this folder with
+// the code of this checkout. A block is a whole file, compiles once its imports
+// are added, or quotes a file that compiles. The overlay puts the blocks into the
+// root module, so that nothing is downloaded that the module does not need anyway.
+func TestGoBlocksCompile(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	list := filepath.Join(t.TempDir(), "overlay.json")
+	args := []string{"build", "-overlay", list}
+	code := repositoryCode(t)
+	for name, text := range documents(t) {
+		if folder := filepath.Dir(name); folder != "." && name != "../README.md" {
+			continue
+		}
+		for i, block := range goBlocks(text) {
+			where := fmt.Sprintf("%s-block%d", strings.TrimSuffix(filepath.Base(name), ".md"), i+1)
+			block = strings.ReplaceAll(block, "{ … }", `{ panic("omitted") }`)
+			if formatted, err := format.Source([]byte(block)); err != nil || string(formatted) != block {
+				t.Errorf("%s is not formatted as gofmt does it (%v)", where, err)
+			}
+			if strings.Contains(block, `"github.com/aws/aws-cdk-go/`) {
+				if name != "../README.md" || !strings.Contains(section(text, "Use it"), block) {
+					t.Errorf("%s uses the CDK, which the root module does not require: only .ci/newuser can build it, and that follows the section Use it", where)
+				}
+				continue
+			}
+			if strings.Contains(code, withoutIndentation(block)) {
+				continue
+			}
+			source, err := wholeFile(block)
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+				continue
+			}
+			written := filepath.Join(t.TempDir(), "block.go")
+			if err := os.WriteFile(written, []byte(source), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			overlay.Replace[filepath.Join(root, "docs", where, "block.go")] = written
+			args = append(args, "./docs/"+where)
+		}
+	}
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(list, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", args...)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("go build: %v\n%s", err, out)
+	}
+	if len(overlay.Replace) == 0 {
+		t.Error("the documents have no Go blocks: is goBlocks right?")
+	}
+}
+
+// goBlocks returns the Go code blocks of a document.
+func goBlocks(text string) []string {
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// section returns the text under a heading of the second level.
+func section(text, heading string) string {
+	_, after, _ := strings.Cut(text, "\n## "+heading+"\n")
+	before, _, _ := strings.Cut(after, "\n## ")
+	return before
+}
+
+// wholeFile completes a block to a file: statements get a function around them,
+// and the packages used are imported.
+func wholeFile(block string) (string, error) {
+	if clause := regexp.MustCompile(`(?m)^package \w+$`); clause.MatchString(block) {
+		return clause.ReplaceAllString(block, "package block"), nil // a command would be linked, too
+	}
+	declarations := block
+	if at := regexp.MustCompile(`(?m)^(func|type|var|const) `).FindStringIndex(block); at == nil || at[0] > 0 {
+		end := len(block)
+		if at != nil {
+			end = at[0]
+		}
+		declarations = "func _() {\n" + block[:end] + "}\n" + block[end:]
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "block.go", "package block\n"+declarations, 0)
+	if err != nil {
+		return "", err
+	}
+	var imports []string
+	for _, unresolved := range file.Unresolved {
+		if path, ok := importable[unresolved.Name]; ok && !slices.Contains(imports, path) {
+			imports = append(imports, path)
+		}
+	}
+	for i, path := range imports {
+		imports[i] = fmt.Sprintf("import %q\n", path)
+	}
+	return "package block\n" + strings.Join(imports, "") + declarations, nil
+}
+
+// repositoryCode returns the Go code of all modules, line by line, as
+// withoutIndentation leaves it.
+func repositoryCode(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	for _, name := range files(t, ".go") {
+		code.WriteString(withoutIndentation(read(t, name)))
+	}
+	return code.String()
+}
+
+func withoutIndentation(code string) string {
+	return regexp.MustCompile(`(?m)^[\t ]+`).ReplaceAllString(code, "")
+}
+
+// files returns the files of the repository with this extension, without those
+// that git ignores.
+func files(t *testing.T, extension string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch base := filepath.Base(path); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != ".." && (strings.HasPrefix(base, ".") || slices.Contains([]string{"bin", "cdk.out", "dist", "node_modules"}, base)):
+			return filepath.SkipDir
+		case !d.IsDir() && filepath.Ext(path) == extension:
+			names = append(names, path)
+		}
+		return nil
+	})
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files %s: %v", extension, err)
+	}
+	return names
+}
