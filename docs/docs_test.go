@@ -82,6 +82,34 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
+// TestNamedIdentifiersExist checks names such as `lock.Key`. The changelog may name
+// what is gone.
+func TestNamedIdentifiersExist(t *testing.T) {
+	t.Parallel()
+	clause := regexp.MustCompile(`(?m)^package (\w+)`)
+	declared := regexp.MustCompile(`(?m)^(?:(?:func|type|var|const) |\t)([A-Z]\w*)`)
+	exists := map[string]bool{} // both packages and names
+	for _, path := range files(t, ".go") {
+		source := read(t, path)
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
+			continue
+		}
+		pkg := clause.FindStringSubmatch(source)[1]
+		exists[pkg] = true
+		for _, m := range declared.FindAllStringSubmatch(source, -1) {
+			exists[pkg+"."+m[1]] = true
+		}
+	}
+	named := regexp.MustCompile("`\\*?(\\w+)(\\.[A-Z]\\w*)")
+	for name, text := range documents(t) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			if name != "../CHANGELOG.md" && exists[m[1]] && !exists[m[1]+m[2]] {
+				t.Errorf("%s names %s%s, which does not exist", name, m[1], m[2])
+			}
+		}
+	}
+}
+
 // TestEveryPromiseIsShown checks that each promise links to tests, and that a
 // linked file has the test.
 func TestEveryPromiseIsShown(t *testing.T) {

