@@ -1,5 +1,5 @@
-// Package docs checks the documents: that they name what exists, that their code
-// compiles, and that their prose keeps to the rules of CONTRIBUTING.md.
+// Package docs checks the documents: that they name what exists, that their
+// code compiles, and that their prose keeps to the rules of CONTRIBUTING.md.
 package docs
 
 import (
@@ -82,8 +82,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestNamedIdentifiersExist checks names such as `lock.Key`. The changelog may name
-// what is gone.
+// TestNamedIdentifiersExist checks names such as `lock.Key`. The changelog may
+// name what is gone.
 func TestNamedIdentifiersExist(t *testing.T) {
 	t.Parallel()
 	clause := regexp.MustCompile(`(?m)^package (\w+)`)
@@ -132,7 +132,8 @@ func TestEveryPromiseIsShown(t *testing.T) {
 	}
 }
 
-// TestMakeTargetsExist checks every make command that a document shows or names.
+// TestMakeTargetsExist checks every make command that a document shows or
+// names.
 func TestMakeTargetsExist(t *testing.T) {
 	t.Parallel()
 	targets := read(t, "../Makefile")

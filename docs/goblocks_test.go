@@ -34,10 +34,11 @@ var importable = map[string]string{
 	"time":        "time",
 }
 
-// TestGoBlocksCompile compiles every Go block of the README and of this folder with
-// the code of this checkout. A block is a whole file, compiles once its imports
-// are added, or quotes a file that compiles. The overlay puts the blocks into the
-// root module, so that nothing is downloaded that the module does not need anyway.
+// TestGoBlocksCompile compiles every Go block of the README and of this folder
+// with the code of this checkout. A block is a whole file, compiles once its
+// imports are added, or quotes a file that compiles. The overlay puts the
+// blocks into the root module, so that nothing is downloaded that the module
+// does not need anyway.
 func TestGoBlocksCompile(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")

@@ -83,8 +83,8 @@ func TestFindBanned(t *testing.T) {
 	}
 }
 
-// TestMarkdown checks words and line widths. Tables, code, and lines with a link
-// may be wider.
+// TestMarkdown checks words and line widths. Tables, code, and lines with a
+// link may be wider.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	for name, text := range documents(t) {
@@ -124,7 +124,8 @@ type passage struct {
 	text string
 }
 
-// paragraphs returns the text of a document between blank lines and code blocks.
+// paragraphs returns the text of a document between blank lines and code
+// blocks.
 func paragraphs(text string) []passage {
 	var all []passage
 	code, open := false, false
@@ -160,8 +161,8 @@ func TestGoWords(t *testing.T) {
 	reportGo(t, problems)
 }
 
-// passages returns the strings of a Go file, and its comments, joined where they
-// are on lines that follow each other.
+// passages returns the strings of a Go file, and its comments, joined where
+// they are on lines that follow each other.
 func passages(source string) []passage {
 	var (
 		all  []passage
@@ -190,12 +191,12 @@ func passages(source string) []passage {
 	}
 }
 
-// exempt are comments that may be wider: those with a URL, with a tab (tables and
-// code), and with an instruction to a tool.
+// exempt are comments that may be wider: those with a URL, with a tab (tables
+// and code), and with an instruction to a tool.
 var exempt = regexp.MustCompile(`://|^//(?:\t|go:|nolint)`)
 
-// TestGoCommentWidth checks comments that have a line of their own, except what an
-// example prints.
+// TestGoCommentWidth checks comments that have a line of their own, except what
+// an example prints.
 func TestGoCommentWidth(t *testing.T) {
 	t.Parallel()
 	var problems []string

@@ -9,8 +9,8 @@ import (
 // notASource are the files of keyfuncs/testdata that no event source sends.
 var notASource = []string{"payload-nested.json", "payload-order.json", "s3-malformed.json"}
 
-// TestSAMEvents: who tries a function with sam local uses the very events that the
-// key functions are tested with, and finds one of every source.
+// TestSAMEvents checks that sam-local has the events with which the key
+// functions are tested, and one of every source.
 func TestSAMEvents(t *testing.T) {
 	t.Parallel()
 	tested, sam := baseNames(t, "../keyfuncs/testdata/*.json"), baseNames(t, "../sam-local/events/*.json")
@@ -21,7 +21,7 @@ func TestSAMEvents(t *testing.T) {
 	}
 	for _, name := range sam {
 		if slices.Contains(notASource, name) || !slices.Contains(tested, name) {
-			t.Errorf("sam-local/events/%s is no event of keyfuncs/testdata", name)
+			t.Errorf("sam-local/events/%s is not among the events of keyfuncs/testdata", name)
 			continue
 		}
 		if read(t, "../sam-local/events/"+name) != read(t, "../keyfuncs/testdata/"+name) {
