@@ -15,9 +15,9 @@ help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(BIN) ## run the demo: one function, four environments, duplicates, a crash
+demo: $(BIN) ## run the demo: one S3 function without a lock, then with it
 	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o $(CURDIR)/$(BIN)/lambdalock .
-	$(BIN)/lambdalock demo --svg $(BIN)/demo.svg
+	$(BIN)/lambdalock demo --html $(BIN)/demo.html
 
 .PHONY: test
 test: ## run all tests that need nothing but Go

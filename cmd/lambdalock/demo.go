@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
-	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 )
 
 type demoCmd struct {
 	Environments int    `short:"n" default:"4" help:"How many execution environments; at least 4."`
-	SVG          string `default:"lambdalock-demo.svg" placeholder:"FILE" help:"Where to draw the timeline (${default})."`
+	HTML         string `default:"lambdalock-demo.html" placeholder:"FILE" help:"Where to write the timeline as a page for a browser (${default})."`
+	Width        int    `help:"How many columns to draw on; by default those of the terminal, or 100."`
 }
 
 func (c *demoCmd) Run(ctx context.Context) error {
@@ -25,49 +27,51 @@ func (c *demoCmd) Run(ctx context.Context) error {
 		return err
 	}
 	// Written first, so that a path that cannot be written is known at once.
-	f, err := os.Create(c.SVG)
+	page, err := os.Create(c.HTML)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = page.Close() }()
 	endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
 	if endpoint == "" {
 		endpoint = "embedded in this program"
 	}
-	fmt.Printf("%d copies of a function that handles S3 uploads (wrapped: middleware.WithLock(key, handle)); lock table %s.\n"+
-		"Events are delivered as Lambda does for S3, but retries come %d times sooner: 2 and 4 seconds after a failure, not 1 and 2 minutes.\n\n", c.Environments, endpoint, demo.Scale)
+	fmt.Printf("One function for S3 uploads, %d environments.\nLock table: %s.\n\n", c.Environments, endpoint)
 	report, err := demo.Run(ctx, demo.Config{
 		Command: []string{self}, Environments: c.Environments,
-		Progress: func(title string) { fmt.Println("  …", title) },
+		Progress: func(title string) { fmt.Println("…", title) },
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Println()
-	if err := show(report.Timeline, f); err != nil {
+	color := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	if err := report.Timeline.Text(os.Stdout, c.width(os.Stdout), color); err != nil {
 		return err
 	}
-	if err := report.Summary(os.Stdout); err != nil {
+	if err := report.Timeline.HTML(page); err != nil {
 		return err
 	}
-	fmt.Println("The timeline as a picture:", c.SVG)
+	if err := page.Sync(); err != nil {
+		return err
+	}
+	fmt.Println("\nThe same as a page for a browser:", c.HTML)
 	if report.Err() != nil {
 		return fmt.Errorf("the demo went wrong; the function said:\n%s", strings.Join(report.Said, "\n"))
 	}
 	return nil
 }
 
-func show(t timeline.Timeline, svg *os.File) error {
-	width, _ := strconv.Atoi(os.Getenv("COLUMNS")) // 0 where unset: the default width
-	terminal := false
-	if info, err := os.Stdout.Stat(); err == nil {
-		terminal = info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
+// width is how many columns there are to draw on.
+func (c *demoCmd) width(out *os.File) int {
+	if c.Width > 0 {
+		return c.Width
 	}
-	if err := t.Text(os.Stdout, width, terminal); err != nil {
-		return err
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
 	}
-	if err := t.SVG(svg); err != nil {
-		return err
+	if columns, _, err := term.GetSize(int(out.Fd())); err == nil && columns > 0 {
+		return columns
 	}
-	return svg.Sync()
+	return 100
 }

@@ -9,6 +9,7 @@ require (
 	github.com/aws/aws-lambda-go v1.54.0
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/lambdalock/lambdalock v0.0.0
+	golang.org/x/term v0.40.0
 )
 
 require (
@@ -28,4 +29,5 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/jmespath/go-jmespath v0.4.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -116,7 +117,32 @@ func TestCreateTable(t *testing.T) {
 func TestDemoRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	command(t, nil, "demo", "-n", "3").expect(t, 1, "at least 4")
-	command(t, nil, "demo", "--svg", "/nowhere/demo.svg").expect(t, 1, "/nowhere/demo.svg")
+	command(t, nil, "demo", "--html", "/nowhere/demo.html").expect(t, 1, "/nowhere/demo.html")
+}
+
+func TestDemoWidth(t *testing.T) {
+	for name, c := range map[string]struct {
+		flag    int
+		columns string
+		want    int
+	}{
+		"flag":                    {70, "80", 70},
+		"COLUMNS":                 {0, "80", 80},
+		"COLUMNS makes no sense":  {0, "-1", 100},
+		"no terminal, no COLUMNS": {0, "", 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("COLUMNS", c.columns)
+			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = out.Close() }()
+			if got := (&demoCmd{Width: c.flag}).width(out); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
 }
 
 func TestVersion(t *testing.T) {

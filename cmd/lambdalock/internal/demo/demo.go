@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -31,42 +33,46 @@ const (
 	tableName = "lambdalock-demo"
 	// timeout of the function: the lease of a dead holder ends 2 s after it.
 	timeout = 3 * time.Second
-	// Scale is how many times shorter than Lambda's the waits before retries are: 1 min
-	// becomes 2 s. Leases and handlers take their real time.
+	// Scale is how many times shorter than Lambda's the waits before retries
+	// are: 1 min becomes 2 s. Leases and handlers take their real time.
 	Scale = 30
 )
 
 // run is one demo under way.
 type run struct {
+	bucket string // a new one each time: the table may remember earlier demos
+	// platform and begun are those of the scene under way.
 	platform *locallambda.Platform
-	bucket   string // a new one each time: the table may remember earlier demos
-	zero     time.Time
 	wg       sync.WaitGroup
+	begun    chan int // environment of each handler that begins
 
-	mu       sync.Mutex
+	mu     sync.Mutex
+	said   []string // what the function printed besides notes
+	scenes []*scene
+}
+
+// scene is a scenario that was played.
+type scene struct {
+	scenario
+	zero     time.Time
 	notes    map[int][]note // by environment
-	said     []string       // what the function printed besides
-	begun    chan int       // environment of each handler that begins
 	attempts []attempt
-	phases   []phase
+	waits    []timeline.Wait
 }
 
 // attempt is one delivery of an event to an environment.
 type attempt struct {
 	upload upload
 	locallambda.Result
-	remark string
-}
-
-type phase struct {
-	at    time.Time
-	title string
 }
 
 // upload is an S3 event of the demo.
 type upload struct {
 	object, version string
-	// stale: a later upload was handled first, and the key asks to skip this one.
+	// remark tells it from other uploads of its object; empty: there are none.
+	remark string
+	// stale: a later upload was handled first, and the key asks to skip this
+	// one.
 	stale bool
 }
 
@@ -82,31 +88,49 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(notes) }()
-	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), notes: map[int][]note{}, begun: make(chan int, 64)}
-	r.platform, err = locallambda.Start(ctx, locallambda.Config{
+	cfg.Environments = max(4, cfg.Environments)
+	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), begun: make(chan int, 64)}
+	function := locallambda.Config{
 		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes), Fresh: fresh,
-		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails", Logs: r.log,
-	})
-	if err != nil {
+		Environments: cfg.Environments, Timeout: timeout, Function: "thumbnails", Logs: r.log,
+	}
+	bare := function
+	bare.Env = append(slices.Clone(function.Env), unprotectedVariable+"=1")
+	bare.Environments = 2
+	if err := r.play(ctx, bare, cfg.Progress, unprotected); err != nil {
 		return nil, err
 	}
-	r.zero = time.Now()
-	for _, s := range scenarios {
+	if err := r.play(ctx, function, cfg.Progress, scenarios...); err != nil {
+		return nil, err
+	}
+	return r.report(cfg.Environments), nil
+}
+
+// play starts the function, plays scenarios with it and ends it.
+func (r *run) play(ctx context.Context, function locallambda.Config, progress func(string), all ...scenario) error {
+	platform, err := locallambda.Start(ctx, function)
+	if err != nil {
+		return err
+	}
+	r.platform = platform
+	for _, s := range all {
 		if ctx.Err() != nil {
 			break
 		}
-		cfg.Progress(s.title)
-		r.phases = append(r.phases, phase{time.Now(), s.title})
+		progress(s.title)
+		for len(r.begun) > 0 {
+			<-r.begun // of the scene before
+		}
+		r.mu.Lock()
+		r.scenes = append(r.scenes, &scene{scenario: s, zero: time.Now(), notes: map[int][]note{}})
+		r.mu.Unlock()
 		s.play(ctx, r)
 		r.wg.Wait()
 	}
-	if err := r.platform.Close(); err != nil {
-		return nil, err
+	if err := platform.Close(); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return r.report(max(4, cfg.Environments)), nil
+	return context.Cause(ctx)
 }
 
 // table is the endpoint that the environment names, or an embedded one.
@@ -134,40 +158,53 @@ func (r *run) log(env int, line string) {
 	defer r.mu.Unlock()
 	var n note
 	text, ok := strings.CutPrefix(line, notePrefix)
-	if !ok || json.Unmarshal([]byte(text), &n) != nil {
+	if !ok || json.Unmarshal([]byte(text), &n) != nil || len(r.scenes) == 0 {
 		r.said = append(r.said, fmt.Sprintf("[%d] %s", env, line))
 		return
 	}
-	r.notes[env] = append(r.notes[env], n)
+	now := r.scenes[len(r.scenes)-1]
+	now.notes[env] = append(now.notes[env], n)
 	if n.What == "begin" {
 		r.begun <- env
 	}
 }
 
-// deliver sends an event as Lambda does for S3, with shorter waits before its two
-// retries, and goes on at once. The channel is closed when all attempts are over.
-func (r *run) deliver(ctx context.Context, u upload, remark string) <-chan struct{} {
+// deliver sends an event as Lambda does for S3, with shorter waits before its
+// two retries, and goes on at once. The channel is closed when all attempts are
+// over.
+func (r *run) deliver(ctx context.Context, u upload) <-chan struct{} {
 	over := make(chan struct{})
+	now := r.scenes[len(r.scenes)-1]
 	r.wg.Go(func() {
 		defer close(over)
-		for i, result := range r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: Scale, TooEarly: heldUp}) {
-			if i == 1 {
-				remark += ", retry"
+		results := r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: Scale, TooEarly: heldUp})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for i, result := range results {
+			if i > 0 {
+				now.waits = append(now.waits, wait(now.zero, results[i-1].Ended, result.Started))
 			}
-			r.mu.Lock()
-			r.attempts = append(r.attempts, attempt{u, result, remark})
-			r.mu.Unlock()
+			now.attempts = append(now.attempts, attempt{u, result})
 		}
 	})
 	return over
 }
 
-// heldUp: a retry that is refused because of a lock says nothing, where a real wait
-// would have outlasted that lock.
+// wait describes the time between two attempts, with words for its real length.
+func wait(zero, from, to time.Time) timeline.Wait {
+	drawn := to.Sub(from)
+	return timeline.Wait{
+		From: from.Sub(zero), To: to.Sub(zero),
+		Words: fmt.Sprintf("%.0f min as %.0f s", (drawn * Scale).Minutes(), drawn.Seconds()),
+	}
+}
+
+// heldUp: a retry that is refused because of a lock says nothing, where a real
+// wait would have outlasted that lock.
 func heldUp(a locallambda.Result) bool { return a.ErrorType == "HeldError" }
 
-// midHandler waits until a handler of the delivery is half done, and tells in which
-// environment; 0 if none ever began.
+// midHandler waits until a handler of the delivery is half done, and tells in
+// which environment; 0 if none ever began.
 func (r *run) midHandler(over <-chan struct{}) int {
 	select {
 	case env := <-r.begun:
@@ -175,13 +212,6 @@ func (r *run) midHandler(over <-chan struct{}) int {
 		return env
 	case <-over:
 		return 0
-	}
-}
-
-// forgetBegins drops what earlier scenarios did not ask for.
-func (r *run) forgetBegins() {
-	for len(r.begun) > 0 {
-		<-r.begun
 	}
 }
 

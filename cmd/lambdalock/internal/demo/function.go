@@ -21,12 +21,19 @@ import (
 // Lambda function; its value is a folder for notes that outlive a crash.
 const RoleVariable = "LAMBDALOCK_DEMO_FUNCTION"
 
+// unprotectedVariable is set where the function is to run without a lock.
+const unprotectedVariable = "LAMBDALOCK_DEMO_UNPROTECTED"
+
 // workTime is how long the handler works on an upload.
 const workTime = 400 * time.Millisecond
 
 // Function is the Lambda function of the demo: a handler of S3 uploads, wrapped
 // with one line. It returns when its runtime is gone.
 func Function() {
+	if os.Getenv(unprotectedVariable) != "" {
+		lambda.Start(handle)
+		return
+	}
 	lambda.Start(middleware.WithLock(key, handle, middleware.Observe(report)))
 }
 
@@ -70,7 +77,16 @@ type note struct {
 	Object  string `json:",omitempty"`
 	Version string `json:",omitempty"`
 	Fence   int64  `json:",omitempty"`
+	// Until is when the lease ends.
+	Until time.Time `json:",omitzero"`
 }
+
+// The outcomes of package lock that the report looks for among the notes.
+const (
+	tookOver = string(lock.OutcomeTakenOver)
+	released = string(lock.OutcomeReleased)
+	stale    = string(lock.OutcomeStale)
+)
 
 const notePrefix = "demo: "
 
@@ -85,5 +101,5 @@ func (n note) print(what string) {
 }
 
 func report(_ context.Context, o lock.Observation) {
-	note{Fence: o.Fence}.print(string(o.Outcome))
+	note{Fence: o.Fence, Until: o.Until}.print(string(o.Outcome))
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/sim/history"
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // Report is what happened.
@@ -21,31 +19,82 @@ type Report struct {
 	// Said is what the function printed to its log.
 	Said []string
 
+	protected, unprotected tally
+}
+
+// tally counts what became of deliveries.
+type tally struct {
 	uploads    map[upload]int // how often each was handled to its end
 	deliveries int
-	counts     map[timeline.Kind]int
+	kinds      map[timeline.Kind]int
 	holds      []history.Hold
 }
 
-func (r *run) report(lanes int) *Report {
-	rep := &Report{
-		Timeline: timeline.Timeline{Title: "One lock per object", Length: time.Since(r.zero)},
-		Said:     r.said, uploads: map[upload]int{}, counts: map[timeline.Kind]int{}, deliveries: len(r.attempts),
+func newTally() tally { return tally{uploads: map[upload]int{}, kinds: map[timeline.Kind]int{}} }
+
+func (r *run) report(environments int) *Report {
+	rep := &Report{Said: r.said, protected: newTally(), unprotected: newTally()}
+	rep.Timeline = timeline.Timeline{
+		Title: "One lock per object",
+		Note:  fmt.Sprintf("Lambda retries after 1 and 2 minutes, here %d times sooner: 1 minute is drawn as 2 s.", Scale),
 	}
-	for i := range lanes {
-		rep.Timeline.Lanes = append(rep.Timeline.Lanes, fmt.Sprintf("env %d", i+1))
+	for _, s := range r.scenes {
+		own := newTally()
+		panel := timeline.Panel{Title: s.title, Waits: s.waits}
+		for _, a := range s.attempts {
+			panel.Spans = append(panel.Spans, own.add(a, s.zero, s.notes[a.Environment]))
+		}
+		panel.Caption, panel.Bad = s.result(own)
+		rep.Timeline.Panels = append(rep.Timeline.Panels, panel)
+		if s.unprotected {
+			rep.unprotected.merge(own)
+		} else {
+			rep.protected.merge(own)
+		}
 	}
-	for _, p := range r.phases {
-		rep.Timeline.Phases = append(rep.Timeline.Phases, timeline.Phase{Start: p.at.Sub(r.zero), Title: p.title})
-	}
-	for _, a := range r.attempts {
-		rep.add(a, r.zero, a.notesIn(r.notes[a.Environment]))
-	}
-	shortenFences(rep.Timeline.Spans)
+	shortenFences(rep.Timeline.Panels)
+	rep.conclude(environments)
 	return rep
 }
 
-// notesIn is what the environment noted during the attempt.
+// result returns the caption of a scene, and reports whether it is bad news.
+func (s *scene) result(t tally) (string, bool) {
+	overlaps, err := history.Overlaps(t.holds), t.err()
+	switch {
+	case !s.unprotected && err != nil:
+		return "went wrong: " + err.Error(), true
+	case !s.unprotected && t.kinds[s.shows] == 0:
+		return "did not happen in this run", true
+	case !s.unprotected:
+		return s.caption, false
+	case t.handled() != 2:
+		return "was handled " + plural(t.handled(), "time"), false
+	case len(overlaps) == 0:
+		return "runs twice, but did not overlap in this run", true
+	}
+	return "runs twice, at the same time", true
+}
+
+// handled returns how often a handler ran to its end.
+func (t tally) handled() (n int) {
+	for _, times := range t.uploads {
+		n += times
+	}
+	return n
+}
+
+func (t *tally) merge(o tally) {
+	t.deliveries += o.deliveries
+	t.holds = append(t.holds, o.holds...)
+	for u, n := range o.uploads {
+		t.uploads[u] += n
+	}
+	for k, n := range o.kinds {
+		t.kinds[k] += n
+	}
+}
+
+// notesIn returns what the environment noted during the attempt.
 func (a *attempt) notesIn(notes []note) map[string]note {
 	found := map[string]note{}
 	for _, n := range notes {
@@ -56,29 +105,70 @@ func (a *attempt) notesIn(notes []note) map[string]note {
 	return found
 }
 
-func (rep *Report) add(a attempt, zero time.Time, notes map[string]note) {
+// add counts an attempt, and returns how to draw it.
+func (t *tally) add(a attempt, zero time.Time, all []note) timeline.Span {
+	notes := a.notesIn(all)
 	begin, ran := notes["begin"]
-	_, tookOver := notes[string(lock.OutcomeTakenOver)]
-	kind := kindOf(a.Outcome, ran, tookOver)
-	rep.counts[kind]++
-	rep.Timeline.Spans = append(rep.Timeline.Spans, timeline.Span{
-		Lane: a.Environment, Start: a.Started.Sub(zero), End: a.Ended.Sub(zero), Kind: kind,
-		Object: path.Base(a.upload.object), Label: a.remark, Fence: begin.Fence,
-	})
-	rep.uploads[a.upload] += 0
+	_, took := notes[tookOver]
+	span := timeline.Span{
+		Env: a.Environment, Start: a.Started.Sub(zero), End: a.Ended.Sub(zero), Kind: kindOf(a.Outcome, ran, took),
+		Object: path.Base(a.upload.object), Fence: begin.Fence,
+	}
+	span.Remark = strings.TrimSpace(a.upload.remark + remarkOn(span.Kind, notes))
+	t.deliveries++
+	t.kinds[span.Kind]++
+	t.uploads[a.upload] += 0
 	if !ran {
-		return
+		return span
 	}
 	end := a.Ended
 	if n, ok := notes["end"]; ok {
 		end = n.Time
 	}
-	rep.holds = append(rep.holds, history.Hold{
+	span.Start, span.End = begin.Time.Sub(zero), end.Sub(zero)
+	span.LockStart, span.LockEnd = held(notes, zero)
+	t.holds = append(t.holds, history.Hold{
 		Name: a.upload.object, Who: fmt.Sprintf("environment %d", a.Environment), Fence: begin.Fence, Start: begin.Time, End: end,
 	})
 	if a.Outcome == locallambda.Succeeded {
-		rep.uploads[a.upload]++
+		t.uploads[a.upload]++
 	}
+	return span
+}
+
+// held returns how long the lock was held: from the first note of a lease to
+// its release, or to the end of the lease where nobody released it.
+func held(notes map[string]note, zero time.Time) (from, to time.Duration) {
+	for _, n := range notes {
+		if n.Until.IsZero() {
+			continue
+		}
+		if at := n.Time.Sub(zero); from == 0 || at < from {
+			from = at
+		}
+		to = max(to, n.Until.Sub(zero))
+	}
+	if n, ok := notes[released]; ok {
+		to = n.Time.Sub(zero)
+	}
+	return from, to
+}
+
+func remarkOn(k timeline.Kind, notes map[string]note) string {
+	switch k {
+	case timeline.Refused:
+		return " held, retried later"
+	case timeline.Skipped:
+		if _, ok := notes[stale]; ok {
+			return " skipped: stale"
+		}
+		return " skipped: completed"
+	case timeline.Failed:
+		return " fails"
+	case timeline.Killed:
+		return " killed"
+	}
+	return ""
 }
 
 func kindOf(o locallambda.Outcome, ran, tookOver bool) timeline.Kind {
@@ -97,30 +187,36 @@ func kindOf(o locallambda.Outcome, ran, tookOver bool) timeline.Kind {
 	return timeline.Ran
 }
 
-// shortenFences counts them from 1 for each object: sixteen digits tell a person
-// nothing but their order.
-func shortenFences(spans []timeline.Span) {
+// shortenFences counts them from 1 for each object: sixteen digits tell a
+// person nothing but their order.
+func shortenFences(panels []timeline.Panel) {
 	of := map[string][]int64{}
-	for _, s := range spans {
-		if s.Fence != 0 && !slices.Contains(of[s.Object], s.Fence) {
-			of[s.Object] = append(of[s.Object], s.Fence)
+	for _, p := range panels {
+		for _, s := range p.Spans {
+			if s.Fence != 0 {
+				of[s.Object] = append(of[s.Object], s.Fence)
+			}
 		}
 	}
 	for _, fences := range of {
 		slices.Sort(fences)
 	}
-	for i, s := range spans {
-		if s.Fence != 0 {
-			spans[i].Fence = int64(slices.Index(of[s.Object], s.Fence) + 1)
+	for _, p := range panels {
+		for i, s := range p.Spans {
+			if s.Fence != 0 {
+				p.Spans[i].Fence = int64(slices.Index(slices.Compact(of[s.Object]), s.Fence) + 1)
+			}
 		}
 	}
 }
 
-// Err is nil if every upload was handled to its end once, but a stale one not at all,
-// and no two handlers of one object overlapped.
-func (rep *Report) Err() error {
-	errs := []error{history.Check(rep.holds)}
-	for u, n := range rep.uploads {
+// Err is nil if every upload was handled to its end once with lambdalock, but a
+// stale one not at all, and no two handlers of one object overlapped.
+func (rep *Report) Err() error { return rep.protected.err() }
+
+func (t tally) err() error {
+	errs := []error{history.Check(t.holds)}
+	for u, n := range t.uploads {
 		switch {
 		case u.stale && n != 0:
 			errs = append(errs, fmt.Errorf("%s %s was stale, and yet handled", u.object, u.version))
@@ -131,26 +227,41 @@ func (rep *Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// Summary writes the figures, and the verdict of Err.
-func (rep *Report) Summary(w io.Writer) error {
-	handled, stale := 0, 0
-	for u, n := range rep.uploads {
-		handled += n
-		if u.stale {
-			stale++
+// conclude writes the verdicts.
+func (rep *Report) conclude(environments int) {
+	p, u := rep.protected, rep.unprotected
+	once, staleOnes := 0, 0
+	for upload, n := range p.uploads {
+		switch {
+		case upload.stale:
+			staleOnes++
+		case n == 1:
+			once++
 		}
 	}
-	c := rep.counts
-	_, err := fmt.Fprintf(w, "uploads %d   deliveries %d   handled %d   skipped %d   stale %d   refused and redelivered %d   failed %d   killed %d   taken over %d   overlaps %d\n",
-		len(rep.uploads), rep.deliveries, handled, c[timeline.Skipped], stale, c[timeline.Refused], c[timeline.Failed], c[timeline.Killed], c[timeline.TookOver], len(history.Overlaps(rep.holds)))
-	if err != nil {
-		return err
+	without := timeline.Verdict{
+		Result:  "Without lambdalock: " + plural(len(history.Overlaps(u.holds)), "overlap") + ".",
+		Figures: fmt.Sprintf("%s, %s, handled %s.", plural(len(u.uploads), "upload"), plural(u.deliveries, "delivery"), plural(u.handled(), "time")),
+		Bad:     u.handled() != len(u.uploads),
 	}
-	verdict := fmt.Sprintf("%d of %d uploads were handled to their end, once each; %d stale, skipped as the key asks. No two handlers of one object overlapped.",
-		handled, len(rep.uploads), stale)
+	with := timeline.Verdict{
+		Result: "With lambdalock: " + plural(len(history.Overlaps(p.holds)), "overlap") + ".",
+		Figures: fmt.Sprintf("%s, %s, %d environments: %d handled once each, %d stale and skipped.",
+			plural(len(p.uploads), "upload"), plural(p.deliveries, "delivery"), environments, once, staleOnes),
+	}
 	if err := rep.Err(); err != nil {
-		verdict = "WRONG:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
+		with.Bad = true
+		with.Figures += " WRONG: " + strings.ReplaceAll(err.Error(), "\n", "; ") + "."
 	}
-	_, err = fmt.Fprintln(w, verdict)
-	return err
+	rep.Timeline.Verdicts = []timeline.Verdict{without, with}
+}
+
+func plural(n int, noun string) string {
+	switch stem, isY := strings.CutSuffix(noun, "y"); {
+	case n == 1:
+		return "1 " + noun
+	case isY:
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,169 +1,154 @@
 package timeline
 
-// metrics is what placing bars and captions needs to know about an output;
-// all lengths are in its own unit, cells or pixels.
-type metrics struct {
-	cell   float64 // width of one narrow character of a caption
-	minBar float64 // width of the shortest bar
-	gap    float64 // space between neighbouring bars
-	inside float64 // what a bar needs beyond its caption to hold it
-	clear  float64 // space around a caption outside its bar
-	leader float64 // width of the line from a bar to a caption further down
-	// mark is the extra width of a caption outside a bar of the given width,
-	// for a symbol or an elbow.
-	mark func(bar float64, below bool) float64
-	// snap moves a position onto the output's grid.
-	snap func(float64) float64
-}
-
-// spot is where a caption stands.
-type spot int
-
-const (
-	inside spot = iota // in the bar
-	beside             // right of the bar, in the same track
-	below              // in a line under all bars of the lane
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 )
 
-// bar is one placed span.
+const (
+	// foldAfter is how long nothing may begin or end before that stretch is
+	// folded. Handlers of a demo run for less, so only waiting is folded.
+	foldAfter = 700 * time.Millisecond
+	// foldShare is the part of the axis that a fold takes, foldsShare that of
+	// many folds together: room for their words.
+	foldShare, foldsShare = 0.36, 0.56
+)
+
+// layout is a panel whose times have become positions from 0 to 1.
+type layout struct {
+	Panel
+	End   string
+	Folds []fold
+	Lanes []lane
+}
+
+// extent is a part of the axis.
+type extent struct{ X0, X1 float64 }
+
+// fold is a stretch of time that is drawn short.
+type fold struct {
+	extent
+	Words string
+}
+
+// lane is one environment. It has several where its spans overlap, or one
+// begins while the lock of a dead one is held.
+type lane struct {
+	Name string
+	Bars []bar
+}
+
+// bar is a span in its place.
 type bar struct {
 	Span
-	x0, x1  float64
-	track   int // spans that overlap in time are stacked in tracks
-	caption string
-	spot    spot
-	textX   float64 // left end of the caption with its mark; not for inside
-	line    int     // only for below
-	leader  float64 // only for below: left end of the line down to the caption
+	extent
+	Lock     extent
+	Overlaps []extent
 }
 
-// lane is one environment in one scene.
-type lane struct {
-	bars   []bar
-	tracks int
-	lines  []line
-}
-
-// interval is a taken part of a line.
-type interval struct{ x0, x1 float64 }
-
-// line is one row of captions under the bars.
-type line []interval
-
-func (l line) free(x0, x1 float64) bool {
-	for _, v := range l {
-		if x0 < v.x1 && v.x0 < x1 {
-			return false
+func newLayout(p Panel) *layout {
+	l := &layout{Panel: p}
+	at := l.axis()
+	place := func(from, to time.Duration) extent { return extent{at(from), at(to)} }
+	spans := slices.SortedStableFunc(slices.Values(p.Spans), func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Env, b.Env), cmp.Compare(a.Start, b.Start))
+	})
+	for i, s := range spans {
+		b := bar{Span: s, extent: place(s.Start, s.End), Lock: place(s.LockStart, s.LockEnd)}
+		for j, o := range spans {
+			from, to := max(o.Start, s.Start), min(o.End, s.End)
+			if i != j && o.Object == s.Object && o.Kind.ran() && s.Kind.ran() && from < to {
+				b.Overlaps = append(b.Overlaps, place(from, to))
+			}
 		}
-	}
-	return true
-}
-
-// newLane places spans, which are sorted by start, along a.
-func newLane(spans []Span, a axis, m metrics) lane {
-	var l lane
-	l.placeBars(spans, a, m)
-	for i := range l.bars {
-		b := &l.bars[i]
-		text := float64(cells(b.caption)) * m.cell
-		switch {
-		case text+m.inside <= b.x1-b.x0:
-			b.spot = inside
-		case b.x1+m.clear+text+m.mark(b.x1-b.x0, false)+m.clear <= l.room(b, a.width+m.clear):
-			b.spot = beside
-			b.textX = b.x1 + m.clear
-		default:
-			b.spot = below
+		name := fmt.Sprintf("env %d", s.Env)
+		n := slices.IndexFunc(l.Lanes, func(l lane) bool {
+			last := l.Bars[len(l.Bars)-1]
+			if last.Env == s.Env {
+				name = "" // the first lane has it
+			}
+			return last.Env == s.Env && max(last.End, last.LockEnd) <= s.Start
+		})
+		if n < 0 {
+			n, l.Lanes = len(l.Lanes), append(l.Lanes, lane{Name: name})
 		}
+		l.Lanes[n].Bars = append(l.Lanes[n].Bars, b)
 	}
-	l.placeBelow(a.width, m)
 	return l
 }
 
-// placeBars gives every span its extent and the first track where it is free.
-func (l *lane) placeBars(spans []Span, a axis, m metrics) {
-	var next []float64 // where each track is free again
-	for _, s := range spans {
-		b := bar{Span: s, caption: s.caption()}
-		b.x0 = min(m.snap(a.at(s.Start)), a.width-m.minBar)
-		end := max(m.snap(a.at(s.End)), b.x0+m.minBar+m.gap)
-		b.x1 = end - m.gap
-		for b.track < len(next) && next[b.track] > b.x0 {
-			b.track++
-		}
-		if b.track == len(next) {
-			next = append(next, 0)
-		}
-		next[b.track] = end
-		l.bars = append(l.bars, b)
+// axis folds the time in which nothing begins or ends, and returns the position
+// of a time. Outside folds the scale is the same everywhere.
+func (l *layout) axis() func(time.Duration) float64 {
+	times := []time.Duration{0, time.Millisecond}
+	for _, s := range l.Spans {
+		times = append(times, s.Start, s.End)
 	}
-	l.tracks = len(next)
-}
-
-// room is how far to the right b's track is free, at most to limit.
-func (l *lane) room(b *bar, limit float64) float64 {
-	for _, other := range l.bars {
-		if other.track == b.track && other.x0 > b.x0 {
-			return other.x0
+	slices.Sort(times)
+	times = slices.Compact(times)
+	var plain, folded time.Duration
+	for i, t := range times[1:] {
+		if d := t - times[i]; d > foldAfter {
+			folded++
+		} else {
+			plain += d
 		}
 	}
-	return limit
-}
-
-// placeBelow places the captions that stand under the bars. Those that begin
-// under their bar go from right to left, and then those that would leave the
-// panel, and so end under their bar, from left to right: the line to a caption
-// further down then passes beside the captions already there.
-func (l *lane) placeBelow(width float64, m metrics) {
-	var ending []*bar
-	for i := len(l.bars) - 1; i >= 0; i-- {
-		b := &l.bars[i]
-		if b.spot != below {
-			continue
+	share := min(foldShare, foldsShare/float64(max(folded, 1)))
+	scale := (1 - share*float64(folded)) / float64(plain)
+	xs := []float64{0}
+	for i, t := range times[1:] {
+		x0 := xs[i]
+		x1 := x0 + float64(t-times[i])*scale
+		if t-times[i] > foldAfter {
+			x1 = x0 + share
+			l.Folds = append(l.Folds, fold{extent{x0, x1}, l.waiting(times[i], t)})
 		}
-		mark := m.mark(b.x1-b.x0, true)
-		b.caption = truncate(b.caption, int((width-mark)/m.cell))
-		w := float64(cells(b.caption))*m.cell + mark
-		if b.x0+w > width {
-			ending = append(ending, b)
-			continue
-		}
-		l.hang(b, b.x0, w, b.x0, m)
+		xs = append(xs, x1)
 	}
-	for i := len(ending) - 1; i >= 0; i-- {
-		b := ending[i]
-		w := float64(cells(b.caption))*m.cell + m.mark(b.x1-b.x0, true)
-		if b.x1-w < 0 {
-			l.hang(b, width-w, w, b.x0, m) // too long for either
-			continue
+	l.End = seconds(times[len(times)-1], 2)
+	return func(t time.Duration) float64 {
+		i, _ := slices.BinarySearch(times, t)
+		switch {
+		case i == 0:
+			return 0
+		case i == len(times): // such as a lock that outlasts the panel
+			return 1
 		}
-		l.hang(b, b.x1-w, w, b.x1-m.leader, m)
+		return xs[i-1] + (xs[i]-xs[i-1])*float64(t-times[i-1])/float64(times[i]-times[i-1])
 	}
 }
 
-// hang puts b's caption, w wide from x on, into the first line where neither
-// it nor the line leading to it touches another caption.
-func (l *lane) hang(b *bar, x, w, leader float64, m metrics) {
-	n := 0
-	for n < len(l.lines) && !(l.reachable(n, leader, m.leader) && l.lines[n].free(x, x+w)) {
-		n++
-	}
-	if n == len(l.lines) {
-		l.lines = append(l.lines, nil)
-	}
-	for i := range n {
-		l.lines[i] = append(l.lines[i], interval{leader, leader + m.leader})
-	}
-	l.lines[n] = append(l.lines[n], interval{x - m.clear, x + w + m.clear})
-	b.line, b.textX, b.leader = n, x, leader
-}
-
-// reachable reports whether a line down to caption line n is free at x.
-func (l *lane) reachable(n int, x, w float64) bool {
-	for _, above := range l.lines[:n] {
-		if !above.free(x, x+w) {
-			return false
+// waiting returns the words for a fold.
+func (l *layout) waiting(from, to time.Duration) string {
+	for _, w := range l.Waits {
+		if middle := (from + to) / 2; w.From <= middle && middle <= w.To {
+			return w.Words
 		}
 	}
-	return true
+	return "≈ " + seconds(to-from, 1)
+}
+
+// Caption returns what to write at b. In a panel about one object, only the
+// bars of handlers name it.
+func (l *layout) Caption(b bar) string {
+	parts := make([]string, 0, 4)
+	if len(b.Overlaps) == 0 {
+		parts = append(parts, looks[b.Kind].Symbol)
+	}
+	if b.Kind.ran() || slices.ContainsFunc(l.Spans, func(o Span) bool { return o.Object != b.Object }) {
+		parts = append(parts, b.Object)
+	}
+	parts = append(parts, b.Remark)
+	if b.Fence != 0 {
+		parts = append(parts, fmt.Sprintf("#%d", b.Fence))
+	}
+	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
+}
+
+func seconds(d time.Duration, places int) string {
+	return fmt.Sprintf("%.*f s", places, d.Seconds())
 }

@@ -1,236 +1,236 @@
 package timeline
 
 import (
-	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 )
+
+// style is the parameter of an ANSI colour sequence; plain has none.
+type style string
 
 const (
-	defaultWidth = 100
-	minWidth     = 60
-	indent       = 3 // of everything under a scenario's title
+	plain style = ""
+	bold  style = "1"
+	dim   style = "2"
+
+	lockHeld = '░'
+	minWidth = 40
+	indent   = 3
+	left     = indent + 8 // where the lanes begin, behind their names
 )
 
-// textLook is how a kind is drawn on a terminal. The last rune stays when a
-// bar is a single cell wide, so it is the one that tells kinds apart.
-type textLook struct {
-	body, last rune
-	ansi       string
+func verdict(bad bool) style { return map[bool]style{true: "1;31", false: "1;32"}[bad] }
+
+// glyph is what is in one cell.
+type glyph struct {
+	rune
+	style
 }
 
-var textLooks = [...]textLook{
-	Ran:      {'█', '█', "32"},
-	Skipped:  {'·', '·', "90"},
-	Refused:  {'▒', '▒', "33"},
-	Failed:   {'█', '!', "31"},
-	Killed:   {'█', '×', "35"},
-	TookOver: {'█', '»', "36"},
+// screen is a grid of cells. It drops what would be outside of it, so no line
+// is ever wider than the screen.
+type screen struct {
+	width int
+	rows  [][]glyph
 }
 
-var textMetrics = metrics{
-	cell: 1, minBar: 1, gap: 1, inside: 6, clear: 1, leader: 1,
-	mark: func(_ float64, below bool) float64 {
-		if below {
-			return 2 // the elbow and a space
-		}
-		return 0
-	},
-	snap: math.Round,
-}
-
-// Text writes t as plain text, one block per scenario, at most width cells
-// wide: 0 means 100, and less than 60 means 60. With color it uses ANSI
-// colours; the bars can be told apart without them.
+// Text writes t for a terminal of the given width; less than 40 counts as 40.
+// With color it uses ANSI colours; everything can be told apart without them.
 func (t Timeline) Text(w io.Writer, width int, color bool) error {
-	scenes, err := t.scenes()
-	if err != nil {
-		return err
+	s := &screen{width: max(width, minWidth)}
+	s.paragraph(0, t.Title, bold)
+	for _, p := range t.Panels {
+		s.line()
+		s.paragraph(0, p.Title, bold)
+		s.paragraph(indent, "→ "+p.Caption, verdict(p.Bad))
+		s.panel(newLayout(p))
 	}
-	if width == 0 {
-		width = defaultWidth
+	s.line()
+	s.legend()
+	s.paragraph(0, t.Note, dim)
+	s.line()
+	for _, v := range t.Verdicts {
+		s.paragraph(0, v.Result, verdict(v.Bad))
+		s.paragraph(indent, v.Figures, plain)
 	}
-	p := &page{width: max(width, minWidth), color: color}
-	p.heading(clean(t.Title), t.summary())
-	p.line()
-	names := make([]string, len(t.Lanes))
-	for i, name := range t.Lanes {
-		names[i] = truncate(clean(name), p.width/5)
-	}
-	for _, sc := range scenes {
-		p.scene(sc, names)
-	}
-	p.legend(scenes)
-	_, err = io.WriteString(w, p.String())
+	_, err := io.WriteString(w, s.text(color))
 	return err
 }
 
-// heading writes a title with a note at the right end of its line.
-func (p *page) heading(title, note string) {
-	row := p.line()
-	p.put(row, 0, truncate(title, p.width-cells(note)-2), bold)
-	p.put(row, p.width-cells(note), note, dim)
+// line adds an empty row and returns its number.
+func (s *screen) line() int {
+	s.rows = append(s.rows, slices.Repeat([]glyph{{' ', plain}}, s.width))
+	return len(s.rows) - 1
 }
 
-// scene writes one block: title, lanes, time axis and the list of spans.
-func (p *page) scene(sc scene, names []string) {
-	title := ""
-	if sc.number > 0 {
-		title = strconv.Itoa(sc.number) + "  " + sc.title
+// put writes text from the given cell on, and returns the cell behind it.
+func (s *screen) put(row, x int, text string, st style) int {
+	for _, r := range text {
+		if x >= 0 && x < s.width {
+			s.rows[row][x] = glyph{r, st}
+		}
+		x++
 	}
-	p.heading(title, clock(sc.start)+" – "+clock(sc.end))
-	if len(sc.spans) == 0 {
-		p.put(p.line(), indent, "nothing happened", dim)
-		p.line()
-		return
-	}
-
-	used := usedLanes(sc)
-	gutter := 0
-	for _, n := range used {
-		gutter = max(gutter, cells(names[n-1]))
-	}
-	left := indent + gutter + 2 // the lane's name, a space and the rule
-	a := newAxis(sc, float64(p.width-left))
-	for _, n := range used {
-		p.lane(newLane(sc.lane(n), a, textMetrics), a, names[n-1], left)
-	}
-	p.axis(sc, a, left)
-	p.list(sc, names, gutter)
-	p.line()
+	return x
 }
 
-// lane writes the bars of one lane and the captions that stand under them.
-func (p *page) lane(l lane, a axis, name string, left int) {
-	top := len(p.rows)
-	for range l.tracks + len(l.lines) {
-		p.put(p.line(), left-1, "│", dim)
+func (s *screen) fill(row, x0, x1 int, r rune, st style) {
+	s.put(row, x0, strings.Repeat(string(r), max(0, x1-x0)), st)
+}
+
+// paragraph writes text in as many lines as it takes.
+func (s *screen) paragraph(indent int, text string, st style) {
+	row, x := -1, indent
+	for word := range strings.FieldsSeq(narrow(text)) {
+		if row < 0 || x > indent && x+cells(word) > s.width {
+			row, x = s.line(), indent
+		}
+		x = s.put(row, x, word, st) + 1
 	}
-	p.put(top, indent, name, plain)
-	for _, b := range l.bars {
-		p.bar(b, a, top, left)
-		if b.spot == below {
-			p.caption(b, top+l.tracks, left)
+}
+
+// panel draws the lanes, and the axis under them.
+func (s *screen) panel(l *layout) {
+	for _, lane := range l.Lanes {
+		top, edge := s.lane(), left
+		s.put(top, indent, lane.Name, plain)
+		ends := make([][2]int, len(lane.Bars))
+		for i, b := range lane.Bars {
+			ends[i][0], ends[i][1] = s.bar(b, top, edge)
+			edge = ends[i][1]
+		}
+		for i, b := range lane.Bars {
+			s.caption(truncate(narrow(l.Caption(b)), s.width-left-1), top, ends[i][0], ends[i][1])
 		}
 	}
+	row, end := s.line(), s.width-cells(l.End)-1
+	s.put(row, left-1, "└", dim)
+	s.fill(row, left, s.width, '─', dim)
+	s.put(row, left, "0 ", plain)
+	for _, f := range l.Folds {
+		x0, x1 := s.x(f.X0), min(s.x(f.X1), end)
+		s.fill(row, x0, x1, '≈', dim)
+		s.put(row, x0, " "+truncate(narrow(f.Words), x1-x0-2)+" ", plain)
+	}
+	s.put(row, end, " "+l.End, plain)
 }
 
-// bar draws b, with its caption when that stands in the bar's own row.
-func (p *page) bar(b bar, a axis, top, left int) {
-	row, x0, x1 := top+b.track, left+int(b.x0), left+int(b.x1)
-	look, paint := textLooks[b.Kind], style(textLooks[b.Kind].ansi)
-	for x := x0; x < x1-1; x++ {
-		p.put(row, x, string(look.body), paint)
-	}
-	for _, f := range a.folds() {
-		for x := max(x0+1, left+int(f.x0)+1); x < min(x1-1, left+int(f.x1)); x++ {
-			p.put(row, x, "≈", paint)
-		}
-	}
-	p.put(row, x1-1, string(look.last), paint)
-	switch b.spot {
-	case inside:
-		p.put(row, x0+1+(x1-x0-cells(b.caption)-4)/2, " "+b.caption+" ", plain)
-	case beside:
-		p.put(row, left+int(b.textX), b.caption, plain)
-	}
+// lane adds a row to a lane.
+func (s *screen) lane() int {
+	row := s.line()
+	s.put(row, left-1, "│", dim)
+	return row
 }
 
-// caption writes b's caption in its line below the bars, with an elbow on the
-// side where the line from the bar arrives.
-func (p *page) caption(b bar, top, left int) {
-	for n := range b.line {
-		if p.blank(top+n, left+int(b.leader)) {
-			p.put(top+n, left+int(b.leader), "│", dim)
-		}
+// x returns the cell of a position on the axis.
+func (s *screen) x(at float64) int { return left + int(math.Round(at*float64(s.width-left))) }
+
+// bar draws b at or behind the cell edge, with brackets around it while it
+// holds the lock, and returns its ends.
+func (s *screen) bar(b bar, row, edge int) (x0, x1 int) {
+	x0 = min(max(edge, s.x(b.X0)), s.width-1)
+	x1 = max(x0+1, s.x(b.X1))
+	if l0, l1 := max(edge, s.x(b.Lock.X0)), s.x(b.Lock.X1); l1-l0 > 2 {
+		s.put(row, l0, "["+strings.Repeat(string(lockHeld), l1-l0-2)+"]", dim)
+		x0 = max(x0, l0+1)
+		x1 = max(x0+1, min(x1, l1-1))
 	}
-	row, x := top+b.line, left+int(b.textX)
-	if b.leader > b.textX+float64(cells(b.caption))/2 {
-		p.put(row, x, b.caption, plain)
-		p.put(row, x+cells(b.caption)+1, "┘", dim)
-		return
+	body, last := utf8.DecodeRuneInString(looks[b.Kind].bar)
+	s.fill(row, x0, x1-1, body, looks[b.Kind].style)
+	s.put(row, x1-1, looks[b.Kind].bar[last:], looks[b.Kind].style)
+	for _, o := range b.Overlaps {
+		s.fill(row, max(x0, s.x(o.X0)), min(x1, s.x(o.X1)), '╳', looks[overlap].style)
 	}
-	p.put(row, x, "└", dim)
-	p.put(row, x+2, b.caption, plain)
+	return x0, x1
 }
 
-// axis draws the ruler with its folds, and under it the times.
-func (p *page) axis(sc scene, a axis, left int) {
-	ruler := p.line()
-	p.put(ruler, left-1, "└"+strings.Repeat("─", p.width-left), dim)
-	row := p.line()
-	var taken line
-	write := func(x int, text string) bool {
-		x0, x1 := float64(x), float64(x+cells(text))
-		if x < left || x+cells(text) > p.width || !taken.free(x0, x1) {
-			return false
+// caption writes text into the bar from x0 to x1, or beside it, or below.
+func (s *screen) caption(text string, row, x0, x1 int) {
+	n := cells(text)
+	x := max(left+1, min(x0, s.width-n))
+	switch {
+	case n+2 <= x1-x0:
+		x = x0 + (x1-x0-n)/2
+	case s.free(row, x1, x1+n+2):
+		x = x1 + 1
+	case s.free(row, x0-n-2, x0):
+		x = x0 - n - 1
+	default:
+		for row++; row < len(s.rows) && !s.free(row, x-1, x+n+1); {
+			row++
 		}
-		taken = append(taken, interval{x0 - 1, x1 + 1})
-		p.put(row, x, text, dim)
-		return true
-	}
-	first, last := seconds(sc.start, 2), seconds(sc.end, 2)
-	write(left, first)
-	write(p.width-cells(last), last)
-	for _, f := range a.folds() {
-		x0, x1 := left+int(math.Round(f.x0)), left+int(math.Round(f.x1))
-		p.put(ruler, x0, strings.Repeat("≈", x1-x0), dim)
-		text := f.foldText()
-		write((x0+x1-cells(text))/2, text)
-	}
-	for _, t := range a.ticks(12) {
-		x := left + int(math.Round(t.x))
-		if write(x-cells(t.text)/2, t.text) {
-			p.put(ruler, x, "┴", dim)
+		if row == len(s.rows) {
+			s.lane()
 		}
 	}
+	s.put(row, x-1, " "+text+" ", plain)
 }
 
-// list writes one line per span with its exact times.
-func (p *page) list(sc scene, names []string, gutter int) {
-	object := 0
-	for _, s := range sc.spans {
-		object = max(object, cells(clean(s.Object)))
-	}
-	for _, s := range sc.spans {
-		row, x := p.line(), indent
-		column := func(text string, width int, st style) {
-			p.put(row, x, truncate(text, width), st)
-			x += width + 2
+// free reports whether nothing but a held lock is in the cells from x0 to x1.
+// The last one may be outside.
+func (s *screen) free(row, x0, x1 int) bool {
+	return x0 >= left && x1 <= s.width+1 && !slices.ContainsFunc(s.rows[row][x0:min(x1, s.width)], func(g glyph) bool {
+		return g.rune != ' ' && g.rune != lockHeld
+	})
+}
+
+// legend explains what is drawn.
+func (s *screen) legend() {
+	row, x := s.line(), 0
+	for _, l := range looks {
+		if x > 0 && x+3+cells(l.Words) > s.width {
+			row, x = s.line(), 0
 		}
-		column(clock(s.Start), cells(clock(sc.end)), plain)
-		column(fmt.Sprintf("%5d ms", (s.End-s.Start).Milliseconds()), 8, dim)
-		column(names[s.Lane-1], gutter, plain)
-		column(s.Kind.String(), 9, style(textLooks[s.Kind].ansi))
-		column(clean(s.Object), min(object, (p.width-x)*2/3), plain)
-		rest := s
-		rest.Object = ""
-		column(rest.caption(), p.width-x, plain)
+		x = s.put(row, s.put(row, x, l.bar, l.style)+1, l.Words, plain) + 3
 	}
 }
 
-// legend explains the bars that occur in scenes.
-func (p *page) legend(scenes []scene) {
-	kinds := usedKinds(scenes)
-	if len(kinds) == 0 {
-		return
-	}
-	row, x := p.line(), 0
-	for _, k := range kinds {
-		look := textLooks[k]
-		sample := strings.Repeat(string(look.body), 2) + string(look.last)
-		text := sample + " " + k.String()
-		if x+cells(text) > p.width {
-			row, x = p.line(), 0
+// text returns the screen without spaces at the ends of lines.
+func (s *screen) text(color bool) string {
+	var all strings.Builder
+	for _, row := range s.rows {
+		var line strings.Builder
+		current := plain
+		for _, g := range row {
+			if color && g.style != current {
+				line.WriteString("\x1b[0;" + string(g.style) + "m")
+				current = g.style
+			}
+			line.WriteRune(g.rune)
 		}
-		p.put(row, x, sample, style(look.ansi))
-		p.put(row, x+4, k.String(), plain)
-		x += cells(text) + 3
+		if current != plain {
+			line.WriteString("\x1b[0m")
+		}
+		all.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
+	return all.String()
 }
 
-// clock writes t as an exact time since the timeline's zero.
-func clock(t time.Duration) string { return fmt.Sprintf("%+.3fs", t.Seconds()) }
+// narrow replaces what might not fill exactly one cell of a terminal, or might
+// move its cursor: other scripts than European ones, combining and control
+// characters.
+func narrow(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case strings.ContainsRune("→≈✓↻✕", r), r < 0x590 && unicode.IsPrint(r) && !unicode.IsMark(r):
+			return r
+		}
+		return '?'
+	}, s)
+}
+
+func cells(s string) int { return utf8.RuneCountInString(s) }
+
+// truncate shortens s to at most n cells, with an ellipsis where it was cut.
+func truncate(s string, n int) string {
+	if cells(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(0, n-1)]) + "…"
+}

@@ -1,219 +1,100 @@
-// Package timeline draws what happened in a demo of distributed locks: one
-// lane per execution environment, time from left to right, one panel per
-// scenario. The same data becomes plain text for a terminal or an SVG picture.
+// Package timeline draws which deliveries of events ran a handler, and when:
+// one panel per scene, one lane per execution environment, time from left to
+// right. The same data becomes text for a terminal or an HTML page.
 package timeline
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
-// Kind says how one invocation of a handler ended.
+// Timeline is everything a drawing shows.
+type Timeline struct {
+	Title    string
+	Panels   []Panel
+	Verdicts []Verdict
+	// Note explains how the drawing differs from real life.
+	Note string
+}
+
+// Panel is one scene. Its times count from the beginning of the scene.
+type Panel struct {
+	Title string
+	// Caption states the result of the scene; Bad marks it as bad news.
+	Caption string
+	Bad     bool
+	Spans   []Span // in any order
+	Waits   []Wait
+}
+
+// Span is one delivery of an event.
+type Span struct {
+	// Env is the number of the execution environment.
+	Env int
+	// Start and End are those of the handler, or of the delivery where the
+	// handler did not run.
+	Start, End time.Duration
+	// LockStart and LockEnd say how long the delivery held the lock; equal: it
+	// never did.
+	LockStart, LockEnd time.Duration
+	Kind               Kind
+	// Object is the short name of what the handler worked on, such as cat.png.
+	// Handlers of one object that overlap are drawn as an overlap.
+	Object string
+	// Remark follows the object in the caption of the span.
+	Remark string
+	// Fence stands for the fencing token; 0: none.
+	Fence int64
+}
+
+// Wait is a stretch of time in which an event waited for its next delivery. If
+// a scene stands still meanwhile, it is drawn short, with these words.
+type Wait struct {
+	From, To time.Duration
+	Words    string
+}
+
+// Verdict states in a few words what it all comes to, and in figures.
+type Verdict struct {
+	Result, Figures string
+	Bad             bool // marks the result as bad news
+}
+
+// Kind says how a delivery ended.
 type Kind int
 
 // The kinds of spans.
 const (
-	// Ran means the handler ran to its end.
-	Ran Kind = iota
-	// Skipped means the handler was not run: the work was already done, or
-	// the event was older than work already done.
-	Skipped
-	// Refused means another holder had the lock; the handler was not run and
-	// the event will be delivered again.
-	Refused
-	// Failed means the handler returned an error.
-	Failed
-	// Killed means the process died while the handler was running.
-	Killed
-	// TookOver means the handler ran after the lock was taken over from a
-	// dead holder.
-	TookOver
+	Ran      Kind = iota // the handler ran to its end
+	TookOver             // it did, after the lock was taken over from a dead holder
+	Failed               // the handler returned an error
+	Killed               // the process died while the handler was running
+	Refused              // another delivery held the lock; the event will be delivered again
+	Skipped              // the handler did not have to run
+	overlap
+	locked
+	fenced
 )
 
-var kindWords = [...]string{
-	Ran:      "ran",
-	Skipped:  "skipped",
-	Refused:  "refused",
-	Failed:   "failed",
-	Killed:   "killed",
-	TookOver: "took over",
+// ran reports whether the handler was called.
+func (k Kind) ran() bool { return k != Refused && k != Skipped }
+
+// look is how something is drawn: a class of the page and a symbol in captions,
+// and for a terminal what a bar is made of. A bar of one cell shows its last
+// rune.
+type look struct {
+	Class, Symbol string
+	bar           string
+	style         style
+	Words         string
 }
 
-// String returns the word for k that both outputs use.
-func (k Kind) String() string {
-	if !k.valid() {
-		return fmt.Sprintf("Kind(%d)", int(k))
-	}
-	return kindWords[k]
-}
-
-func (k Kind) valid() bool { return k >= 0 && int(k) < len(kindWords) }
-
-// Span is one invocation in one execution environment.
-type Span struct {
-	// Lane is the environment's place in Timeline.Lanes, counted from 1.
-	Lane int
-	// Start and End are measured from the timeline's zero.
-	Start, End time.Duration
-	// Kind says how the invocation ended.
-	Kind Kind
-	// Object is the short name of the lock, for example "cat.png".
-	Object string
-	// Label is a short remark, for example "v1" or "duplicate".
-	Label string
-	// Fence is a small number standing for the fencing token; 0 means none.
-	Fence int64
-}
-
-// caption is the text a bar carries.
-func (s Span) caption() string {
-	parts := []string{clean(s.Object), clean(s.Label)}
-	if s.Fence != 0 {
-		parts = append(parts, fmt.Sprintf("#%d", s.Fence))
-	}
-	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
-}
-
-// Phase is the beginning of a scenario, which lasts until the next one begins.
-type Phase struct {
-	// Start is measured from the timeline's zero.
-	Start time.Duration
-	// Title says in a few words what the scenario shows.
-	Title string
-}
-
-// Timeline is everything a drawing shows.
-type Timeline struct {
-	// Title is the heading of the drawing.
-	Title string
-	// Lanes are the names of the execution environments.
-	Lanes []string
-	// Spans may be in any order.
-	Spans []Span
-	// Phases may be in any order; without any, all spans share one panel.
-	Phases []Phase
-	// Length is the duration of the recording. It is written in the heading,
-	// and it ends the last phase if nothing happened in that.
-	Length time.Duration
-}
-
-// scene is a phase with the spans that began in it.
-type scene struct {
-	number     int // from 1; 0 when the timeline has no phases
-	title      string
-	start, end time.Duration
-	spans      []Span // by start
-}
-
-// scenes checks t and splits it by phase. A span belongs to the phase it
-// began in, and its scene lasts until the last of them ends: no bar is ever
-// cut off, and no room is spent on the wait for the next phase.
-func (t Timeline) scenes() ([]scene, error) {
-	if err := t.check(); err != nil {
-		return nil, err
-	}
-	phases := slices.Clone(t.Phases)
-	slices.SortStableFunc(phases, func(a, b Phase) int { return cmp.Compare(a.Start, b.Start) })
-
-	scenes := []scene{{end: t.Length}}
-	if len(phases) > 0 {
-		scenes = scenes[:0]
-	}
-	for i, p := range phases {
-		end := t.Length
-		if i+1 < len(phases) {
-			end = phases[i+1].Start
-		}
-		scenes = append(scenes, scene{number: i + 1, title: clean(p.Title), start: p.Start, end: end})
-	}
-
-	spans := slices.Clone(t.Spans)
-	slices.SortStableFunc(spans, func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.End, b.End))
-	})
-	at := 0
-	for _, s := range spans {
-		for at+1 < len(scenes) && scenes[at+1].start <= s.Start {
-			at++
-		}
-		scenes[at].spans = append(scenes[at].spans, s)
-	}
-	for i := range scenes {
-		scenes[i].fit()
-	}
-	return scenes, nil
-}
-
-// fit makes sc as long as its spans need, and never empty.
-func (sc *scene) fit() {
-	for i, s := range sc.spans {
-		if i == 0 {
-			sc.start = min(sc.start, s.Start)
-			sc.end = s.End
-		}
-		sc.end = max(sc.end, s.End)
-	}
-	sc.end = max(sc.end, sc.start+time.Millisecond)
-}
-
-// summary says how long the recording is and on how many lanes.
-func (t Timeline) summary() string {
-	noun := "environments"
-	if len(t.Lanes) == 1 {
-		noun = "environment"
-	}
-	return fmt.Sprintf("%d %s, %s", len(t.Lanes), noun, seconds(t.Length, 1))
-}
-
-// lane returns the spans of one lane, counted from 1.
-func (sc scene) lane(n int) []Span {
-	var out []Span
-	for _, s := range sc.spans {
-		if s.Lane == n {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// usedLanes returns, in order, the lanes on which any of the scenes has a span.
-func usedLanes(scenes ...scene) []int {
-	var out []int
-	for _, sc := range scenes {
-		for _, s := range sc.spans {
-			out = append(out, s.Lane)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// usedKinds returns, in order, the kinds of spans that occur in the scenes.
-func usedKinds(scenes []scene) []Kind {
-	var out []Kind
-	for _, sc := range scenes {
-		for _, s := range sc.spans {
-			out = append(out, s.Kind)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// check reports the first span that cannot be drawn.
-func (t Timeline) check() error {
-	for i, s := range t.Spans {
-		switch {
-		case s.Lane < 1 || s.Lane > len(t.Lanes):
-			return fmt.Errorf("timeline: span %d is on lane %d of %d", i, s.Lane, len(t.Lanes))
-		case s.End < s.Start:
-			return fmt.Errorf("timeline: span %d ends at %v, before its start at %v", i, s.End, s.Start)
-		case !s.Kind.valid():
-			return fmt.Errorf("timeline: span %d has the unknown kind %d", i, int(s.Kind))
-		}
-	}
-	return nil
+// looks are the marks of a drawing, in the order of the legend.
+var looks = []look{
+	Ran:      {"ran", "✓", "██", "32", "ran to its end"},
+	TookOver: {"took", "↻", "█»", "36", "ran after a dead holder"},
+	Failed:   {"fail", "!", "█!", "31", "failed"},
+	Killed:   {"fail", "✕", "█×", "31", "killed"},
+	Refused:  {"held", "", "▒▒", "33", "held: another delivery has the lock"},
+	Skipped:  {"skip", "", "··", "2", "skipped"},
+	overlap:  {"overlap", "", "╳╳", "1;31", "two handlers of one object at once"},
+	locked:   {"lock", "", "[]", "2", "the lock is held"},
+	fenced:   {"fence", "#2", "#2", "", "fence: a number that rises with every holder of the lock"},
 }
