@@ -19,6 +19,10 @@ demo: $(BIN) ## run the demo: one S3 function without a lock, then with it
 	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o $(CURDIR)/$(BIN)/lambdalock .
 	$(BIN)/lambdalock demo --html $(BIN)/demo.html
 
+.PHONY: picture
+picture: demo ## draw the images of the README from the demo (needs Chromium or Chrome)
+	cd cmd/lambdalock && $(GO) run ./internal/picture $(CURDIR)/$(BIN)/demo.html $(CURDIR)/docs
+
 .PHONY: test
 test: ## run all tests that need nothing but Go
 	$(GO) test -shuffle=on ./...

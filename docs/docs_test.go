@@ -34,7 +34,7 @@ func documents(t *testing.T) map[string]string {
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	all := documents(t)
-	link := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#:]*)(?:#([^)"]*))?[)"]`)
 	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target := name
