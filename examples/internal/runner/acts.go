@@ -1,10 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,142 +11,141 @@ import (
 )
 
 // act is one thing that is tried with an example.
-type act struct {
-	title string
-	play  func(context.Context, *stage) error
+type act func(context.Context, *stage)
+
+// play runs all acts of an example, each on a stage of its own.
+func (x example) play(ctx context.Context, root, bin string, r *report) {
+	acts := []act{together, whileAtWork(delivery{what: "while at work", answer: x.held})}
+	for _, d := range x.others {
+		acts = append(acts, whileAtWork(d))
+	}
+	for _, play := range slices.Concat(acts, x.special, []act{wrongInput}) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		before := r.failures.Load()
+		st := newStage(ctx, x, root, bin, r)
+		if len(st.functions) > 0 {
+			play(ctx, st)
+		}
+		st.end()
+		cancel()
+		if r.verbose || r.failures.Load() > before {
+			r.Print(strings.Join(st.log, "\n"))
+		}
+	}
 }
 
 // together delivers the event to several environments at the same moment, and once
-// more when all is done.
-func together(ctx context.Context, st *stage) error {
-	x := st.example
-	results, err := st.deliver(ctx, environments)
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, summary(results))
+// more when the work is done.
+func together(ctx context.Context, st *stage) {
+	var copies []<-chan attempts
+	for range environments {
+		copies = append(copies, st.begin(ctx, st.retried, st.event, 0, nil))
 	}
-	st.say("%d at the same moment, %d invocations: %s", environments, len(results), summary(results))
-	last, err := st.invoke(ctx, st.event)
-	if err != nil {
-		return err
-	}
-	st.say("once more: %s", label(last))
-	st.expect("once more", last, x.later)
-	for _, r := range results {
-		// Which part of a batch comes back from where is a matter of chance.
-		part := x.partial && strings.HasPrefix(label(r), "back:") && strings.Contains(label(r), x.poison)
-		if l := label(r); l != x.first && l != x.held && l != x.later && !part {
-			st.surprise("at the same moment: %q: %s", l, r.Payload)
-		}
-		if x.replayed && label(r) == x.first && string(r.Payload) != string(last.Payload) {
-			st.surprise("not the same answer: %s and %s", r.Payload, last.Payload)
+	for _, results := range copies {
+		got := <-results
+		st.Printf("at the same moment: %v", got)
+		for i, r := range got {
+			last := i == len(got)-1
+			switch l := label(r); {
+			case l == st.answer:
+			case l == st.held && (!last || r.Outcome == locallambda.Succeeded):
+			case st.partial && !last && strings.HasPrefix(l, "back:"): // which part is a matter of chance
+			default:
+				st.fail("at the same moment: %s: %.300s", l, r.Payload)
+			}
 		}
 	}
-	st.effects(x.expected(append(results, last)))
-	return x.verify(ctx, st)
+	st.expect("once more", st.once(ctx, st.event), st.answer)
+	st.effects(st.due()...)
 }
 
-// whileAtWork delivers the event while its first delivery is at work for certain,
-// because its release is held back.
-func whileAtWork(ctx context.Context, st *stage) error {
-	x := st.example
-	st.world.gate.close(update.releases)
-	first := st.begin(ctx, st.event)
-	if err := st.world.gate.await(ctx, max(x.holds, 1), first.over); err != nil {
-		return err
-	}
-	duplicates, err := st.atOnce(ctx, [][]byte{st.event, st.event})
-	if err != nil {
-		return err
-	}
-	st.world.gate.open()
-	<-first.over
-	if first.err != nil {
-		return first.err
-	}
-	later, err := st.invoke(ctx, st.event)
-	if err != nil {
-		return err
-	}
-	st.say("while at work: %s; then the first: %s; later: %s", summary(duplicates), label(first.result), label(later))
-	for _, d := range duplicates {
-		st.expect("while at work", d, x.held)
-	}
-	st.expect("the first", first.result, x.first)
-	st.expect("later", later, x.later)
-	if x.replayed && string(later.Payload) != string(first.result.Payload) {
-		st.surprise("replayed %s, want %s", later.Payload, first.result.Payload)
-	}
-	st.effects(x.expected([]locallambda.Result{first.result, later}))
-	return x.verify(ctx, st)
-}
-
-// waiting delivers another event while the first is at work, and checks that it
-// waits for its turn.
-func waiting(other func([]byte) ([]byte, error), does string) func(context.Context, *stage) error {
-	return func(ctx context.Context, st *stage) error {
-		event, err := other(st.event)
-		if err != nil {
-			return err
+// whileAtWork delivers d while the first delivery is at work for certain, because
+// its locks are not released yet. Afterwards it delivers d once more.
+func whileAtWork(d delivery) act {
+	return func(ctx context.Context, st *stage) {
+		event := st.edit(d.edits...)
+		// The first request for a lock acquires it, the second one releases it.
+		first := st.begin(ctx, st.once, st.event, max(st.locks, 1), func(_ string, nth int) bool { return nth == 2 })
+		if d.answer == waits {
+			// The third request is refused, the fourth one asks again.
+			second := st.begin(ctx, st.once, event, 1, func(_ string, nth int) bool { return nth == 4 })
+			st.open()
+			st.expect(d.what+", it waits", <-second, st.answer)
+		} else {
+			for range 2 {
+				st.expect(d.what, st.once(ctx, event), d.answer)
+			}
+			st.open()
 		}
-		st.world.gate.close(update.releases)
-		first := st.begin(ctx, st.event)
-		if err := st.world.gate.await(ctx, 1, first.over); err != nil {
-			return err
-		}
-		second := st.begin(ctx, event)
-		refused := func(e entry) bool { return e.dynamo.acquires() && e.status == http.StatusBadRequest }
-		// Should nothing refuse it, it ends without.
-		waited, stop := context.WithCancel(ctx)
-		defer stop()
-		go func() { <-second.over; stop() }()
-		if st.world.journal.await(waited, func(es []entry) bool { return slices.ContainsFunc(es, refused) }) != nil {
-			return errors.New("the second did not wait")
-		}
-		st.world.gate.open()
-		<-first.over
-		<-second.over
-		st.expect("the first", first.result, st.example.first)
-		st.expect("the second", second.result, st.example.first)
-		st.say("while at work: the second waits; then the first: %s; the second: %s", label(first.result), label(second.result))
-		st.effects(append(slices.Clone(st.example.want), does))
-		return st.example.verify(ctx, st)
+		st.expect("the first", <-first, st.answer)
+		st.expect("later", st.once(ctx, event), st.answer)
+		st.effects(append(st.due(), d.work...)...)
 	}
 }
 
-// mistake is an event that is not as it should be.
-type mistake struct {
-	what     string
-	old, new string   // what is replaced in the event
-	want     string   // the label of the answer
-	does     []string // what is done all the same
+// wrongInput checks that wrong events are refused and cause no work.
+func wrongInput(ctx context.Context, st *stage) {
+	var want []string
+	for _, d := range st.wrong {
+		st.expect(d.what, st.once(ctx, st.edit(d.edits...)), d.answer)
+		want = append(want, d.work...)
+	}
+	st.effects(want...)
 }
 
-// wrongInput checks that what is wrong is refused, and does nothing.
-func wrongInput(ctx context.Context, st *stage) error {
-	var said, does []string
-	for _, m := range st.example.wrong {
-		event, err := edit(st.event, m.old, m.new)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.what, err)
+// twoSubscribers runs the example as two functions with one lock table.
+func twoSubscribers(ctx context.Context, st *stage) {
+	for _, name := range []string{"billing", "mailer"} {
+		st.start(ctx, name)
+		for range 2 {
+			st.expect("subscriber "+name, st.once(ctx, st.event), ok)
 		}
-		r, err := st.invoke(ctx, event)
-		if err != nil {
-			return err
-		}
-		st.expect(m.what, r, m.want)
-		said = append(said, m.what+": "+label(r))
-		does = append(does, m.does...)
 	}
-	st.say("wrong input: %s", strings.Join(said, "; "))
-	st.effects(does)
-	return nil
+	st.effects("17 billing", "17 mailer")
 }
 
-// edit replaces a part of an event, which must be there.
-func edit(event []byte, old, with string) ([]byte, error) {
-	changed := strings.Replace(string(event), old, with, 1)
-	if changed == string(event) {
-		return nil, fmt.Errorf("the event does not hold %q", old)
+// lateWriter holds back an owner's write until its lease has expired and a later
+// owner has written.
+func lateWriter(ctx context.Context, st *stage) {
+	lock := "" // its key is asked for before the account
+	late := st.begin(ctx, st.retried, st.event, 1, func(key string, _ int) bool {
+		if key != account {
+			lock = key
+		}
+		return key == account
+	})
+	st.expire(ctx, lock)
+	other := st.edit("c2f4a7de", "d3f5b8ef", "1042.50", "990", `"statement": 17`, `"statement": 18`)
+	st.expect("a later owner", st.once(ctx, other), ok)
+	st.open()
+	got := <-late
+	st.expect("the late write, its retry", got, "wrapError, ok")
+	if !strings.Contains(got[0].ErrorMessage, "a later owner has written") {
+		st.fail("the late write: %s", got[0].ErrorMessage)
 	}
-	return []byte(changed), nil
+	st.effects("/archive-example/accounts/DE-4711/18.json", "map[account:map[S:DE-4711] balance:map[N:990] fence:map[N:archived]]")
+}
+
+// slowClient asks for another export while the first one has been read in part. A
+// million rows do not fit into the buffers of a connection.
+func slowClient(ctx context.Context, st *stage) {
+	body, stream := io.Pipe()
+	slow := st.begin(ctx, func(ctx context.Context, event []byte) attempts {
+		defer stream.Close()
+		r, _ := st.functions[0].Invoke(ctx, locallambda.Invocation{Payload: event, Stream: stream})
+		return attempts{r} // an error leaves it without a label
+	}, st.edit(`"rows": "1000"`, `"rows": "1000000"`), 0, nil)
+	lines := bufio.NewScanner(body)
+	lines.Scan()
+	st.expect("while it is read", st.once(ctx, st.event), st.held)
+	rows, last := 0, ""
+	for lines.Scan() {
+		rows, last = rows+1, lines.Text()
+	}
+	st.expect("a slow client", <-slow, st.answer)
+	if rows != 1_000_000 || !strings.HasPrefix(last, "1000000,") {
+		st.fail("the body has %d rows and ends with %q", rows, last)
+	}
+	st.expect("later", st.once(ctx, st.event), st.answer)
+	st.effects(append([]string{"export begun 1000000", "export done 1000000"}, st.due()...)...)
 }

@@ -1,6 +1,6 @@
-// Local runs every example, with duplicates of its event, in the project's local
-// Lambda, with a lock table and an S3 on the loopback interface. It needs nothing
-// but Go, and fails if an example does not do what it promises.
+// Runner runs every example under duplicates of its event, in the project's local
+// Lambda, with DynamoDB and S3 on the loopback interface. It needs only Go. It
+// fails if an example does not do what it promises. Run it in folder examples:
 //
 //	go run ./internal/runner [-v] [example ...]
 package main
@@ -9,14 +9,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
-	"time"
+	"sync/atomic"
 )
-
-// longest is how long one example may take before what it waits for is given up.
-const longest = time.Minute
 
 func main() {
 	verbose := flag.Bool("v", false, "print what the functions print")
@@ -25,7 +25,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, flag.Args(), *verbose); err != nil {
 		stop()
-		fmt.Fprintln(os.Stderr, "local:", err)
+		fmt.Fprintln(os.Stderr, "runner:", err)
 		os.Exit(1)
 	}
 }
@@ -37,39 +37,56 @@ func run(ctx context.Context, names []string, verbose bool) error {
 	if len(chosen) < max(len(names), 1) {
 		return fmt.Errorf("no such example among %v", names)
 	}
-	b, err := build(ctx, chosen)
+	bin, err := os.MkdirTemp("", "lambdalock-examples")
 	if err != nil {
 		return err
 	}
-	defer b.remove()
-	failed := 0
+	defer os.RemoveAll(bin)
+	if err := build(ctx, ".", bin, chosen); err != nil {
+		return err
+	}
+	r := &report{Logger: log.New(os.Stdout, "    ", 0), verbose: verbose}
 	for _, x := range chosen {
-		begun := time.Now()
 		fmt.Printf("%s: %s\n", x.name, x.shows)
-		r := play(ctx, b, x)
-		for _, line := range r.lines {
-			fmt.Println("    " + line)
-		}
-		if verbose || len(r.surprises) > 0 {
-			for _, line := range r.printed {
-				fmt.Println("        " + line)
-			}
-		}
-		for _, s := range r.surprises {
-			fmt.Println("  SURPRISE: " + s)
-		}
-		if len(r.surprises) > 0 {
-			failed++
-		} else {
-			fmt.Printf("  as promised, %.1f s\n", time.Since(begun).Seconds())
-		}
-		if ctx.Err() != nil {
+		if x.play(ctx, ".", bin, r); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d examples did not do what they promise", failed, len(chosen))
+	if n := r.failures.Load(); n > 0 {
+		return fmt.Errorf("%d failures: not every example does what it promises", n)
 	}
-	fmt.Printf("all %d examples did what they promise\n", len(chosen))
+	fmt.Printf("all %d examples do what they promise\n", len(chosen))
 	return nil
+}
+
+// build builds examples into folder bin, the way they are deployed.
+func build(ctx context.Context, root, bin string, chosen []example) error {
+	args := []string{"build", "-C", root, "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin + string(filepath.Separator)}
+	for _, x := range chosen {
+		args = append(args, "./"+x.name)
+	}
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// report prints what happens and counts what should not have happened.
+type report struct {
+	*log.Logger
+	verbose  bool
+	failures atomic.Int64
+}
+
+func (r *report) fail(format string, args ...any) {
+	r.failures.Add(1)
+	r.Printf("FAIL: "+format, args...)
+}
+
+// must reports an error as a failure, and whether there is none.
+func (r *report) must(what string, err error) bool {
+	if err != nil {
+		r.fail("%s: %v", what, err)
+	}
+	return err == nil
 }

@@ -1,250 +1,186 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-const (
-	environments = 4
-	// timeout of the functions; what an act waits for takes a small part of it.
-	timeout = 30 * time.Second
-	// scale shortens the waits of asynchronous retries: 1 min becomes 0.1 s.
-	scale = 600
-	// rounds is how often a source delivers again before it is given up.
-	rounds = 5
-)
-
-// report is what there is to say about an example.
-type report struct {
-	lines, surprises, printed []string
-}
-
-func (r *report) say(format string, args ...any) {
-	r.lines = append(r.lines, fmt.Sprintf(format, args...))
-}
-
-func (r *report) surprise(format string, args ...any) {
-	r.surprises = append(r.surprises, fmt.Sprintf(format, args...))
-}
-
-// play runs all acts of an example, each in a world of its own.
-func play(ctx context.Context, b built, x example) *report {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("not over after %v", longest))
-	defer cancel()
-	r := &report{}
-	acts := x.acts
-	if !x.alone {
-		acts = append([]act{{"at the same moment", together}, {"while at work", whileAtWork}}, acts...)
-	}
-	if len(x.wrong) > 0 {
-		acts = append(slices.Clone(acts), act{"wrong input", wrongInput})
-	}
-	for _, a := range acts {
-		st, err := newStage(ctx, b, x, r)
-		if err == nil {
-			err = a.play(ctx, st)
-			st.close()
-		}
-		if err != nil {
-			r.surprise("%s: %v", a.title, err)
-		}
-	}
-	return r
-}
-
-// stage is one act under way.
+// stage is where one act plays: a function, its event, DynamoDB and S3, and what
+// happened to them.
 type stage struct {
 	*report
-	example  example
-	event    []byte
-	world    *world
-	platform *locallambda.Platform
-	running  []*locallambda.Platform // that one, and those of further functions
-	path     string
-	wg       sync.WaitGroup
+	example
+	gate
+	event     []byte
+	path      string // of the executable
+	env       []string
+	functions []*locallambda.Platform // the last one is the one in use
+	dynamo    *fakedynamo.Server
+	client    *dynamodb.Client
+	objects   *s3mem.Backend
+	servers   []*httptest.Server
+	wg        sync.WaitGroup
+
+	mu      sync.Mutex
+	log     []string // what the functions printed, and the objects they wrote
+	answers []string // to the event itself, with the promised label
 }
 
-func newStage(ctx context.Context, b built, x example, r *report) (*stage, error) {
-	event, err := b.event(x.name)
-	if err != nil {
-		return nil, err
+func newStage(ctx context.Context, x example, root, bin string, r *report) *stage {
+	st := &stage{report: r, example: x, path: filepath.Join(bin, x.name), dynamo: fakedynamo.New(), objects: s3mem.New()}
+	st.gate = gate{asked: map[string]int{}, waiting: make(chan struct{}, 100), opened: make(chan struct{})}
+	st.open = sync.OnceFunc(func() { close(st.opened) })
+	st.dynamo.OnRequest(st.pass)
+	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3())
+	st.servers = []*httptest.Server{tables, buckets}
+	st.env = []string{
+		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, dynamostore.TableVariable + "=locks",
+		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
+		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example",
 	}
-	st := &stage{report: r, example: x, event: event, path: filepath.Join(b.bin, x.name)}
-	if st.world, err = newWorld(ctx); err != nil {
-		st.close()
-		return nil, err
-	}
-	if x.prepare != nil {
-		err = x.prepare(ctx, st.world)
-	}
-	if err == nil {
-		st.platform, err = st.start(ctx, x.name)
-	}
-	if err != nil {
-		st.close()
-		return nil, err
-	}
-	return st, nil
-}
-
-// start runs the example as a function of that name.
-func (st *stage) start(ctx context.Context, function string) (*locallambda.Platform, error) {
-	p, err := locallambda.Start(ctx, locallambda.Config{
-		Command: []string{st.path}, Env: st.world.env, Environments: environments,
-		Timeout: timeout, Function: function, Logs: st.world.journal.log,
+	st.client = dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", BaseEndpoint: &tables.URL, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	if err == nil {
-		st.running = append(st.running, p)
+	event, err := os.ReadFile(filepath.Join(root, x.name, "event.json"))
+	_, table := st.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("account"), AttributeType: types.ScalarAttributeTypeS}},
+	})
+	err = errors.Join(err, table, dynamostore.EnsureTable(ctx, st.client, "locks"), st.objects.CreateBucket("pictures-example"), st.objects.CreateBucket("archive-example"))
+	_, object := st.objects.PutObject("pictures-example", upload, nil, strings.NewReader(picture), int64(len(picture)), nil)
+	if st.event = event; st.must("prepare", errors.Join(err, object)) {
+		st.start(ctx, x.name)
 	}
-	return p, err
+	return st
 }
 
-// end ends the functions. Only then is everything known that they printed: an
-// answer may overtake the line that was printed before it.
+// start runs the example as a function with that name.
+func (st *stage) start(ctx context.Context, function string) {
+	f, err := locallambda.Start(ctx, locallambda.Config{
+		Command: []string{st.path}, Env: st.env, Environments: environments, Timeout: patience, Function: function, Logs: st.logged,
+	})
+	if st.must("start", err) {
+		st.functions = append(st.functions, f)
+	}
+}
+
+func (st *stage) logged(_ int, text string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.log = append(st.log, text)
+}
+
+// serveS3 logs every object that is written as the functions log: its time first.
+func (st *stage) serveS3() http.Handler {
+	server := gofakes3.New(st.objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		server.ServeHTTP(rw, r)
+		bucket, key, _ := strings.Cut(path[1:], "/")
+		if o, err := st.objects.GetObject(bucket, key, nil); err == nil && r.Method == http.MethodPut {
+			body, _ := io.ReadAll(o.Contents) // from memory
+			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"path":%q,"body":%q,"fence":%q}`,
+				time.Now().UTC().Format(time.RFC3339Nano), put, path, body, o.Metadata["X-Amz-Meta-Fence"]))
+		}
+	})
+}
+
+// end stops the functions. Only then is everything known that they printed: an
+// answer may arrive before a line that was printed earlier.
 func (st *stage) end() {
-	st.world.gate.open()
+	st.open()
 	st.wg.Wait()
-	for _, p := range st.running {
-		_ = p.Close() // its error is always nil
+	for _, f := range st.functions {
+		_ = f.Close() // its error is always nil
+	}
+	for _, s := range st.servers {
+		s.Close()
 	}
 }
 
-func (st *stage) close() {
-	if st.world != nil {
-		st.end()
-		st.world.close()
-		st.printed = append(st.printed, st.world.journal.printed...)
-	}
-}
-
-// invoke delivers an event once.
-func (st *stage) invoke(ctx context.Context, event []byte) (locallambda.Result, error) {
-	return st.platform.Invoke(ctx, locallambda.Invocation{Payload: event})
-}
-
-// outcome is what becomes of an invocation in the background.
-type outcome struct {
-	result locallambda.Result
-	err    error
-	over   chan struct{}
-}
-
-func (st *stage) begin(ctx context.Context, event []byte) *outcome {
-	o := &outcome{over: make(chan struct{})}
-	st.wg.Go(func() {
-		defer close(o.over)
-		o.result, o.err = st.invoke(ctx, event)
+// expire ends the lease of a lock.
+func (st *stage) expire(ctx context.Context, key string) {
+	_, err := st.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String("locks"), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
+		UpdateExpression:          aws.String("SET expires = :past"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":past": &types.AttributeValueMemberS{Value: "2026-01-01T00:00:00.000000Z"}},
 	})
-	return o
+	st.must("expire", err)
 }
 
-// atOnce delivers events at the same moment, each to the first environment that
-// is free.
-func (st *stage) atOnce(ctx context.Context, sent [][]byte) ([]locallambda.Result, error) {
-	var under []*outcome
-	for _, event := range sent {
-		under = append(under, st.begin(ctx, event))
+// due returns the work that the event itself should have caused.
+func (st *stage) due() []string {
+	if st.turns {
+		return slices.Repeat(st.want, len(st.answers))
 	}
-	var results []locallambda.Result
-	for _, o := range under {
-		<-o.over
-		if o.err != nil {
-			return nil, o.err
-		}
-		results = append(results, o.result)
-	}
-	return results, nil
+	return st.want
 }
 
-// deliver delivers copies of the event at the same moment, and again what comes
-// back, as the source does.
-func (st *stage) deliver(ctx context.Context, copies int) ([]locallambda.Result, error) {
-	if st.example.async {
-		return st.deliverAsync(ctx, copies)
-	}
-	sent := slices.Repeat([][]byte{st.event}, copies)
-	var all []locallambda.Result
-	for range rounds {
-		results, err := st.atOnce(ctx, sent)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, results...)
-		var again [][]byte
-		for i, r := range results {
-			if rest := st.example.again(sent[i], r); rest != nil && label(r) != st.example.later {
-				again = append(again, rest)
-			}
-		}
-		if len(again) == 0 {
-			return all, nil
-		}
-		sent = again
-	}
-	return all, fmt.Errorf("%d deliveries were not acknowledged in %d rounds", len(sent), rounds)
-}
-
-func (st *stage) deliverAsync(ctx context.Context, copies int) ([]locallambda.Result, error) {
-	attempts := make([][]locallambda.Result, copies)
-	var wg sync.WaitGroup
-	for i := range copies {
-		wg.Go(func() {
-			attempts[i] = st.platform.Deliver(ctx, st.event, locallambda.Async{Scale: scale})
-		})
-	}
-	wg.Wait()
-	var all []locallambda.Result
-	for _, a := range attempts {
-		if len(a) == 0 || a[len(a)-1].Outcome != locallambda.Succeeded {
-			return all, fmt.Errorf("a delivery failed for good: %s", summary(a))
-		}
-		all = append(all, a...)
-	}
-	return all, nil
-}
-
-// expect compares the label of an answer.
-func (st *stage) expect(what string, r locallambda.Result, want string) {
-	if got := label(r); got != want {
-		st.surprise("%s: %q, want %q: %s", what, got, want, r.Payload)
-	}
-}
-
-// effects ends the functions and compares what they did with what they should
-// have done.
-func (st *stage) effects(want []string) {
+// effects ends the functions and checks that duplicates got the same answer and
+// that the functions did this work.
+func (st *stage) effects(want ...string) {
 	st.end()
-	got := st.example.effect(st.world.journal)
-	if byGroup(got, st.example.ordered) != byGroup(want, st.example.ordered) {
-		st.surprise("the work was done %d times, want %d: %q, want %q", len(got), len(want), got, want)
-		return
+	got := st.work()
+	st.Printf("work done: %s", strings.Join(got, ", "))
+	if !slices.Equal(grouped(got), grouped(want)) {
+		st.fail("%d pieces of work, want %d: %q", len(got), len(want), want)
 	}
-	if len(got) == 0 {
-		st.say("no work done")
-		return
+	if different := slices.Compact(st.answers); len(different) > 1 {
+		st.fail("not the same answer: %.300q", different)
 	}
-	slices.Sort(got)
-	st.say("work done %d ×: %s", len(got), strings.Join(slices.Compact(got), ", "))
 }
 
-// byGroup makes lists comparable: of those that are ordered only the order of
-// effects with the same first word counts, of the others none.
-func byGroup(effects []string, ordered bool) string {
-	effects = slices.Clone(effects)
-	slices.SortStableFunc(effects, func(a, b string) int {
-		if ordered {
-			a, _, _ = strings.Cut(a, " ")
-			b, _, _ = strings.Cut(b, " ")
+// work returns the values of all work in the order of its time. Then comes the
+// account, if there is one, with "archived" for the fence of the last object.
+func (st *stage) work() []string {
+	var work []string
+	fence := ""
+	for _, text := range slices.Sorted(slices.Values(st.log)) { // each line has its time first
+		var line map[string]any
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber() // with all their digits
+		if decoder.Decode(&line) != nil || !slices.Contains(st.messages, fmt.Sprint(line["message"])) {
+			continue
 		}
-		return strings.Compare(a, b)
-	})
-	return strings.Join(effects, "\n")
+		var values []string
+		for _, name := range st.values {
+			values = append(values, fmt.Sprint(line[name]))
+		}
+		work = append(work, strings.Join(values, " "))
+		fence = fmt.Sprint(line["fence"])
+	}
+	if item := st.dynamo.Item("accounts", account); item != nil {
+		work = append(work, strings.ReplaceAll(fmt.Sprint(item), fence, "archived"))
+	}
+	return work
+}
+
+// grouped sorts by first words. The order of work with the same first word stays,
+// because only that order counts.
+func grouped(work []string) []string {
+	return slices.SortedStableFunc(slices.Values(work), func(a, b string) int { return cmp.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
 }

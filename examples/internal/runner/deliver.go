@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+)
+
+const (
+	environments = 4
+	patience     = 20 * time.Second // how long an act may take
+	scale        = 600              // shortens the waits before retries: 1 min becomes 0.1 s
+)
+
+// attempts are the results of a delivery's attempts, at least one.
+type attempts []locallambda.Result
+
+// String joins the labels.
+func (a attempts) String() string {
+	var labels []string
+	for _, r := range a {
+		labels = append(labels, label(r))
+	}
+	return strings.Join(labels, ", ")
+}
+
+var (
+	status = regexp.MustCompile(`^{"statusCode":([1-9]\d*)`)            // of an HTTP response
+	back   = regexp.MustCompile(`"itemIdentifier":"([^"]*?([^"]{4}))"`) // a record of a partial answer
+)
+
+// label says in a word or two how an invocation ended: with the type of an error,
+// the status of an HTTP response, the records of a partial answer, or ok.
+func label(r locallambda.Result) string {
+	text := ok
+	if m := status.FindSubmatch(r.Payload); m != nil {
+		text = fmt.Sprintf("status %s", m[1])
+	}
+	for i, m := range back.FindAllSubmatch(r.Payload, -1) {
+		if i == 0 {
+			text = "back:"
+		}
+		text += fmt.Sprintf(" …%s", m[2])
+	}
+	if r.Outcome != locallambda.Succeeded {
+		text = r.ErrorType
+	}
+	return text
+}
+
+// rest returns what a stream delivers again, and a queue may: after an error the
+// whole batch, otherwise every record from the first one that came back. It returns
+// nil if none did.
+func rest(batch []byte, r locallambda.Result) []byte {
+	if r.Outcome != locallambda.Succeeded {
+		return batch
+	}
+	var b struct{ Records []json.RawMessage }
+	_ = json.Unmarshal(batch, &b) // our own event.json
+	for i, record := range b.Records {
+		for _, m := range back.FindAllSubmatch(r.Payload, -1) {
+			if bytes.Contains(record, m[1]) {
+				b.Records = b.Records[i:]
+				event, _ := json.Marshal(b) // came out of JSON
+				return event
+			}
+		}
+	}
+	return nil
+}
+
+// once delivers an event without retries.
+func (st *stage) once(ctx context.Context, event []byte) attempts {
+	return st.deliver(ctx, event, locallambda.Async{Waits: []time.Duration{}})
+}
+
+// retried delivers an event as its source does, which tries again what failed.
+func (st *stage) retried(ctx context.Context, event []byte) attempts {
+	options := locallambda.Async{Scale: scale}
+	if st.partial {
+		sent := event
+		options.Waits = slices.Repeat([]time.Duration{time.Minute}, 4)
+		options.Again = func(r locallambda.Result) []byte {
+			if label(r) == st.answer {
+				return nil
+			}
+			sent = rest(sent, r)
+			return sent
+		}
+	}
+	return st.deliver(ctx, event, options)
+}
+
+func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.Async) attempts {
+	results := st.functions[len(st.functions)-1].Deliver(ctx, event, options)
+	if ctx.Err() != nil {
+		results = append(results, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "no answer in time"})
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, r := range results {
+		if label(r) == st.answer && bytes.Equal(event, st.event) {
+			st.answers = append(st.answers, string(r.Payload))
+		}
+	}
+	return results
+}
+
+// begin delivers in the background, and returns when n requests that holds accepts
+// wait at the gate. The results come through the channel.
+func (st *stage) begin(ctx context.Context, deliver func(context.Context, []byte) attempts, event []byte, n int, holds func(key string, nth int) bool) <-chan attempts {
+	st.hold(holds)
+	defer st.hold(nil)
+	results := make(chan attempts, 1)
+	st.wg.Go(func() { results <- deliver(ctx, event) })
+	for range n {
+		select {
+		case <-st.waiting:
+		case r := <-results:
+			st.fail("ended before it asked for everything that it needs: %v", r)
+			results <- r
+			return results
+		}
+	}
+	return results
+}
+
+// expect compares the labels of a delivery's attempts.
+func (st *stage) expect(what string, got attempts, want string) {
+	st.Printf("%s: %v", what, got)
+	if got.String() != want {
+		st.fail("%s: want %s, got %.300s", what, want, got[len(got)-1].Payload)
+	}
+}
+
+// edit replaces parts of the event: of each pair the first by the second.
+func (st *stage) edit(pairs ...string) []byte {
+	return []byte(strings.NewReplacer(pairs...).Replace(string(st.event)))
+}
+
+// gate holds back DynamoDB requests, as a slow network does: a function that sent
+// one stays at work until the gate opens.
+type gate struct {
+	mu      sync.Mutex
+	asked   map[string]int // requests by partition key
+	holds   func(key string, nth int) bool
+	waiting chan struct{} // gets one for each request held back
+	opened  chan struct{}
+	open    func()
+}
+
+// hold says which further requests wait until the gate opens. Those for a key are
+// counted from 1.
+func (g *gate) hold(which func(key string, nth int) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds = which
+}
+
+// pass is called with every request before it is applied.
+func (g *gate) pass(r fakedynamo.Request) fakedynamo.Fault {
+	g.mu.Lock()
+	g.asked[r.Key]++
+	waits := g.holds != nil && g.holds(r.Key, g.asked[r.Key])
+	g.mu.Unlock()
+	if waits {
+		g.waiting <- struct{}{}
+		<-g.opened
+	}
+	return fakedynamo.None
+}
