@@ -21,7 +21,7 @@ const (
 	scale        = 600              // shortens the waits before retries: 1 min becomes 0.1 s
 )
 
-// attempts are the results of a delivery's attempts, at least one.
+// attempts holds the result of every attempt to deliver an event, at least one.
 type attempts []locallambda.Result
 
 // String joins the labels.
@@ -38,8 +38,9 @@ var (
 	back   = regexp.MustCompile(`"itemIdentifier":"([^"]*?([^"]{4}))"`) // a record of a partial answer
 )
 
-// label says in a word or two how an invocation ended: with the type of an error,
-// the status of an HTTP response, the records of a partial answer, or ok.
+// label returns in a word or two how an invocation ended: the type of its
+// error, the status of its HTTP response, the records of its partial answer, or
+// ok.
 func label(r locallambda.Result) string {
 	text := ok
 	if m := status.FindSubmatch(r.Payload); m != nil {
@@ -57,20 +58,20 @@ func label(r locallambda.Result) string {
 	return text
 }
 
-// rest returns what a stream delivers again, and a queue may: after an error the
-// whole batch, otherwise every record from the first one that came back. It returns
-// nil if none did.
+// rest returns what a stream delivers again, and a queue may: the whole batch
+// after an error, otherwise every record from the first failed one on. It
+// returns nil if no record failed.
 func rest(batch []byte, r locallambda.Result) []byte {
 	if r.Outcome != locallambda.Succeeded {
 		return batch
 	}
 	var b struct{ Records []json.RawMessage }
-	_ = json.Unmarshal(batch, &b) // our own event.json
+	_ = json.Unmarshal(batch, &b) // an event without records has none to retry
 	for i, record := range b.Records {
 		for _, m := range back.FindAllSubmatch(r.Payload, -1) {
 			if bytes.Contains(record, m[1]) {
 				b.Records = b.Records[i:]
-				event, _ := json.Marshal(b) // came out of JSON
+				event, _ := json.Marshal(b) // it was JSON before
 				return event
 			}
 		}
@@ -83,7 +84,7 @@ func (st *stage) once(ctx context.Context, event []byte) attempts {
 	return st.deliver(ctx, event, locallambda.Async{Waits: []time.Duration{}})
 }
 
-// retried delivers an event as its source does, which tries again what failed.
+// retried delivers an event as its source does, which retries what failed.
 func (st *stage) retried(ctx context.Context, event []byte) attempts {
 	options := locallambda.Async{Scale: scale}
 	if st.partial {
@@ -115,8 +116,8 @@ func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.
 	return results
 }
 
-// begin delivers in the background, and returns when n requests that holds accepts
-// wait at the gate. The results come through the channel.
+// begin delivers in the background. It returns when n requests that holds
+// accepts wait at the gate. The channel receives the attempts.
 func (st *stage) begin(ctx context.Context, deliver func(context.Context, []byte) attempts, event []byte, n int, holds func(key string, nth int) bool) <-chan attempts {
 	st.hold(holds)
 	defer st.hold(nil)
@@ -126,7 +127,7 @@ func (st *stage) begin(ctx context.Context, deliver func(context.Context, []byte
 		select {
 		case <-st.waiting:
 		case r := <-results:
-			st.fail("ended before it asked for everything that it needs: %v", r)
+			st.fail("a delivery ended before the gate held back %d requests: %v", n, r)
 			results <- r
 			return results
 		}
@@ -147,26 +148,27 @@ func (st *stage) edit(pairs ...string) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(st.event)))
 }
 
-// gate holds back DynamoDB requests, as a slow network does: a function that sent
-// one stays at work until the gate opens.
+// gate holds back DynamoDB requests, as a slow network does. A function whose
+// request waits is at work until the gate opens.
 type gate struct {
 	mu      sync.Mutex
-	asked   map[string]int // requests by partition key
+	asked   map[string]int // number of requests by partition key
 	holds   func(key string, nth int) bool
-	waiting chan struct{} // gets one for each request held back
+	waiting chan struct{} // receives once for each request that waits
 	opened  chan struct{}
 	open    func()
 }
 
-// hold says which further requests wait until the gate opens. Those for a key are
-// counted from 1.
+// hold sets which of the coming requests wait until the gate opens; nil means
+// none. A key's requests are counted from 1.
 func (g *gate) hold(which func(key string, nth int) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = which
 }
 
-// pass is called with every request before it is applied.
+// pass is the hook of the DynamoDB endpoint, which calls it before it applies a
+// request.
 func (g *gate) pass(r fakedynamo.Request) fakedynamo.Fault {
 	g.mu.Lock()
 	g.asked[r.Key]++

@@ -1,5 +1,5 @@
-// Runner runs every example under duplicates of its event, in the project's local
-// Lambda, with DynamoDB and S3 on the loopback interface. It needs only Go. It
+// Runner runs every example in the project's local Lambda and delivers its
+// event several times. DynamoDB and S3 are in memory, so it needs only Go. It
 // fails if an example does not do what it promises. Run it in folder examples:
 //
 //	go run ./internal/runner [-v] [example ...]
@@ -59,7 +59,8 @@ func run(ctx context.Context, names []string, verbose bool) error {
 	return nil
 }
 
-// build builds examples into folder bin, the way they are deployed.
+// build builds the chosen examples into folder bin as they are built for
+// deployment.
 func build(ctx context.Context, root, bin string, chosen []example) error {
 	args := []string{"build", "-C", root, "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", bin + string(filepath.Separator)}
 	for _, x := range chosen {
@@ -71,7 +72,7 @@ func build(ctx context.Context, root, bin string, chosen []example) error {
 	return nil
 }
 
-// report prints what happens and counts what should not have happened.
+// report prints what happens and counts failures.
 type report struct {
 	*log.Logger
 	verbose  bool
@@ -83,7 +84,7 @@ func (r *report) fail(format string, args ...any) {
 	r.Printf("FAIL: "+format, args...)
 }
 
-// must reports an error as a failure, and whether there is none.
+// must reports whether err is nil, and counts any other as a failure.
 func (r *report) must(what string, err error) bool {
 	if err != nil {
 		r.fail("%s: %v", what, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +27,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// stage is where one act plays: a function, its event, DynamoDB and S3, and what
-// happened to them.
+// stage is where one act plays: a function, its event, DynamoDB and S3. Every
+// act gets a new one.
 type stage struct {
 	*report
 	example
@@ -37,10 +36,9 @@ type stage struct {
 	event     []byte
 	path      string // of the executable
 	env       []string
-	functions []*locallambda.Platform // the last one is the one in use
+	functions []*locallambda.Platform // the last one is in use
 	dynamo    *fakedynamo.Server
 	client    *dynamodb.Client
-	objects   *s3mem.Backend
 	servers   []*httptest.Server
 	wg        sync.WaitGroup
 
@@ -50,11 +48,12 @@ type stage struct {
 }
 
 func newStage(ctx context.Context, x example, root, bin string, r *report) *stage {
-	st := &stage{report: r, example: x, path: filepath.Join(bin, x.name), dynamo: fakedynamo.New(), objects: s3mem.New()}
+	st := &stage{report: r, example: x, path: filepath.Join(bin, x.name), dynamo: fakedynamo.New()}
 	st.gate = gate{asked: map[string]int{}, waiting: make(chan struct{}, 100), opened: make(chan struct{})}
 	st.open = sync.OnceFunc(func() { close(st.opened) })
 	st.dynamo.OnRequest(st.pass)
-	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3())
+	objects := s3mem.New()
+	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3(objects))
 	st.servers = []*httptest.Server{tables, buckets}
 	st.env = []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, dynamostore.TableVariable + "=locks",
@@ -70,15 +69,16 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("account"), AttributeType: types.ScalarAttributeTypeS}},
 	})
-	err = errors.Join(err, table, dynamostore.EnsureTable(ctx, st.client, "locks"), st.objects.CreateBucket("pictures-example"), st.objects.CreateBucket("archive-example"))
-	_, object := st.objects.PutObject("pictures-example", upload, nil, strings.NewReader(picture), int64(len(picture)), nil)
+	err = errors.Join(err, table, dynamostore.EnsureTable(ctx, st.client, "locks"), objects.CreateBucket("pictures-example"), objects.CreateBucket("archive-example"))
+	picture := strings.Repeat("picture ", 128)
+	_, object := objects.PutObject("pictures-example", upload, nil, strings.NewReader(picture), int64(len(picture)), nil)
 	if st.event = event; st.must("prepare", errors.Join(err, object)) {
 		st.start(ctx, x.name)
 	}
 	return st
 }
 
-// start runs the example as a function with that name.
+// start starts the example as a function with that name.
 func (st *stage) start(ctx context.Context, function string) {
 	f, err := locallambda.Start(ctx, locallambda.Config{
 		Command: []string{st.path}, Env: st.env, Environments: environments, Timeout: patience, Function: function, Logs: st.logged,
@@ -94,14 +94,15 @@ func (st *stage) logged(_ int, text string) {
 	st.log = append(st.log, text)
 }
 
-// serveS3 logs every object that is written as the functions log: its time first.
-func (st *stage) serveS3() http.Handler {
-	server := gofakes3.New(st.objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+// serveS3 logs every object that a function writes, in the form of the
+// functions' log.
+func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
+	server := gofakes3.New(objects, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
 		server.ServeHTTP(rw, r)
 		bucket, key, _ := strings.Cut(path[1:], "/")
-		if o, err := st.objects.GetObject(bucket, key, nil); err == nil && r.Method == http.MethodPut {
+		if o, err := objects.GetObject(bucket, key, nil); err == nil && r.Method == http.MethodPut {
 			body, _ := io.ReadAll(o.Contents) // from memory
 			st.logged(0, fmt.Sprintf(`{"timestamp":%q,"message":%q,"path":%q,"body":%q,"fence":%q}`,
 				time.Now().UTC().Format(time.RFC3339Nano), put, path, body, o.Metadata["X-Amz-Meta-Fence"]))
@@ -109,8 +110,8 @@ func (st *stage) serveS3() http.Handler {
 	})
 }
 
-// end stops the functions. Only then is everything known that they printed: an
-// answer may arrive before a line that was printed earlier.
+// end stops the functions. Their log is complete only then: an answer may
+// arrive before a line that was printed earlier.
 func (st *stage) end() {
 	st.open()
 	st.wg.Wait()
@@ -140,8 +141,8 @@ func (st *stage) due() []string {
 	return st.want
 }
 
-// effects ends the functions and checks that duplicates got the same answer and
-// that the functions did this work.
+// effects stops the functions. It checks that they did this work, and that all
+// duplicates got the same answer.
 func (st *stage) effects(want ...string) {
 	st.end()
 	got := st.work()
@@ -154,12 +155,13 @@ func (st *stage) effects(want ...string) {
 	}
 }
 
-// work returns the values of all work in the order of its time. Then comes the
-// account, if there is one, with "archived" for the fence of the last object.
+// work returns the values of all work in chronological order, and then the
+// account if there is one. If its fence is that of the last object, it reads
+// "archived".
 func (st *stage) work() []string {
 	var work []string
 	fence := ""
-	for _, text := range slices.Sorted(slices.Values(st.log)) { // each line has its time first
+	for _, text := range slices.Sorted(slices.Values(st.log)) { // by time, which comes first in each line
 		var line map[string]any
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber() // with all their digits
@@ -179,8 +181,8 @@ func (st *stage) work() []string {
 	return work
 }
 
-// grouped sorts by first words. The order of work with the same first word stays,
-// because only that order counts.
+// grouped sorts work by its first word and keeps the order of work that has the
+// same first word: no other order matters.
 func grouped(work []string) []string {
-	return slices.SortedStableFunc(slices.Values(work), func(a, b string) int { return cmp.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
+	return slices.SortedStableFunc(slices.Values(work), func(a, b string) int { return strings.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
 }

@@ -1,55 +1,47 @@
 package main
 
-import (
-	"crypto/sha256"
-	"fmt"
-	"strings"
-)
+import "slices"
 
-// example is one folder, what is sent to it and what it promises.
+// example is one folder, what is delivered to it and what it promises.
 type example struct {
 	name, shows string
-	messages    []string   // what the functions log about their work, or put
-	values      []string   // the attributes that tell one piece of work from another
-	want        []string   // the values of event.json's work, however often it comes
-	turns       bool       // there are no duplicates: every answer means work
-	answer      string     // the label of the answer, also to a duplicate
-	held        string     // the label while the first delivery is at work, or waits
-	partial     bool       // the source takes partial answers
-	locks       int        // how many locks are held at the same time; zero means 1
-	others      []delivery // each comes while the first delivery is at work
-	special     []act
-	wrong       []delivery
+	messages    []string // what the functions log about their work, or put
+	values      []string // the attributes that tell one piece of work from another
+	want        []string // the values of the event's work, however often it is delivered
+	turns       bool     // there are no duplicates: each delivery with that answer does the work
+	answer      string   // the label of the answer, to duplicates too
+	held        string   // the label for a duplicate while the first delivery is at work, or waits
+	partial     bool     // the source understands partial answers
+	locks       int      // how many locks the event holds at the same time; zero means 1
+
+	others  []delivery // each arrives while the first delivery is at work
+	special []act
+	wrong   []delivery // wrong input
 }
 
-// delivery is an event that differs from event.json.
+// delivery is an event that differs from event.json, and what it should cause.
 type delivery struct {
 	what   string
-	edits  []string // pairs: what is replaced, and by what
+	edits  []string // pairs: what to replace, and by what
 	answer string   // its label, or waits
-	work   []string // what it causes
+	work   []string // the values of its work
 }
 
 const (
 	ok    = "ok"    // the label of a success that says no more
-	waits = "waits" // instead of a label: the answer comes after the first delivery's
+	waits = "waits" // instead of a label: it waits until the first delivery releases the lock
 	put   = "put"   // instead of a log message: an object was written to S3
 
 	account = "DE-4711"                  // in fenced/event.json
 	upload  = "holiday 2026/a+b&c é.jpg" // decoded from s3upload/event.json
-)
-
-var (
-	picture = strings.Repeat("picture ", 128)
-	checked = fmt.Sprintf(`/pictures-example/results/%s.json {"key":"holiday 2026/a+b\u0026c é.jpg","size":1024,"sha256":"%x"}`,
-		upload, sha256.Sum256([]byte(picture)))
+	checked = "/pictures-example/results/" + upload +
+		`.json {"key":"holiday 2026/a+b\u0026c é.jpg","size":1024,"sha256":"93366be7d82bc02902080e076bfa8b46d7481895084abbbf0fae381bbffbc287"}`
 )
 
 var examples = []example{
 	{
 		name: "s3upload", shows: "each upload is checked once",
-		messages: []string{put}, values: []string{"path", "body"}, want: []string{checked},
-		answer: ok, held: "HeldError",
+		messages: []string{put}, values: []string{"path", "body"}, want: []string{checked}, answer: ok, held: "HeldError",
 		others: []delivery{{"another upload of the object", []string{"0055AED6DCD90281E5", "0055AED6DCD90281E6"}, "HeldError", []string{checked}}},
 		wrong: []delivery{
 			{"no such object", []string{"holiday+2026", "holiday+2027"}, "wrapError", nil},
@@ -66,9 +58,8 @@ var examples = []example{
 	},
 	{
 		name: "fifocustomer", shows: "a customer's changes once and in order",
-		messages: []string{"change applied"}, values: []string{"customer", "change"},
-		want:   []string{"customer/jane 1", "customer/omar 2", "customer/jane 3", "customer/jane 4"},
-		answer: ok, held: "BatchError", partial: true, locks: 2,
+		messages: []string{"change applied"}, values: []string{"customer", "change"}, partial: true, locks: 2,
+		want: []string{"customer/jane 1", "customer/omar 2", "customer/jane 3", "customer/jane 4"}, answer: ok, held: "BatchError",
 		others: []delivery{{"the customer's next change", []string{"1c0001", "1c0005", `\"change\":1`, `\"change\":5`, "18894012345678901120", "18894012345678902144"}, "BatchError", []string{"customer/jane 5"}}},
 		wrong:  []delivery{{"a change that fails stops its customer", []string{`\"field\":\"street\"`, `\"field\":\"\"`}, "back: …0003 …0004", []string{"customer/jane 1", "customer/omar 2"}}},
 	},
@@ -79,8 +70,7 @@ var examples = []example{
 	},
 	{
 		name: "api", shows: "one payment for each Idempotency-Key, its answer replayed, 409 while in progress",
-		messages: []string{"customer charged"}, values: []string{"order"}, want: []string{"9007199254740993"},
-		answer: "status 201", held: "status 409",
+		messages: []string{"customer charged"}, values: []string{"order"}, want: []string{"9007199254740993"}, answer: "status 201", held: "status 409",
 		wrong: []delivery{
 			{"no Idempotency-Key", []string{"idempotency-key", "x-other"}, "status 400", nil},
 			{"malformed body", []string{"eyJvcmRlciI6IDkwMDcxOTkyNTQ3NDA5OTN9", "b3JkZXI="}, "status 400", nil},
@@ -88,24 +78,22 @@ var examples = []example{
 	},
 	{
 		name: "kinesis", shows: "each reading once, in order",
-		messages: []string{"reading stored"}, values: []string{"sensor", "reading"},
-		want:   []string{"sensor/17 1", "sensor/23 2", "sensor/17 3", "sensor/17 4"},
-		answer: ok, held: "BatchError", partial: true,
+		messages: []string{"reading stored"}, values: []string{"sensor", "reading"}, partial: true,
+		want: []string{"sensor/17 1", "sensor/23 2", "sensor/17 3", "sensor/17 4"}, answer: ok, held: "BatchError",
 		wrong: []delivery{{"malformed JSON stops the shard", []string{"eyJyZWFkaW5nIjogMiwg", "eyJyZWFkaW5nIjogMiws"}, "back: …8914 …8930 …8946", []string{"sensor/17 1"}}},
 	},
 	{
 		name: "snsfanout", shows: "each subscriber handles each message once",
-		messages: []string{"customer notified"}, values: []string{"order", "subscriber"}, want: []string{"17 snsfanout"},
-		answer: ok, held: "BatchError",
+		messages: []string{"customer notified"}, values: []string{"order", "subscriber"}, want: []string{"17 snsfanout"}, answer: ok, held: "BatchError",
 		special: []act{twoSubscribers},
 		wrong:   []delivery{{"a malformed message", []string{`{\"order\":17}`, `order 17`}, "BatchError", nil}},
 	},
 	{
 		name: "mutex", shows: "one at a time on an instance, and every caller gets a turn",
 		messages: []string{"maintenance begun", "maintenance done"}, values: []string{"message", "instance"}, turns: true,
-		want:   []string{"maintenance begun i-0a1b2c3d4e5f60718", "maintenance done i-0a1b2c3d4e5f60718"},
-		answer: ok, held: waits,
-		wrong: []delivery{{"no instance", []string{"i-0a1b2c3d4e5f60718", ""}, "KeyError", nil}, {"no action", []string{"patch", ""}, "errorString", nil}},
+		want: []string{"maintenance begun i-0a1b2c3d4e5f60718", "maintenance done i-0a1b2c3d4e5f60718"}, answer: ok, held: waits,
+		others: []delivery{{"another instance", []string{"i-0a1b2c3d4e5f60718", "i-1"}, ok, slices.Repeat([]string{"maintenance begun i-1", "maintenance done i-1"}, 3)}},
+		wrong:  []delivery{{"no instance", []string{"i-0a1b2c3d4e5f60718", ""}, "KeyError", nil}, {"no action", []string{"patch", ""}, "errorString", nil}},
 	},
 	{
 		name: "fenced", shows: "a late write is refused, its retry skipped",
@@ -127,8 +115,7 @@ var examples = []example{
 	{
 		name: "urlstream", shows: "one export at a time, 409 until its last byte",
 		messages: []string{"export begun", "export done"}, values: []string{"message", "rows"}, turns: true,
-		want:   []string{"export begun 1000", "export done 1000"},
-		answer: "status 200", held: "status 409",
+		want: []string{"export begun 1000", "export done 1000"}, answer: "status 200", held: "status 409",
 		special: []act{slowClient},
 		wrong: []delivery{
 			{"rows is not a number", []string{`"rows": "1000"`, `"rows": "all"`}, "status 400", nil},
