@@ -58,25 +58,29 @@ func label(r locallambda.Result) string {
 	return text
 }
 
-// rest returns what a stream delivers again, and a queue may: the whole batch
-// after an error, otherwise every record from the first failed one on. It
-// returns nil if no record failed.
+// rest returns what the source of a batch delivers again: everything after an error,
+// otherwise a queue the messages that failed, and a stream all records from the
+// first failed one on. It returns nil if no record failed.
 func rest(batch []byte, r locallambda.Result) []byte {
 	if r.Outcome != locallambda.Succeeded {
 		return batch
 	}
 	var b struct{ Records []json.RawMessage }
 	_ = json.Unmarshal(batch, &b) // an event without records has none to retry
-	for i, record := range b.Records {
-		for _, m := range back.FindAllSubmatch(r.Payload, -1) {
-			if bytes.Contains(record, m[1]) {
-				b.Records = b.Records[i:]
-				event, _ := json.Marshal(b) // it was JSON before
-				return event
-			}
-		}
+	succeeded := func(record json.RawMessage) bool {
+		return !slices.ContainsFunc(back.FindAllSubmatch(r.Payload, -1), func(m [][]byte) bool { return bytes.Contains(record, m[1]) })
 	}
-	return nil
+	for len(b.Records) > 0 && succeeded(b.Records[0]) {
+		b.Records = b.Records[1:]
+	}
+	if !bytes.Contains(batch, []byte(`"kinesis"`)) {
+		b.Records = slices.DeleteFunc(b.Records, succeeded)
+	}
+	if len(b.Records) == 0 {
+		return nil
+	}
+	event, _ := json.Marshal(b) // it was JSON before
+	return event
 }
 
 // once delivers an event without retries.

@@ -116,30 +116,37 @@ func TestGrouped(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	const batch = `{"Records":[{"messageId":"a-0001"},{"messageId":"a-0002"},{"messageId":"a-0003"}]}`
+	const (
+		queue  = `{"Records":[{"messageId":"a-0001"},{"messageId":"a-0002"},{"messageId":"a-0003"}]}`
+		stream = `{"Records":[{"kinesis":"a-0001"},{"kinesis":"a-0002"},{"kinesis":"a-0003"}]}`
+	)
 	succeeded := func(payload string) locallambda.Result {
 		return locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(payload)}
 	}
 	for _, c := range []struct {
-		name        string
+		name, batch string
 		result      locallambda.Result
 		label, rest string
 	}{
-		{"error", locallambda.Result{Outcome: locallambda.Failed, ErrorType: "HeldError"}, "HeldError", batch},
-		{"nothing", succeeded(`null`), ok, ""},
-		{"nothing back", succeeded(`{"batchItemFailures":[]}`), ok, ""},
+		{"error", queue, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "HeldError"}, "HeldError", queue},
+		{"nothing", queue, succeeded(`null`), ok, ""},
+		{"nothing back", queue, succeeded(`{"batchItemFailures":[]}`), ok, ""},
 		{
-			"records back", succeeded(`{"batchItemFailures":[{"itemIdentifier":"a-0002"}]}`),
-			"back: …0002", `{"Records":[{"messageId":"a-0002"},{"messageId":"a-0003"}]}`,
+			"messages back", queue, succeeded(`{"batchItemFailures":[{"itemIdentifier":"a-0001"},{"itemIdentifier":"a-0003"}]}`),
+			"back: …0001 …0003", `{"Records":[{"messageId":"a-0001"},{"messageId":"a-0003"}]}`,
 		},
-		{"HTTP", succeeded(`{"statusCode":409,"body":"x"}`), "status 409", ""},
-		{"stream", succeeded(`{"statusCode":200}` + "\x00\x00\x00\x00\x00\x00\x00\x00a,b"), "status 200", ""},
+		{
+			"a record back", stream, succeeded(`{"batchItemFailures":[{"itemIdentifier":"a-0002"}]}`),
+			"back: …0002", `{"Records":[{"kinesis":"a-0002"},{"kinesis":"a-0003"}]}`,
+		},
+		{"HTTP", "{}", succeeded(`{"statusCode":409,"body":"x"}`), "status 409", ""},
+		{"streamed response", "{}", succeeded(`{"statusCode":200}` + "\x00\x00\x00\x00\x00\x00\x00\x00a,b"), "status 200", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := label(c.result); got != c.label {
 				t.Errorf("label %q, want %q", got, c.label)
 			}
-			if got := rest([]byte(batch), c.result); string(got) != c.rest {
+			if got := rest([]byte(c.batch), c.result); string(got) != c.rest {
 				t.Errorf("again %s, want %s", got, c.rest)
 			}
 		})
