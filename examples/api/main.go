@@ -1,10 +1,10 @@
-// api takes payments over HTTP. A client sends an Idempotency-Key that is new for
-// every payment and the same in its retries: a retry gets the first answer again,
-// and status 409 while the first request is still at work. A request without the
-// header gets status 400.
+// api takes payments over HTTP. A client sends an Idempotency-Key, which is new
+// for every payment and the same in all retries. A retry gets the first answer
+// again, or status 409 while the first request is still in progress. A request
+// without the header gets status 400.
 //
-// Event source: an API Gateway HTTP API with payload format 2.0. The client's
-// retries should come within 24 h, or give middleware.Remember more.
+// Event source: an API Gateway HTTP API with payload format 2.0. Clients should
+// retry within 24 h; for longer, add middleware.Remember.
 package main
 
 import (
@@ -40,8 +40,8 @@ type payment struct {
 	Order json.Number `json:"order"`
 }
 
-// handle returns an error only for what a retry may cure: an answer, also one with
-// status 400, is kept and replayed.
+// handle returns an error only if a retry may succeed. Every answer, even one
+// with status 400, is stored and replayed.
 func handle(ctx context.Context, r request) (response, error) {
 	body := []byte(r.Body)
 	if r.IsBase64Encoded {
@@ -61,8 +61,8 @@ func handle(ctx context.Context, r request) (response, error) {
 	return answer(http.StatusCreated, p), nil
 }
 
-// charge is where your own work goes. Hand the Idempotency-Key on if whoever you
-// call takes one.
+// charge is where your own work goes. Pass the Idempotency-Key on if the
+// service you call accepts one.
 func charge(ctx context.Context, p *payment) error {
 	p.ID = rand.Text()
 	slog.InfoContext(ctx, "customer charged", "order", p.Order, "payment", p.ID)

@@ -1,14 +1,15 @@
-// fenced keeps the balance of accounts. A lock ends with its lease, but a write
-// may be under way for longer: the fence of the lease, which rises with every
-// owner, lets the table refuse a write that comes after that of a later owner. In
-// S3, which compares no metadata, it tells who wrote an object. The write that was
-// refused is an error, so that its event comes again: with a fence of its own, or to
-// be skipped, because a later statement was completed (Order).
+// fenced keeps account balances. A lock ends with its lease, but a write that
+// was sent before may arrive later. The lease's fence rises with every holder,
+// so the table can refuse a write that arrives after a later holder's. S3
+// cannot compare metadata; there the fence only shows who wrote an object. A
+// refused write is an error, so its event is delivered again. It then runs with
+// a new fence, or is skipped because a later statement was completed (Order).
 //
-// Event source: an EventBridge rule for StatementClosed, with a dead-letter queue
-// on the rule and a failure destination on the function. Permissions besides the
-// lock table: dynamodb:UpdateItem on ACCOUNTS_TABLE (partition key "account", a
-// string) and s3:PutObject on ARCHIVE_BUCKET.
+// Event source: an EventBridge rule for StatementClosed, with a dead-letter
+// queue on the rule and a failure destination on the function. Besides the
+// permissions for the lock table the function needs dynamodb:UpdateItem on
+// ACCOUNTS_TABLE (partition key "account", a string) and s3:PutObject on
+// ARCHIVE_BUCKET.
 package main
 
 import (
@@ -97,13 +98,15 @@ func (b *books) handle(ctx context.Context, e events.EventBridgeEvent) error {
 	return nil
 }
 
-// write sets the balance rather than adding to it: after a crash the event comes again.
+// write sets the balance instead of adding to it, because after a crash the
+// event is delivered again.
 func (b *books) write(ctx context.Context, s statement, fence string) error {
 	_, err := b.dynamo.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:        &b.table,
 		Key:              map[string]types.AttributeValue{"account": &types.AttributeValueMemberS{Value: s.Account}},
 		UpdateExpression: aws.String("SET balance = :balance, fence = :fence"),
-		// Equal is allowed: the client repeats a request whose answer was lost.
+		// An equal fence is allowed: the client repeats a request if its answer
+		// is lost.
 		ConditionExpression: aws.String("attribute_not_exists(fence) OR fence <= :fence"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":balance": &types.AttributeValueMemberN{Value: s.Balance.String()},
@@ -111,7 +114,7 @@ func (b *books) write(ctx context.Context, s statement, fence string) error {
 		},
 	})
 	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
-		return fmt.Errorf("a later owner has written, fence %s is refused: %w", fence, err)
+		return fmt.Errorf("a later holder has written, fence %s is refused: %w", fence, err)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
-// fifocustomer applies changes of customers from a FIFO queue: one change of a
-// customer at a time, each once and in order, customers side by side. After a
-// failed change the rest of that customer waits, and nobody else.
+// fifocustomer applies changes to customers from a FIFO queue. It handles one
+// change of a customer at a time, each change once and in order, and different
+// customers in parallel. After a failed change only that customer's later
+// changes wait.
 //
 // Event source: an SQS FIFO queue whose message group is the customer, with
 // ReportBatchItemFailures on the event source mapping, a visibility timeout of
@@ -23,8 +24,7 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// retention is how long the queue keeps messages, 4 days unless it was told
-// otherwise.
+// retention is how long the queue keeps messages, by default 4 days.
 const retention = 4 * 24 * time.Hour
 
 func main() {

@@ -1,14 +1,15 @@
-// kinesis stores readings of sensors from a stream, each once and in the order of
-// the shard. After a failed reading, Lambda delivers from there again.
+// kinesis stores sensor readings from a stream, each once and in the order of
+// the shard. After a failed reading, Lambda delivers that reading and all later
+// ones again.
 //
-// Add middleware.OrderByName() to keep the order of each partition key only: then
-// the sensors of a shard are handled side by side, and one that fails does not
-// stop the others.
+// Add middleware.OrderByName() to keep only the order within each partition
+// key. Then the sensors of a shard are handled in parallel, and one that fails
+// does not stop the others.
 //
 // Event source: a Kinesis stream with ReportBatchItemFailures,
-// BisectBatchOnFunctionError, MaximumRetryAttempts, MaximumRecordAgeInSeconds and
-// a failure destination on the event source mapping: otherwise one bad record
-// stops its shard.
+// BisectBatchOnFunctionError, MaximumRetryAttempts, MaximumRecordAgeInSeconds
+// and a failure destination on the event source mapping. Without them, one bad
+// record stops its shard.
 package main
 
 import (

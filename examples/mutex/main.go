@@ -1,11 +1,11 @@
-// mutex works on one instance at a time. There is no event to recognise: everybody
-// who asks has their turn, and waits for it. Different instances are worked on
-// side by side.
+// mutex works on one instance at a time. It has no duplicates to detect: every
+// caller gets a turn, and waits for it. It works on different instances in
+// parallel.
 //
-// Event source: whoever invokes the function directly and waits for the answer, a
-// state machine for example. The function's timeout must leave room for waiting
-// and working; a caller who is not served in time gets a HeldError and may ask
-// again.
+// Event source: any caller that invokes the function directly and waits for the
+// answer, such as a state machine. The function's timeout must leave enough
+// time to wait and to work. A caller whose turn does not come in time gets a
+// HeldError and may try again.
 package main
 
 import (
@@ -31,7 +31,7 @@ type request struct {
 	Action   string `json:"action"`
 }
 
-// byInstance is keyfuncs.JSON("instance") for a handler that takes a type of its own.
+// byInstance does what keyfuncs.JSON("instance") does, for a typed handler.
 func byInstance(_ context.Context, r request) (lock.Key, error) {
 	if r.Instance == "" {
 		return lock.Key{}, &lock.KeyError{Field: "instance", Reason: "is missing: name the instance to work on"}
@@ -51,7 +51,7 @@ func handle(ctx context.Context, r request) error {
 	return nil
 }
 
-// maintain stands for your own work, which must end with its context.
+// maintain is where your own work goes. It must end when its context does.
 func maintain(ctx context.Context, _ request) error {
 	select {
 	case <-time.After(100 * time.Millisecond):

@@ -1,11 +1,12 @@
-// nested uses two locks. The outer one remembers each event for a week: a lock name
-// remembers at least its last eight events, which is too few where a customer has
-// many orders and duplicates come late, so here each event has a name of its own.
-// The inner lock lets one order of a customer run at a time.
+// nested uses two locks. The outer lock detects duplicates of an event for a
+// week. A lock name remembers at least its last eight completed events, which
+// is too few if a customer has many orders and duplicates arrive late. So here
+// each event has its own name. The inner lock handles one order of a customer
+// at a time.
 //
 // Event source: an EventBridge rule, with a dead-letter queue on the rule and a
-// failure destination on the function. It costs four writes for each event instead
-// of two.
+// failure destination on the function, whose timeout is longer than the wait of
+// 5 s. Each event costs four writes instead of two.
 package main
 
 import (
@@ -27,7 +28,7 @@ import (
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	one := middleware.WithLock(byCustomer, handle, middleware.OnHeld(middleware.Wait(5*time.Second)))
-	// The prefix keeps the names of the two locks apart.
+	// The prefix separates the names of the two locks.
 	once := middleware.WithLock(keyfuncs.Prefix("event", keyfuncs.EventBridge), one, middleware.Remember(7*24*time.Hour))
 	lambda.Start(once)
 }
@@ -37,7 +38,7 @@ type order struct {
 	Customer string      `json:"customer"`
 }
 
-// byCustomer gives no Event: duplicates are the outer lock's business.
+// byCustomer sets no Event: the outer lock detects duplicates.
 func byCustomer(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	var o order
 	if err := json.Unmarshal(e.Detail, &o); err != nil {

@@ -1,12 +1,12 @@
-// s3upload checks uploads: for each it writes an object with the size and the
-// SHA-256 of what was uploaded. Uploads of one object are handled one at a time,
-// each of them once, however often S3 announces it. Results go into the same bucket,
-// under results/ unless RESULT_PREFIX says otherwise.
+// s3upload checks uploads: for each one it writes an object that holds the
+// upload's size and SHA-256. It handles uploads of the same object one at a
+// time, and each upload once, however often S3 announces it. The results go to
+// the same bucket, under results/ unless RESULT_PREFIX says otherwise.
 //
-// Event source: an S3 event notification for s3:ObjectCreated:*, best with a
-// prefix or suffix filter that leaves out the results; a dead-letter queue or
-// failure destination on the function. Permissions besides the lock table:
-// s3:GetObject and s3:PutObject.
+// Event source: an S3 event notification for s3:ObjectCreated:*, preferably
+// with a prefix or suffix filter that excludes the results, and a dead-letter
+// queue or failure destination on the function. Besides the permissions for the
+// lock table the function needs s3:GetObject and s3:PutObject.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 	c := checker{
 		s3: s3.NewFromConfig(cfg, func(o *s3.Options) {
-			// Servers that stand in for S3 seldom know a host name for each bucket.
+			// Local S3 servers seldom have a host name for each bucket.
 			o.UsePathStyle = cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")) != ""
 		}),
 		prefix: cmp.Or(os.Getenv("RESULT_PREFIX"), "results/"),
@@ -61,12 +61,12 @@ type result struct {
 	SHA256 string `json:"sha256"`
 }
 
-// handle gets events of exactly one record: S3 sends no others, and S3Object takes
-// no others.
+// handle receives events with exactly one record: S3 sends only those, and
+// S3Object rejects all others.
 func (c *checker) handle(ctx context.Context, e events.S3Event) error {
 	bucket, key := e.Records[0].S3.Bucket.Name, e.Records[0].S3.Object.URLDecodedKey
 	if strings.HasPrefix(key, c.prefix) {
-		return nil // a result of ours: without this, each would make another one
+		return nil // our own result, which would otherwise lead to the next one
 	}
 	upload, err := c.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {

@@ -1,10 +1,11 @@
-// schedule runs a job that is due at certain times: once for each time, and never
-// twice at once. A run that finds the one before still at work is skipped.
+// schedule runs a job at scheduled times: once for each time, and never two
+// runs at once. A run that starts while the previous one is in progress is
+// skipped.
 //
-// Event source: a schedule of EventBridge Scheduler without an input of its own,
-// or an EventBridge rule. If a run may last longer than a minute, give the
-// function a timeout to match and add middleware.Heartbeat(20*time.Second), so
-// that the lock of a process that died is soon free.
+// Event source: a schedule of EventBridge Scheduler without a custom input, or
+// an EventBridge rule. If a run may take longer than a minute, give the
+// function a sufficient timeout and add middleware.Heartbeat(20*time.Second),
+// so that the lock of a crashed process expires soon.
 package main
 
 import (
@@ -27,7 +28,8 @@ func main() {
 }
 
 func handle(ctx context.Context, e events.EventBridgeEvent) error {
-	// The time it was due, not the time it is: a late run reports on the same day.
+	// The scheduled time, not the current one: a late run reports on the same
+	// day.
 	day := e.Time.UTC().AddDate(0, 0, -1)
 	if err := report(ctx, day); err != nil {
 		return fmt.Errorf("report of %s: %w", day.Format(time.DateOnly), err)

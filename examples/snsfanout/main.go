@@ -1,11 +1,12 @@
-// snsfanout is one of several subscribers of a topic: it handles each message
-// once. The others do so too, in their own way: lock names begin with the name of
-// the function, so that subscribers can share a lock table and never see each
-// other. middleware.Namespace would make several functions one subscriber.
+// snsfanout is one of several subscribers to a topic, and handles each message
+// once. The others do the same independently: lock names begin with the name of
+// the function, so subscribers can share a lock table without affecting each
+// other. With the same middleware.Namespace, several functions would be one
+// subscriber.
 //
-// Event source: a subscription of the function to an SNS topic, with a dead-letter
-// queue on the subscription and another one, or a failure destination, on the
-// function.
+// Event source: a subscription of the function to an SNS topic. The
+// subscription has a dead-letter queue, and the function has another one or a
+// failure destination.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// sqsorders takes orders from a queue in batches: one order of a customer at a
-// time, each once, different customers side by side. Only what failed comes back.
+// sqsorders takes orders from a queue in batches. It handles one order of a
+// customer at a time and each order once, and different customers in parallel.
+// Only the messages that failed come back.
 //
 // Event source: an SQS standard queue with ReportBatchItemFailures on the event
-// source mapping (without it Lambda deletes failed messages too), a visibility
-// timeout of six times the function's timeout, and a dead-letter queue with
+// source mapping (without it, Lambda deletes failed messages too), a visibility
+// timeout of six times the function's timeout, and a dead-letter queue with a
 // maxReceiveCount of at least 5.
 package main
 
@@ -24,13 +25,13 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// retention is how long the queue keeps messages, 4 days unless it was told
-// otherwise: for as long a message may come again.
+// retention is how long the queue keeps messages, by default 4 days. A message
+// may come back at any time until then.
 const retention = 4 * 24 * time.Hour
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	// SQSBody makes the message id the event.
+	// SQSBody adds the message id as the Event.
 	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSBody(byCustomer), handle, middleware.Remember(retention)))
 }
 

@@ -17,7 +17,7 @@ type receipt struct {
 	Customer string      `json:"customer"`
 }
 
-// newHandler takes options so that a test can give it another store.
+// newHandler takes options so that tests can replace the store.
 func newHandler(send func(context.Context, receipt) error, opts ...middleware.Option) func(context.Context, events.EventBridgeEvent) error {
 	return middleware.WithLock(keyfuncs.EventBridge, func(ctx context.Context, e events.EventBridgeEvent) error {
 		var r receipt

@@ -63,7 +63,7 @@ func TestFailureIsTriedAgain(t *testing.T) {
 	}
 }
 
-// In the bubble of synctest time is fake: nothing here waits for real.
+// Time is fake inside synctest.Test, so nothing here really waits.
 func TestDuplicateInProgressComesBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0

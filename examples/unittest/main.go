@@ -1,8 +1,8 @@
-// unittest sends receipts, and shows in handler_test.go how to test a wrapped
-// handler without AWS: with its locks in memory and with fake time.
+// unittest sends receipts. Its handler_test.go shows how to test a wrapped
+// handler without AWS, with locks in memory and fake time.
 //
-// Event source: an EventBridge rule for OrderPlaced, with a dead-letter queue on
-// the rule and a failure destination on the function.
+// Event source: an EventBridge rule for OrderPlaced, with a dead-letter queue
+// on the rule and a failure destination on the function.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// urlstream streams an export. The lock is kept until the last byte is on its way,
-// so that one export of a path runs at a time; who asks meanwhile gets status 409.
+// urlstream streams an export. It holds the lock until the last byte is on its
+// way, so one export of a path runs at a time. Other requests get status 409
+// meanwhile.
 //
 // Event source: a Function URL with InvokeMode RESPONSE_STREAM, and a function
-// timeout that is long enough for the slowest client. Build with -tags
-// lambda.norpc.
+// timeout long enough for the slowest client. Build with -tags lambda.norpc.
 package main
 
 import (
@@ -38,14 +38,15 @@ func main() {
 	lambda.Start(func(ctx context.Context, r request) (*response, error) {
 		stream, err := locked(ctx, r)
 		if errors.Is(err, lock.ErrHeld) {
-			// Not OnHeld(Respond(…)): a stream can be read once, so each answer needs its own.
+			// OnHeld(Respond(…)) would reuse one stream, which can be read only
+			// once.
 			return problem(http.StatusConflict, "another export is under way"), nil
 		}
 		return stream, err
 	})
 }
 
-// byPath gives no Event: whoever asks again wants the export again.
+// byPath sets no Event: a client that asks again wants the export again.
 func byPath(_ context.Context, r request) (lock.Key, error) {
 	if r.RawPath == "" {
 		return lock.Key{}, &lock.KeyError{Field: "rawPath", Reason: "is missing: the event is not of a Function URL"}
@@ -62,7 +63,7 @@ func handle(ctx context.Context, r request) (*response, error) {
 		}
 	}
 	body, to := io.Pipe()
-	go func() { to.CloseWithError(export(ctx, to, rows)) }() // nil is the end of the body
+	go func() { to.CloseWithError(export(ctx, to, rows)) }() // nil ends the body
 	return &response{StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": "text/csv"}, Body: body}, nil
 }
 
@@ -76,7 +77,7 @@ func export(ctx context.Context, to io.Writer, rows int) error {
 			return context.Cause(ctx)
 		}
 		if _, err := fmt.Fprintf(w, "%d,customer-%d,%d.00\n", n+1, n%97, n%500); err != nil {
-			return err // nobody reads the body any more
+			return err // the client has stopped reading
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -121,7 +121,7 @@ func lateWriter(ctx context.Context, st *stage) {
 	st.open()
 	got := <-late
 	st.expect("the late write, its retry", got, "wrapError, ok")
-	if !strings.Contains(got[0].ErrorMessage, "a later owner has written") {
+	if !strings.Contains(got[0].ErrorMessage, "a later holder has written") {
 		st.fail("the late write: %s", got[0].ErrorMessage)
 	}
 	st.effects("/archive-example/accounts/DE-4711/18.json", "map[account:map[S:DE-4711] balance:map[N:990] fence:map[N:archived]]")
