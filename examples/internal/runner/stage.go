@@ -127,7 +127,7 @@ func (st *stage) end() {
 func (st *stage) expire(ctx context.Context, key string) {
 	_, err := st.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String("locks"), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
-		UpdateExpression:          aws.String("SET expires = :past"),
+		UpdateExpression:          aws.String("SET heldUntil = :past"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":past": &types.AttributeValueMemberS{Value: "2026-01-01T00:00:00.000000Z"}},
 	})
 	st.must("expire", err)
