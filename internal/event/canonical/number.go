@@ -1,4 +1,4 @@
-package keyfuncs
+package canonical
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// number gives numbers of the same value the same spelling, and others different
-// ones. It never writes out an exponent: a few bytes of a stranger must not cost
-// gigabytes.
-func number(text string) json.Number {
+// Number returns one spelling for all JSON numbers of the same value, and
+// different ones for different values. It never writes out a large exponent: a
+// few bytes from a stranger must not cost gigabytes.
+func Number(text string) json.Number {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
@@ -26,11 +26,12 @@ func number(text string) json.Number {
 	return json.Number(s)
 }
 
-// place writes digits·10^exponent without an exponent where 40 characters are enough.
+// place writes digits·10^exponent, without an exponent if that takes at most 40
+// characters.
 func place(digits, exponent string) string {
 	const enough = 40
 	e, err := strconv.Atoi(exponent)
-	point := len(digits) + e // where it stands among the digits
+	point := len(digits) + e // where the decimal point goes
 	switch {
 	case e == 0 && err == nil:
 		return digits
@@ -45,10 +46,10 @@ func place(digits, exponent string) string {
 	return digits + "e" + exponent
 }
 
-// add is exponent + n. An exponent may have more digits than any type of the
-// language, and math/big needs more than linear time to read them.
+// add returns exponent + n. An exponent may have more digits than any integer
+// type holds, and math/big needs more than linear time to read them.
 func add(exponent string, n int) string {
-	const small = 1e18 // what remains fits, and no n comes near: it counts bytes
+	const small = 1e18 // n counts bytes, so the sum of anything smaller fits
 	if e, err := strconv.ParseInt(cmp.Or(exponent, "0"), 10, 64); err == nil && -small < e && e < small {
 		return strconv.FormatInt(e+int64(n), 10)
 	}

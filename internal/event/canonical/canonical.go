@@ -1,0 +1,224 @@
+// Package canonical gives JSON texts that mean the same the same bytes, and
+// others different ones. Lock names are made of these bytes: to change the
+// spelling of anything is to forget every completed event under its name.
+package canonical
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSON returns the canonical spelling of a JSON text. Members are sorted by
+// name; those of one name stay in their order, because decoders differ in which
+// of them they take.
+func JSON(text []byte) ([]byte, error) {
+	v, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return Text(v), nil
+}
+
+// Object is a JSON object. It may hold several members of one name.
+type Object []Member
+
+// Member is one member of an Object.
+type Member struct {
+	Name  string
+	Value any
+}
+
+// Sort sorts the members by name and returns the same Object.
+func (o Object) Sort() Object {
+	slices.SortStableFunc(o, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return o
+}
+
+// Parse returns a JSON text as a tree of nil, bool, string, json.Number, []any
+// and Object, with the members sorted and the numbers as [Number] spells them.
+//
+// encoding/json checks the text and limits its depth. It cannot build the tree:
+// its values lose digits, halves of surrogate pairs, bytes that are not UTF-8
+// and all but one of several members of one name.
+func Parse(text []byte) (any, error) {
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+		return nil, err
+	}
+	p := parser(text)
+	return p.value(), nil
+}
+
+// parser holds the rest of a text that is known to be JSON.
+type parser string
+
+func (p *parser) value() any {
+	switch p.next() {
+	case '{':
+		o := Object{}
+		for *p = (*p)[1:]; p.next() != '}'; {
+			name := p.text()
+			p.next()
+			o = append(o, Member{name, p.value()})
+		}
+		*p = (*p)[1:]
+		return o.Sort()
+	case '[':
+		list := []any{}
+		for *p = (*p)[1:]; p.next() != ']'; {
+			list = append(list, p.value())
+		}
+		*p = (*p)[1:]
+		return list
+	case '"':
+		return p.text()
+	}
+	end := strings.IndexAny(string(*p), " \t\r\n,]}")
+	if end < 0 {
+		end = len(*p)
+	}
+	word := string((*p)[:end])
+	*p = (*p)[end:]
+	switch word {
+	case "null":
+		return nil
+	case "true", "false":
+		return word == "true"
+	}
+	return Number(word)
+}
+
+func (p *parser) next() byte {
+	*p = parser(strings.TrimLeft(string(*p), " \t\r\n,:"))
+	return (*p)[0]
+}
+
+func (p *parser) text() string {
+	end := 1
+	for ; (*p)[end] != '"'; end++ {
+		if (*p)[end] == '\\' {
+			end++
+		}
+	}
+	s := string((*p)[1:end])
+	*p = (*p)[end+1:]
+	return unescape(s)
+}
+
+// mark stands for the backslash of an escape that cannot be resolved, because
+// half of a surrogate pair is not a character. UTF-8 never contains this byte.
+// A string that contains it anyway gets it doubled, so that nothing else looks
+// like an escape.
+const mark = 0xFF
+
+func unescape(s string) string {
+	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, mark) < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case mark:
+			b = append(b, mark, mark)
+		case '\\':
+			i++
+			if s[i] != 'u' {
+				b = append(b, short(s[i]))
+				continue
+			}
+			r := unit(s[i-1:])
+			pair := utf16.DecodeRune(r, unit(s[i+5:]))
+			switch {
+			case pair != utf8.RuneError:
+				b = utf8.AppendRune(b, pair)
+				i += 6
+			case utf16.IsSurrogate(r):
+				b = fmt.Appendf(append(b, mark), "u%04x", r)
+			default:
+				b = utf8.AppendRune(b, r)
+			}
+			i += 4
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// short returns what an escape of one letter stands for.
+func short(c byte) byte {
+	if i := strings.IndexByte("bfnrt", c); i >= 0 {
+		return "\b\f\n\r\t"[i]
+	}
+	return c
+}
+
+// unit returns the code unit of the escape at the start of s, or -1.
+func unit(s string) rune {
+	if !strings.HasPrefix(s, `\u`) {
+		return -1
+	}
+	n, _ := strconv.ParseUint(s[2:6], 16, 16) // the text is known to be JSON
+	return rune(n)
+}
+
+// Text returns the canonical spelling of a tree that [Parse] returned, or that
+// consists of the same types.
+func Text(v any) []byte { return spell(nil, v) }
+
+func spell(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case Object:
+		b = append(b, '{')
+		for i, m := range v {
+			b = spell(append(quote(separate(b, i), m.Name), ':'), m.Value)
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			b = spell(separate(b, i), e)
+		}
+		return append(b, ']')
+	case string:
+		return quote(b, v)
+	case nil:
+		return append(b, "null"...)
+	}
+	return fmt.Append(b, v) // a bool or a number
+}
+
+func separate(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// quote escapes as little as JSON allows: only control characters and halves of
+// surrogate pairs are left as \u. A first half never comes before a second one,
+// because the parser would have read the two as one character.
+func quote(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = fmt.Appendf(b, `\u%04x`, c)
+		case c == mark && i+1 < len(s) && s[i+1] == mark:
+			b = append(b, mark)
+			i++
+		case c == mark:
+			b = append(b, '\\')
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}

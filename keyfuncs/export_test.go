@@ -1,4 +1,0 @@
-package keyfuncs
-
-// Canonical is what Payload hashes.
-var Canonical = canonical

@@ -1,0 +1,87 @@
+// Package jmespath takes lock keys from JSON payloads of any shape: from the
+// part that a JMESPath expression finds, or from the whole payload.
+//
+// It is a package of its own so that only functions that use it link a JMESPath
+// library. If your handler has a Go type for its event, keyfuncs.ByField does
+// the same without a library.
+package jmespath
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Key locks what a JMESPath expression finds in the payload, for example
+// "order.id", or "[tenant, order.id]" for several parts. Name is the canonical
+// JSON of the result: the number 17 and the string "17" are two names. Numbers
+// keep all their digits. JMESPath comparisons and functions ignore a number
+// that float64 cannot represent exactly.
+//
+// The path says what is locked, not which event asks for it: on its own it
+// makes a plain mutex. keyfuncs.Once handles each value once,
+// keyfuncs.EventFrom takes the event from another path, and inside an envelope
+// (keyfuncs.SQSBody, SNSBody, EventBridgeDetail) the id of the message becomes
+// the Event.
+//
+// Key returns an error if the path finds nothing, or an empty string, list or
+// object, or a list or object that contains a null. A projection such as
+// items[*].id leaves out items without an id.
+//
+// Key panics if the path is not a JMESPath expression, or if it lists the
+// members of an object ("*", keys, values): they have no order, so deliveries
+// of one event would get different keys.
+//
+// Source: https://jmespath.org/specification.html.
+func Key(path string) keyfuncs.Func[json.RawMessage] {
+	if err := check(path); err != nil {
+		panic(fmt.Sprintf("lambdalock: jmespath.Key(%q): %v", path, err))
+	}
+	return func(_ context.Context, payload json.RawMessage) (lock.Key, error) {
+		doc, err := canonical.Parse(payload)
+		if err != nil {
+			return lock.Key{}, notJSON(err)
+		}
+		found, err := search(path, doc)
+		if err != nil {
+			return lock.Key{}, &lock.KeyError{Field: path, Reason: "cannot be evaluated", Err: err}
+		}
+		if reason := incomplete(found); reason != "" {
+			return lock.Key{}, &lock.KeyError{Field: path, Reason: reason}
+		}
+		return lock.Key{Name: string(canonical.Text(found))}, nil
+	}
+}
+
+// incomplete returns why a value cannot be a name, or "" if it can. A null
+// inside is as bad as no value at all: events that differ only in the missing
+// part would share a lock. One level is enough, because that is where a path
+// puts its parts together; a deeper null is data.
+func incomplete(v any) string {
+	const part = "is missing in part: it contains a null, and events that differ in that part would share a lock"
+	empty := v == nil || v == ""
+	switch v := v.(type) {
+	case canonical.Object:
+		for _, m := range v {
+			if m.Value == nil {
+				return part
+			}
+		}
+		empty = len(v) == 0
+	case []any:
+		for _, e := range v {
+			if e == nil {
+				return part
+			}
+		}
+		empty = len(v) == 0
+	}
+	if empty {
+		return "is missing or empty"
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package jmespath_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// short names a case by its text.
+func short(text string) string { return fmt.Sprintf("%.60q", text) }
+
+func nested(depth int) string {
+	return strings.Repeat(`{"a":[`, depth/2) + strings.Repeat("[", depth%2) + strings.Repeat("]", depth%2) + strings.Repeat("]}", depth/2)
+}
+
+func TestPayload(t *testing.T) {
+	t.Parallel()
+	for name, digest := range map[string]string{
+		"payload-order.json":  "ZexamZhPNCIRG9l-3HCcH8ESyaV_s9fzwMcfaSEBn8Q",
+		"payload-nested.json": "flTJacLCOgOoZhIir4UAckAIxh-y8mk92XuJmt3uUaw",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := os.ReadFile("testdata/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := lock.Key{Name: "payload/" + digest, Event: digest}
+			if k, err := jmespath.Payload(t.Context(), b); k != want || err != nil {
+				t.Errorf("%+v, %v; want %+v", k, err, want)
+			}
+			var spaced bytes.Buffer
+			if err := json.Indent(&spaced, b, "\t", " "); err != nil {
+				t.Fatal(err)
+			}
+			if k, err := jmespath.Payload(t.Context(), spaced.Bytes()); k != want || err != nil {
+				t.Errorf("with other white space: %+v, %v; want %+v", k, err, want)
+			}
+		})
+	}
+}
+
+func TestPayloadTellsApart(t *testing.T) { // F28
+	t.Parallel()
+	seen := map[lock.Key]string{}
+	for _, p := range []string{
+		`12345678901234567890`, `12345678901234567891`, `-12345678901234567891`, `1e999999999999999999999`, `1e999999999999999999998`, `1e-999999999999999999999`,
+		`0.1`, `0.1000000000000000055511151231257827`, `17`, `"17"`, `[17]`, `null`, `"null"`, `""`, `[]`, `{}`, `false`, `0`, `[[]]`, `[[],[]]`, `[{}]`, `[null]`,
+		`{"a":1,"a":2}`, `{"a":2,"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":null}`, `{"a":1,"b":2}`, `{"a":{"b":1}}`, `{"a":[1,2]}`, `{"a":[2,1]}`, `{"A":1}`,
+		`"\ufffd"`, `"\ud800"`, `"\ud801"`, `"\udc00"`, `"\udc00\ud800"`, `"\ud800\udc00"`, `"\\ud800"`, "\"\x80\"", "\"\x81\"", "\"\xff\"", "\"\xff\xff\"", "\"\xffud800\"",
+		"\"\xff\\ud800\"", "\"\\ud800\xff\"", "\"\xed\xa0\x80\"", "\"\xed\xa0\x80\xed\xb0\x80\"", `"\\u0041"`, `"A"`, `"a"`, `"\u00e9"`, `"e\u0301"`,
+		`{"\ud800":1}`, `{"\ud801":1}`, `{"\ufffd":1}`, "{\"\xed\xa0\x80\":1}", "{\"\xff\":1}", `{"\\ud800":1}`, `"a\",\"b"`, `["a","b"]`, `["a\",\"b"]`,
+	} {
+		k, err := jmespath.Payload(t.Context(), json.RawMessage(p))
+		if other, ok := seen[k]; ok || err != nil {
+			t.Errorf("%q and %q both give %+v, %v", p, other, k, err)
+		}
+		seen[k] = p
+	}
+}
+
+func TestPayloadIsNotJSON(t *testing.T) { // F26
+	t.Parallel()
+	for name, key := range map[string]keyfuncs.Func[json.RawMessage]{"Payload": jmespath.Payload, "Key": jmespath.Key("@")} {
+		for _, p := range []string{
+			"", " ", "{", `{"a":}`, "1 2", "{}x", "{} []", "01", "1.", "+1", "NaN", `"\x"`, `"\u12"`, "\"\n\"", "'a'", "\ufeff{}",
+			nested(10_001), strings.Repeat("[", 1e6), strings.Repeat(`{"a":`, 1e6),
+		} {
+			t.Run(name+" "+short(p), func(t *testing.T) {
+				t.Parallel()
+				k, err := key(t.Context(), json.RawMessage(p))
+				if e, ok := err.(*lock.KeyError); !ok || e.Field != "payload" || e.Reason != "is not JSON" || e.Err == nil || k != (lock.Key{}) {
+					t.Errorf("%+v, %v; want a KeyError of payload", k, err)
+				}
+			})
+		}
+	}
+}
