@@ -8,23 +8,26 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// CloudFormation works on one request for a custom resource at a time, each once.
-// Name is stack and logical id of the resource, Event the request id. No Order.
+// CloudFormation works on one request for a custom resource at a time, each
+// once. Name is stack and logical id of the resource, Event the request id. No
+// Order.
 //
-// The lock belongs around what answers CloudFormation:
+// Put the lock around the function that answers CloudFormation:
 //
 //	lambda.Start(middleware.WithLock(keyfuncs.CloudFormation, cfn.LambdaWrap(handle)))
 //
-// A request is then completed when its answer, SUCCESS or FAILED, was sent. A
-// duplicate is skipped without a second answer. While the first delivery is at
-// work, or when the answer could not be sent, the invocation fails, and Lambda
-// delivers the request again. The other way round, with the lock inside of
-// LambdaWrap, a held lock would be sent to CloudFormation as FAILED, although the
-// first delivery is about to succeed, and a skipped duplicate as a SUCCESS with
-// another physical id, which replaces the resource.
+// A request is then completed once its answer, SUCCESS or FAILED, has been
+// sent. A duplicate is skipped without a second answer. If the first delivery
+// is still running, or the answer could not be sent, the invocation fails, and
+// Lambda delivers the request again.
 //
-// For requests that come through a topic, [SNSBody](CloudFormation) gives the key of
-// a record.
+// With the lock inside LambdaWrap, two things go wrong. A held lock is reported
+// to CloudFormation as FAILED although the first delivery is about to succeed,
+// and a skipped duplicate as a SUCCESS with another physical id, which replaces
+// the resource.
+//
+// For requests that come through a topic, [SNSBody](CloudFormation) takes the
+// key of a record.
 //
 // Sources: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/services-cloudformation.html.

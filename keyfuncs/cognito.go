@@ -5,49 +5,35 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// CognitoEvent is the event of any trigger of a Cognito user pool.
-type CognitoEvent interface {
-	events.CognitoEventUserPoolsPreSignup |
-		events.CognitoEventUserPoolsPreAuthentication |
-		events.CognitoEventUserPoolsPostConfirmation |
-		events.CognitoEventUserPoolsPreTokenGen |
-		events.CognitoEventUserPoolsPreTokenGenV2 | //nolint:staticcheck // handlers of the older type need a key too
-		events.CognitoEventUserPoolsPreTokenGenV2_0 |
-		events.CognitoEventUserPoolsPostAuthentication |
-		events.CognitoEventUserPoolsMigrateUser |
-		events.CognitoEventUserPoolsDefineAuthChallenge |
-		events.CognitoEventUserPoolsCreateAuthChallenge |
-		events.CognitoEventUserPoolsVerifyAuthChallenge |
-		events.CognitoEventUserPoolsCustomMessage |
-		events.CognitoEventUserPoolsInboundFederation
-}
-
-// CognitoUser works on one trigger of a user at a time. Name is user pool and user
-// name. In a MigrateUser trigger that is what the user typed, which may be an alias.
-// Names of users are personal data: see [Hash].
+// CognitoUser works on one trigger of a user at a time. Name is user pool and
+// user name. In a MigrateUser trigger that is what the user typed, which may be
+// an alias. User names are personal data: see [Hash].
 //
-// There is no Event, and every event runs: Cognito waits for the answer and needs
-// it each time, and its events have no id. So use middleware.OnHeld with
-// middleware.Wait, for less than the five seconds after which Cognito asks again; Skip
-// would answer with an empty event. No Order either, for the same reason.
+// There is no Event, and every event is handled: Cognito waits for the answer
+// and needs it each time, and its events have no id. So use middleware.OnHeld
+// with middleware.Wait, for less than the five seconds after which Cognito asks
+// again; Skip would answer with an empty event. No Order either, for the same
+// reason.
 //
 // Source: https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-working-with-lambda-triggers.html.
-func CognitoUser[E CognitoEvent](_ context.Context, e E) (lock.Key, error) {
+func CognitoUser[E awsevents.CognitoEvent](_ context.Context, e E) (lock.Key, error) {
 	h := cognitoHeader(e)
-	switch "" {
-	case h.UserPoolID:
+	if h.UserPoolID == "" {
 		return lock.Key{}, missing("userPoolId")
-	case h.UserName:
-		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: use a key function of your own on what the trigger has, such as an attribute of the user"}
+	}
+	if h.UserName == "" {
+		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: write a key function of your own on what the trigger has, such as an attribute of the user"}
 	}
 	return lock.Key{Name: named("cognito", h.UserPoolID, h.UserName)}, nil
 }
 
-// cognitoHeader: a type parameter gives no way to a field that all its types have.
-func cognitoHeader[E CognitoEvent](e E) events.CognitoEventUserPoolsHeader {
+// cognitoHeader: through a type parameter, a field that all its types have
+// cannot be reached.
+func cognitoHeader[E awsevents.CognitoEvent](e E) events.CognitoEventUserPoolsHeader {
 	switch e := any(e).(type) {
 	case events.CognitoEventUserPoolsPreSignup:
 		return e.CognitoEventUserPoolsHeader
@@ -73,8 +59,6 @@ func cognitoHeader[E CognitoEvent](e E) events.CognitoEventUserPoolsHeader {
 		return e.CognitoEventUserPoolsHeader
 	case events.CognitoEventUserPoolsCustomMessage:
 		return e.CognitoEventUserPoolsHeader
-	case events.CognitoEventUserPoolsInboundFederation:
-		return e.CognitoEventUserPoolsHeader
 	}
-	return events.CognitoEventUserPoolsHeader{} // no other type satisfies the constraint
+	return any(e).(events.CognitoEventUserPoolsInboundFederation).CognitoEventUserPoolsHeader // the constraint leaves no other type
 }

@@ -3,19 +3,17 @@ package keyfuncs_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"os"
-	"slices"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// cognitoUser is CognitoUser for a payload of the trigger E.
-func cognitoUser[E keyfuncs.CognitoEvent](ctx context.Context, payload json.RawMessage) (lock.Key, error) {
+// cognitoUser is CognitoUser for the JSON of the trigger E.
+func cognitoUser[E awsevents.CognitoEvent](ctx context.Context, payload json.RawMessage) (lock.Key, error) {
 	var e E
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return lock.Key{}, &lock.KeyError{Field: "payload", Reason: "is not that of the trigger", Err: err}
@@ -42,42 +40,32 @@ var cognitoTriggers = map[string]keyfuncs.Func[json.RawMessage]{
 func TestCognitoUser(t *testing.T) {
 	t.Parallel()
 	want := lock.Key{Name: "cognito/eu-central-1_Ab1Cd2Ef3/jane"} // no event: the trigger must answer each time
-	for file, trigger := range map[string]string{"cognito-postconfirmation.json": "PostConfirmation", "cognito-pretokengen.json": "PreTokenGen"} {
-		b, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := cognitoTriggers[trigger](t.Context(), b); got != want || err != nil {
-			t.Errorf("%s: %+v, %v; want %+v", file, got, err, want)
-		}
-	}
+	gives(t, "cognito-postconfirmation.json", cognitoTriggers["PostConfirmation"], want)
+	gives(t, "cognito-pretokengen.json", cognitoTriggers["PreTokenGen"], want)
 }
 
 func TestCognitoUserOfEveryTrigger(t *testing.T) {
 	t.Parallel()
-	for _, trigger := range slices.Sorted(maps.Keys(cognitoTriggers)) {
-		key := func(payload string) (lock.Key, error) {
-			return cognitoTriggers[trigger](t.Context(), json.RawMessage(payload))
-		}
-		want := lock.Key{Name: "cognito/p/u%2F1"}
-		if got, err := key(`{"userPoolId": "p", "userName": "u/1"}`); got != want || err != nil {
-			t.Errorf("%s: %+v, %v; want %+v", trigger, got, err, want)
-		}
-		_, err := key(`{"userName": "u"}`)
-		refused(t, trigger, err, "userPoolId", "missing")
-		_, err = key(`{"userPoolId": "p"}`)
-		refused(t, trigger, err, "userName", "key function of your own")
+	for trigger, key := range cognitoTriggers {
+		t.Run(trigger, func(t *testing.T) {
+			t.Parallel()
+			want := lock.Key{Name: "cognito/p/u%2F1"}
+			if got, err := key(t.Context(), json.RawMessage(`{"userPoolId": "p", "userName": "u/1"}`)); got != want || err != nil {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+			_, err := key(t.Context(), json.RawMessage(`{"userName": "u"}`))
+			refused(t, "no user pool", err, "userPoolId", "missing")
+			_, err = key(t.Context(), json.RawMessage(`{"userPoolId": "p"}`))
+			refused(t, "no user", err, "userName", "key function of your own")
+		})
 	}
 }
 
 func TestCognitoUserTellsApart(t *testing.T) {
 	t.Parallel()
-	seen := map[lock.Key]string{}
+	keys := map[string]func() (lock.Key, error){}
 	for _, payload := range []string{`{"userPoolId": "p", "userName": "u"}`, `{"userPoolId": "p", "userName": "v"}`, `{"userPoolId": "q", "userName": "u"}`, `{"userPoolId": "p/u", "userName": "u"}`, `{"userPoolId": "p", "userName": "u/u"}`} {
-		k, err := cognitoTriggers["PreSignup"](t.Context(), json.RawMessage(payload))
-		if other, ok := seen[k]; ok || err != nil {
-			t.Errorf("%s and %s both give %+v, %v", payload, other, k, err)
-		}
-		seen[k] = payload
+		keys[payload] = func() (lock.Key, error) { return cognitoTriggers["PreSignup"](t.Context(), json.RawMessage(payload)) }
 	}
+	distinct(t, keys)
 }

@@ -3,9 +3,6 @@ package keyfuncs
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -15,10 +12,29 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Prefix puts a part before the name of another key function, for example to
-// keep two decorators of one function apart. No two prefixes can make the same
-// name of different ones.
-func Prefix[E any](prefix string, key Func[E]) Func[E] {
+// Static locks one name for every event: a job of which only one may run at a
+// time. Use it also for handlers that take no event. The lock is a plain mutex:
+// every event is handled, one after the other.
+func Static(name string) Func[any] {
+	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
+}
+
+// ByField locks what of finds in the event: Name is what it returns. An empty
+// string is refused, as every key without a Name. There is no Event: on its own
+// ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds one.
+//
+// ByField panics if of is nil.
+func ByField[E any](of func(E) string) Func[E] {
+	if of == nil {
+		panic("lambdalock: keyfuncs.ByField(nil): give it the function that finds the name in your event")
+	}
+	return func(_ context.Context, e E) (lock.Key, error) { return lock.Key{Name: of(e)}, nil }
+}
+
+// Prefix puts a part in front of the name of another key function, for example
+// to keep two decorators of one function apart. Two prefixes never turn
+// different names into the same one.
+func Prefix[E any](key Func[E], prefix string) Func[E] {
 	head := url.PathEscape(prefix) + "/"
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -29,8 +45,7 @@ func Prefix[E any](prefix string, key Func[E]) Func[E] {
 	}
 }
 
-// Once handles each name once: the name becomes the Event as well. There is no
-// Order any more.
+// Once handles each name once: Event is the name as well. The Order is dropped.
 func Once[E any](key Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -38,8 +53,8 @@ func Once[E any](key Func[E]) Func[E] {
 	}
 }
 
-// EventFrom tells duplicates by another key function: by its Event or, where it has
-// none, by its Name. Name and Order stay those of key.
+// EventFrom tells duplicates by another key function: by its Event or, if it
+// has none, by its Name. Name and Order stay those of key.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -55,11 +70,11 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 	}
 }
 
-// OrderFrom skips what was overtaken, by the order of another key function: by its
-// Order or, where it has none, by its Name. Natural numbers are compared as numbers,
-// other text byte by byte; a Name that is a number of another kind is refused,
-// because its bytes would compare wrongly. Name and Event stay those of key. Only an
-// Order that rises with every event of a name is one: see [lock.Key].
+// OrderFrom skips stale events, by the order of another key function: by its
+// Order or, if it has none, by its Name. Natural numbers are compared as
+// numbers, other text byte by byte. A Name that is a number of another kind is
+// refused, because its bytes would compare wrongly. Name and Event stay those
+// of key. The Order must rise with every event of a name: see [lock.Key].
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -84,14 +99,27 @@ func orderOf(k lock.Key) (string, error) {
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
-		return "", &lock.KeyError{Field: "Order", Reason: "is a number, but not a natural one: bytes would compare it wrongly"}
+		return "", &lock.KeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
 	}
 	return k.Name, nil
 }
 
-// Join makes one name of several, without ambiguity: Join(a, b) locks what a and b
-// name together. Its Event joins theirs, if any of them has one; its Order is that
-// of the first.
+// ordinal writes a decimal number of any length so that its bytes compare as
+// numbers do.
+func ordinal(field, number string) (string, error) {
+	digits := strings.TrimLeft(number, "0")
+	if number == "" {
+		return "", missing(field)
+	}
+	if len(digits) > 250 || strings.Trim(number, "0123456789") != "" {
+		return "", &lock.KeyError{Field: field, Reason: "is not a decimal number of at most 250 digits"}
+	}
+	return fmt.Sprintf("%03d%s", len(digits), digits), nil
+}
+
+// Join makes one unambiguous name of several: Join(a, b) locks what a and b
+// name together. Its Event joins their Events, if any of them has one; its
+// Order is that of first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 	keys := append([]Func[E]{first}, more...)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -115,60 +143,5 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 			joined.Event = named("join", events...)
 		}
 		return joined, nil
-	}
-}
-
-// Version refuses events of another shape than the key function was written for, with
-// a [*lock.KeyError]: of finds the version in an event, and only the given ones pass.
-// A version that ends with a dot stands for all that begin with it: "2." for 2.1, 2.2
-// and so on.
-func Version[E any](key Func[E], of func(E) string, versions ...string) Func[E] {
-	if len(versions) == 0 {
-		panic("lambdalock: keyfuncs.Version: no version is given, so none could pass")
-	}
-	return func(ctx context.Context, event E) (lock.Key, error) {
-		version := of(event)
-		for _, v := range versions {
-			if version == v || strings.HasSuffix(v, ".") && strings.HasPrefix(version, v) {
-				return key(ctx, event)
-			}
-		}
-		return lock.Key{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %.20q, and the key function is for %q", version, versions)}
-	}
-}
-
-// Hash replaces Name and Event by their SHA-256, so that identifiers do not stand
-// in the table as they are. Identifiers that can be guessed can still be found
-// by hashing guesses: for those see [HMAC]. Order is left as it is, because it must
-// stay comparable.
-func Hash[E any](key Func[E]) Func[E] {
-	return hashed(key, digest)
-}
-
-// HMAC is [Hash] with a secret, for identifiers that can be guessed, such as names
-// and e-mail addresses. Whoever has the table but not the secret cannot test
-// guesses. With another secret the same events have other keys: what was completed
-// before is forgotten. HMAC panics if the secret has fewer than 16 bytes.
-func HMAC[E any](secret []byte, key Func[E]) Func[E] {
-	if len(secret) < 16 {
-		panic(fmt.Sprintf("lambdalock: keyfuncs.HMAC: a secret of %d bytes can be guessed; use at least 16 random ones", len(secret)))
-	}
-	secret = slices.Clone(secret)
-	return hashed(key, func(text string) string {
-		h := hmac.New(sha256.New, secret)
-		h.Write([]byte(text))
-		return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
-	})
-}
-
-func hashed[E any](key Func[E], sum func(string) string) Func[E] {
-	return func(ctx context.Context, event E) (lock.Key, error) {
-		k, err := key(ctx, event)
-		for _, part := range []*string{&k.Name, &k.Event} {
-			if *part != "" { // empty means none, also afterwards
-				*part = sum(*part)
-			}
-		}
-		return k, err
 	}
 }

@@ -10,54 +10,40 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// EventBridge handles each event of a bus once. Name is source and id, Event the id,
-// which EventBridge keeps in its retries. No Order: a bus has none.
+// EventBridgeEvent handles each event of a bus once. Name is source and id,
+// Event the id, which EventBridge keeps in its retries. No Order: a bus has
+// none.
 //
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html,
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html.
-func EventBridge(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-	switch {
-	case e.ID == "":
-		return lock.Key{}, missing("id")
-	case e.Source == "":
-		return lock.Key{}, missing("source")
+func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	if err := required(part{"id", e.ID}, part{"source", e.Source}); err != nil {
+		return lock.Key{}, err
 	}
 	return once("eventbridge", e.ID, e.Source), nil
 }
 
-// EventBridgeDetail takes the key from the detail of an event, decoded as E:
-// a type of yours, or json.RawMessage for [JSON]. If that key has no Event, the
-// event's id becomes it.
+// EventBridgeDetail takes the key from the detail of an event, decoded as E: a
+// type of your own, or json.RawMessage for package jmespath. If that key has no
+// Event, the id of the event becomes it.
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 		return envelope(ctx, eventkind.EventBridge, "detail", string(e.Detail), e.ID, inner)
 	}
 }
 
-// EventBridgeViaSQS is [EventBridge] for events that come through a queue, in events
-// of exactly one message.
-func EventBridgeViaSQS(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
-	return oneSQSMessage(ctx, e, EventBridgeViaSQSRecord)
-}
-
-// EventBridgeViaSQSRecord is [EventBridgeViaSQS] for one message of a batch. For
-// another key of such events, see [SQSBody].
-func EventBridgeViaSQSRecord(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-	return inBody(ctx, m, EventBridge)
-}
-
-// Schedule runs a scheduled job once per time, and never twice at once. Name is the
-// ARN of the rule or schedule, Event the time it was due, because a rule may
-// trigger more than once for one time, with different ids. It takes the events of
-// EventBridge rules, and those of EventBridge Scheduler for a target without an
-// input of its own. No Order: a late run still runs.
+// EventBridgeSchedule runs a scheduled job once per time, and never twice at
+// once. Name is the ARN of the rule or schedule, Event the time it was due,
+// because a rule may trigger more than once for one time, with different ids.
+// It takes the events of EventBridge rules, and those of EventBridge Scheduler
+// for a target without an input of its own. No Order: a late run still runs.
 //
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html.
-func Schedule(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	switch {
 	case e.DetailType != "Scheduled Event":
-		return lock.Key{}, &lock.KeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridge for other events"}
+		return lock.Key{}, &lock.KeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridgeEvent for other events"}
 	case len(e.Resources) != 1 || e.Resources[0] == "":
 		return lock.Key{}, &lock.KeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule"}
 	case e.Time.IsZero():

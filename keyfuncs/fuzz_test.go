@@ -1,6 +1,7 @@
 package keyfuncs_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,16 +12,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// fuzzKeys lets key functions meet payloads that grow out of the events in testdata
-// whose names begin with seeds: none may panic, and a key must be deterministic and
-// good enough to be locked.
+// fuzzKeys lets key functions meet payloads that grow out of the events in
+// testdata whose names begin with seeds: none may panic, and a key must be
+// deterministic and good enough to be locked.
 func fuzzKeys[E any](f *testing.F, seeds string, keys map[string]keyfuncs.Func[E]) { // F26, F27
 	files, err := filepath.Glob("testdata/" + seeds + "*.json")
 	if err != nil || len(files) == 0 {
@@ -65,47 +68,163 @@ func fuzzKeys[E any](f *testing.F, seeds string, keys map[string]keyfuncs.Func[E
 }
 
 func FuzzS3(f *testing.F) {
-	fuzzKeys(f, "s3-", map[string]keyfuncs.Func[events.S3Event]{"S3Object": keyfuncs.S3Object, "S3Latest": keyfuncs.S3Latest})
+	fuzzKeys(f, "s3-", map[string]keyfuncs.Func[events.S3Event]{"S3Object": keyfuncs.S3Object, "latest": s3Latest})
 }
 
 func FuzzSQS(f *testing.F) {
 	fuzzKeys(f, "sqs", map[string]keyfuncs.Func[events.SQSEvent]{
-		"SQSMessage": keyfuncs.SQSMessage, "SQSFIFO": keyfuncs.SQSFIFO, "SQSDeduplicated": keyfuncs.SQSDeduplicated,
-		"S3ViaSQS": keyfuncs.S3ViaSQS, "S3ViaSNSAndSQS": keyfuncs.S3ViaSNSAndSQS, "EventBridgeViaSQS": keyfuncs.EventBridgeViaSQS,
+		"SQSMessage": sqsMessage, "SQSFIFOMessage": sqsFIFOMessage, "deduplicated": sqsDeduplicated,
+		"S3 in a queue": keyfuncs.Single[events.SQSEvent](s3InQueue), "S3 in both": keyfuncs.Single[events.SQSEvent](s3InBoth),
+		"EventBridge": keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
 	})
 }
 
-// FuzzSQSBody fuzzes the body alone: inside a JSON string few mutations survive.
+// FuzzSQSBody fuzzes the body alone: inside a JSON string few mutations
+// survive.
 func FuzzSQSBody(f *testing.F) {
 	keys := map[string]keyfuncs.Func[json.RawMessage]{}
-	for name, record := range map[string]keyfuncs.Func[events.SQSMessage]{
-		"S3ViaSQS": keyfuncs.S3ViaSQSRecord, "S3ViaSNSAndSQS": keyfuncs.S3ViaSNSAndSQSRecord, "EventBridgeViaSQS": keyfuncs.EventBridgeViaSQSRecord,
+	for name, key := range map[string]keyfuncs.Func[string]{
+		"S3 in a queue": inQueue(s3InQueue), "S3 in both": inQueue(s3InBoth), "EventBridge": inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
 	} {
-		keys[name] = func(ctx context.Context, body json.RawMessage) (lock.Key, error) {
-			return record(ctx, events.SQSMessage{MessageId: "m", Body: string(body)})
-		}
+		keys[name] = func(ctx context.Context, body json.RawMessage) (lock.Key, error) { return key(ctx, string(body)) }
 	}
 	fuzzKeys(f, "", keys)
 }
 
 func FuzzSNS(f *testing.F) {
-	fuzzKeys(f, "sns", map[string]keyfuncs.Func[events.SNSEvent]{"SNSMessage": keyfuncs.SNSMessage, "S3ViaSNS": keyfuncs.S3ViaSNS})
+	fuzzKeys(f, "sns", map[string]keyfuncs.Func[events.SNSEvent]{"SNSRecord": snsRecord, "S3 in a topic": keyfuncs.Single[events.SNSEvent](s3InTopic)})
 }
 
 func FuzzEventBridge(f *testing.F) {
 	fuzzKeys(f, "eventbridge", map[string]keyfuncs.Func[events.EventBridgeEvent]{
-		"EventBridge": keyfuncs.EventBridge, "Schedule": keyfuncs.Schedule, "S3ViaEventBridge": keyfuncs.S3ViaEventBridge,
+		"EventBridgeEvent": keyfuncs.EventBridgeEvent, "EventBridgeSchedule": keyfuncs.EventBridgeSchedule, "EventBridgeS3Object": keyfuncs.EventBridgeS3Object,
 	})
 }
 
 func FuzzKinesis(f *testing.F) {
-	fuzzKeys(f, "kinesis", map[string]keyfuncs.Func[events.KinesisEvent]{"Kinesis": keyfuncs.Kinesis})
+	fuzzKeys(f, "kinesis", map[string]keyfuncs.Func[events.KinesisEvent]{"KinesisRecord": kinesisRecord})
 }
 
-func FuzzDynamoDBStream(f *testing.F) {
-	fuzzKeys(f, "dynamodb", map[string]keyfuncs.Func[events.DynamoDBEvent]{"DynamoDBStream": keyfuncs.DynamoDBStream})
+func FuzzDynamoDB(f *testing.F) {
+	fuzzKeys(f, "dynamodb", map[string]keyfuncs.Func[events.DynamoDBEvent]{"DynamoDBRecord": dynamoDBRecord})
 }
 
 func FuzzKafka(f *testing.F) {
-	fuzzKeys(f, "kafka", map[string]keyfuncs.Func[events.KafkaEvent]{"Kafka": keyfuncs.Kafka, "KafkaKey": keyfuncs.KafkaKey})
+	fuzzKeys(f, "kafka", map[string]keyfuncs.Func[events.KafkaEvent]{"KafkaRecord": onlyRecord(keyfuncs.KafkaRecord), "by key": onlyRecord(kafkaKey)})
+}
+
+func FuzzDocumentDB(f *testing.F) {
+	fuzzKeys(f, "documentdb", map[string]keyfuncs.Func[awsevents.DocumentDBEvent]{"DocumentDBRecord": onlyChange(keyfuncs.DocumentDBRecord)})
+}
+
+// whole locks what was decoded, so that fuzzKeys sees whether it is
+// deterministic.
+func whole(_ context.Context, p placed) (lock.Key, error) {
+	return lock.Key{Name: "order/" + p.Order.String()}, nil
+}
+
+func FuzzREST(f *testing.F) { fuzzHTTP[events.APIGatewayProxyRequest](f, "apigateway-rest") }
+
+func FuzzHTTP(f *testing.F) { fuzzHTTP[events.APIGatewayV2HTTPRequest](f, "apigateway-http") }
+
+func FuzzWebSocket(f *testing.F) {
+	fuzzHTTP[events.APIGatewayWebsocketProxyRequest](f, "apigateway-websocket-")
+}
+
+func FuzzALB(f *testing.F) { fuzzHTTP[events.ALBTargetGroupRequest](f, "alb") }
+
+func FuzzFunctionURL(f *testing.F) { fuzzHTTP[events.LambdaFunctionURLRequest](f, "functionurl") }
+
+func fuzzHTTP[E awsevents.HTTPRequest](f *testing.F, seeds string) {
+	fuzzKeys(f, seeds, map[string]keyfuncs.Func[E]{"IdempotencyKey": keyfuncs.IdempotencyKey[E], "HTTPBody": keyfuncs.HTTPBody[E](whole)})
+}
+
+func FuzzSES(f *testing.F) {
+	fuzzKeys(f, "ses", map[string]keyfuncs.Func[events.SimpleEmailEvent]{"SESRecord": sesRecord})
+}
+
+func FuzzCloudFormation(f *testing.F) {
+	fuzzKeys(f, "cloudformation", map[string]keyfuncs.Func[cfn.Event]{"CloudFormation": keyfuncs.CloudFormation})
+}
+
+func FuzzCodePipelineJob(f *testing.F) {
+	fuzzKeys(f, "codepipeline", map[string]keyfuncs.Func[events.CodePipelineJobEvent]{"CodePipelineJob": keyfuncs.CodePipelineJob})
+}
+
+func FuzzCodeCommit(f *testing.F) {
+	fuzzKeys(f, "codecommit", map[string]keyfuncs.Func[events.CodeCommitEvent]{"CodeCommitRecord": codeCommitRecord})
+}
+
+func FuzzConfigRule(f *testing.F) {
+	fuzzKeys(f, "config", map[string]keyfuncs.Func[events.ConfigEvent]{"ConfigRule": keyfuncs.ConfigRule})
+}
+
+func FuzzSecretRotation(f *testing.F) {
+	fuzzKeys(f, "secretrotation", map[string]keyfuncs.Func[events.SecretsManagerSecretRotationEvent]{"SecretRotation": keyfuncs.SecretRotation})
+}
+
+func FuzzS3BatchTask(f *testing.F) {
+	fuzzKeys(f, "s3batch", map[string]keyfuncs.Func[events.S3BatchJobEventV2]{"S3BatchTask": keyfuncs.S3BatchTask[events.S3BatchJobEventV2]})
+}
+
+func FuzzActiveMQ(f *testing.F) {
+	fuzzKeys(f, "activemq", map[string]keyfuncs.Func[events.ActiveMQEvent]{"ActiveMQ": keyfuncs.ActiveMQ})
+}
+
+func FuzzRabbitMQ(f *testing.F) {
+	fuzzKeys(f, "rabbitmq", map[string]keyfuncs.Func[events.RabbitMQEvent]{"RabbitMQ": keyfuncs.RabbitMQ})
+}
+
+// FuzzCloudWatchLogs fuzzes the payload as an event and as the log data in it:
+// behind gzip and base64 no mutation survives.
+func FuzzCloudWatchLogs(f *testing.F) {
+	for _, log := range []string{
+		`{"messageType":"DATA_MESSAGE","owner":"123456789012","logGroup":"g","logStream":"s","subscriptionFilters":["f"],"logEvents":[{"id":"1","timestamp":1,"message":"m"}]}`,
+		`{"messageType":"CONTROL_MESSAGE","owner":"CloudwatchLogs","logGroup":"","logStream":"","subscriptionFilters":[],"logEvents":[{"id":""}]}`,
+	} {
+		f.Add([]byte(log))
+	}
+	fuzzKeys(f, "cloudwatchlogs", map[string]keyfuncs.Func[json.RawMessage]{
+		"event": func(ctx context.Context, payload json.RawMessage) (lock.Key, error) {
+			var e events.CloudwatchLogsEvent
+			if err := json.Unmarshal(payload, &e); err != nil {
+				return lock.Key{}, &lock.KeyError{Field: "payload", Reason: "is not an event", Err: err}
+			}
+			return keyfuncs.CloudWatchLogs(ctx, e)
+		},
+		"data": func(ctx context.Context, payload json.RawMessage) (lock.Key, error) {
+			return keyfuncs.CloudWatchLogs(ctx, packedLogs(payload, gzip.NoCompression))
+		},
+	})
+}
+
+func FuzzCloudWatchAlarm(f *testing.F) {
+	fuzzKeys(f, "alarm", map[string]keyfuncs.Func[awsevents.AlarmEvent]{"CloudWatchAlarm": keyfuncs.CloudWatchAlarm})
+}
+
+// FuzzSNSAlarm fuzzes the message alone: inside a JSON string few
+// mutations survive.
+func FuzzSNSAlarm(f *testing.F) {
+	f.Add([]byte(`{"AlarmName":"a","NewStateValue":"OK","StateChangeTime":"2026-11-21T08:15:30.123+0000","AlarmArn":"arn:a","Trigger":{"Threshold":1.5}}`))
+	fuzzKeys(f, "sns-alarm", map[string]keyfuncs.Func[json.RawMessage]{
+		"SNSAlarm": func(ctx context.Context, message json.RawMessage) (lock.Key, error) {
+			return inTopic(keyfuncs.SNSAlarm)(ctx, string(message))
+		},
+	})
+}
+
+func FuzzStepFunctions(f *testing.F) {
+	fuzzKeys(f, "stepfunctions", map[string]keyfuncs.Func[taskInput]{"StepFunctionsFrom": byTask})
+}
+
+func FuzzCognitoUser(f *testing.F) {
+	fuzzKeys(f, "cognito", map[string]keyfuncs.Func[json.RawMessage]{
+		"PostConfirmation": cognitoTriggers["PostConfirmation"],
+		"PreTokenGen":      cognitoTriggers["PreTokenGen"],
+		"MigrateUser":      cognitoTriggers["MigrateUser"],
+	})
+}
+
+func FuzzIoT(f *testing.F) {
+	fuzzKeys(f, "iot", map[string]keyfuncs.Func[reading]{"IoTRuleFrom": byMessage})
 }

@@ -4,40 +4,34 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 type reading struct {
 	Celsius float64 `json:"celsius"`
-	keyfuncs.IoTMessage
+	awsevents.IoTMessage
 }
 
-var byMessage = keyfuncs.IoTRule(func(e reading) keyfuncs.IoTMessage { return e.IoTMessage })
+var byMessage = keyfuncs.IoTRuleFrom(func(e reading) awsevents.IoTMessage { return e.IoTMessage })
 
-func TestIoTRule(t *testing.T) {
+func TestIoTRuleFrom(t *testing.T) {
 	t.Parallel()
-	e := load[reading](t, "iot.json")
-	want := lock.Key{
+	gives(t, "iot.json", byMessage, lock.Key{
 		Name:  "iot/sensors%2Fkitchen%2Ftemperature/0d9c8b7a-6f5e-4d3c-8b2a-190f8e7d6c5b",
 		Event: "0d9c8b7a-6f5e-4d3c-8b2a-190f8e7d6c5b",
+	})
+	keys := map[string]func() (lock.Key, error){}
+	for _, m := range []awsevents.IoTMessage{{Topic: "a", TraceID: "1"}, {Topic: "a", TraceID: "2"}, {Topic: "b", TraceID: "1"}, {Topic: "a/1", TraceID: "1"}, {Topic: "a", TraceID: "1/1"}} {
+		keys[m.Topic+" and "+m.TraceID] = func() (lock.Key, error) { return byMessage(t.Context(), reading{IoTMessage: m}) }
 	}
-	if got, err := byMessage(t.Context(), e); got != want || err != nil {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
-	}
-	seen := map[lock.Key]string{}
-	for _, m := range []keyfuncs.IoTMessage{{Topic: "a", TraceID: "1"}, {Topic: "a", TraceID: "2"}, {Topic: "b", TraceID: "1"}, {Topic: "a/1", TraceID: "1"}, {Topic: "a", TraceID: "1/1"}} {
-		k, err := byMessage(t.Context(), reading{IoTMessage: m})
-		if other, ok := seen[k]; ok || err != nil {
-			t.Errorf("%+v and %s both give %+v, %v", m, other, k, err)
-		}
-		seen[k] = m.Topic + " " + m.TraceID
-	}
+	distinct(t, keys)
 }
 
-func TestIoTRuleErrors(t *testing.T) {
+func TestIoTRuleFromErrors(t *testing.T) {
 	t.Parallel()
-	_, err := byMessage(t.Context(), reading{IoTMessage: keyfuncs.IoTMessage{TraceID: "1"}})
+	_, err := byMessage(t.Context(), reading{IoTMessage: awsevents.IoTMessage{TraceID: "1"}})
 	refused(t, "no topic", err, "topic", "topic() AS topic")
-	_, err = byMessage(t.Context(), reading{IoTMessage: keyfuncs.IoTMessage{Topic: "a"}})
+	_, err = byMessage(t.Context(), reading{IoTMessage: awsevents.IoTMessage{Topic: "a"}})
 	refused(t, "no trace id", err, "traceId", "traceid() AS traceId")
 }

@@ -16,9 +16,9 @@ import (
 // errNoOrder is how a key function with one error for all events declares it.
 var errNoOrder = &lock.KeyError{Field: "order", Reason: "is missing"}
 
-// TestSentinelKeyErrorsStayAsTheyAre: an envelope says where the field is, and
+// TestSentinelKeyErrorsStayUnchanged: an envelope says where the field is, and
 // must not write that into an error which all invocations share.
-func TestSentinelKeyErrorsStayAsTheyAre(t *testing.T) {
+func TestSentinelKeyErrorsStayUnchanged(t *testing.T) {
 	t.Parallel()
 	message := keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, errNoOrder })
 	var all sync.WaitGroup
@@ -59,9 +59,12 @@ func TestWrappedKeyErrorsAreLocated(t *testing.T) {
 func TestOtherErrorsPassThrough(t *testing.T) {
 	t.Parallel()
 	for _, want := range []error{errors.New("another"), keyfuncs.ErrIgnore} {
-		_, err := keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, want })(t.Context(), events.SQSMessage{MessageId: "m", Body: "{}"})
-		if err != want {
-			t.Errorf("%v became %v", want, err)
-		}
+		t.Run(want.Error(), func(t *testing.T) {
+			t.Parallel()
+			key := inQueue(keyfuncs.SQSBody(func(context.Context, struct{}) (lock.Key, error) { return lock.Key{}, want }))
+			if _, err := key(t.Context(), "{}"); err != want {
+				t.Errorf("became %v", err)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,61 +13,58 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-func file(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+// The ways of an S3 notification through a queue, a topic, and both.
+var (
+	s3InQueue = keyfuncs.SQSBody(keyfuncs.S3Object)
+	s3InTopic = keyfuncs.SNSBody(keyfuncs.S3Object)
+	s3InBoth  = keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))
+)
 
-// inSQS is a key function of messages, given the body alone.
-func inSQS(f keyfuncs.Func[events.SQSMessage]) keyfuncs.Func[string] {
+// decoding lets a key function take the JSON of an event.
+func decoding[E any](key keyfuncs.Func[E]) keyfuncs.Func[string] {
 	return func(ctx context.Context, text string) (lock.Key, error) {
-		return f(ctx, events.SQSMessage{MessageId: "m", EventSource: "aws:sqs", Body: text})
+		var e E
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			return lock.Key{}, err
+		}
+		return key(ctx, e)
 	}
 }
 
-func inSNS(f keyfuncs.Func[events.SNSEventRecord]) keyfuncs.Func[string] {
-	return func(ctx context.Context, text string) (lock.Key, error) {
-		return f(ctx, events.SNSEventRecord{EventSource: "aws:sns", SNS: events.SNSEntity{MessageID: "m", Message: text}})
-	}
-}
-
-// TestNeighboursAreRefused: what a key function for another way or source would
-// take is never acknowledged, and the error says which one that is.
+// TestNeighboursAreRefused: what needs the key function of another way or
+// source is never acknowledged, and the error says which one that is.
 func TestNeighboursAreRefused(t *testing.T) { // F26
 	t.Parallel()
-	s3, bridged, ordinary := file(t, "s3-put.json"), file(t, "eventbridge-s3.json"), `{"customer":"jane","order":17}`
+	s3, bridged, ordinary := text(t, "s3-put.json"), text(t, "eventbridge-s3.json"), `{"customer":"jane","order":17}`
 	topic := load[events.SQSEvent](t, "sqs-sns-s3.json").Records[0].Body
 	alarm := load[events.SNSEvent](t, "sns-alarm.json").Records[0].SNS.Message
+	bridge := inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeEvent))
 	for name, c := range map[string]struct {
 		key         keyfuncs.Func[string]
 		text, field string
 		says        string
 	}{
-		"SNS message for S3ViaSQS":            {inSQS(keyfuncs.S3ViaSQSRecord), topic, "body", "S3ViaSNSAndSQS"},
-		"EventBridge for S3ViaSQS":            {inSQS(keyfuncs.S3ViaSQSRecord), bridged, "body", "EventBridgeViaSQS"},
-		"any JSON for S3ViaSQS":               {inSQS(keyfuncs.S3ViaSQSRecord), ordinary, "body", "no S3 notification"},
-		"no records for S3ViaSQS":             {inSQS(keyfuncs.S3ViaSQSRecord), `{"Records":[]}`, "body", "no S3 notification"},
-		"null for S3ViaSQS":                   {inSQS(keyfuncs.S3ViaSQSRecord), `null`, "body", "no S3 notification"},
-		"a test event of another service":     {inSQS(keyfuncs.S3ViaSQSRecord), `{"Event":"s3:TestEvent","Service":"Another"}`, "body", "no S3 notification"},
-		"SQS event for S3ViaSQS":              {inSQS(keyfuncs.S3ViaSQSRecord), file(t, "sqs.json"), "body", "SQSMessage"},
-		"SNS event for S3ViaSQS":              {inSQS(keyfuncs.S3ViaSQSRecord), file(t, "sns-s3.json"), "body", "S3ViaSNS"},
-		"any JSON for S3Latest in a body":     {inSQS(keyfuncs.SQSBody(keyfuncs.S3Latest)), ordinary, "body", "no S3 notification"},
-		"EventBridge for S3ViaSNS":            {inSNS(keyfuncs.S3ViaSNSRecord), bridged, "Sns.Message", "SNSBody(EventBridge)"},
-		"alarm for S3ViaSNS":                  {inSNS(keyfuncs.S3ViaSNSRecord), alarm, "Sns.Message", "CloudWatchAlarmViaSNS"},
-		"any JSON for S3ViaSNS":               {inSNS(keyfuncs.S3ViaSNSRecord), ordinary, "Sns.Message", "no S3 notification"},
-		"S3 for the alarm function":           {inSNS(keyfuncs.CloudWatchAlarmViaSNSRecord), s3, "Sns.Message", "S3ViaSNS"},
-		"raw delivery for S3ViaSNSAndSQS":     {inSQS(keyfuncs.S3ViaSNSAndSQSRecord), s3, "body", "S3ViaSQS"},
-		"EventBridge for S3ViaSNSAndSQS":      {inSQS(keyfuncs.S3ViaSNSAndSQSRecord), bridged, "body", "EventBridgeViaSQS"},
-		"alarm in a queue for S3":             {inSQS(keyfuncs.S3ViaSNSAndSQSRecord), strings.Replace(topic, "Records", "Recs", 1), "body.Message", "no S3 notification"},
-		"S3 for EventBridgeViaSQS":            {inSQS(keyfuncs.EventBridgeViaSQSRecord), s3, "body", "S3ViaSQS"},
-		"SNS message for EventBridgeViaSQS":   {inSQS(keyfuncs.EventBridgeViaSQSRecord), topic, "body", "S3ViaSNSAndSQS"},
-		"the test event for EventBridge…":     {inSQS(keyfuncs.EventBridgeViaSQSRecord), file(t, "s3-test.json"), "body", "S3ViaSQS"},
-		"any JSON for EventBridgeViaSQS":      {inSQS(keyfuncs.EventBridgeViaSQSRecord), ordinary, "body.id", "missing"},
-		"S3 for SQSBody of EventBridge of S3": {inSQS(keyfuncs.SQSBody(keyfuncs.S3ViaEventBridge)), s3, "body", "S3ViaSQS"},
+		"SNS message for S3 in a queue":         {inQueue(s3InQueue), topic, "body", "SQSBody(SNSBody(S3Object))"},
+		"EventBridge for S3 in a queue":         {inQueue(s3InQueue), bridged, "body", "SQSBody(EventBridgeEvent)"},
+		"any JSON for S3 in a queue":            {inQueue(s3InQueue), ordinary, "body", "no S3 notification"},
+		"no records for S3 in a queue":          {inQueue(s3InQueue), `{"Records":[]}`, "body", "no S3 notification"},
+		"null for S3 in a queue":                {inQueue(s3InQueue), `null`, "body", "no S3 notification"},
+		"a test event of another service":       {inQueue(s3InQueue), `{"Event":"s3:TestEvent","Service":"Another"}`, "body", "no S3 notification"},
+		"SQS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sqs.json"), "body", "SQSMessage"},
+		"SNS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sns-s3.json"), "body", "SNSBody(S3Object)"},
+		"any JSON for the latest in a queue":    {inQueue(keyfuncs.SQSBody(s3Latest)), ordinary, "body", "no S3 notification"},
+		"EventBridge for S3 in a topic":         {inTopic(s3InTopic), bridged, "Sns.Message", "SNSBody(EventBridgeEvent)"},
+		"alarm for S3 in a topic":               {inTopic(s3InTopic), alarm, "Sns.Message", "SNSAlarm"},
+		"any JSON for S3 in a topic":            {inTopic(s3InTopic), ordinary, "Sns.Message", "no S3 notification"},
+		"S3 for SNSAlarm":                       {inTopic(keyfuncs.SNSAlarm), s3, "Sns.Message", "SNSBody(S3Object)"},
+		"raw delivery for both":                 {inQueue(s3InBoth), s3, "body", "SQSBody(S3Object)"},
+		"EventBridge for both":                  {inQueue(s3InBoth), bridged, "body", "SQSBody(EventBridgeEvent)"},
+		"no records in both":                    {inQueue(s3InBoth), strings.Replace(topic, "Records", "Recs", 1), "body.Message", "no S3 notification"},
+		"S3 for EventBridge in a queue":         {bridge, s3, "body", "SQSBody(S3Object)"},
+		"SNS message for EventBridge":           {bridge, topic, "body", "SQSBody(SNSBody(S3Object))"},
+		"the test event for EventBridge":        {bridge, text(t, "s3-test.json"), "body", "SQSBody(S3Object)"},
+		"any JSON for EventBridge in a queue":   {bridge, ordinary, "body.id", "missing"},
+		"S3 for S3 through EventBridge, queued": {inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)), s3, "body", "SQSBody(S3Object)"},
 	} {
 		_, err := c.key(t.Context(), c.text)
 		refused(t, name, err, c.field, c.says)
@@ -78,20 +74,30 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 // TestOnlyTheTestEventIsIgnored: it comes on every way.
 func TestOnlyTheTestEventIsIgnored(t *testing.T) { // F26
 	t.Parallel()
-	test := file(t, "s3-test.json")
-	topic := marshal(t, events.SNSEntity{Type: "Notification", MessageID: "m", TopicArn: "arn:aws:sns:us-east-2:123456789012:t", Message: test})
+	test := text(t, "s3-test.json")
 	for name, c := range map[string]struct {
 		key  keyfuncs.Func[string]
 		text string
 	}{
-		"SQS":         {inSQS(keyfuncs.S3ViaSQSRecord), test},
-		"SNS":         {inSNS(keyfuncs.S3ViaSNSRecord), test},
-		"SNS and SQS": {inSQS(keyfuncs.S3ViaSNSAndSQSRecord), topic},
-		"SQSBody":     {inSQS(keyfuncs.SQSBody(keyfuncs.S3Latest)), test},
+		"SQS":               {inQueue(s3InQueue), test},
+		"SNS":               {inTopic(s3InTopic), test},
+		"SNS and SQS":       {inQueue(s3InBoth), published(t, test)},
+		"the latest in SQS": {inQueue(keyfuncs.SQSBody(s3Latest)), test},
+		"in a detail":       {detail(keyfuncs.EventBridgeDetail(keyfuncs.S3Object)), test},
 	} {
-		if _, err := c.key(t.Context(), c.text); !errors.Is(err, keyfuncs.ErrIgnore) {
-			t.Errorf("%s: %v, want ErrIgnore", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := c.key(t.Context(), c.text); !errors.Is(err, keyfuncs.ErrIgnore) {
+				t.Errorf("%v, want ErrIgnore", err)
+			}
+		})
+	}
+}
+
+// detail lets a key function of EventBridge take the detail of an event.
+func detail(key keyfuncs.Func[events.EventBridgeEvent]) keyfuncs.Func[string] {
+	return func(ctx context.Context, text string) (lock.Key, error) {
+		return key(ctx, events.EventBridgeEvent{ID: "m", Detail: json.RawMessage(text)})
 	}
 }
 
@@ -99,48 +105,38 @@ func TestOnlyTheTestEventIsIgnored(t *testing.T) { // F26
 // records come from.
 func TestRecordsOfAnotherSourceAreRefused(t *testing.T) {
 	t.Parallel()
-	s3 := func(f keyfuncs.Func[events.S3Event]) keyfuncs.Func[string] { return decoding(f) }
 	for name, c := range map[string]struct {
 		key                keyfuncs.Func[string]
 		event, field, says string
 	}{
-		"SQS for S3Object":         {s3(keyfuncs.S3Object), "sqs-s3.json", "Records[0].eventSource", "S3ViaSQS"},
-		"SNS for S3Latest":         {s3(keyfuncs.S3Latest), "sns-s3.json", "Records[0].eventSource", "S3ViaSNS"},
-		"Kinesis for S3Object":     {s3(keyfuncs.S3Object), "kinesis.json", "Records[0].eventSource", "Kinesis"},
-		"DynamoDB for S3Object":    {s3(keyfuncs.S3Object), "dynamodb.json", "Records[0].eventSource", "DynamoDBStream"},
-		"S3 for SQSMessage":        {decoding(keyfuncs.SQSMessage), "s3-put.json", "Records[0].eventSource", "S3Object"},
-		"SNS for SQSFIFO":          {decoding(keyfuncs.SQSFIFO), "sns.json", "Records[0].eventSource", "SNSMessage"},
-		"Kinesis for SQSFIFO":      {decoding(keyfuncs.SQSFIFO), "kinesis.json", "Records[0].eventSource", "Kinesis"},
-		"S3 for S3ViaSQS":          {decoding(keyfuncs.S3ViaSQS), "s3-put.json", "Records[0].eventSource", "S3Object"},
-		"S3 for SNSMessage":        {decoding(keyfuncs.SNSMessage), "s3-put.json", "Records[0].Sns.MessageId", "S3Object"},
-		"SQS for S3ViaSNS":         {decoding(keyfuncs.S3ViaSNS), "sqs-sns-s3.json", "Records[0].EventSource", "S3ViaSQS"},
-		"SQS for CloudWatchAlarm…": {decoding(keyfuncs.CloudWatchAlarmViaSNS), "sqs.json", "Records[0].EventSource", "SQSMessage"},
-		"DynamoDB for Kinesis":     {decoding(keyfuncs.Kinesis), "dynamodb.json", "Records[0].eventSource", "DynamoDBStream"},
-		"RabbitMQ for ActiveMQ":    {decoding(keyfuncs.ActiveMQ), "rabbitmq.json", "eventSource", "RabbitMQ"},
-		"ActiveMQ for RabbitMQ":    {decoding(keyfuncs.RabbitMQ), "activemq.json", "eventSource", "ActiveMQ"},
-		"ActiveMQ for Kafka":       {decoding(keyfuncs.Kafka), "activemq.json", "eventSource", "ActiveMQ"},
-		"Kinesis for DynamoDB":     {decoding(keyfuncs.DynamoDBStream), "kinesis.json", "Records[0].eventSource", "Kinesis"},
+		"SQS for S3Object":       {decoding(keyfuncs.S3Object), "sqs-s3.json", "Records[0].eventSource", "SQSBody(S3Object)"},
+		"SNS for the latest":     {decoding(s3Latest), "sns-s3.json", "Records[0].eventSource", "SNSBody(S3Object)"},
+		"Kinesis for S3Object":   {decoding(keyfuncs.S3Object), "kinesis.json", "Records[0].eventSource", "KinesisRecord"},
+		"DynamoDB for S3Object":  {decoding(keyfuncs.S3Object), "dynamodb.json", "Records[0].eventSource", "DynamoDBRecord"},
+		"S3 for SQSMessage":      {decoding(sqsMessage), "s3-put.json", "Records[0].eventSource", "S3Object"},
+		"SNS for SQSFIFO":        {decoding(sqsFIFOMessage), "sns.json", "Records[0].eventSource", "SNSRecord"},
+		"Kinesis for SQSFIFO":    {decoding(sqsFIFOMessage), "kinesis.json", "Records[0].eventSource", "KinesisRecord"},
+		"S3 for S3 in a queue":   {decoding(keyfuncs.Single[events.SQSEvent](s3InQueue)), "s3-put.json", "Records[0].eventSource", "S3Object"},
+		"S3 for SNSRecord":       {decoding(snsRecord), "s3-put.json", "Records[0].Sns.MessageId", "S3Object"},
+		"SQS for S3 in a topic":  {decoding(keyfuncs.Single[events.SNSEvent](s3InTopic)), "sqs-sns-s3.json", "Records[0].EventSource", "SQSBody(S3Object)"},
+		"SQS for SNSAlarm":       {decoding(snsAlarm), "sqs.json", "Records[0].EventSource", "SQSMessage"},
+		"DynamoDB for Kinesis":   {decoding(kinesisRecord), "dynamodb.json", "Records[0].eventSource", "DynamoDBRecord"},
+		"RabbitMQ for ActiveMQ":  {decoding(keyfuncs.ActiveMQ), "rabbitmq.json", "eventSource", "RabbitMQ"},
+		"ActiveMQ for RabbitMQ":  {decoding(keyfuncs.RabbitMQ), "activemq.json", "eventSource", "ActiveMQ"},
+		"Kinesis for DynamoDB":   {decoding(dynamoDBRecord), "kinesis.json", "Records[0].eventSource", "KinesisRecord"},
+		"Kinesis for SES":        {decoding(sesRecord), "kinesis.json", "Records[0].eventSource", "KinesisRecord"},
+		"Kinesis for CodeCommit": {decoding(codeCommitRecord), "kinesis.json", "Records[0].eventSource", "KinesisRecord"},
 	} {
-		_, err := c.key(t.Context(), file(t, c.event))
+		_, err := c.key(t.Context(), text(t, c.event))
 		refused(t, name, err, c.field, c.says)
 	}
 	_, err := keyfuncs.EventBridgeDetail(keyfuncs.S3Object)(t.Context(), load[events.EventBridgeEvent](t, "eventbridge-s3.json"))
-	refused(t, "the detail for S3Object", err, "detail", "S3ViaEventBridge")
+	refused(t, "the detail for S3Object", err, "detail", "EventBridgeS3Object")
 	two := load[events.S3Event](t, "sqs-s3.json")
 	two.Records = append(two.Records, two.Records...)
 	_, err = keyfuncs.S3Object(t.Context(), two)
-	refused(t, "a batch of SQS for S3Object", err, "Records[0].eventSource", "S3ViaSQS")
+	refused(t, "a batch of SQS for S3Object", err, "Records[0].eventSource", "SQSBody(S3Object)")
 	two.Records[0].EventSource = "minio:s3"
 	_, err = keyfuncs.S3Object(t.Context(), two)
-	refused(t, "a source that is not known", err, "Records[0].eventSource", "no source of an S3 notification")
-}
-
-func decoding[E any](f keyfuncs.Func[E]) keyfuncs.Func[string] {
-	return func(ctx context.Context, text string) (lock.Key, error) {
-		var e E
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			return lock.Key{}, err
-		}
-		return f(ctx, e)
-	}
+	refused(t, "an unknown source", err, "Records[0].eventSource", "not a source of an S3 notification")
 }

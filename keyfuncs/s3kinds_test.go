@@ -11,9 +11,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// s3Kind is a kind of S3 event and the sequencer that S3 gives it: one of its own
-// to what writes or deletes an object, that of the upload to what concerns an
-// object that is there.
+// s3Kind is a kind of S3 event and the sequencer that S3 gives it: one of its
+// own to what writes or deletes an object, that of the upload to what happens
+// to an existing object.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html
 type s3Kind struct{ name, sequencer, bridge, reason string }
@@ -49,8 +49,9 @@ func (k s3Kind) uploads() bool {
 	return strings.HasPrefix(k.name, "ObjectCreated:") || strings.HasPrefix(k.name, "ObjectRemoved:")
 }
 
-// notification is the JSON of a notification of that kind, which S3 sometimes
-// spells with a prefix. Request ids differ, as those of two requests do.
+// notification returns the JSON of a notification of that kind, which S3
+// sometimes spells with a prefix. Request ids differ, as those of two requests
+// do.
 func (k s3Kind) notification(t *testing.T, prefix string) string {
 	t.Helper()
 	e := load[events.S3Event](t, "s3-put.json")
@@ -60,7 +61,7 @@ func (k s3Kind) notification(t *testing.T, prefix string) string {
 	return marshal(t, e)
 }
 
-// bridged is the same event as S3 sends it to EventBridge.
+// bridged returns the same event as S3 sends it to EventBridge.
 func (k s3Kind) bridged(t *testing.T) string {
 	t.Helper()
 	var detail map[string]any
@@ -74,42 +75,31 @@ func (k s3Kind) bridged(t *testing.T) string {
 	return marshal(t, e)
 }
 
-func marshal(t *testing.T, v any) string {
+// keyOfText returns the key of an event.
+func keyOfText[E any](t *testing.T, text string, key keyfuncs.Func[E]) lock.Key {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func ofJSON[E any](t *testing.T, text string, key keyfuncs.Func[E]) lock.Key {
-	t.Helper()
-	var e E
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		t.Fatal(err)
-	}
-	k, err := key(t.Context(), e)
+	k, err := key(t.Context(), decoded[E](t, text))
 	if err != nil {
 		t.Errorf("%.300s: %v", text, err)
 	}
 	return k
 }
 
-// ways are all ways that a notification takes to a function.
+// ways returns the keys of a notification on all ways that it takes to a
+// function.
 func ways(t *testing.T, notification string) map[string]lock.Key {
 	t.Helper()
-	sns := events.SNSEntity{Type: "Notification", MessageID: "sns", TopicArn: "arn:aws:sns:us-east-2:123456789012:t", Message: notification}
-	sqs := func(body string) string {
+	queue := func(body string) string {
 		return marshal(t, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "sqs", EventSource: "aws:sqs", Body: body}}})
 	}
-	topic := marshal(t, events.SNSEvent{Records: []events.SNSEventRecord{{EventSource: "aws:sns", SNS: sns}}})
+	topic := marshal(t, events.SNSEvent{Records: []events.SNSEventRecord{{EventSource: "aws:sns", SNS: events.SNSEntity{MessageID: "sns", Message: notification}}}})
+	body := keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.S3Object))
 	return map[string]lock.Key{
-		"directly":        ofJSON(t, notification, keyfuncs.S3Object),
-		"SQS":             ofJSON(t, sqs(notification), keyfuncs.S3ViaSQS),
-		"SNS":             ofJSON(t, topic, keyfuncs.S3ViaSNS),
-		"SNS and SQS":     ofJSON(t, sqs(marshal(t, sns)), keyfuncs.S3ViaSNSAndSQS),
-		"SNS and SQS raw": ofJSON(t, sqs(notification), keyfuncs.S3ViaSQS),
+		"directly":        keyOfText(t, notification, keyfuncs.S3Object),
+		"SQS":             keyOfText(t, queue(notification), body),
+		"SNS":             keyOfText(t, topic, keyfuncs.Single[events.SNSEvent](keyfuncs.SNSBody(keyfuncs.S3Object))),
+		"SNS and SQS":     keyOfText(t, queue(published(t, notification)), keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object)))),
+		"SNS and SQS raw": keyOfText(t, queue(notification), body),
 	}
 }
 
@@ -119,84 +109,92 @@ func TestS3KindsAreDifferentEvents(t *testing.T) {
 	t.Parallel()
 	seen, bridged := map[string]string{}, map[string]string{}
 	for _, kind := range s3Kinds {
-		all := ways(t, kind.notification(t, ""))
-		want := all["directly"]
-		if other, ok := seen[want.Event]; ok || want.Event == "" {
-			t.Errorf("%s has event %q, which is that of %s", kind.name, want.Event, other)
-		}
-		seen[want.Event] = kind.name
-		if kind.uploads() != (want.Event == kind.sequencer) {
-			t.Errorf("%s has event %q", kind.name, want.Event)
-		}
-		for _, prefix := range []string{"", "s3:"} { // also: a second delivery
-			for way, k := range ways(t, kind.notification(t, prefix)) {
-				if k != want {
-					t.Errorf("%s%s, %s: %+v, want %+v", prefix, kind.name, way, k, want)
+		t.Run(kind.name, func(t *testing.T) {
+			want := ways(t, kind.notification(t, ""))["directly"]
+			if other, ok := seen[want.Event]; ok || want.Event == "" {
+				t.Errorf("event %q, which is that of %s", want.Event, other)
+			}
+			seen[want.Event] = kind.name
+			if kind.uploads() != (want.Event == kind.sequencer) {
+				t.Errorf("event %q", want.Event)
+			}
+			for _, prefix := range []string{"", "s3:"} { // also: a second delivery
+				for way, k := range ways(t, kind.notification(t, prefix)) {
+					if k != want {
+						t.Errorf("prefix %q, %s: %+v, want %+v", prefix, way, k, want)
+					}
 				}
 			}
-		}
-		if kind.bridge == "" { // not sent to EventBridge
-			continue
-		}
-		k := ofJSON(t, kind.bridged(t), keyfuncs.S3ViaEventBridge)
-		if other, ok := bridged[k.Event]; ok || k.Event == "" {
-			t.Errorf("EventBridge: %s has event %q, which is that of %s", kind.bridge, k.Event, other)
-		}
-		bridged[k.Event] = kind.name
-		if again := ofJSON(t, kind.bridged(t), keyfuncs.S3ViaEventBridge); again != k {
-			t.Errorf("EventBridge: %s: %+v, then %+v", kind.bridge, k, again)
-		}
-		if kind.uploads() && k != want {
-			t.Errorf("EventBridge: %s: %+v, want %+v", kind.bridge, k, want)
-		}
+			if kind.bridge == "" { // not sent to EventBridge
+				return
+			}
+			k := keyOfText(t, kind.bridged(t), keyfuncs.EventBridgeS3Object)
+			if other, ok := bridged[k.Event]; ok || k.Event == "" {
+				t.Errorf("EventBridge: event %q, which is that of %s", k.Event, other)
+			}
+			bridged[k.Event] = kind.name
+			if again := keyOfText(t, kind.bridged(t), keyfuncs.EventBridgeS3Object); again != k {
+				t.Errorf("EventBridge: %+v, then %+v", k, again)
+			}
+			if kind.uploads() && k != want {
+				t.Errorf("EventBridge: %+v, want %+v", k, want)
+			}
+		})
 	}
 }
 
 // TestS3LatestHandlesOtherKinds: a restore 17 days after the upload is not
-// overtaken by it, and has no place among uploads.
+// stale, and has no place among uploads.
 func TestS3LatestHandlesOtherKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range s3Kinds {
-		k := ofJSON(t, kind.notification(t, ""), keyfuncs.S3Latest)
-		if kind.uploads() != (k.Order != "") {
-			t.Errorf("%s: order %q", kind.name, k.Order)
-		}
-		if want := ofJSON(t, kind.notification(t, ""), keyfuncs.S3Object); k.Name != want.Name || k.Event != want.Event {
-			t.Errorf("%s: %+v, but S3Object gives %+v", kind.name, k, want)
-		}
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			k := keyOfText(t, kind.notification(t, ""), s3Latest)
+			if kind.uploads() != (k.Order != "") {
+				t.Errorf("order %q", k.Order)
+			}
+			if want := keyOfText(t, kind.notification(t, ""), keyfuncs.S3Object); k.Name != want.Name || k.Event != want.Event {
+				t.Errorf("%+v, but S3Object gives %+v", k, want)
+			}
+		})
 	}
-	same(t, "s3-tagging.json", keyfuncs.S3Latest, lock.Key{
+	gives(t, "s3-tagging.json", s3Latest, lock.Key{
 		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "ObjectTagging:Put/096fKKXTRTtl3on89fVO.nfljtsv6qko/C3D13FE58DE4C810",
 	})
 }
 
-// TestS3Samples: the events that AWS shows.
+// TestS3Samples: the events that AWS shows in its documentation.
 func TestS3Samples(t *testing.T) {
 	t.Parallel()
-	same(t, "s3-replication.json", keyfuncs.S3Object, lock.Key{
+	gives(t, "s3-replication.json", keyfuncs.S3Object, lock.Key{
 		Name:  "s3/amzn-s3-demo-bucket1/replication-test.png",
 		Event: "Replication:OperationFailedReplication/0066DA1CBF104C0D51/abcdeH0Xp66ep__QDjR76LK7Gc9X4wKO/123bf045-2b4b-4ca8-a211-c34a63c59426",
 	})
-	same(t, "s3-restore.json", keyfuncs.S3Object, lock.Key{
+	gives(t, "s3-restore.json", keyfuncs.S3Object, lock.Key{
 		Name:  "s3/example-bucket/glacier-test.txt",
 		Event: "ObjectRestore:Completed/0A1B2C3D4E5F678901/abcdeH0Xp66ep__QDjR76LK7Gc9X4wKO/EXAMPLE123456789",
 	})
-	same(t, "s3-lifecycle.json", keyfuncs.S3Object, lock.Key{
+	gives(t, "s3-lifecycle.json", keyfuncs.S3Object, lock.Key{
 		Name: "s3/example-bucket/lifecycle-test.dat", Event: "LifecycleTransition/0066LIFECYCLE890/lifecycleVersion123/LIFECYCLE123456789",
 	})
-	same(t, "s3-intelligenttier.json", keyfuncs.S3Object, lock.Key{
+	gives(t, "s3-intelligenttier.json", keyfuncs.S3Object, lock.Key{
 		Name: "s3/example-bucket/intelligent-tier-test.dat", Event: "IntelligentTiering:TransitionAccess/0066ABC1234567890/versionExample123/EXAMPLE123456789",
 	})
-	same(t, "eventbridge-s3-restore.json", keyfuncs.S3ViaEventBridge, lock.Key{
+	gives(t, "s3-tagging.json", keyfuncs.S3Object, lock.Key{
+		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "ObjectTagging:Put/096fKKXTRTtl3on89fVO.nfljtsv6qko/C3D13FE58DE4C810",
+	})
+	gives(t, "eventbridge-s3-restore.json", keyfuncs.EventBridgeS3Object, lock.Key{
 		Name: "s3/amzn-s3-demo-bucket1/example-key", Event: "Object%20Restore%20Completed/KKsjUC1.6gIjqtvhfg5AdMI0eCePIiT3/189F19CB7FB1B6A4",
 	})
-	same(t, "eventbridge-s3-expired.json", keyfuncs.S3ViaEventBridge, lock.Key{
+	gives(t, "eventbridge-s3-expired.json", keyfuncs.EventBridgeS3Object, lock.Key{
 		Name: "s3/amzn-s3-demo-bucket1/example-key", Event: "Object%20Deleted/617b398000000000/mtB0cV.jejK63XkRNceanNMC.qXPWLeK/20EB74C14654DC47",
 	})
 }
 
-// TestS3WithoutEventName: S3 names every event. Without a name, whatever else
-// tells an event apart counts; an event built by hand may have a sequencer alone.
+// TestS3WithoutEventName: S3 names every event. Without a name, everything else
+// that tells an event apart counts; an event built by hand may have a sequencer
+// alone.
 func TestS3WithoutEventName(t *testing.T) {
 	t.Parallel()
 	record := func(sequencer, version, request string) events.S3EventRecord {
@@ -210,14 +208,11 @@ func TestS3WithoutEventName(t *testing.T) {
 	if k, err := keyfuncs.S3LatestRecord(t.Context(), record("01", "", "")); k != (lock.Key{Name: "s3/b/k", Event: "01", Order: "s01"}) || err != nil {
 		t.Errorf("a sequencer alone: %+v, %v", k, err)
 	}
-	seen := map[string]bool{}
-	for _, r := range []events.S3EventRecord{
-		record("01", "", ""), record("02", "", ""), record("01", "", "r1"), record("01", "", "r2"), record("01", "v1", ""), record("01", "r1", ""), record("01", "v1", "r1"),
-	} {
-		k, err := keyfuncs.S3Record(t.Context(), r)
-		if err != nil || seen[k.Event] {
-			t.Errorf("event %q, %v: want one that no other has", k.Event, err)
+	keys := map[string]func() (lock.Key, error){}
+	for _, c := range [][3]string{{"01"}, {"02"}, {"01", "", "r1"}, {"01", "", "r2"}, {"01", "v1", ""}, {"01", "r1", ""}, {"01", "v1", "r1"}} {
+		keys[strings.Join(c[:], " ")] = func() (lock.Key, error) {
+			return keyfuncs.S3Record(t.Context(), record(c[0], c[1], c[2]))
 		}
-		seen[k.Event] = true
 	}
+	distinct(t, keys)
 }

@@ -8,28 +8,24 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// SESEmail handles each email of an SES receipt rule once, in a function that is an
-// action of the rule. Event is the message id that SES gave to the email. Name is
-// that id and a digest of the recipients: two rules that match one email for
-// different recipients may invoke the same function, and each has its own list.
-// Rules that match the same recipients look alike; two of them on one function
-// count as one. No Order.
+// SESRecord handles each email of an SES receipt rule once, in a function that
+// is an action of the rule. SES sends one record per event. Event is the
+// message id that SES gave to the email. Name is that id and a digest of the
+// recipients: two rules that match one email for different recipients may
+// invoke the same function, and each has its own list. Rules that match the
+// same recipients look alike, so two of them on one function count as one. No
+// Order.
 //
-// A rule that waits for the function (invocation type RequestResponse) needs its
-// answer every time: give middleware.OnDone(middleware.Replay). Emails that come
-// through a topic or a bucket are messages of SNS and notifications of S3:
-// [SNSMessage], [S3Object].
+// A rule that waits for the function (invocation type RequestResponse) needs
+// its answer every time: give middleware.OnCompleted(middleware.Replay). Emails
+// that come through a topic or a bucket are messages of SNS and notifications
+// of S3: [SNSRecord], [S3Object].
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/services-ses.html,
 // https://docs.aws.amazon.com/ses/latest/dg/receiving-email-action-lambda-event.html,
 // https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html.
-func SESEmail(ctx context.Context, e events.SimpleEmailEvent) (lock.Key, error) {
-	return only(ctx, "Records", e.Records, SESRecord, "SES sends one")
-}
-
-// SESRecord is [SESEmail] for one record.
 func SESRecord(_ context.Context, r events.SimpleEmailRecord) (lock.Key, error) {
-	if err := sourceOf(r); err != nil {
+	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
 	id := r.SES.Mail.MessageID

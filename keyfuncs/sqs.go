@@ -5,23 +5,18 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// SQSMessage handles each message of a queue once, for events of exactly one
-// message (an event source mapping with a batch size of 1). Name and Event are the
-// message id, which is the same in every delivery of a message: distinct messages
-// never wait for each other. No Order: a standard queue has none.
+// SQSMessage handles each message of a queue once. Name and Event are the
+// message id, which is the same in every delivery of a message: distinct
+// messages never wait for each other. No Order: a standard queue has none.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html.
-func SQSMessage(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
-	return oneSQSMessage(ctx, e, SQSRecord)
-}
-
-// SQSRecord is [SQSMessage] for one message of a batch.
-func SQSRecord(_ context.Context, m events.SQSMessage) (lock.Key, error) {
-	if err := sourceOf(m); err != nil {
+func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+	if err := foreignRecord(m); err != nil {
 		return lock.Key{}, err
 	}
 	if m.MessageId == "" {
@@ -30,86 +25,55 @@ func SQSRecord(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	return once("sqs", m.MessageId), nil
 }
 
-// SQSFIFO works on one message of a group at a time, each once and in order, for
-// events of exactly one message. Name is queue and message group, Event and Order
-// are the sequence number, which rises within a group and stays with a message
-// through all its deliveries. A message that comes back after a later one of its
-// group was completed is skipped; the queue itself never does that, since it holds
-// back a group until the messages before are deleted.
+// SQSFIFOMessage works on one message of a message group at a time, each once
+// and in order. Name is queue and message group, Event and Order are the
+// sequence number, which rises within a group and stays with a message through
+// all its deliveries. A message that comes back after a later one of its group
+// was completed is stale, and skipped. The queue itself never causes that,
+// because it holds back a group until the messages before are deleted.
+//
+// Name has the queue in it, so that a dead-letter queue that the same function
+// works on does not look stale.
 //
 // Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html.
-func SQSFIFO(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
-	return oneSQSMessage(ctx, e, SQSFIFORecord)
-}
-
-// SQSFIFORecord is [SQSFIFO] for one message of a batch.
-func SQSFIFORecord(_ context.Context, m events.SQSMessage) (lock.Key, error) {
-	name, err := fifoName(m)
-	if err != nil {
+func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+	if err := foreignRecord(m); err != nil {
 		return lock.Key{}, err
-	}
-	number := m.Attributes["SequenceNumber"]
-	order, err := ordinal("attributes.SequenceNumber", number)
-	return lock.Key{Name: name, Event: number, Order: order}, err
-}
-
-// SQSDeduplicated handles each deduplication id of a message group once, for as long
-// as events are remembered and not for five minutes only, for events of exactly one
-// message. It is for producers that give such an id themselves and may send again
-// later. With content-based deduplication the id is a hash of the body: two
-// messages that say the same on purpose would count as one. No Order: names are
-// distinct for distinct ids.
-//
-// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html.
-func SQSDeduplicated(ctx context.Context, e events.SQSEvent) (lock.Key, error) {
-	return oneSQSMessage(ctx, e, SQSDeduplicatedRecord)
-}
-
-// SQSDeduplicatedRecord is [SQSDeduplicated] for one message of a batch.
-func SQSDeduplicatedRecord(_ context.Context, m events.SQSMessage) (lock.Key, error) {
-	name, err := fifoName(m)
-	if err != nil {
-		return lock.Key{}, err
-	}
-	id := m.Attributes["MessageDeduplicationId"]
-	if id == "" {
-		return lock.Key{}, missing("attributes.MessageDeduplicationId")
-	}
-	return lock.Key{Name: named(name, id), Event: id}, nil
-}
-
-// SQSBody takes the key of one message from what its body holds as JSON: another
-// AWS event, a type of yours, or json.RawMessage for [JSON]. If that key has no
-// Event, the message id becomes it, so that each message is handled once. Errors of
-// inner name their field behind that of the envelope: body.order. If inner takes an
-// AWS event, a body that holds one of another source is a [*lock.KeyError] that names
-// the key function for it.
-func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
-	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
-		return inBody(ctx, m, inner)
-	}
-}
-
-// fifoName keeps queues apart, so that a dead-letter queue that is worked on by the
-// same function does not look overtaken.
-func fifoName(m events.SQSMessage) (string, error) {
-	if err := sourceOf(m); err != nil {
-		return "", err
 	}
 	if m.EventSourceARN == "" {
-		return "", missing("eventSourceARN")
+		return lock.Key{}, missing("eventSourceARN")
 	}
-	// Standard queues may have groups too, for fairness; only a FIFO queue numbers its messages.
+	// Standard queues may have groups too, for fairness; only a FIFO queue
+	// numbers its messages.
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
 	for _, a := range []string{"MessageGroupId", "SequenceNumber"} {
 		if m.Attributes[a] == "" {
-			return "", &lock.KeyError{Field: "attributes." + a, Reason: "is missing: this is no message of a FIFO queue; use SQSRecord"}
+			return lock.Key{}, &lock.KeyError{Field: "attributes." + a, Reason: "is missing: this is not a message of a FIFO queue; use SQSMessage"}
 		}
 	}
-	return named("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"]), nil
+	number := m.Attributes["SequenceNumber"]
+	order, err := ordinal("attributes.SequenceNumber", number)
+	return lock.Key{Name: named("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"]), Event: number, Order: order}, err
 }
 
-func oneSQSMessage(ctx context.Context, e events.SQSEvent, key Func[events.SQSMessage]) (lock.Key, error) {
-	return only(ctx, "Records", e.Records, key, "wrap a handler of one message with middleware.EachSQSMessage, or set the batch size to 1")
+// SQSBody takes the key of one message from the JSON in its body, decoded as E:
+// another AWS event, a type of your own, or json.RawMessage for package
+// jmespath. If that key has no Event, the message id becomes it, so that each
+// message is handled once. Errors of inner name their field inside the body:
+// body.order. If inner takes an AWS event, and the body holds one of another
+// source, the error is a [*lock.KeyError] that names the key function for it.
+//
+// SQSBody(SNSBody(inner)) takes what a topic puts into a queue. With raw
+// message delivery the topic leaves no trace in the message: use
+// SQSBody(inner).
+//
+// Source: https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html.
+func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
+	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+		if err := foreignRecord(m); err != nil {
+			return lock.Key{}, err
+		}
+		return envelope(ctx, eventkind.SQS, "body", m.Body, m.MessageId, inner)
+	}
 }

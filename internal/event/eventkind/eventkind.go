@@ -1,6 +1,7 @@
-// Package eventkind tells AWS events apart by their JSON. Decoded into the type of
-// another source, an event may look as if it held nothing to work on, and would be
-// acknowledged; its JSON says what it is and which key function it needs.
+// Package eventkind tells AWS events apart by their JSON. Decoded into the type
+// of another source, an event may look as if there were nothing in it, and
+// would be acknowledged. Its JSON shows what it is and which key function it
+// needs.
 package eventkind
 
 import (
@@ -8,7 +9,7 @@ import (
 	"encoding/json"
 )
 
-// Kind is a source of events. The zero Kind is none that is known.
+// Kind is a source of events. The zero Kind is an unknown one.
 type Kind string
 
 // The kinds as an error calls them.
@@ -38,13 +39,13 @@ const (
 	HTTP           Kind = "an HTTP request"
 )
 
-// bySource are the kinds whose records or events name their source.
+// bySource has the kinds whose records or events name their source.
 var bySource = map[string]Kind{
 	"aws:s3": S3, "aws:sqs": SQS, "aws:sns": SNS, "aws:kinesis": Kinesis, "aws:dynamodb": DynamoDB, "aws:docdb": DocumentDB,
 	"aws:kafka": Kafka, "SelfManagedKafka": Kafka, "aws:mq": ActiveMQ, "aws:rmq": RabbitMQ, "aws:ses": SES, "aws:codecommit": CodeCommit,
 }
 
-// byMembers are the kinds that are known by their members.
+// byMembers has the kinds that are recognised by their members.
 var byMembers = []struct {
 	kind    Kind
 	members []string
@@ -61,8 +62,8 @@ var byMembers = []struct {
 	{HTTP, []string{"requestContext"}},
 }
 
-// byRecord are the kinds of records that name no source, as in events built by hand,
-// by a member that only they have.
+// byRecord has a member that only the records of that kind have, for records
+// that do not name their source, as in events built by hand.
 var byRecord = []struct {
 	kind   Kind
 	member string
@@ -72,37 +73,58 @@ var byRecord = []struct {
 
 // keyFunctions are those for a whole event.
 var keyFunctions = map[Kind]string{
-	S3: "S3Object, or middleware.EachS3Record for its records one by one", S3Test: "S3Object",
-	SQS:         "SQSMessage, or S3ViaSQS if S3 notifications come through the queue; for its messages one by one middleware.EachSQSMessage",
-	SNS:         "SNSMessage, or S3ViaSNS if S3 notifications come through the topic; for its records one by one middleware.EachSNSRecord",
-	SNSMessage:  "S3ViaSNSAndSQS if it is an S3 notification, else SQSMessage",
-	EventBridge: "EventBridge, or S3ViaEventBridge if it comes from S3",
-	Kinesis:     "Kinesis, or middleware.EachKinesisRecord for its records one by one",
-	DynamoDB:    "DynamoDBStream, or middleware.EachDynamoDBRecord for its records one by one",
-	DocumentDB:  "DocumentDB, or middleware.EachDocumentDBRecord for its changes one by one",
-	Kafka:       "Kafka, or middleware.EachKafkaRecord for its records one by one",
-	ActiveMQ:    "ActiveMQ", RabbitMQ: "RabbitMQ", SES: "SESEmail", CodeCommit: "CodeCommit", CodePipeline: "CodePipelineJob",
-	CloudFormation: "CloudFormation", ConfigRule: "ConfigRule", SecretRotation: "SecretRotation", S3Batch: "S3BatchTask",
-	CloudWatchLogs: "CloudWatchLogs", Alarm: "CloudWatchAlarm", AlarmMessage: "CloudWatchAlarmViaSNS",
-	HTTP: "that of the gateway, such as APIGatewayHTTP",
+	S3:             "S3Object, or S3Record with middleware.EachS3Record",
+	S3Test:         "S3Object",
+	SQS:            "SQSMessage, or SQSBody(S3Object) if S3 notifications come through the queue, " + oneByOne("SQS", "Message"),
+	SNS:            "SNSRecord, or SNSBody(S3Object) if S3 notifications come through the topic, " + oneByOne("SNS", "Record"),
+	SNSMessage:     "SQSBody(SNSBody(S3Object)) if it is an S3 notification, else SQSMessage",
+	EventBridge:    "EventBridgeEvent, or EventBridgeS3Object if it comes from S3",
+	Kinesis:        "KinesisRecord, " + oneByOne("Kinesis", "Record"),
+	DynamoDB:       "DynamoDBRecord, " + oneByOne("DynamoDB", "Record"),
+	DocumentDB:     "DocumentDBRecord, with middleware.EachDocumentDBRecord",
+	Kafka:          "KafkaRecord, with middleware.EachKafkaRecord",
+	ActiveMQ:       "ActiveMQ",
+	RabbitMQ:       "RabbitMQ",
+	SES:            "Single[events.SimpleEmailEvent](SESRecord)",
+	CodeCommit:     "Single[events.CodeCommitEvent](CodeCommitRecord)",
+	CodePipeline:   "CodePipelineJob",
+	CloudFormation: "CloudFormation",
+	ConfigRule:     "ConfigRule",
+	SecretRotation: "SecretRotation",
+	S3Batch:        "S3BatchTask",
+	CloudWatchLogs: "CloudWatchLogs",
+	Alarm:          "CloudWatchAlarm",
+	AlarmMessage:   "SNSAlarm",
+	HTTP:           "IdempotencyKey for the event type of the gateway",
 }
 
-// viaFunctions are those for an event in a message of an SQS queue or SNS topic.
-var viaFunctions = map[Kind]map[Kind]string{
-	SQS: {S3: "S3ViaSQS", S3Test: "S3ViaSQS", EventBridge: "EventBridgeViaSQS, or SQSBody(S3ViaEventBridge) if it comes from S3"},
-	SNS: {S3: "S3ViaSNS", S3Test: "S3ViaSNS", EventBridge: "SNSBody(EventBridge), or SNSBody(S3ViaEventBridge) if it comes from S3"},
+// oneByOne says how a function for one record is given a whole event.
+func oneByOne(source, record string) string {
+	return "with middleware.Each" + source + record + ", or in Single[events." + source + "Event] for an event of one"
 }
 
-// KeyFunction says what to use for an event in a message of carrier, which is SQS,
-// SNS or, for a whole event, empty.
+// envelopes are the lifters for what a message of an SQS queue or SNS topic
+// holds.
+var envelopes = map[Kind]string{SQS: "SQSBody", SNS: "SNSBody"}
+
+// KeyFunction returns what to use for an event in a message of carrier, which
+// is SQS, SNS or EventBridge, or empty for a whole event.
 func (k Kind) KeyFunction(carrier Kind) string {
-	return cmp.Or(viaFunctions[carrier][k], keyFunctions[k])
+	if envelope := envelopes[carrier]; envelope != "" {
+		switch k {
+		case S3, S3Test:
+			return envelope + "(S3Object)"
+		case EventBridge:
+			return envelope + "(EventBridgeEvent), or " + envelope + "(EventBridgeS3Object) if it comes from S3"
+		}
+	}
+	return keyFunctions[k]
 }
 
-// OfSource is the kind of a record by the source that it names.
+// OfSource returns the kind of a record by the source that it names.
 func OfSource(source string) Kind { return bySource[source] }
 
-// Of is the kind of a JSON document; empty if it is none that is known.
+// Of returns the kind of a JSON document, or "" if it is unknown.
 func Of(doc []byte) Kind {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(doc, &members) != nil {
@@ -158,13 +180,13 @@ func has(members map[string]json.RawMessage, names []string) bool {
 }
 
 func text(v json.RawMessage) (s string) {
-	_ = json.Unmarshal(v, &s) // what is no string stays empty
+	_ = json.Unmarshal(v, &s) // s stays empty if v is not a string
 	return s
 }
 
-// NoS3Records says what is wrong with a document that was expected to be an S3
-// notification and has no records; empty for the s3:TestEvent, which S3 sends when a
-// notification is set up, and which holds nothing to work on.
+// NoS3Records returns what is wrong with a document that should be an S3
+// notification and has no records. It returns "" for the s3:TestEvent, which S3
+// sends when a notification is set up, and which is not about any object.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
 func NoS3Records(doc []byte, carrier Kind) string {
 	switch k := Of(doc); k {
@@ -172,7 +194,7 @@ func NoS3Records(doc []byte, carrier Kind) string {
 		return ""
 	case "", S3:
 		if carrier == EventBridge {
-			return "holds no S3 notification: for events of S3 on EventBridge the key function is S3ViaEventBridge"
+			return "holds no S3 notification: for events of S3 on EventBridge the key function is EventBridgeS3Object"
 		}
 		return "holds no S3 notification and no s3:TestEvent"
 	default:
@@ -180,7 +202,8 @@ func NoS3Records(doc []byte, carrier Kind) string {
 	}
 }
 
-// Refusal is why an event of this kind is refused, and what to do instead.
+// Refusal returns why an event of this kind is refused, and what to use
+// instead.
 func (k Kind) Refusal(carrier Kind) string {
 	return "holds " + string(k) + ": its key function is " + k.KeyFunction(carrier)
 }

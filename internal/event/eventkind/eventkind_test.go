@@ -9,15 +9,15 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
-// kinds of the events of keyfuncs/testdata, by the beginning of their names: the
-// longest that fits counts.
+// kinds has the kinds of the events in keyfuncs/testdata, by the beginning of
+// their names: the longest that fits counts.
 var kinds = map[string]eventkind.Kind{
 	"s3-": eventkind.S3, "s3-test": eventkind.S3Test, "sqs": eventkind.SQS, "sns": eventkind.SNS, "eventbridge": eventkind.EventBridge,
 	"kinesis": eventkind.Kinesis, "dynamodb": eventkind.DynamoDB, "kafka": eventkind.Kafka, "activemq": eventkind.ActiveMQ, "rabbitmq": eventkind.RabbitMQ,
 	"cloudwatchlogs": eventkind.CloudWatchLogs, "alarm": eventkind.Alarm, "apigateway": eventkind.HTTP, "alb": eventkind.HTTP, "functionurl": eventkind.HTTP,
 	"ses": eventkind.SES, "codecommit": eventkind.CodeCommit, "codepipeline": eventkind.CodePipeline, "cloudformation": eventkind.CloudFormation,
 	"config": eventkind.ConfigRule, "secretrotation": eventkind.SecretRotation, "s3batch": eventkind.S3Batch, "documentdb": eventkind.DocumentDB,
-	"cognito": "", "iot": "", "stepfunctions": "", "payload": "",
+	"cognito": "", "iot": "", "stepfunctions": "",
 }
 
 func TestOf(t *testing.T) {
@@ -33,14 +33,17 @@ func TestOf(t *testing.T) {
 				longest = prefix
 			}
 		}
-		want, ok := kinds[longest]
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := eventkind.Of(b); !ok || got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, ok := kinds[longest]
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := eventkind.Of(b); !ok || got != want {
+				t.Errorf("is %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -48,8 +51,10 @@ func TestOf(t *testing.T) {
 func TestEveryKindHasAKeyFunction(t *testing.T) {
 	t.Parallel()
 	for name, k := range kinds {
-		if k != "" && k.KeyFunction("") == "" {
-			t.Errorf("%s: %q has no key function", name, k)
+		for _, carrier := range []eventkind.Kind{"", eventkind.SQS, eventkind.SNS, eventkind.EventBridge} {
+			if k != "" && k.KeyFunction(carrier) == "" {
+				t.Errorf("%s: %q in %q has no key function", name, k, carrier)
+			}
 		}
 	}
 }
@@ -74,17 +79,27 @@ func TestOfOddities(t *testing.T) {
 		`{"Event":["s3:TestEvent"]}`:                                     "",
 		`{"Event":"s3:TestEvent","Records":[{"EventSource":"aws:sns"}]}`: eventkind.SNS,
 	} {
-		if got := eventkind.Of([]byte(doc)); got != want {
-			t.Errorf("%s is %q, want %q", doc, got, want)
-		}
+		t.Run(doc, func(t *testing.T) {
+			t.Parallel()
+			if got := eventkind.Of([]byte(doc)); got != want {
+				t.Errorf("is %q, want %q", got, want)
+			}
+		})
 	}
+}
+
+func TestNoS3Records(t *testing.T) {
+	t.Parallel()
 	for doc, want := range map[string]string{
 		`{"Event":"s3:TestEvent"}`: "", `{"Records":[]}`: "no S3 notification", `{"order":17}`: "no S3 notification",
-		`{"Type":"Notification","TopicArn":"t","Message":"m"}`: "S3ViaSNSAndSQS",
-		`{"detail-type":"d","source":"s","detail":{}}`:         "EventBridgeViaSQS",
+		`{"Type":"Notification","TopicArn":"t","Message":"m"}`: "SQSBody(SNSBody(S3Object))",
+		`{"detail-type":"d","source":"s","detail":{}}`:         "SQSBody(EventBridgeEvent)",
 	} {
-		if got := eventkind.NoS3Records([]byte(doc), eventkind.SQS); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%s: %q, want %q in it", doc, got, want)
-		}
+		t.Run(doc, func(t *testing.T) {
+			t.Parallel()
+			if got := eventkind.NoS3Records([]byte(doc), eventkind.SQS); !strings.Contains(got, want) || (got == "") != (want == "") {
+				t.Errorf("%q, want %q in it", got, want)
+			}
+		})
 	}
 }

@@ -1,0 +1,41 @@
+package keyfuncs
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// batchOfOne is the only advice for events of Amazon MQ that hold several
+// messages: Lambda takes no list of failed messages from the handler of such a
+// batch, so a wrapper for single messages could not return some of them.
+// https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
+const batchOfOne = "set the batch size to 1"
+
+// ActiveMQ handles each message of an ActiveMQ queue once, for events of
+// exactly one message (an event source mapping with a batch size of 1). Name is
+// queue and message id, Event the message id, which stays with a message
+// through all its deliveries: distinct messages never wait for each other. The
+// queue is in the name because a broker that copies a message to several queues
+// keeps its id. What a producer sends twice has two ids. No Order: Lambda works
+// on a queue in up to five environments at once.
+//
+// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
+// https://activemq.apache.org/activemq-message-properties.html.
+func ActiveMQ(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
+	if err := foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
+		return lock.Key{}, err
+	}
+	return only(ctx, "messages", e.Messages, activeMQMessage, batchOfOne)
+}
+
+func activeMQMessage(_ context.Context, m events.ActiveMQMessage) (lock.Key, error) {
+	queue := m.Destination.PhysicalName
+	if err := required(part{"messageID", m.MessageID}, part{"destination.physicalName", queue}); err != nil {
+		return lock.Key{}, err
+	}
+	return once("activemq", m.MessageID, queue), nil
+}

@@ -1,0 +1,65 @@
+package keyfuncs
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// CloudWatchAlarm works on one change of an alarm at a time, each once, in a
+// function that is the action of the alarm. Name is the alarm's ARN, Event the
+// new state, its time and the contributor if there is one: an alarm on several
+// time series acts for each of them, and they may change at the same time as
+// the alarm itself. A name remembers at least its last eight events. No Order:
+// Lambda is invoked asynchronously, and a change that comes late is still a
+// change.
+//
+// For alarms that come through a topic see [SNSAlarm]. Those that come through
+// EventBridge are events like any other: [EventBridgeEvent].
+//
+// Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html,
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Acting_Alarm_Changes.html,
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch-and-eventbridge.html.
+func CloudWatchAlarm(_ context.Context, e awsevents.AlarmEvent) (lock.Key, error) {
+	d := e.AlarmData
+	if err := required(
+		part{"alarmArn", e.AlarmARN}, part{"alarmData.state.value", d.State.Value}, part{"alarmData.state.timestamp", d.State.Timestamp},
+	); err != nil {
+		return lock.Key{}, err
+	}
+	event := []string{d.State.Timestamp}
+	if c := d.AlarmContributor; c != nil {
+		if c.ID == "" {
+			return lock.Key{}, missing("alarmData.alarmContributor.id")
+		}
+		event = append(event, c.ID)
+	}
+	return alarm(e.AlarmARN, d.State.Value, event...), nil
+}
+
+// SNSAlarm is [CloudWatchAlarm] for one record of a topic that gets alarms.
+// Name is the same, so that changes of one alarm wait for each other on both
+// ways. Event is the new state, its time and a digest of the whole
+// notification, which tells the contributors apart. It differs from the Event
+// of CloudWatchAlarm, so a function that gets a change on both ways handles
+// both.
+//
+// Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html.
+func SNSAlarm(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
+	return SNSBody(func(_ context.Context, p events.CloudWatchAlarmSNSPayload) (lock.Key, error) {
+		if err := required(
+			part{"AlarmArn", p.AlarmARN}, part{"NewStateValue", p.NewStateValue}, part{"StateChangeTime", p.StateChangeTime},
+		); err != nil {
+			return lock.Key{}, err
+		}
+		return alarm(p.AlarmARN, p.NewStateValue, p.StateChangeTime, digest(r.SNS.Message)), nil
+	})(ctx, r)
+}
+
+func alarm(arn, state string, event ...string) lock.Key {
+	return lock.Key{Name: named("alarm", arn), Event: named(url.PathEscape(state), event...)}
+}

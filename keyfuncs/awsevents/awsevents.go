@@ -1,0 +1,37 @@
+// Package awsevents has the types of AWS events that aws-lambda-go lacks, and
+// the constraints of the generic key functions in package keyfuncs.
+package awsevents
+
+import "github.com/aws/aws-lambda-go/events"
+
+// HTTPRequest is an event with an HTTP request, or with a WebSocket message.
+type HTTPRequest interface {
+	events.APIGatewayProxyRequest | // REST API, or HTTP API with payload format 1.0
+		events.APIGatewayV2HTTPRequest | // HTTP API
+		events.APIGatewayWebsocketProxyRequest |
+		events.ALBTargetGroupRequest |
+		events.LambdaFunctionURLRequest
+}
+
+// S3BatchEvent is an event of S3 Batch Operations, of invocation schema 1.0 or
+// 2.0.
+type S3BatchEvent interface {
+	events.S3BatchJobEvent | events.S3BatchJobEventV2
+}
+
+// CognitoEvent is an event of any trigger of a Cognito user pool.
+type CognitoEvent interface {
+	events.CognitoEventUserPoolsPreSignup |
+		events.CognitoEventUserPoolsPreAuthentication |
+		events.CognitoEventUserPoolsPostConfirmation |
+		events.CognitoEventUserPoolsPreTokenGen |
+		events.CognitoEventUserPoolsPreTokenGenV2 | //nolint:staticcheck // handlers of the older type need a key too
+		events.CognitoEventUserPoolsPreTokenGenV2_0 |
+		events.CognitoEventUserPoolsPostAuthentication |
+		events.CognitoEventUserPoolsMigrateUser |
+		events.CognitoEventUserPoolsDefineAuthChallenge |
+		events.CognitoEventUserPoolsCreateAuthChallenge |
+		events.CognitoEventUserPoolsVerifyAuthChallenge |
+		events.CognitoEventUserPoolsCustomMessage |
+		events.CognitoEventUserPoolsInboundFederation
+}

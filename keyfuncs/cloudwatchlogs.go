@@ -1,0 +1,94 @@
+package keyfuncs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// CloudWatchLogs handles each batch of a subscription filter once. A batch has
+// no id of its own, so Event is a digest of owner, filters and the ids of all
+// log events in their order. Name is log group, log stream and that digest:
+// batches never wait for each other. A log event that comes again in another
+// batch is handled again. No Order: Lambda is invoked asynchronously, so
+// batches overtake each other.
+//
+// A control message, with which CloudWatch Logs checks that it can reach the
+// function, gives [ErrIgnore].
+//
+// Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html,
+// https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchlogs.html.
+func CloudWatchLogs(_ context.Context, e events.CloudwatchLogsEvent) (lock.Key, error) {
+	if e.AWSLogs.Data == "" {
+		return lock.Key{}, missing("awslogs.data")
+	}
+	d, err := logsData(e.AWSLogs.Data)
+	if err != nil {
+		return lock.Key{}, err
+	}
+	if d.MessageType == "CONTROL_MESSAGE" {
+		return lock.Key{}, fmt.Errorf("%w: a control message of CloudWatch Logs", ErrIgnore)
+	}
+	k, err := logsKey(d)
+	return k, within("awslogs.data", err)
+}
+
+func logsKey(d events.CloudwatchLogsData) (lock.Key, error) {
+	if err := required(part{"owner", d.Owner}, part{"logGroup", d.LogGroup}, part{"logStream", d.LogStream}); err != nil {
+		return lock.Key{}, err
+	}
+	if len(d.LogEvents) == 0 {
+		return lock.Key{}, &lock.KeyError{Field: "logEvents", Reason: "is empty or missing: this is an event of another source"}
+	}
+	// The number of filters says where they end and the ids begin.
+	parts := append([]string{d.Owner, strconv.Itoa(len(d.SubscriptionFilters))}, d.SubscriptionFilters...)
+	for i, l := range d.LogEvents {
+		if l.ID == "" {
+			return lock.Key{}, missing(fmt.Sprintf("logEvents[%d].id", i))
+		}
+		parts = append(parts, l.ID)
+	}
+	return once("cloudwatchlogs", digest(named("", parts...)), d.LogGroup, d.LogStream), nil
+}
+
+// maxLogs limits the size of an unpacked batch. An event of Lambda's largest
+// size could unpack to gigabytes, and that kills the function. CloudWatch Logs
+// accepts at most 1 MiB of log events at a time, so no batch should come near
+// this limit.
+// https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html
+const maxLogs = 64 << 20
+
+// logsData does what e.AWSLogs.Parse does, which has no limit.
+func logsData(data string) (d events.CloudwatchLogsData, err error) {
+	invalid := func(reason string, err error) (events.CloudwatchLogsData, error) {
+		return d, &lock.KeyError{Field: "awslogs.data", Reason: reason, Err: err}
+	}
+	compressed, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return invalid("is not base64", err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return invalid("is not in gzip format", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxLogs+1))
+	if err != nil {
+		return invalid("is not in gzip format", err)
+	}
+	if len(text) > maxLogs {
+		return invalid(fmt.Sprintf("unpacks to more than %d MiB, and CloudWatch Logs sends no such batch", maxLogs>>20), nil)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return invalid("is not the JSON of CloudWatch Logs", err)
+	}
+	return d, nil
+}

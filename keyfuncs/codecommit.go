@@ -1,0 +1,30 @@
+package keyfuncs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// CodeCommitRecord handles each event of a repository's trigger once.
+// CodeCommit sends one record per event. Event is event id, number of the part
+// and time; Name is the repository and these, so events never wait for each
+// other. A push of many references comes in several parts. The time counts
+// because events that test a trigger may all have the trigger's own id. No
+// Order.
+//
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/services-codecommit.html.
+func CodeCommitRecord(_ context.Context, r events.CodeCommitRecord) (lock.Key, error) {
+	if err := foreignRecord(r); err != nil {
+		return lock.Key{}, err
+	}
+	if err := required(part{"eventSourceARN", r.EventSourceARN}, part{"eventId", r.EventID}); err != nil {
+		return lock.Key{}, err
+	}
+	at := time.Time(r.EventTime).UnixMilli()
+	return once("codecommit", fmt.Sprintf("%s/%d/%d", r.EventID, r.EventPartNumber, at), r.EventSourceARN), nil
+}

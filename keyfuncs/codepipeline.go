@@ -1,0 +1,28 @@
+package keyfuncs
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// CodePipelineJob handles each job of a pipeline once. Name is the job id,
+// Event the job id and a digest of the continuation token, if there is one. A
+// function that returns such a token to CodePipeline is invoked again for a new
+// job, so each look at the work in progress is an event of its own. No Order.
+//
+// Sources: https://docs.aws.amazon.com/lambda/latest/dg/services-codepipeline.html,
+// https://docs.aws.amazon.com/codepipeline/latest/userguide/actions-invoke-lambda-function.html.
+func CodePipelineJob(_ context.Context, e events.CodePipelineJobEvent) (lock.Key, error) {
+	job := e.CodePipelineJob
+	if job.ID == "" {
+		return lock.Key{}, missing("CodePipeline.job.id")
+	}
+	k := once("codepipeline", job.ID)
+	if token := job.Data.ContinuationToken; token != "" {
+		k.Event += "/" + digest(token)
+	}
+	return k, nil
+}

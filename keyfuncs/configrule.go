@@ -1,0 +1,51 @@
+package keyfuncs
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// ConfigRule handles each event of an AWS Config rule once, and works on one
+// resource of a rule at a time. Name is the rule's ARN with type and id of the
+// resource, or with the message type if the event is not about a resource, such
+// as a ScheduledNotification. Event is a digest of the invoking event and the
+// result token, which identifies the event that triggered an evaluation:
+// evaluating an unchanged resource again is another event. No Order.
+//
+// Sources: https://docs.aws.amazon.com/config/latest/developerguide/evaluate-config_develop-rules_example-events.html,
+// https://docs.aws.amazon.com/config/latest/APIReference/API_PutEvaluations.html.
+func ConfigRule(_ context.Context, e events.ConfigEvent) (lock.Key, error) {
+	if err := required(part{"configRuleArn", e.ConfigRuleArn}, part{"invokingEvent", e.InvokingEvent}, part{"resultToken", e.ResultToken}); err != nil {
+		return lock.Key{}, err
+	}
+	type resource struct {
+		Type string `json:"resourceType"`
+		ID   string `json:"resourceId"`
+	}
+	var cause struct {
+		MessageType string    `json:"messageType"`
+		Item        *resource `json:"configurationItem"`
+		Summary     *resource `json:"configurationItemSummary"` // of an item that is too large
+	}
+	if err := json.Unmarshal([]byte(e.InvokingEvent), &cause); err != nil {
+		return lock.Key{}, &lock.KeyError{Field: "invokingEvent", Reason: "is not the JSON of AWS Config", Err: err}
+	}
+	subject := cause.Item
+	if subject == nil {
+		subject = cause.Summary
+	}
+	parts := []string{e.ConfigRuleArn, cause.MessageType}
+	switch {
+	case subject != nil && (subject.Type == "" || subject.ID == ""):
+		return lock.Key{}, missing("invokingEvent.configurationItem.resourceId")
+	case subject != nil:
+		parts = []string{e.ConfigRuleArn, subject.Type, subject.ID}
+	case cause.MessageType == "":
+		return lock.Key{}, missing("invokingEvent.messageType")
+	}
+	return lock.Key{Name: named("config", parts...), Event: digest(named("", e.ResultToken, e.InvokingEvent))}, nil
+}

@@ -1,0 +1,52 @@
+package keyfuncs
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// EventBridgeS3Object is [S3Object] for the events that S3 sends to
+// EventBridge. They have another shape, and their object keys are not
+// URL-encoded. Event is the sequencer of Object Created and Object Deleted, the
+// same as when S3 reports that upload or deletion in any other way. Deletions
+// by a lifecycle rule are different: their sequencer may be midnight of the
+// day, for all versions that expire then. Event of these, and of all other
+// events, is detail type, sequencer if there is one, version id and request id
+// together.
+//
+// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html,
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html.
+func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	var d struct {
+		Bucket struct {
+			Name string `json:"name"`
+		} `json:"bucket"`
+		Object struct {
+			Key       string `json:"key"`
+			VersionID string `json:"version-id"`
+			Sequencer string `json:"sequencer"`
+		} `json:"object"`
+		RequestID string `json:"request-id"`
+		Reason    string `json:"reason"`
+	}
+	if e.Source != "aws.s3" {
+		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridgeEvent"}
+	}
+	if err := json.Unmarshal(e.Detail, &d); err != nil {
+		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not the detail of an S3 event", Err: err}
+	}
+	if err := required(part{"detail.bucket.name", d.Bucket.Name}, part{"detail.object.key", d.Object.Key}); err != nil {
+		return lock.Key{}, err
+	}
+	id := s3Identity{kind: e.DetailType, sequencer: d.Object.Sequencer, version: d.Object.VersionID, request: d.RequestID}
+	id.writes = id.kind == "Object Created" || id.kind == "Object Deleted" && d.Reason != "Lifecycle Expiration" || id.bare()
+	event := id.event()
+	if event == "" {
+		return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
+	}
+	return lock.Key{Name: s3Name(d.Bucket.Name, d.Object.Key), Event: event}, nil
+}

@@ -1,0 +1,78 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+func ExampleIdempotencyKey() {
+	e := events.APIGatewayV2HTTPRequest{
+		Version:        "2.0",
+		RawPath:        "/orders",
+		Headers:        map[string]string{"idempotency-key": "8e03978e"},
+		RequestContext: events.APIGatewayV2HTTPRequestContext{APIID: "a1b2c3", Stage: "$default"},
+	}
+	e.RequestContext.HTTP.Method = "POST"
+	show(keyfuncs.IdempotencyKey(context.Background(), e))
+	// Output: name "http/a1b2c3/$default/POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+}
+
+func ExampleIdempotencyKey_rest() {
+	show(keyfuncs.IdempotencyKey(context.Background(), events.APIGatewayProxyRequest{
+		HTTPMethod: "POST",
+		Path:       "/orders",
+		Headers:    map[string]string{"Idempotency-Key": "8e03978e"},
+		RequestContext: events.APIGatewayProxyRequestContext{
+			APIID: "a1b2c3", Stage: "prod", Authorizer: map[string]any{"principalId": "jane"},
+		},
+	}))
+	// Output: name "http/a1b2c3/prod/POST/%2Forders/jane/8e03978e", event "8e03978e", order "", error <nil>
+}
+
+func ExampleIdempotencyKey_webSocket() {
+	show(keyfuncs.IdempotencyKey(context.Background(), events.APIGatewayWebsocketProxyRequest{
+		Headers: map[string]string{"Idempotency-Key": "8e03978e"},
+		RequestContext: events.APIGatewayWebsocketProxyRequestContext{
+			APIID: "a1b2c3", Stage: "prod", EventType: "CONNECT", RouteKey: "$connect",
+		},
+	}))
+	// Output: name "http/a1b2c3/prod/CONNECT/$connect//8e03978e", event "8e03978e", order "", error <nil>
+}
+
+func ExampleIdempotencyKey_loadBalancer() {
+	e := events.ALBTargetGroupRequest{
+		HTTPMethod: "POST",
+		Path:       "/orders",
+		Headers:    map[string]string{"idempotency-key": "8e03978e"},
+	}
+	e.RequestContext.ELB.TargetGroupArn = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/orders/0a1b"
+	show(keyfuncs.IdempotencyKey(context.Background(), e))
+	// Output: name "http/arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b//POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+}
+
+func ExampleIdempotencyKey_functionURL() {
+	e := events.LambdaFunctionURLRequest{
+		RawPath:        "/orders",
+		Headers:        map[string]string{"idempotency-key": "8e03978e"},
+		RequestContext: events.LambdaFunctionURLRequestContext{APIID: "u4l0f1u2"},
+	}
+	e.RequestContext.HTTP.Method = "POST"
+	show(keyfuncs.IdempotencyKey(context.Background(), e))
+	// Output: name "http/u4l0f1u2//POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+}
+
+// A message that a client sends over a WebSocket has an id in its body, and no
+// headers.
+func ExampleHTTPBody() {
+	perMessage := func(_ context.Context, m struct{ Customer, ID json.Number }) (lock.Key, error) {
+		return lock.Key{Name: "customer/" + m.Customer.String(), Event: m.ID.String()}, nil
+	}
+	key := keyfuncs.HTTPBody[events.APIGatewayWebsocketProxyRequest](perMessage)
+	show(key(context.Background(), events.APIGatewayWebsocketProxyRequest{Body: `{"customer": 7, "id": 9007199254740993}`}))
+	// Output: name "customer/7", event "9007199254740993", order "", error <nil>
+}

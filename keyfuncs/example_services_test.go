@@ -1,0 +1,169 @@
+package keyfuncs_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+func ExampleSESRecord() {
+	var r events.SimpleEmailRecord
+	r.SES.Mail.MessageID, r.SES.Receipt.Recipients = "d6iitobk75", []string{"orders@example.com"}
+	show(keyfuncs.SESRecord(context.Background(), r))
+	// Output: name "ses/d6iitobk75/fFTy8KUsZINkDEfmDTlnblH2gHasD2241fltvIySVx0", event "d6iitobk75", order "", error <nil>
+}
+
+func ExampleCloudFormation() {
+	show(keyfuncs.CloudFormation(context.Background(), cfn.Event{
+		StackID: "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/1134083a", LogicalResourceID: "Bucket", RequestID: "5d478078",
+	}))
+	// Output: name "cloudformation/arn:aws:cloudformation:eu-central-1:123456789012:stack%2Fshop%2F1134083a/Bucket", event "5d478078", order "", error <nil>
+}
+
+func ExampleCodePipelineJob() {
+	show(keyfuncs.CodePipelineJob(context.Background(), events.CodePipelineJobEvent{CodePipelineJob: events.CodePipelineJob{ID: "c0d76431"}}))
+	// Output: name "codepipeline/c0d76431", event "c0d76431", order "", error <nil>
+}
+
+func ExampleCodeCommitRecord() {
+	key := keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord)
+	show(key(context.Background(), events.CodeCommitEvent{Records: []events.CodeCommitRecord{{
+		EventSourceARN: "arn:aws:codecommit:eu-central-1:123456789012:shop", EventID: "31ade2c7", EventPartNumber: 1,
+		EventTime: events.CodeCommitEventTime(time.UnixMilli(1795249183000)),
+	}}}))
+	// Output: name "codecommit/arn:aws:codecommit:eu-central-1:123456789012:shop/31ade2c7%2F1%2F1795249183000", event "31ade2c7/1/1795249183000", order "", error <nil>
+}
+
+func ExampleConfigRule() {
+	k, err := keyfuncs.ConfigRule(context.Background(), events.ConfigEvent{
+		ConfigRuleArn: "arn:aws:config:eu-central-1:123456789012:config-rule/config-rule-0123456", ResultToken: "token",
+		InvokingEvent: `{"configurationItem":{"resourceType":"AWS::EC2::Instance","resourceId":"i-8abd832c32"},"messageType":"ConfigurationItemChangeNotification"}`,
+	})
+	fmt.Println(k.Name, len(k.Event), err)
+	// Output: config/arn:aws:config:eu-central-1:123456789012:config-rule%2Fconfig-rule-0123456/AWS::EC2::Instance/i-8abd832c32 43 <nil>
+}
+
+// A rotation function that runs each step of a version once.
+func ExampleSecretRotation() {
+	step := func(_ context.Context, e events.SecretsManagerSecretRotationEvent) (lock.Key, error) {
+		return lock.Key{Name: e.ClientRequestToken + "/" + e.Step}, nil
+	}
+	e := events.SecretsManagerSecretRotationEvent{SecretID: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", ClientRequestToken: "1ab23456", Step: "createSecret"}
+	show(keyfuncs.SecretRotation(context.Background(), e))
+	show(keyfuncs.EventFrom(keyfuncs.SecretRotation, step)(context.Background(), e))
+	// Output:
+	// name "secret/arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", event "", order "", error <nil>
+	// name "secret/arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", event "1ab23456/createSecret", order "", error <nil>
+}
+
+func ExampleS3BatchTask() {
+	show(keyfuncs.S3BatchTask(context.Background(), events.S3BatchJobEventV2{
+		InvocationID: "YXNkbGZq", Job: events.S3BatchJobV2{ID: "f3cc4f60"}, Tasks: []events.S3BatchJobTaskV2{{TaskID: "dGFza2lk"}},
+	}))
+	// Output: name "s3batch/f3cc4f60/dGFza2lk", event "YXNkbGZq", order "", error <nil>
+}
+
+func ExampleDocumentDBRecord() {
+	var e awsevents.DocumentDBEvent
+	err := json.Unmarshal([]byte(`{
+		"eventSource": "aws:docdb",
+		"eventSourceArn": "arn:aws:rds:eu-central-1:123456789012:cluster:shop",
+		"events": [{"event": {
+			"_id": {"_data": "0163eeb6e7"}, "operationType": "insert", "ns": {"db": "shop", "coll": "orders"}, "documentKey": {"_id": 1017}
+		}}]
+	}`), &e)
+	if err != nil {
+		fmt.Println(err)
+	}
+	show(keyfuncs.DocumentDBRecord(context.Background(), e.Events[0]))
+	// Output: name "documentdb/arn:aws:rds:eu-central-1:123456789012:cluster:shop/shop/orders/%7B%22_id%22:1017%7D", event "0163eeb6e7", order "", error <nil>
+}
+
+// The task has "Payload": {"order.$": "$.order", "context.$": "$$"} among its
+// Parameters.
+func ExampleStepFunctionsFrom() {
+	type input struct {
+		Order   int                            `json:"order"`
+		Context awsevents.StepFunctionsContext `json:"context"`
+	}
+	perTask := keyfuncs.StepFunctionsFrom(func(in input) awsevents.StepFunctionsContext { return in.Context })
+
+	var in input
+	err := json.Unmarshal([]byte(`{
+		"order": 1017,
+		"context": {
+			"Execution": {"Id": "arn:aws:states:eu-central-1:123456789012:execution:orders:1017"},
+			"State": {"Name": "Charge", "EnteredTime": "2026-11-21T08:15:30.123Z", "RetryCount": 1}
+		}
+	}`), &in)
+	if err != nil {
+		fmt.Println(err)
+	}
+	show(perTask(context.Background(), in))
+	// Output: name "stepfunctions/arn:aws:states:eu-central-1:123456789012:execution:orders:1017/Charge/", event "2026-11-21T08:15:30.123Z", order "", error <nil>
+}
+
+func ExampleCognitoUser() {
+	var e events.CognitoEventUserPoolsPostConfirmation
+	e.UserPoolID, e.UserName = "eu-central-1_Ab1Cd2Ef3", "jane"
+	show(keyfuncs.CognitoUser(context.Background(), e))
+	// Output: name "cognito/eu-central-1_Ab1Cd2Ef3/jane", event "", order "", error <nil>
+}
+
+// The SQL of the rule is:
+//
+//	SELECT *, topic() AS topic, traceid() AS traceId FROM 'sensors/#'
+func ExampleIoTRuleFrom() {
+	type reading struct {
+		awsevents.IoTMessage
+		Celsius float64 `json:"celsius"`
+	}
+	perMessage := keyfuncs.IoTRuleFrom(func(r reading) awsevents.IoTMessage { return r.IoTMessage })
+
+	var r reading
+	if err := json.Unmarshal([]byte(`{"celsius": 21.5, "topic": "sensors/kitchen", "traceId": "0d9c8b7a"}`), &r); err != nil {
+		fmt.Println(err)
+	}
+	show(perMessage(context.Background(), r))
+	// Output: name "iot/sensors%2Fkitchen/0d9c8b7a", event "0d9c8b7a", order "", error <nil>
+}
+
+func ExampleCloudWatchAlarm() {
+	show(keyfuncs.CloudWatchAlarm(context.Background(), awsevents.AlarmEvent{
+		AlarmARN:  "arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow",
+		AlarmData: awsevents.AlarmData{State: awsevents.AlarmState{Value: "ALARM", Timestamp: "2026-11-21T08:15:30.123+0000"}},
+	}))
+	// Output: name "alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow", event "ALARM/2026-11-21T08:15:30.123+0000", order "", error <nil>
+}
+
+func ExampleSNSAlarm() {
+	k, err := keyfuncs.SNSAlarm(context.Background(), events.SNSEventRecord{SNS: events.SNSEntity{
+		MessageID: "95df01b4",
+		Message:   `{"AlarmArn": "arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow", "NewStateValue": "OK", "StateChangeTime": "2026-11-21T08:20:30.123+0000"}`,
+	}})
+	fmt.Println(k.Name, err)
+	// Output: alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow <nil>
+}
+
+func ExampleCloudWatchLogs() {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(`{"messageType": "DATA_MESSAGE", "owner": "123456789012", "logGroup": "orders", "logStream": "s", "logEvents": [{"id": "1"}]}`))
+	_ = z.Close()
+	k, err := keyfuncs.CloudWatchLogs(context.Background(), events.CloudwatchLogsEvent{
+		AWSLogs: events.CloudwatchLogsRawData{Data: base64.StdEncoding.EncodeToString(packed.Bytes())},
+	})
+	fmt.Println(k.Name, err)
+	// Output: cloudwatchlogs/orders/s/O5GNOFy9dUYjTuz3CwaV_0kKSv1I2uR0yb3xXYdY53A <nil>
+}

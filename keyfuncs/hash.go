@@ -1,0 +1,55 @@
+package keyfuncs
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Hash replaces Name and Event by their SHA-256, to keep identifiers out of the
+// table. An identifier that can be guessed can still be found by hashing
+// guesses: use [HMAC] for those. Order is left unchanged, because it must stay
+// comparable.
+func Hash[E any](key Func[E]) Func[E] {
+	return hashed(key, digest)
+}
+
+// HMAC is [Hash] with a secret, for identifiers that can be guessed, such as
+// names and email addresses. Without the secret, nobody who has the table can
+// test a guess. A new secret gives the same events new keys, so what was
+// completed before is forgotten. HMAC panics if the secret has fewer than 16
+// bytes.
+func HMAC[E any](key Func[E], secret []byte) Func[E] {
+	if len(secret) < 16 {
+		panic(fmt.Sprintf("lambdalock: keyfuncs.HMAC: a secret of %d bytes can be guessed; use at least 16 random bytes", len(secret)))
+	}
+	secret = slices.Clone(secret)
+	return hashed(key, func(text string) string {
+		h := hmac.New(sha256.New, secret)
+		h.Write([]byte(text))
+		return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+	})
+}
+
+func hashed[E any](key Func[E], sum func(string) string) Func[E] {
+	return func(ctx context.Context, event E) (lock.Key, error) {
+		k, err := key(ctx, event)
+		for _, part := range []*string{&k.Name, &k.Event} {
+			if *part != "" { // empty means none, and must stay empty
+				*part = sum(*part)
+			}
+		}
+		return k, err
+	}
+}
+
+// digest stands for a text that is too long, or too private, to be shown.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,257 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+const idempotencyKey = "c1b7f0e2-6a4d-4f7e-9a55-2d1d3a0f6e01"
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	want := func(scope string) lock.Key {
+		return lock.Key{Name: "http/" + scope + "/" + idempotencyKey, Event: idempotencyKey}
+	}
+	group := "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b2c3d4e5f6071"
+	gives(t, "apigateway-rest.json", keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest],
+		want("r3st4p1x9z/prod/POST/%2Forders%2F7/https:%2F%2Fcognito-idp.eu-west-1.amazonaws.com%2Feu-west-1_aB3dE5fG7%205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4"))
+	gives(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest],
+		want("h77p4p1x9z/$default/POST/%2Forders%2F7/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e"))
+	gives(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest],
+		want("w5s0ck3t9z/prod/CONNECT/$connect/jane"))
+	gives(t, "alb.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
+		want(group+"//POST/%2Forders%2F7/5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4"))
+	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
+		want(group+"//POST/%2Forders%2F7/"))
+	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest],
+		want("u4l0f1u2n3c4t5i6o7n8//POST/%2Forders%2F7/AROAEXAMPLEEXAMPLE012"))
+}
+
+// withoutEvent leaves the name of a key alone: names alone must differ.
+func withoutEvent[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
+	return func(ctx context.Context, e E) (lock.Key, error) {
+		k, err := key(ctx, e)
+		k.Event = ""
+		return k, err
+	}
+}
+
+// TestIdempotencyKeyTellsApart changes one thing of a request at a time.
+func TestIdempotencyKeyTellsApart(t *testing.T) { // F28
+	t.Parallel()
+	apart(t, "apigateway-rest.json", withoutEvent(keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest]), map[string]func(*events.APIGatewayProxyRequest){
+		"key":    func(e *events.APIGatewayProxyRequest) { e.Headers, e.MultiValueHeaders = oneHeader("other"), nil },
+		"method": func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "PUT" },
+		"path":   func(e *events.APIGatewayProxyRequest) { e.Path = "/orders/8" },
+		"API":    func(e *events.APIGatewayProxyRequest) { e.RequestContext.APIID = "other" },
+		"stage":  func(e *events.APIGatewayProxyRequest) { e.RequestContext.Stage = "test" },
+		"caller": func(e *events.APIGatewayProxyRequest) { e.RequestContext.Authorizer = nil },
+	})
+	apart(t, "apigateway-http.json", withoutEvent(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), map[string]func(*events.APIGatewayV2HTTPRequest){
+		"method":  func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = "PUT" },
+		"path":    func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/orders/8" },
+		"API":     func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.APIID = "other" },
+		"stage":   func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Stage = "test" },
+		"issuer":  func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer.JWT.Claims["iss"] = "other" },
+		"subject": func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer.JWT.Claims["sub"] = "other" },
+	})
+	apart(t, "apigateway-websocket-connect.json", withoutEvent(keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest]), map[string]func(*events.APIGatewayWebsocketProxyRequest){
+		"API":    func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.APIID = "other" },
+		"stage":  func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.Stage = "test" },
+		"caller": func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.Authorizer = nil },
+	})
+	apart(t, "alb.json", withoutEvent(keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest]), map[string]func(*events.ALBTargetGroupRequest){
+		"method": func(e *events.ALBTargetGroupRequest) { e.HTTPMethod = "PUT" },
+		"path":   func(e *events.ALBTargetGroupRequest) { e.Path = "/orders/8" },
+		"group":  func(e *events.ALBTargetGroupRequest) { e.RequestContext.ELB.TargetGroupArn = "other" },
+		"caller": func(e *events.ALBTargetGroupRequest) { e.Headers["x-amzn-oidc-identity"] = "other" },
+	})
+	apart(t, "functionurl.json", withoutEvent(keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]), map[string]func(*events.LambdaFunctionURLRequest){
+		"method": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "PUT" },
+		"path":   func(e *events.LambdaFunctionURLRequest) { e.RawPath = "/orders/8" },
+		"id":     func(e *events.LambdaFunctionURLRequest) { e.RequestContext.APIID = "other" },
+		"caller": func(e *events.LambdaFunctionURLRequest) {
+			e.RequestContext.Authorizer.IAM.CallerID = "AROAOTHER:worker-17"
+		},
+		"nobody": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.Authorizer = nil },
+	})
+}
+
+func oneHeader(key string) map[string]string { return map[string]string{"Idempotency-Key": key} }
+
+func TestCallers(t *testing.T) {
+	t.Parallel()
+	name := func(caller string) string { return "http/api/prod/POST/%2F/" + caller + "/k" }
+	for what, c := range map[string]struct {
+		authorizer map[string]any
+		identity   events.APIGatewayRequestIdentity
+		want       string
+	}{
+		"nobody":             {want: ""},
+		"token":              {authorizer: map[string]any{"claims": map[string]any{"sub": "jane", "iss": "https://i"}}, want: "https:%2F%2Fi%20jane"},
+		"no token after all": {authorizer: map[string]any{"claims": nil, "scopes": nil}, want: ""},
+		"Lambda authorizer":  {authorizer: map[string]any{"principalId": "jane", "tenant": "north"}, want: "jane"},
+		"IAM user":           {identity: events.APIGatewayRequestIdentity{Caller: "AIDAEXAMPLE"}, want: "AIDAEXAMPLE"},
+		"IAM role":           {identity: events.APIGatewayRequestIdentity{Caller: "AROAEXAMPLE:session"}, want: "AROAEXAMPLE"},
+		"federated user":     {identity: events.APIGatewayRequestIdentity{Caller: "123456789012:jane"}, want: "123456789012:jane"},
+		"Cognito identity":   {identity: events.APIGatewayRequestIdentity{Caller: "AROAEXAMPLE:CognitoIdentityCredentials", CognitoIdentityID: "eu-west-1:jane"}, want: "eu-west-1:jane"},
+	} {
+		t.Run("REST "+what, func(t *testing.T) {
+			t.Parallel()
+			e := events.APIGatewayProxyRequest{HTTPMethod: "POST", Path: "/", Headers: oneHeader("k")}
+			e.RequestContext = events.APIGatewayProxyRequestContext{APIID: "api", Stage: "prod", Authorizer: c.authorizer, Identity: c.identity}
+			if k, err := keyfuncs.IdempotencyKey(t.Context(), e); k.Name != name(c.want) || err != nil {
+				t.Errorf("%q, %v; want %q", k.Name, err, name(c.want))
+			}
+		})
+	}
+	type authorizer = events.APIGatewayV2HTTPRequestContextAuthorizerDescription
+	for what, c := range map[string]struct {
+		authorizer string
+		want       string
+	}{
+		"nobody":            {`null`, ""},
+		"token":             {`{"jwt":{"claims":{"sub":"jane","iss":"https://i"}}}`, "https:%2F%2Fi%20jane"},
+		"Lambda authorizer": {`{"lambda":{"principalId":"jane"}}`, ""},
+		"IAM role":          {`{"iam":{"callerId":"AROAEXAMPLE:session","cognitoIdentity":null}}`, "AROAEXAMPLE"},
+		"Cognito identity":  {`{"iam":{"callerId":"AROAEXAMPLE:CognitoIdentityCredentials","cognitoIdentity":{"identityId":"eu-west-1:jane"}}}`, "eu-west-1:jane"},
+	} {
+		t.Run("HTTP "+what, func(t *testing.T) {
+			t.Parallel()
+			e := events.APIGatewayV2HTTPRequest{RawPath: "/", Headers: oneHeader("k")}
+			e.RequestContext = events.APIGatewayV2HTTPRequestContext{APIID: "api", Stage: "prod", Authorizer: decoded[*authorizer](t, c.authorizer)}
+			e.RequestContext.HTTP.Method = "POST"
+			if k, err := keyfuncs.IdempotencyKey(t.Context(), e); k.Name != name(c.want) || err != nil {
+				t.Errorf("%q, %v; want %q", k.Name, err, name(c.want))
+			}
+		})
+	}
+}
+
+func TestIdempotencyKeyHeader(t *testing.T) { // F27
+	t.Parallel()
+	type multi = map[string][]string
+	for what, c := range map[string]struct {
+		headers map[string]string
+		multi   multi
+		want    string
+		err     string
+	}{
+		"other case":            {headers: map[string]string{"IDEMPOTENCY-key": "k"}, want: "k"},
+		"white space":           {headers: oneHeader(" \tk k\t "), want: "k k"},
+		"quotes are part of it": {headers: oneHeader(`"k"`), want: `"k"`},
+		"not ASCII":             {headers: oneHeader("ключ/é"), want: "ключ/é"},
+		"multi-value":           {multi: multi{"idempotency-key": {"k"}}, want: "k"},
+		"twice the same":        {headers: oneHeader("k"), multi: multi{"idempotency-key": {"k", " k"}}, want: "k"},
+		"two spellings":         {headers: map[string]string{"Idempotency-Key": "k", "idempotency-key": "k"}, want: "k"},
+		"as long as it may be":  {headers: oneHeader(strings.Repeat("k", 255)), want: strings.Repeat("k", 255)},
+		"none":                  {headers: map[string]string{"idempotency": "k"}, err: "is missing: send"},
+		"empty":                 {headers: oneHeader("  "), multi: multi{"Idempotency-Key": {""}}, err: "is missing: send"},
+		"no values":             {multi: multi{"Idempotency-Key": {}}, err: "is missing: send"},
+		"several":               {headers: oneHeader("b"), multi: multi{"Idempotency-Key": {"a", "b"}}, err: "several different"},
+		"several spellings":     {headers: map[string]string{"Idempotency-Key": "a", "idempotency-key": "b"}, err: "several different"},
+		"empty and not":         {multi: multi{"Idempotency-Key": {"", "k"}}, err: "several different"},
+		"too long":              {headers: oneHeader(strings.Repeat("k", 256)), err: "255 bytes"},
+		"control character":     {headers: oneHeader("a\nb"), err: "control characters"},
+		"at its end":            {headers: oneHeader("k\n"), err: "control characters"},
+		"C1 control character":  {headers: oneHeader("a\u0085b"), err: "control characters"},
+		"not UTF-8":             {headers: oneHeader("a\xffb"), err: "UTF-8"},
+		"was not UTF-8":         {headers: oneHeader("a\ufffdb"), err: "UTF-8"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			e := events.ALBTargetGroupRequest{HTTPMethod: "POST", Path: "/", Headers: c.headers, MultiValueHeaders: c.multi}
+			e.RequestContext.ELB.TargetGroupArn = "arn"
+			k, err := keyfuncs.IdempotencyKey(t.Context(), e)
+			if c.err == "" {
+				if k.Event != c.want || err != nil {
+					t.Errorf("%+v, %v; want %q", k, err, c.want)
+				}
+				return
+			}
+			refused, ok := err.(*lock.KeyError)
+			if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || !refused.Client || k != (lock.Key{}) {
+				t.Errorf("%+v, %v; want a KeyError of the client that says %q", k, err, c.err)
+			}
+		})
+	}
+}
+
+func TestCallerDoesNotDependOnTheMap(t *testing.T) {
+	t.Parallel()
+	e := load[events.ALBTargetGroupRequest](t, "alb.json")
+	for _, name := range []string{"X-amzn-oidc-identity", "x-Amzn-oidc-identity", "x-amzn-Oidc-identity", "x-amzn-oidc-Identity"} {
+		e.Headers[name] = name
+	}
+	want, err := keyfuncs.IdempotencyKey(t.Context(), e)
+	for range 50 {
+		if got, _ := keyfuncs.IdempotencyKey(t.Context(), e); got != want || err != nil {
+			t.Fatalf("%+v, then %+v, %v", want, got, err)
+		}
+	}
+}
+
+func TestIdempotencyKeyErrors(t *testing.T) { // F26
+	t.Parallel()
+	noSubject := map[string]any{"claims": map[string]any{"iss": "https://i"}}
+	operators(t, "apigateway-rest.json", map[string]operatorsMistake[events.APIGatewayProxyRequest]{
+		"no API":     {func(e *events.APIGatewayProxyRequest) { e.RequestContext.APIID = "" }, "requestContext.apiId", "another source"},
+		"no method":  {func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "" }, "httpMethod", "another source"},
+		"no path":    {func(e *events.APIGatewayProxyRequest) { e.Path = "" }, "path", "another source"},
+		"no subject": {func(e *events.APIGatewayProxyRequest) { e.RequestContext.Authorizer = noSubject }, "requestContext.authorizer.claims.sub", "told apart"},
+	})
+	operators(t, "apigateway-http.json", map[string]operatorsMistake[events.APIGatewayV2HTTPRequest]{
+		"no API":     {func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.APIID = "" }, "requestContext.apiId", "another source"},
+		"no method":  {func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = "" }, "requestContext.http.method", "another source"},
+		"no path":    {func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }, "rawPath", "another source"},
+		"no subject": {func(e *events.APIGatewayV2HTTPRequest) { delete(e.RequestContext.Authorizer.JWT.Claims, "sub") }, "requestContext.authorizer.jwt.claims.sub", "told apart"},
+		"format 1.0": {func(e *events.APIGatewayV2HTTPRequest) { e.Version = "1.0" }, "version", "IdempotencyKey[events.APIGatewayProxyRequest]"},
+	})
+	operators(t, "apigateway-websocket-connect.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{
+		"no type":    {func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.EventType = "" }, "requestContext.eventType", "another source"},
+		"no route":   {func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.RouteKey = "" }, "requestContext.routeKey", "another source"},
+		"no subject": {func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.Authorizer = noSubject }, "requestContext.authorizer.claims.sub", "told apart"},
+	})
+	operators(t, "alb.json", map[string]operatorsMistake[events.ALBTargetGroupRequest]{
+		"no group":  {func(e *events.ALBTargetGroupRequest) { e.RequestContext.ELB.TargetGroupArn = "" }, "requestContext.elb.targetGroupArn", "another source"},
+		"no method": {func(e *events.ALBTargetGroupRequest) { e.HTTPMethod = "" }, "httpMethod", "another source"},
+		"no path":   {func(e *events.ALBTargetGroupRequest) { e.Path = "" }, "path", "another source"},
+	})
+	operators(t, "functionurl.json", map[string]operatorsMistake[events.LambdaFunctionURLRequest]{
+		"no id":     {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.APIID = "" }, "requestContext.apiId", "another source"},
+		"no method": {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "" }, "requestContext.http.method", "another source"},
+		"no path":   {func(e *events.LambdaFunctionURLRequest) { e.RawPath = "" }, "rawPath", "another source"},
+	})
+	operators(t, "apigateway-websocket-message.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{
+		"a message": {nil, "requestContext.eventType", "a message has no headers; take its key from the body with keyfuncs.HTTPBody"},
+	})
+	byHand := func(e *events.APIGatewayV2HTTPRequest) { e.Version = "" }
+	if _, err := changed(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], byHand); err != nil {
+		t.Errorf("a request built without its version: %v", err)
+	}
+}
+
+// operatorsMistake is what the client could not have done, and the error says
+// so.
+type operatorsMistake[E any] struct {
+	change      func(*E)
+	field, says string
+}
+
+func operators[E awsevents.HTTPRequest](t *testing.T, file string, cases map[string]operatorsMistake[E]) {
+	t.Helper()
+	for name, c := range cases {
+		_, err := changed(t, file, keyfuncs.IdempotencyKey[E], c.change)
+		refused(t, file+" "+name, err, c.field, c.says)
+		if e, ok := err.(*lock.KeyError); ok && e.Client {
+			t.Errorf("%s, %s: %v is the client's fault", file, name, err)
+		}
+	}
+}

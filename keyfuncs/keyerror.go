@@ -1,0 +1,46 @@
+package keyfuncs
+
+import (
+	"errors"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// part is a field that every event of a source has.
+type part struct{ field, value string }
+
+// required returns an error if one of the parts is missing.
+func required(parts ...part) error {
+	for _, p := range parts {
+		if p.value == "" {
+			return missing(p.field)
+		}
+	}
+	return nil
+}
+
+func missing(field string) error {
+	return &lock.KeyError{Field: field, Reason: "is missing"}
+}
+
+// within puts the place of a record or body in front of the field that the
+// error of a key function names.
+func within(place string, err error) error {
+	return relocated(err, func(e *lock.KeyError) { e.Field = place + "." + e.Field })
+}
+
+// relocated changes the KeyError in err. It changes a copy, because a key
+// function may return the same error for all events. What the key function
+// wrapped around the error stays in the chain.
+func relocated(err error, change func(*lock.KeyError)) error {
+	var e *lock.KeyError
+	if !errors.As(err, &e) || e == nil {
+		return err
+	}
+	located := *e
+	change(&located)
+	if err != error(e) {
+		located.Err = err
+	}
+	return &located
+}

@@ -1,0 +1,64 @@
+// Package keyfuncs turns events into lock keys. A key function says what is
+// locked (Name) and which event asks for it (Event); see [lock.Key] for why the
+// two differ.
+//
+// Functions are named for what they take, and go to the middleware as they are:
+// [SQSMessage] takes one message of a queue, [S3Object] an S3 event.
+//
+//   - S3: [S3Object], [S3Record], [S3LatestRecord]; S3 Batch Operations:
+//     [S3BatchTask]
+//   - EventBridge: [EventBridgeEvent], [EventBridgeSchedule],
+//     [EventBridgeS3Object]
+//   - queues and topics: [SQSMessage], [SQSFIFOMessage], [SNSRecord],
+//     [ActiveMQ], [RabbitMQ]
+//   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
+//     [DocumentDBRecord]
+//   - HTTP: [IdempotencyKey]
+//   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarm]
+//   - other services: [CloudFormation], [CodeCommitRecord], [CodePipelineJob],
+//     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]
+//
+// Constructors return a key function:
+//
+//   - from a field of your event: [ByField], [IoTRuleFrom],
+//     [StepFunctionsFrom]; from nothing: [Static]
+//   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
+//     [Join], [Hash], [HMAC]
+//   - for the event inside an envelope: [SQSBody], [SNSBody],
+//     [EventBridgeDetail], [HTTPBody]
+//   - for an event that holds exactly one record: [Single]
+//
+// Constructors combine. SQSBody(SNSBody(S3Object)) takes one message of a queue
+// that receives S3 notifications through a topic, and
+// Single[events.SQSEvent](SQSMessage) takes the event of a queue with a batch
+// size of 1. docs/SOURCES.md of this module has a row for every source: what to
+// write, which key it gives, and how often and in what order the source
+// delivers.
+//
+// Package jmespath takes keys from JSON of any shape, and package awsevents has
+// the event types that aws-lambda-go lacks.
+//
+// Every key function is deterministic, does not panic whatever the event, and
+// gives different things different keys. Names and events may be of any length,
+// because the engine hashes what a store cannot hold.
+//
+// Errors are a [*lock.KeyError] that names the field at fault, or [ErrIgnore].
+package keyfuncs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Func computes the key of an event. It runs once per invocation, before the
+// handler. If it returns an error, or a key without a Name, the handler does
+// not run and the invocation fails; after [ErrIgnore] it succeeds. A
+// *lock.KeyError with Client set is answered with status 400 if the handler
+// returns an HTTP response.
+type Func[E any] func(context.Context, E) (lock.Key, error)
+
+// ErrIgnore says that there is nothing to work on in the event: the invocation
+// succeeds without a lock and without the handler, and a warning is logged.
+var ErrIgnore = errors.New("lambdalock: nothing to work on")

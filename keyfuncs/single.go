@@ -1,0 +1,73 @@
+package keyfuncs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Single takes the key of an event from its only record, for handlers of whole
+// events that receive one record each:
+//
+//	Single[events.SQSEvent](SQSMessage)
+//
+// An SQS or stream event holds one record if its event source mapping has a
+// batch size of 1. An event of several records is refused with a
+// [*lock.KeyError], because one lock cannot stand for them all: wrap a handler
+// of one record with middleware.EachSQSMessage and its siblings.
+//
+// An S3 event without records gives [ErrIgnore], because it is probably the
+// s3:TestEvent: see [S3Object]. Any other event without records is refused.
+func Single[E ~struct {
+	Records []R `json:"Records"`
+}, R any](key Func[R]) Func[E] {
+	return func(ctx context.Context, e E) (lock.Key, error) {
+		records := struct {
+			Records []R `json:"Records"`
+		}(e).Records
+		if _, s3 := any(records).([]events.S3EventRecord); s3 && len(records) == 0 {
+			return lock.Key{}, fmt.Errorf("the S3 event has no records: it is an s3:TestEvent or an event of another source, which look the same once decoded: %w", ErrIgnore)
+		}
+		return only(ctx, "Records", records, key, instead(*new(R)))
+	}
+}
+
+// instead returns what to do with an event of several records of this type.
+func instead(record any) string {
+	switch record.(type) {
+	case events.SQSMessage:
+		return "wrap a handler of one message with middleware.EachSQSMessage, or set the batch size to 1"
+	case events.SNSEventRecord:
+		return "wrap a handler of one record with middleware.EachSNSRecord"
+	case events.S3EventRecord:
+		return "wrap a handler of one record with middleware.EachS3Record"
+	case events.KinesisEventRecord:
+		return "wrap a handler of one record with middleware.EachKinesisRecord"
+	case events.DynamoDBEventRecord:
+		return "wrap a handler of one record with middleware.EachDynamoDBRecord"
+	case events.SimpleEmailRecord:
+		return "SES sends one"
+	case events.CodeCommitRecord:
+		return "CodeCommit sends one"
+	}
+	return "handle its records one by one"
+}
+
+// only returns the key of the only record. where is the field that holds the
+// records, and instead says what to do with several.
+func only[R any](ctx context.Context, where string, records []R, key Func[R], instead string) (lock.Key, error) {
+	if len(records) == 0 {
+		return lock.Key{}, &lock.KeyError{Field: where, Reason: "is empty or missing: this is an event of another source"}
+	}
+	if len(records) == 1 {
+		k, err := key(ctx, records[0])
+		return k, within(where+"[0]", err)
+	}
+	if err := foreignRecord(records[0]); err != nil {
+		return lock.Key{}, within(where+"[0]", err)
+	}
+	return lock.Key{}, &lock.KeyError{Field: where, Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: %s", len(records), instead)}
+}
