@@ -53,7 +53,7 @@ func benchmarkBatch(b *testing.B, s servers.Server, size int) {
 			r := newReplay(ctx, b, c, "event-1")
 			return inWorkers(n, func(id string) error { return r.cycle(ctx, id, batchWork) })
 		}), batchContestant(b, s, fmt.Sprintf("EachSQSMessage, %d at a time", n), func(c *dynamodb.Client) func(events.SQSEvent) error {
-			h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { batchWork(); return nil },
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { batchWork(); return nil },
 				middleware.Store(dynamostore.New(c, table)), middleware.Logger(silent), middleware.Concurrency(n))
 			return func(e events.SQSEvent) error {
 				r, err := h(ctx, e)

@@ -25,7 +25,7 @@ import (
 func TestBatchGoexit(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with(middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(middleware.Concurrency(1))...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "exits"), message("b", ""), message("c", "exits")}})
 		answers(t, r, err, "a", "c")
 		if len(tr.began) != 3 {
@@ -61,7 +61,7 @@ func TestBatchCancelled(t *testing.T) {
 func TestBatchWithoutIdentifier(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("", "")}})
 		var batch *middleware.BatchError
 		if !errors.As(err, &batch) || len(batch.Failed) != 1 || batch.Failed[0].Record != "Records[1]" || r.BatchItemFailures == nil {
@@ -78,7 +78,7 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 func TestBatchRaisesPanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with(middleware.RaisePanics(), middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(middleware.RaisePanics(), middleware.Concurrency(1))...)
 		defer func() {
 			if p := recover(); p != errRecord || len(tr.began) != 3 || q.count(lock.OutcomeReleased) != 3 {
 				t.Errorf("panicked with %v after %q, observed %q", p, tr.began, q.kinds)
@@ -101,7 +101,7 @@ func TestBatchNearTheDeadline(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, slow, q.with(middleware.Concurrency(2))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, q.with(middleware.Concurrency(2))...)
 		var batch events.SQSEvent
 		var rest []string
 		for i := range 1000 {
@@ -138,7 +138,7 @@ func TestBatchConcurrency(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
 				q, tr := newQuiet(), &trace{}
 				q.store.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
-				h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with(opts...)...)
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(opts...)...)
 				var batch events.SQSEvent
 				for i := range 50 {
 					batch.Records = append(batch.Records, message(fmt.Sprint(i), ""))
@@ -165,7 +165,7 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 		q, tr := newQuiet(), &trace{}
 		most := 0
 		var mu sync.Mutex
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(ctx context.Context, m events.SQSMessage) error {
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
 			mu.Lock()
 			most = max(most, runtime.NumGoroutine())
 			mu.Unlock()
@@ -207,7 +207,7 @@ func TestBatchSkipAcknowledges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with(c.opts...)...)
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(c.opts...)...)
 			r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
 			answers(t, r, err, c.want...)
 			if !slices.Equal(tr.began, []string{"b"}) {
@@ -225,13 +225,13 @@ func TestBatchStoreFailure(t *testing.T) { // F13
 		q, tr := newQuiet(), &trace{}
 		q.store.Always(locktest.Acquire, locktest.Deny)
 		batch := events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}}
-		r, err := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)(ctx, batch)
+		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)(ctx, batch)
 		nothingSucceeded(t, r, err, "a", "b")
 		unlocked := func(_ context.Context, m events.SQSMessage) error {
 			defer tr.begin(m.MessageId)()
 			return nil
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, unlocked, q.with(middleware.FailOpen())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, q.with(middleware.FailOpen())...)
 		r, err = h(ctx, batch) // a denied action is an answer
 		nothingSucceeded(t, r, err, "a", "b")
 		q.store.Always(locktest.Acquire, locktest.Drop)
@@ -249,19 +249,19 @@ func TestBatchWrongUse(t *testing.T) {
 	q := newQuiet()
 	for want, build := range map[string]func(){
 		"the key function is nil": func() { middleware.EachSQSMessage(nil, handler) },
-		"the handler is nil":      func() { middleware.EachSQSMessage(keyfuncs.SQSRecord, nil) },
+		"the handler is nil":      func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) },
 		"OnHeld(Respond) needs": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.OnHeld(middleware.Respond(1)))...)
+			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.OnHeld(middleware.Respond(1)))...)
 		},
 		"OnCompleted(Replay) needs": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.OnCompleted(middleware.Replay))...)
+			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.OnCompleted(middleware.Replay))...)
 		},
 		"use at least 1": func() { middleware.Concurrency(0) },
 		"Lease is negative": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, handler, q.with(middleware.FixedLease(-time.Second))...)
+			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.FixedLease(-time.Second))...)
 		},
 		"for handlers of single records": func() {
-			middleware.WithLock(keyfuncs.SQSMessage, func(context.Context, events.SQSEvent) error { return nil }, q.with(middleware.Concurrency(2))...)
+			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, q.with(middleware.Concurrency(2))...)
 		},
 	} {
 		func() {

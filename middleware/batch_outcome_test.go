@@ -30,7 +30,7 @@ func nothingSucceeded(t *testing.T, response any, err error, want ...string) {
 func TestBatchAllFail(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "fails"), message("b", "panics"), message("c", "exits")}})
 		nothingSucceeded(t, r, err, "a", "b", "c")
 		if q.count(middleware.OutcomeHandlerFailed) != 2 || q.count(lock.OutcomeReleased) != 3 {
@@ -50,7 +50,7 @@ func TestBatchAllFail(t *testing.T) {
 func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		fifo := middleware.EachSQSMessage(keyfuncs.SQSFIFORecord, tr.sqs, q.with()...)
+		fifo := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, tr.sqs, q.with()...)
 		r, err := fifo(ctx, events.SQSEvent{Records: []events.SQSMessage{
 			inGroup("x", message("x1", "fails")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "fails")),
 		}})
@@ -92,7 +92,7 @@ func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 			if m.Body == "ignored" {
 				return lock.Key{}, keyfuncs.ErrIgnore
 			}
-			return keyfuncs.SQSRecord(ctx, m)
+			return keyfuncs.SQSMessage(ctx, m)
 		}, tr.sqs, q.with()...)
 		r, err = each(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "")}})
 		nothingSucceeded(t, r, err, "a")
@@ -108,7 +108,7 @@ func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 // behaviour of panic(nil), and it must not look like success.
 func TestBatchPanicWithNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
-	h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error {
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 		panic(any(nil))
 	}, newQuiet().with()...)
 	r, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message("a", "")}})
@@ -137,7 +137,7 @@ func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 			case "nil":
 				return lock.Key{}, (*lock.KeyError)(nil)
 			}
-			return keyfuncs.SQSRecord(ctx, m)
+			return keyfuncs.SQSMessage(ctx, m)
 		}
 		h := middleware.EachSQSMessage(key, tr.sqs, append(q.with(), see, middleware.Concurrency(1))...)
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "direct"), message("c", "wrapped"), message("d", "nil")}})

@@ -128,7 +128,7 @@ func (q *quiet) count(kind lock.Outcome) int {
 func TestBatchDuplicatesInside(t *testing.T) { // F32
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
 		a, b := message("a", ""), message("b", "")
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{a, b, a, a}})
 		answers(t, r, err)
@@ -168,7 +168,7 @@ func TestBatchPoison(t *testing.T) { // F31
 			if m.Body == "key panics" {
 				panic("key function")
 			}
-			return keyfuncs.S3ViaSQSRecord(ctx, m)
+			return keyfuncs.SQSBody(keyfuncs.S3Object)(ctx, m)
 		}
 		h := middleware.EachSQSMessage(key, tr.sqs, append(q.with(), see, middleware.Concurrency(1))...)
 		s3 := func(key string) string {
@@ -189,7 +189,7 @@ func TestBatchPoison(t *testing.T) { // F31
 func TestBatchFIFO(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSFIFORecord, tr.sqs, q.with()...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, tr.sqs, q.with()...)
 		batch := events.SQSEvent{Records: []events.SQSMessage{
 			inGroup("x", message("x1", "")), inGroup("y", message("y1", "")), inGroup("x", message("x2", "fails")),
 			inGroup("x", message("x3", "")), inGroup("y", message("y2", "")), inGroup("x", message("x4", "")), inGroup("y", message("y3", "")),
@@ -225,7 +225,7 @@ func TestBatchFIFOPoison(t *testing.T) {
 			if m.Body == "poison" {
 				return lock.Key{}, errRecord
 			}
-			return keyfuncs.SQSRecord(ctx, m)
+			return keyfuncs.SQSMessage(ctx, m)
 		}
 		h := middleware.EachSQSMessage(key, tr.sqs, q.with(middleware.OrderByName())...) // which is for streams
 		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
@@ -239,7 +239,7 @@ func TestBatchFIFOPoison(t *testing.T) {
 func TestBatchFairQueue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, tr.sqs, q.with()...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
 		var batch events.SQSEvent
 		for _, m := range []events.SQSMessage{message("a", "fails"), message("b", ""), message("c", "")} {
 			m.Attributes = map[string]string{"MessageGroupId": "tenant"}

@@ -255,7 +255,7 @@ func TestCallbackThatAlwaysPanics(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		always := middleware.Observe(func(context.Context, lock.Observation) { panic("callback") })
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, new(trace).sqs, newQuiet().with(always)...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, new(trace).sqs, newQuiet().with(always)...)
 		var batch *middleware.BatchError
 		_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "panics"), message("c", "fails")}})
 		if !errors.As(err, &batch) || len(batch.Failed) != 3 {

@@ -29,7 +29,7 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 	result := middleware.WithLock(eachOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newQuiet().with(replay)...)
 	plain := middleware.WithLock(eachOrder, func(context.Context, order) error { return nil }, newQuiet().with()...)
 	stream := middleware.WithLock(eachOrder, func(_ context.Context, o order) (io.Reader, error) { return strings.NewReader(o.ID), nil }, newQuiet().with()...)
-	batch := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
+	batch := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
 	for name, invoke := range map[string]func(id string) (string, error){
 		"raw": func(id string) (string, error) {
 			payload := append(pool.Get().([]byte)[:0], `{"id":"`+id+`"}`...)

@@ -136,8 +136,8 @@ func ExampleEachSQSMessage() {
 		}
 		return nil
 	}
-	// In a function: lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSRecord, handle)).
-	wrapped := middleware.EachSQSMessage(keyfuncs.SQSRecord, handle,
+	// In a function: lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, handle)).
+	wrapped := middleware.EachSQSMessage(keyfuncs.SQSMessage, handle,
 		middleware.Store(memstore.New()), middleware.Concurrency(1), middleware.Logger(slog.New(slog.DiscardHandler)))
 	batch := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "a", Body: "{}"}, {MessageId: "b"}, {MessageId: "a", Body: "{}"}}}
 	for range 2 { // the second time, only what is left
@@ -159,7 +159,7 @@ func ExampleWithLock_idempotencyKey() {
 		fmt.Println("pay")
 		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "receipt 17"}, nil
 	}
-	wrapped := middleware.WithLock(keyfuncs.APIGatewayHTTP, pay, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)),
+	wrapped := middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)),
 		middleware.OnCompleted(middleware.Replay), middleware.OnHeld(middleware.Respond(events.APIGatewayV2HTTPResponse{StatusCode: 409})))
 
 	request := events.APIGatewayV2HTTPRequest{RawPath: "/payments", Headers: map[string]string{"idempotency-key": "8e03978e"}}

@@ -72,7 +72,7 @@ func TestNoGoroutineOutlivesTheInvocation(t *testing.T) { // F17
 			_ = body.(io.Closer).Close()
 		},
 		"batch": func(ctx context.Context, opts []middleware.Option) {
-			h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(_ context.Context, m events.SQSMessage) error {
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
 				atWork()
 				if m.Body == "exits" {
 					runtime.Goexit()

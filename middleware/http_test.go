@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -25,7 +26,7 @@ import (
 
 var (
 	errRefused  = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
-	errOperator = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.APIGatewayREST"}
+	errOperator = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.IdempotencyKey"}
 	jsonHeader  = map[string]string{"Content-Type": "application/json"}
 )
 
@@ -95,8 +96,8 @@ func TestBadRequest(t *testing.T) { // F26
 // function, must raise alarms, and tell no client the names of functions.
 func TestOperatorsMistakeIsNoBadRequest(t *testing.T) {
 	t.Parallel()
-	_, otherSource := keyfuncs.APIGatewayHTTP(t.Context(), events.APIGatewayV2HTTPRequest{})
-	_, noGateway := keyfuncs.Body[events.APIGatewayV2HTTPRequest](keyfuncs.JSON("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
+	_, otherSource := keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest](t.Context(), events.APIGatewayV2HTTPRequest{})
+	_, noGateway := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](jmespath.Key("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
 	for name, call := range httpResults(t) {
 		for _, keyErr := range []error{
 			errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, errors.New("boom"), nil, // nil: a key without a name
@@ -208,7 +209,7 @@ func TestBadRequestIsLogged(t *testing.T) {
 func TestBadRequestSpeaksToTheClient(t *testing.T) {
 	t.Parallel()
 	type request = events.APIGatewayV2HTTPRequest
-	header, body := keyfuncs.Func[request](keyfuncs.APIGatewayHTTP), keyfuncs.Body[request](keyfuncs.JSON("[order.id, tenant]"))
+	header, body := keyfuncs.Func[request](keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), keyfuncs.HTTPBody[request](jmespath.Key("[order.id, tenant]"))
 	for name, c := range map[string]struct {
 		key    keyfuncs.Func[request]
 		header string

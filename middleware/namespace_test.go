@@ -53,7 +53,7 @@ func TestOtherNamespaceIsRefused(t *testing.T) {
 			middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, opts...)
 		}, `Namespace("`+ns+`")`, `LOCK_NAMESPACE`, `"thumbnails"`)
 		refusedAtConstruction(t, "EachSQSMessage", func() {
-			middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return nil }, opts...)
+			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts...)
 		}, `Namespace("`+ns+`")`, `LOCK_NAMESPACE`, `"thumbnails"`)
 	}
 }

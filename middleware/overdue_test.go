@@ -58,7 +58,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
 				seen := &observed{kind: middleware.OutcomeOverdue}
-				h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(opts...), seen.option())...)
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(opts...), seen.option())...)
 				r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
 					message("a", "quick"), message("b", "stuck"), message("c", "obeys"), message("d", "quick"),
 				}})
@@ -84,7 +84,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 func TestManyOverdueRecords(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		seen := &observed{kind: middleware.OutcomeOverdue}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), seen.option())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), seen.option())...)
 		var batch events.SQSEvent
 		for i := range 100 {
 			batch.Records = append(batch.Records, message(fmt.Sprint(i), "stuck"))
@@ -104,7 +104,7 @@ func TestManyOverdueRecords(t *testing.T) {
 func TestNothingIsOverdue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		seen := &observed{kind: middleware.OutcomeOverdue}
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), seen.option())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), seen.option())...)
 		for _, does := range []string{"quick", "obeys"} {
 			_, _ = h(ctx, events.SQSEvent{Records: []events.SQSMessage{message(does, does)}})
 		}
@@ -129,7 +129,7 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 				ended.Add(1)
 			}
 		})
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error {
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 			time.Sleep(31 * time.Second)
 			return nil
 		}, append(newQuiet().with(), slow)...)
@@ -144,7 +144,7 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 func TestOverdueIsAWarning(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		var log logged
-		h := middleware.EachSQSMessage(keyfuncs.SQSRecord, behaves, append(newQuiet().with(), log.option())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), log.option())...)
 		if _, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "stuck")}}); err != nil {
 			t.Error(err)
 		}

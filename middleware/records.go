@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -156,13 +157,13 @@ func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context
 // whole batch again until it succeeds, and what was completed is skipped.
 //
 // Source: https://docs.aws.amazon.com/documentdb/latest/developerguide/using-lambda.html.
-func EachDocumentDBRecord(key keyfuncs.Func[keyfuncs.DocumentDBEventRecord], handler func(context.Context, keyfuncs.DocumentDBEventRecord) error, opts ...Option) func(context.Context, keyfuncs.DocumentDBEvent) error {
+func EachDocumentDBRecord(key keyfuncs.Func[awsevents.DocumentDBEventRecord], handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
 	b := newBatch(key, handler, opts)
-	src := source[keyfuncs.DocumentDBEventRecord]{
-		group: func(*keyfuncs.DocumentDBEventRecord) string { return "stream" },
-		place: func(_ *keyfuncs.DocumentDBEventRecord, i int) string { return fmt.Sprintf("events[%d]", i) },
+	src := source[awsevents.DocumentDBEventRecord]{
+		group: func(*awsevents.DocumentDBEventRecord) string { return "stream" },
+		place: func(_ *awsevents.DocumentDBEventRecord, i int) string { return fmt.Sprintf("events[%d]", i) },
 	}
-	return func(ctx context.Context, e keyfuncs.DocumentDBEvent) error {
+	return func(ctx context.Context, e awsevents.DocumentDBEvent) error {
 		return src.wholeAnswer(b.run(ctx, src, e.Events), e.Events)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -256,9 +257,9 @@ func TestEachKafkaRecord(t *testing.T) {
 func TestEachDocumentDBRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, tr := newQuiet(), &trace{}
-		batch := func(does string) (e keyfuncs.DocumentDBEvent) {
+		batch := func(does string) (e awsevents.DocumentDBEvent) {
 			for i, id := range []string{"a1", "b1", "a2", "b2"} {
-				var r keyfuncs.DocumentDBEventRecord
+				var r awsevents.DocumentDBEventRecord
 				r.Event.ID.Data, r.Event.OperationType, r.Event.DocumentKey = fmt.Sprint(i), id, json.RawMessage(`{"_id":"`+id[:1]+`"}`)
 				if id == does {
 					r.Event.FullDocument = json.RawMessage("fails")
@@ -267,7 +268,7 @@ func TestEachDocumentDBRecord(t *testing.T) {
 			}
 			return e
 		}
-		handle := func(ctx context.Context, r keyfuncs.DocumentDBEventRecord) error {
+		handle := func(ctx context.Context, r awsevents.DocumentDBEventRecord) error {
 			return tr.act(ctx, r.Event.OperationType, string(r.Event.FullDocument))
 		}
 		h := middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handle, q.with()...)
@@ -279,11 +280,11 @@ func TestEachDocumentDBRecord(t *testing.T) {
 			t.Errorf("ran %q, %v", tr.began, err)
 		}
 		tr.began = nil
-		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix("by name", keyfuncs.DocumentDBRecord), handle, q.with(middleware.OrderByName())...)
+		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix(keyfuncs.DocumentDBRecord, "by name"), handle, q.with(middleware.OrderByName())...)
 		if err := byName(ctx, batch("b1")); err == nil || len(tr.began) != 3 {
 			t.Errorf("ran %q, %v: the documents should not wait for each other", tr.began, err)
 		}
-		if err := h(ctx, keyfuncs.DocumentDBEvent{}); err == nil {
+		if err := h(ctx, awsevents.DocumentDBEvent{}); err == nil {
 			t.Error("an event without changes was acknowledged")
 		}
 	})

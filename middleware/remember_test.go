@@ -58,7 +58,7 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 				var mu sync.Mutex
 				ran := map[int64]int{}
 				fails := true
-				h := middleware.EachKafkaRecord(keyfuncs.KafkaKeyRecord, func(_ context.Context, r events.KafkaRecord) error {
+				h := middleware.EachKafkaRecord(keyfuncs.EventFrom(keyfuncs.ByField(func(r events.KafkaRecord) string { return r.Topic + "/" + r.Key }), keyfuncs.KafkaRecord), func(_ context.Context, r events.KafkaRecord) error {
 					mu.Lock()
 					defer mu.Unlock()
 					if ran[r.Offset]++; fails && r.Offset == int64(records-1) {
@@ -123,7 +123,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		keeps   time.Duration
 	}{
 		"SQS message": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
-			h := middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return ran() }, opts...)
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return ran() }, opts...)
 			return func(ctx context.Context) error {
 				_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message}})
 				return err

@@ -24,7 +24,7 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 		for name, c := range map[string]struct{ event, says string }{
 			"SQS":         {testdata(t, "sqs-s3.json"), "EachSQSMessage"},
 			"SNS":         {testdata(t, "sns-s3.json"), "EachSNSRecord"},
-			"EventBridge": {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
+			"EventBridge": {testdata(t, "eventbridge-s3.json"), "EventBridgeS3Object"},
 			"Kafka":       {testdata(t, "kafka.json"), "EachKafkaRecord"},
 			"HTTP":        {testdata(t, "apigateway-http.json"), "gateway"},
 			"any JSON":    {`{"order":17}`, "no S3 notification"},
@@ -53,8 +53,8 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		for name, c := range map[string]struct{ event, says string }{
 			"the test event": {testdata(t, "s3-test.json"), ""},
-			"EventBridge":    {testdata(t, "eventbridge-s3.json"), "S3ViaEventBridge"},
-			"SQS":            {testdata(t, "sqs-s3.json"), "S3ViaSQS"},
+			"EventBridge":    {testdata(t, "eventbridge-s3.json"), "EventBridgeS3Object"},
+			"SQS":            {testdata(t, "sqs-s3.json"), "SQSBody(S3Object)"},
 			"any JSON":       {`{"order":17}`, "no S3 notification"},
 		} {
 			q, h := newQuiet(), &untouched{t}
@@ -96,7 +96,7 @@ func testdata(t *testing.T, name string) string {
 func TestNewsOfAnUpload(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		q, ran := newQuiet(), []string{}
-		h := middleware.WithLock(keyfuncs.S3Latest, func(_ context.Context, e events.S3Event) error {
+		h := middleware.WithLock(keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), func(_ context.Context, e events.S3Event) error {
 			ran = append(ran, e.Records[0].EventName+" "+e.Records[0].S3.Object.Sequencer)
 			return nil
 		}, q.with()...)

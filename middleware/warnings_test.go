@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -64,16 +65,16 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 		all.Wait()
 	}
 	var log logged
-	run(t, &log, keyfuncs.JSON("order.id"))
+	run(t, &log, jmespath.Key("order.id"))
 	if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "Event") || !strings.Contains(lines[0], "keyfuncs.Once") {
 		t.Errorf("logged %q, want one warning that says what to change", lines)
 	}
-	run(t, &log, keyfuncs.JSON("order.id"))
+	run(t, &log, jmespath.Key("order.id"))
 	if lines := log.lines(); len(lines) != 2 {
 		t.Errorf("logged %q, want one more for another handler", lines)
 	}
 	var none logged
-	run(t, &none, keyfuncs.Once(keyfuncs.JSON("order.id")))
+	run(t, &none, keyfuncs.Once(jmespath.Key("order.id")))
 	for _, l := range none.lines() {
 		t.Errorf("logged %s", l)
 	}
@@ -84,7 +85,7 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 func TestMemoryStoreInLambdaWarns(t *testing.T) {
 	wrap := func(log *logged) {
 		middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()), log.option())
-		middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return nil },
+		middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil },
 			middleware.Store(memstore.New()), log.option())
 	}
 	var outside, inside logged

@@ -44,7 +44,7 @@ import (
 // A handler whose result is an HTTP response (of API Gateway, a load balancer or a
 // Function URL, also by pointer or streamed) answers a request for which the key
 // function returns a *lock.KeyError of the client (Client is set, as by
-// [keyfuncs.APIGatewayHTTP] for a missing Idempotency-Key) with status 400 and what is
+// [keyfuncs.IdempotencyKey] for a missing Idempotency-Key) with status 400 and what is
 // wrong, as JSON. Every other error is returned, and becomes a 5xx: an event of another
 // source or the wrong key function is the operator's mistake, and alarms should see it.
 //

@@ -311,7 +311,7 @@ func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 func TestNested(t *testing.T) { // F33
 	t.Parallel()
 	q := newQuiet()
-	inner := middleware.WithLock(keyfuncs.Prefix("resource", keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil })),
+	inner := middleware.WithLock(keyfuncs.Prefix(keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil }), "resource"),
 		func(context.Context, order) error { return nil }, q.with()...)
 	if err := middleware.WithLock(byOrder, inner, q.with()...)(t.Context(), order{ID: "1"}); err != nil {
 		t.Error(err)

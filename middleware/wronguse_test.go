@@ -123,7 +123,7 @@ func TestWrongOptions(t *testing.T) {
 				middleware.WithLock(byOrder, lambda.Handler(echo{}), c.opts...)
 			}, c.within)
 			refusedAtConstruction(t, "EachSQSMessage", func() {
-				middleware.EachSQSMessage(keyfuncs.SQSRecord, func(context.Context, events.SQSMessage) error { return nil }, c.opts...)
+				middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, c.opts...)
 			}, c.within)
 		})
 	}

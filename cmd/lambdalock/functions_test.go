@@ -31,8 +31,10 @@ const (
 
 // functions are what the test binary can be as a bootstrap.
 var functions = map[string]func(){
-	"":            func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, resize)) },
-	"latest":      func() { lambda.Start(middleware.WithLock(keyfuncs.S3Latest, resize)) },
+	"": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, resize)) },
+	"latest": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), resize))
+	},
 	"plain":       func() { lambda.Start(func() (string, error) { return "plain", nil }) },
 	"killed once": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, killedOnce)) },
 	"skipper": func() {
@@ -48,7 +50,7 @@ var functions = map[string]func(){
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Observe(markHeld), middleware.OnHeld(middleware.Skip)))
 	},
 	"waiting":  waiting,
-	"messages": func() { lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSRecord, message)) },
+	"messages": func() { lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, message)) },
 	"records":  func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, record)) },
 	"answers":  func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
 	"blocked":  func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },

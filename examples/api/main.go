@@ -30,7 +30,7 @@ type (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.WithLock(keyfuncs.APIGatewayHTTP, handle,
+	lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], handle,
 		middleware.OnCompleted(middleware.Replay),
 		middleware.OnHeld(middleware.Respond(problem(http.StatusConflict, "the payment is under way: ask again in a moment")))))
 }

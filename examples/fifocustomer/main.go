@@ -29,7 +29,7 @@ const retention = 4 * 24 * time.Hour
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFORecord, handle, middleware.Remember(retention)))
+	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, handle, middleware.Remember(retention)))
 }
 
 type change struct {

@@ -29,7 +29,7 @@ func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	one := middleware.WithLock(byCustomer, handle, middleware.OnHeld(middleware.Wait(5*time.Second)))
 	// The prefix separates the names of the two locks.
-	once := middleware.WithLock(keyfuncs.Prefix("event", keyfuncs.EventBridge), one, middleware.Remember(7*24*time.Hour))
+	once := middleware.WithLock(keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"), one, middleware.Remember(7*24*time.Hour))
 	lambda.Start(once)
 }
 

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.WithLock(keyfuncs.Schedule, handle, middleware.OnHeld(middleware.Skip)))
+	lambda.Start(middleware.WithLock(keyfuncs.EventBridgeSchedule, handle, middleware.OnHeld(middleware.Skip)))
 }
 
 func handle(ctx context.Context, e events.EventBridgeEvent) error {

@@ -19,7 +19,7 @@ type receipt struct {
 
 // newHandler takes options so that tests can replace the store.
 func newHandler(send func(context.Context, receipt) error, opts ...middleware.Option) func(context.Context, events.EventBridgeEvent) error {
-	return middleware.WithLock(keyfuncs.EventBridge, func(ctx context.Context, e events.EventBridgeEvent) error {
+	return middleware.WithLock(keyfuncs.EventBridgeEvent, func(ctx context.Context, e events.EventBridgeEvent) error {
 		var r receipt
 		if err := json.Unmarshal(e.Detail, &r); err != nil {
 			return fmt.Errorf("order in event %s: %w", e.ID, err)

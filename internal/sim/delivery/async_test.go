@@ -80,7 +80,7 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 		case wholeEvent:
 			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), whole, o...))
 		}
-		return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Latest, first), whole, o...))
+		return decoding(middleware.WithLock(keyed(w, keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), first), whole, o...))
 	}
 	return f
 }

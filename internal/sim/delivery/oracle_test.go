@@ -211,7 +211,7 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	}
 }
 
-// overtaken: under keyfuncs.S3Latest an upload is given up when a later one of
+// overtaken: under keyfuncs.S3LatestRecord an upload is given up when a later one of
 // the same object was completed.
 func (w *world) overtaken(e *event) bool {
 	if !w.orders {

@@ -63,7 +63,7 @@ func (q *queue) send(m events.SQSMessage, e *event, at time.Time) {
 
 // newQueue fills a queue with n messages.
 func newQueue(w *world, n int, byCustomer bool, with ...middleware.Option) *queue {
-	key := keyfuncs.Func[events.SQSMessage](keyfuncs.SQSRecord)
+	key := keyfuncs.Func[events.SQSMessage](keyfuncs.SQSMessage)
 	if byCustomer {
 		key = keyfuncs.SQSBody(func(_ context.Context, o order) (lock.Key, error) {
 			return lock.Key{Name: "customer " + o.Customer}, nil
@@ -87,7 +87,7 @@ func newQueue(w *world, n int, byCustomer bool, with ...middleware.Option) *queu
 
 // newFIFO fills a FIFO queue with n messages of n/50 groups, each in order.
 func newFIFO(w *world, n int, with ...middleware.Option) *queue {
-	q := &queue{function: sqsFunction(w, keyfuncs.SQSFIFORecord, with), fifo: true}
+	q := &queue{function: sqsFunction(w, keyfuncs.SQSFIFOMessage, with), fifo: true}
 	at := w.began
 	for i := range n {
 		id := fmt.Sprintf("259f36b4-87a3-44ab-83d2-%012d", i)

@@ -40,7 +40,7 @@ func Function() {
 // key lets every upload run, but under latest/ only the newest of an object.
 func key(ctx context.Context, e events.S3Event) (lock.Key, error) {
 	if len(e.Records) == 1 && strings.HasPrefix(e.Records[0].S3.Object.Key, "latest/") {
-		return keyfuncs.S3Latest(ctx, e)
+		return keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord)(ctx, e)
 	}
 	return keyfuncs.S3Object(ctx, e)
 }
