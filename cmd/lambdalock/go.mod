@@ -28,6 +28,5 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
-	github.com/jmespath/go-jmespath v0.4.0 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 )
