@@ -47,7 +47,7 @@ race: ## run the tests with the race detector (needs a C compiler)
 
 .PHONY: cover
 cover: $(BIN) ## check that lock, middleware, keyfuncs and stores are covered to 90 %
-	$(GO) test -coverpkg=./lock,./middleware,./keyfuncs,./stores/... -coverprofile=$(BIN)/cover.out \
+	$(GO) test -coverpkg=./lock,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/...
 	@sh .ci/coverage $(BIN)/cover.out
 
@@ -90,7 +90,7 @@ FUZZTIME ?= 1m
 
 .PHONY: fuzz
 fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m, or so many runs: 500x)
-	@for p in ./keyfuncs ./internal/local/fakedynamo; do \
+	@for p in ./keyfuncs ./keyfuncs/jmespath ./internal/event/canonical ./internal/local/fakedynamo; do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
