@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,9 +35,10 @@ func documents(t *testing.T) map[string]string {
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	all := documents(t)
-	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#:]*)(?:#([^)"]*))?[)"]`)
+	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#:]*)(?:#([^)":]*))?[)"]`)
+	code := regexp.MustCompile("`[^`\n]*`")
 	for name, text := range all {
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
 			target := name
 			if m[1] != "" {
 				target = filepath.Join(filepath.Dir(name), m[1])
@@ -46,6 +48,24 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			} else if m[2] != "" && !hasHeading(all[target], m[2]) {
 				t.Errorf("%s: %s has no heading #%s", name, target, m[2])
 			}
+		}
+	}
+}
+
+// TestReferencesAreDefined: [text][name] needs a line [name]: address, which in
+// turn must be used.
+func TestReferencesAreDefined(t *testing.T) {
+	t.Parallel()
+	for name, text := range documents(t) {
+		used, defined := map[string]bool{}, map[string]bool{}
+		for _, m := range regexp.MustCompile(`\]\[([a-z0-9-]+)\]`).FindAllStringSubmatch(text, -1) {
+			used[m[1]] = true
+		}
+		for _, m := range regexp.MustCompile(`(?m)^\[([a-z0-9-]+)\]: `).FindAllStringSubmatch(text, -1) {
+			defined[m[1]] = true
+		}
+		if !maps.Equal(used, defined) {
+			t.Errorf("%s uses %v and defines %v", name, used, defined)
 		}
 	}
 }
@@ -141,24 +161,6 @@ func TestMakeTargetsExist(t *testing.T) {
 		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z]+)").FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(targets, "\n"+m[1]+":") {
 				t.Errorf("%s names make %s, which does not exist", name, m[1])
-			}
-		}
-	}
-}
-
-// TestEverySourceIsListed checks that SOURCES.md names every key function and
-// every wrapper for the records of a source.
-func TestEverySourceIsListed(t *testing.T) {
-	t.Parallel()
-	table := read(t, "SOURCES.md")
-	exported := regexp.MustCompile(`(?m)^func ([A-Z]\w*)`)
-	for _, name := range files(t, ".go") {
-		if strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, "../keyfuncs/") && name != "../middleware/records.go" {
-			continue
-		}
-		for _, m := range exported.FindAllStringSubmatch(read(t, name), -1) {
-			if !regexp.MustCompile("`(?:\\w+\\.)?" + m[1] + "\\b").MatchString(table) {
-				t.Errorf("SOURCES.md does not name %s of %s", m[1], name)
 			}
 		}
 	}

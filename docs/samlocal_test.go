@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// notASource are the files of keyfuncs/testdata that no event source sends.
-var notASource = []string{"payload-nested.json", "payload-order.json", "s3-malformed.json"}
+// notASource has the files of keyfuncs/testdata that no event source sends.
+var notASource = []string{"s3-malformed.json"}
 
 // TestSAMEvents checks that sam-local has the events with which the key
 // functions are tested, and one of every source.

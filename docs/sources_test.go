@@ -1,0 +1,181 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exported returns the exported functions and types of the packages of key
+// functions and of the wrappers of single records.
+func exported(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	declared := regexp.MustCompile(`(?m)^func ([A-Z]\w*)`)
+	for _, pattern := range []string{"../keyfuncs/*.go", "../keyfuncs/jmespath/*.go", "../middleware/records.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			for _, m := range declared.FindAllStringSubmatch(read(t, file), -1) {
+				if !strings.HasSuffix(file, "_test.go") {
+					names = append(names, m[1])
+				}
+			}
+		}
+	}
+	return names
+}
+
+// cells returns the code in the columns of these names, in all tables of a
+// document.
+func cells(text string, columns ...string) []string {
+	code := regexp.MustCompile("`([^`]+)`")
+	var found []string
+	var header []string // of the table that the line is in
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") {
+			header = nil
+			continue
+		}
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		if header == nil {
+			header = row
+			continue
+		}
+		for i, cell := range row {
+			if i < len(header) && slices.Contains(columns, header[i]) {
+				for _, m := range code.FindAllStringSubmatch(cell, -1) {
+					found = append(found, m[1])
+				}
+			}
+		}
+	}
+	return found
+}
+
+// TestEverySourceIsListed: people look for a source by name, and find all there
+// is.
+func TestEverySourceIsListed(t *testing.T) {
+	t.Parallel()
+	table, names := read(t, "SOURCES.md"), exported(t)
+	for _, name := range names {
+		if !regexp.MustCompile("`[^`\n]*\\b" + name + "\\b[^`\n]*`").MatchString(table) {
+			t.Errorf("SOURCES.md says nothing of %s", name)
+		}
+	}
+	for _, name := range cells(table, "function", "wrapper") {
+		if !slices.Contains(names, name) {
+			t.Errorf("SOURCES.md has %s, which does not exist", name)
+		}
+	}
+}
+
+// standIns are what the code in the tables leaves to the reader.
+const standIns = `
+type Order struct{ ID string }
+
+var (
+	byID, byCustomer, byTenant, byVersion, inner Func[Order]
+	secret = make([]byte, 16)
+)
+
+func deduplicationID(events.SQSMessage) string { panic("") }
+func topicAndKey(events.KafkaRecord) string { panic("") }
+func topicOf(Order) awsevents.IoTMessage { panic("") }
+func contextOf(Order) awsevents.StepFunctionsContext { panic("") }
+`
+
+// TestFragmentsCompile: what people copy from SOURCES.md is Go.
+func TestFragmentsCompile(t *testing.T) {
+	t.Parallel()
+	text := read(t, "SOURCES.md")
+	const module = "github.com/lambdalock/lambdalock"
+	imports := `import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"` + module + `/keyfuncs"
+	. "` + module + `/keyfuncs"
+	"` + module + `/keyfuncs/awsevents"
+	"` + module + `/keyfuncs/jmespath"
+	"` + module + `/middleware"
+)
+
+var (
+	_ context.Context
+	_ cfn.Event
+	_ events.S3Event
+	_ = lambda.Start
+	_ = keyfuncs.ErrIgnore
+	_ = ErrIgnore
+	_ awsevents.IoTMessage
+	_ = jmespath.Payload
+	_ = middleware.FailOpen
+)
+`
+	var table strings.Builder
+	expressions := cells(text, "for one record", "for the whole event", "write")
+	for _, e := range expressions {
+		fmt.Fprintf(&table, "var _ = %s\n", e)
+	}
+	fragments := []string{"package fragments\n" + imports + standIns + table.String()}
+	for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		code := strings.ReplaceAll(m[1], "{ … }", "{ return nil }")
+		code = regexp.MustCompile(`(?m)^lambda\.Start.*$`).ReplaceAllString(code, "func main() { $0 }")
+		if !strings.Contains(code, "func handle(") {
+			code += "\nfunc handle(context.Context, cfn.Event) (string, map[string]any, error) { panic(0) }\n"
+		}
+		fragments = append(fragments, "package fragments\n"+imports+code)
+	}
+	if len(expressions) < 70 || len(fragments) != 4 {
+		t.Errorf("found %d expressions and %d blocks", len(expressions), len(fragments)-1)
+	}
+	compile(t, fragments)
+}
+
+// compile checks that each text is a Go package of this module.
+func compile(t *testing.T, texts []string) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	args := []string{"build"}
+	for i, text := range texts {
+		folder := fmt.Sprintf("fragment%d", i)
+		overlay.Replace[filepath.Join(here, folder, "fragment.go")] = write(folder+".go", text)
+		args = append(args, "./"+folder)
+	}
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = slices.Insert(args, 1, "-overlay", write("overlay.json", string(b)))
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
