@@ -19,7 +19,7 @@ const (
 
 // unfinished are the documents that do not yet keep to these rules. One that
 // does must leave the list.
-var unfinished = []string{"../CHANGELOG.md", "../docs/TABLE.md", "../sam-local/README.md"}
+var unfinished = []string{"../docs/TABLE.md", "../sam-local/README.md"}
 
 // goIsFinished says that the comments and strings of all Go files keep to these
 // rules. If false, the tests list what does not.
@@ -45,9 +45,13 @@ var banned = []struct {
 // allowed are uses of banned words that are right.
 var allowed = regexp.MustCompile(`^there (?:is|are) no |\bno (?:longer|more|less|other)$`)
 
+// identifier is a name of code, which the changelog may quote although it is gone.
+var identifier = regexp.MustCompile("`[A-Za-z.]+`")
+
 // findBanned returns what is wrong with the words of a text.
 func findBanned(text string) []string {
 	var found []string
+	text = identifier.ReplaceAllString(text, "")
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for _, b := range banned {
 		for _, m := range b.phrase.FindAllString(text, -1) {
@@ -71,6 +75,7 @@ func TestFindBanned(t *testing.T) {
 		"part of a word":           {"unsettled", 0},
 		"right uses":               {"There is no index. It is no longer held, as it is completed.", 0},
 		"the text of an outcome":   {"lambdalock: taken_over", 0},
+		"an identifier":            {"the old `Overtaken`", 0},
 		"a text that is no longer": {"lambdalock: took over", 1},
 	}
 	for name, test := range tests {
