@@ -67,42 +67,16 @@ func TestAlarmsNotify(t *testing.T) {
 	})
 }
 
-func TestDashboard(t *testing.T) {
-	stack := newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).Dashboard(&infra.DashboardProps{DashboardName: s("locks")})
-	p := only(t, stack, "AWS::CloudWatch::Dashboard")
-	equal(t, "name", p["DashboardName"], `"locks"`)
-	body := encoded(p["DashboardBody"])
-	for _, metric := range []string{
-		"ConsumedWriteCapacityUnits", "ConditionalCheckFailedRequests", "SuccessfulRequestLatency",
-		"ThrottledRequests", "SystemErrors", "LeaseLost", "UpdateItem",
-	} {
-		if !strings.Contains(body, metric) {
-			t.Errorf("the dashboard does not show %s", metric)
-		}
-	}
-
-	stack = newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).Dashboard(nil)
-	if name := only(t, stack, "AWS::CloudWatch::Dashboard")["DashboardName"]; name != nil {
-		t.Errorf("the dashboard is named %v without being asked", name)
-	}
-}
-
-// TestTwice: each is a construct, of which a table has one.
-func TestTwice(t *testing.T) {
-	l := infra.NewLockTable(newStack(), s("Locks"), nil)
-	l.Alarms(nil)
-	l.Dashboard(nil)
-	if m := panics(t, func() { l.Alarms(nil) }); m != "lambdalock: lock table Test/Locks has its alarms already: call Alarms once, with all topics and actions in AlarmsProps" {
-		t.Error(m)
-	}
-	if m := panics(t, func() { l.Dashboard(nil) }); m != "lambdalock: lock table Test/Locks has its dashboard already: call Dashboard once" {
+func TestAlarmsTwice(t *testing.T) {
+	locks := infra.NewLockTable(newStack(), s("Locks"), nil)
+	locks.Alarms(nil)
+	if m := panicOf(t, func() { locks.Alarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call Alarms once, with all topics and actions in AlarmsProps" {
 		t.Error(m)
 	}
 }
 
-// TestOneAlarmForLeases: the metric is that of the account and Region.
+// TestOneAlarmForLeases: the metric covers the account and Region, so a second alarm
+// is worth a warning.
 func TestOneAlarmForLeases(t *testing.T) {
 	const a = "111111111111"
 	without := &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}
@@ -112,16 +86,16 @@ func TestOneAlarmForLeases(t *testing.T) {
 		warned        bool
 	}{
 		"two":            {[2]string{"eu-west-1", "eu-west-1"}, nil, nil, true},
-		"agnostic":       {[2]string{"", ""}, nil, nil, true},
+		"unknown Region": {[2]string{"", ""}, nil, nil, true},
 		"two Regions":    {[2]string{"eu-west-1", "us-east-1"}, nil, nil, false},
 		"the first":      {[2]string{"eu-west-1", "eu-west-1"}, nil, without, false},
 		"the second":     {[2]string{"eu-west-1", "eu-west-1"}, without, nil, false},
-		"two, and wants": {[2]string{"eu-west-1", "eu-west-1"}, nil, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
+		"two, asked for": {[2]string{"eu-west-1", "eu-west-1"}, nil, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := awscdk.NewApp(nil)
-			first := infra.NewLockTable(stackIn(app, "A", a, c.regions[0]), s("Locks"), nil).Alarms(c.first)
-			stack := stackIn(app, "B", a, c.regions[1])
+			first := infra.NewLockTable(newStackIn(app, "A", a, c.regions[0]), s("Locks"), nil).Alarms(c.first)
+			stack := newStackIn(app, "B", a, c.regions[1])
 			second := infra.NewLockTable(stack, s("Locks"), nil).Alarms(c.second)
 			want := 4
 			if c.second == without {
@@ -131,15 +105,15 @@ func TestOneAlarmForLeases(t *testing.T) {
 				t.Errorf("%d alarms, %v", all, second.LeasesLost)
 			}
 			if first.LeasesLost != nil {
-				if got := data(first.LeasesLost.Node(), "warning"); len(got) != 0 {
-					t.Errorf("it is said of the first: %q", got)
+				if got := annotations(first.LeasesLost.Node(), "warning"); len(got) != 0 {
+					t.Errorf("the first alarm has warnings: %q", got)
 				}
 			}
 			if second.LeasesLost == nil {
 				return
 			}
-			got := data(second.LeasesLost.Node(), "warning")
-			if c.warned != (len(got) == 1) || c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for the leases") {
+			got := annotations(second.LeasesLost.Node(), "warning")
+			if c.warned != (len(got) == 1) || c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for lost leases") {
 				t.Errorf("%q", got)
 			}
 		})

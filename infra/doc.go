@@ -1,13 +1,13 @@
-// Package infra is the lock table as a CDK construct: [NewLockTable] creates a
-// table that fits the store as it is, Connect gives a function its name and the
-// one permission it needs, and what would break the promises of a lock is said
-// when the app is synthesised.
+// Package infra is a CDK construct for the lock table. [NewLockTable] creates a
+// table that fits the store without further settings. Connect gives a function the
+// table's name and the one permission it needs. When the app is synthesised, every
+// connected function is checked for settings that lose events or locks.
 //
-//	table := infra.NewLockTable(stack, jsii.String("Locks"), nil)
-//	table.Connect(fn, nil)
-//	table.Alarms(&infra.AlarmsProps{Topic: topic})
+//	locks := infra.NewLockTable(stack, jsii.String("Locks"), nil)
+//	locks.Connect(fn, nil)
+//	locks.Alarms(&infra.AlarmsProps{Topic: topic})
 //
-// It is a module of its own, so that functions do not depend on the CDK, and
-// imports nothing of lambdalock, so that either can be updated alone. The same
-// table for CloudFormation, SAM and Terraform is in docs/TABLE.md.
+// The package has its own module, so that functions do not depend on the CDK. It
+// imports nothing from lambdalock, so that either can be updated alone. The file
+// docs/TABLE.md has the same table for CloudFormation, SAM and Terraform.
 package infra

@@ -20,7 +20,7 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// block is the code under a heading of docs/TABLE.md.
+// block returns the code under a heading of docs/TABLE.md.
 func block(t *testing.T, heading, language string) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/TABLE.md")
@@ -34,8 +34,8 @@ func block(t *testing.T, heading, language string) string {
 	return string(m[1])
 }
 
-// construct is what the fragments must be: the default table with the namespace
-// "orders", and the statement of a connected function.
+// construct returns what the fragments must contain: the default table, and the
+// statement of a function that is connected with the namespace "orders".
 func construct(t *testing.T) (table, statement object) {
 	t.Helper()
 	stack := newStack()
@@ -46,8 +46,8 @@ func construct(t *testing.T) (table, statement object) {
 	return table, statements(t, stack, "dynamodb:")[0]
 }
 
-// TestFragmentsAreTheConstruct: whoever copies one of them gets what NewLockTable
-// makes. The table has another logical id there.
+// TestFragmentsAreTheConstruct: the fragments in docs/TABLE.md make what
+// NewLockTable makes. Only the logical id of the table is different.
 func TestFragmentsAreTheConstruct(t *testing.T) {
 	table, statement := construct(t)
 	statement["Resource"] = object{"Fn::GetAtt": []any{"LockTable", "Arn"}}
@@ -72,23 +72,14 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 	})
 }
 
-// at is the value at a path of keys.
-func at(v any, path ...string) any {
-	for _, key := range path {
-		o, _ := v.(object)
-		v = o[key]
-	}
-	return v
-}
-
-// template is the resources of a CloudFormation template.
+// template returns the resources of a CloudFormation template.
 func template(t *testing.T, text string) object {
 	t.Helper()
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	long(&doc)
+	expandTags(&doc)
 	var v object
 	if err := doc.Decode(&v); err != nil {
 		t.Fatal(err)
@@ -97,10 +88,10 @@ func template(t *testing.T, text string) object {
 	return r
 }
 
-// long replaces the short forms of functions by their long ones.
-func long(n *yaml.Node) {
+// expandTags replaces the short forms !Ref and !GetAtt by the long ones.
+func expandTags(n *yaml.Node) {
 	for _, c := range n.Content {
-		long(c)
+		expandTags(c)
 	}
 	var value any
 	switch n.Tag {
@@ -144,7 +135,7 @@ func compareTerraform(t *testing.T, text string, table, statement object) {
 	equal(t, "policy", at(got, "resource aws_iam_role_policy lock", "policy"), `"data.aws_iam_policy_document.lock.json"`)
 }
 
-// conditions are those of a statement as Terraform has them.
+// conditions returns the conditions of a statement in Terraform's form.
 func conditions(statement object) []any {
 	var list []any
 	all, _ := statement["Condition"].(object)
@@ -156,8 +147,8 @@ func conditions(statement object) []any {
 	return list
 }
 
-// terraform is a body as an object: a block by its type and labels, several of
-// those as a list, a constant as its value, any other expression as its text.
+// terraform returns a body as an object. Blocks are under their type and labels, in
+// a list if there are several. Constants are values, other expressions their text.
 func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
 	t.Helper()
 	o := object{}
@@ -187,7 +178,7 @@ func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
 	return o
 }
 
-// TestFragmentsPassLint runs what make infra installs.
+// TestFragmentsPassLint runs cfn-lint, which make infra installs.
 func TestFragmentsPassLint(t *testing.T) {
 	lint, err := filepath.Abs(".venv/bin/cfn-lint")
 	if err != nil {
@@ -197,15 +188,17 @@ func TestFragmentsPassLint(t *testing.T) {
 		if os.Getenv("LAMBDALOCK_INTEGRATION") == "required" {
 			t.Fatal(err)
 		}
-		t.Skip("skipped: cfn-lint is not here; make infra installs it:", err)
+		t.Skip("skipped: cfn-lint is not installed; make infra installs it:", err)
 	}
 	for _, heading := range []string{"CloudFormation", "SAM"} {
-		name := filepath.Join(t.TempDir(), "template.yaml")
-		if err := os.WriteFile(name, []byte(block(t, heading, "yaml")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command(lint, name).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", heading, err, out)
-		}
+		t.Run(heading, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "template.yaml")
+			if err := os.WriteFile(name, []byte(block(t, heading, "yaml")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(lint, name).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }

@@ -9,15 +9,32 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra"
 )
 
 var s = jsii.String
 
+// newStack returns the stack Test of a new app.
 func newStack() awscdk.Stack { return awscdk.NewStack(awscdk.NewApp(nil), s("Test"), nil) }
 
-// newFunction has a timeout of 10 s, unless props say otherwise.
+// newStackIn returns a stack in an account and a Region. Empty means unknown.
+func newStackIn(scope constructs.Construct, id, account, region string) awscdk.Stack {
+	env := &awscdk.Environment{}
+	if account != "" {
+		env.Account = s(account)
+	}
+	if region != "" {
+		env.Region = s(region)
+	}
+	return awscdk.NewStack(scope, s(id), &awscdk.StackProps{Env: env})
+}
+
+// newFunction returns a function with a timeout of 10 s, unless props have one.
 func newFunction(stack awscdk.Stack, id string, props *awslambda.FunctionProps) awslambda.Function {
 	if props == nil {
 		props = &awslambda.FunctionProps{}
@@ -31,10 +48,120 @@ func newFunction(stack awscdk.Stack, id string, props *awslambda.FunctionProps) 
 	return awslambda.NewFunction(stack, s(id), props)
 }
 
+// newQueue returns a queue in which only the visibility timeout, in seconds, may be
+// wrong.
+func newQueue(stack awscdk.Stack, visibility float64) awssqs.Queue {
+	return awssqs.NewQueue(stack, s("Queue"), &awssqs.QueueProps{
+		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(visibility)), DeadLetterQueue: newDeadLetterQueue(stack, 5),
+	})
+}
+
+func newDeadLetterQueue(stack awscdk.Stack, receives float64) *awssqs.DeadLetterQueue {
+	return &awssqs.DeadLetterQueue{Queue: awssqs.NewQueue(stack, s("Failed"), nil), MaxReceiveCount: jsii.Number(receives)}
+}
+
+// fromQueue returns an event source that takes partial answers.
+func fromQueue(q awssqs.IQueue) awslambda.IEventSource {
+	return awslambdaeventsources.NewSqsEventSource(q, &awslambdaeventsources.SqsEventSourceProps{ReportBatchItemFailures: jsii.Bool(true)})
+}
+
+// buildFunc adds to a stack what a case is about, after fn has been connected.
+type buildFunc = func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable)
+
+// checkCase is a stack with the connected function Test/Fn. Each message about the
+// function contains one of the texts in want, and there are no other messages.
+type checkCase struct {
+	fn    *awslambda.FunctionProps
+	table *infra.LockTableProps
+	build buildFunc
+	want  []string
+}
+
+// run checks the messages of a level, "warning" or "error".
+func (c checkCase) run(t *testing.T, level string) {
+	t.Helper()
+	stack := newStack()
+	fn := newFunction(stack, "Fn", c.fn)
+	locks := infra.NewLockTable(stack, s("Locks"), c.table)
+	locks.Connect(fn, nil)
+	if c.build != nil {
+		c.build(stack, fn, locks)
+	}
+	got := synthesisedMessages(fn, level)
+	if len(got) != len(c.want) {
+		t.Errorf("%d messages, want %d: %q", len(got), len(c.want), got)
+		return
+	}
+	for _, w := range c.want {
+		if !strings.Contains(strings.Join(got, "\n"), w) {
+			t.Errorf("no message contains %q: %q", w, got)
+		}
+	}
+	for _, m := range got {
+		if !strings.HasPrefix(m, "lambdalock: function Test/Fn") {
+			t.Errorf("a message does not name the function: %q", m)
+		}
+	}
+}
+
+// synthesisedMessages synthesises the stack of a connected function and returns the
+// messages of a level, "warning" or "error", about the function.
+func synthesisedMessages(fn awslambda.Function, level string) []string {
+	assertions.Annotations_FromStack(fn.Stack())
+	return messages(fn, level)
+}
+
+// messages returns the messages about a connected function of a synthesised app.
+func messages(fn awslambda.Function, level string) []string {
+	return annotations(fn.Node().FindChild(s("LockTableConnection")).Node(), level)
+}
+
+// annotations returns the messages of a node.
+func annotations(node constructs.Node, level string) []string {
+	var list []string
+	for _, m := range *node.Metadata() {
+		if *m.Type == "aws:cdk:"+level {
+			list = append(list, fmt.Sprint(m.Data))
+		}
+	}
+	return list
+}
+
+// wantWarnings fails unless fn, of a synthesised app, has exactly these warnings, in
+// this order.
+func wantWarnings(t *testing.T, fn awslambda.Function, want ...string) {
+	t.Helper()
+	got := messages(fn, "warning")
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(want):
+			t.Errorf("%s: unexpected warning %q", *fn.Node().Path(), got[i])
+		case i >= len(got):
+			t.Errorf("%s: no warning %q", *fn.Node().Path(), want[i])
+		case !strings.Contains(got[i], want[i]):
+			t.Errorf("%s: the warning is %q, want %q", *fn.Node().Path(), got[i], want[i])
+		}
+	}
+}
+
+// panicOf returns what f panics with.
+func panicOf(t *testing.T, f func()) (message string) {
+	t.Helper()
+	defer func() {
+		r := recover()
+		if r == nil {
+			t.Error("no panic")
+		}
+		message = fmt.Sprint(r)
+	}()
+	f()
+	return ""
+}
+
 // object is a JSON object.
 type object = map[string]any
 
-// resources are the properties of all resources of a type in the template of stack.
+// resources returns the properties of all resources of a type in stack's template.
 func resources(t *testing.T, stack awscdk.Stack, kind string) []object {
 	t.Helper()
 	var list []object
@@ -45,7 +172,7 @@ func resources(t *testing.T, stack awscdk.Stack, kind string) []object {
 	return list
 }
 
-// only is the properties of the one resource of a type.
+// only returns the properties of the single resource of a type.
 func only(t *testing.T, stack awscdk.Stack, kind string) object {
 	t.Helper()
 	list := resources(t, stack, kind)
@@ -55,7 +182,8 @@ func only(t *testing.T, stack awscdk.Stack, kind string) object {
 	return list[0]
 }
 
-// statements of all policies in stack that name a service, such as "dynamodb:".
+// statements returns the statements of all policies in stack that name a service,
+// such as "dynamodb:".
 func statements(t *testing.T, stack awscdk.Stack, service string) []object {
 	t.Helper()
 	var list []object
@@ -67,6 +195,15 @@ func statements(t *testing.T, stack awscdk.Stack, service string) []object {
 		}
 	}
 	return list
+}
+
+// at returns the value at a path of keys.
+func at(v any, path ...string) any {
+	for _, key := range path {
+		o, _ := v.(object)
+		v = o[key]
+	}
+	return v
 }
 
 func encoded(v any) string {
@@ -87,52 +224,4 @@ func equal(t *testing.T, what string, got any, want string) {
 	if encoded(got) != encoded(w) {
 		t.Errorf("%s is %s, want %s", what, encoded(got), want)
 	}
-}
-
-// panics runs f and returns what it panics with.
-func panics(t *testing.T, f func()) (message string) {
-	t.Helper()
-	defer func() {
-		r := recover()
-		if r == nil {
-			t.Error("no panic")
-		}
-		message = fmt.Sprint(r)
-	}()
-	f()
-	return ""
-}
-
-// notes are the messages of a level, "warning" or "error", about a connected
-// function, after the aspects have run.
-func notes(fn awslambda.Function, level string) []string {
-	assertions.Annotations_FromStack(fn.Stack())
-	return messages(fn, level)
-}
-
-// messages are those of an app that has been synthesised.
-func messages(fn awslambda.Function, level string) []string {
-	return data(fn.Node().FindChild(s("LockTableConnection")).Node(), level)
-}
-
-func data(node constructs.Node, level string) []string {
-	var list []string
-	for _, m := range *node.Metadata() {
-		if *m.Type == "aws:cdk:"+level {
-			list = append(list, fmt.Sprint(m.Data))
-		}
-	}
-	return list
-}
-
-// stackIn is a stack of an account and a Region, if they are known.
-func stackIn(scope constructs.Construct, id, account, region string) awscdk.Stack {
-	env := &awscdk.Environment{}
-	if account != "" {
-		env.Account = s(account)
-	}
-	if region != "" {
-		env.Region = s(region)
-	}
-	return awscdk.NewStack(scope, s(id), &awscdk.StackProps{Env: env})
 }

@@ -15,88 +15,97 @@ import (
 type LockTable interface {
 	constructs.Construct
 
-	// Table is the table itself.
+	// Table returns the DynamoDB table.
 	Table() awsdynamodb.Table
 
-	// Connect lets fn lock in this table: it sets the environment variables
-	// LOCK_TABLE_NAME and, if the namespace is known, LOCK_NAMESPACE, allows
-	// dynamodb:UpdateItem, and counts the leases that fn loses if its log group is
-	// known. When the app is synthesised, fn is checked for settings that lose
-	// events or locks, which becomes warnings (such as [WarnPartialAnswer]) and
-	// errors about fn. A function can be connected once: a second time panics, and
-	// so does one of the variables with another value. A function in another Region,
-	// account or stage than the table cannot lock in it, which is an error when the
-	// app is synthesised. Nil options are legal.
+	// Connect lets fn lock in this table. It allows dynamodb:UpdateItem, sets the
+	// environment variable LOCK_TABLE_NAME and, if the namespace is known,
+	// LOCK_NAMESPACE. If it knows fn's log group, it counts the leases that fn
+	// loses. Nil opts means all defaults.
+	//
+	// Connect panics if fn is already connected to a lock table, or if one of the
+	// two variables already has a different value.
+	//
+	// When the app is synthesised, fn is checked for settings that lose events or
+	// locks. What is found becomes warnings about fn, such as [WarnPartialAnswer],
+	// or errors. A function in a different Region, account or stage from the table
+	// is an error, because it cannot reach the table.
 	Connect(fn awslambda.Function, opts *ConnectOptions)
 
-	// GrantLock allows grantee to lock any name of the table, and nothing else:
-	// dynamodb:UpdateItem. For whatever is no function; otherwise use Connect.
+	// GrantLock allows grantee to lock every name in the table, and nothing else:
+	// dynamodb:UpdateItem. It is for roles and users; for a function use Connect.
 	GrantLock(grantee awsiam.IGrantable) awsiam.Grant
 
 	// GrantInspect allows grantee, a person or a tool, to read the locks:
 	// dynamodb:GetItem, Scan and DescribeTable.
 	GrantInspect(grantee awsiam.IGrantable) awsiam.Grant
 
-	// Alarms adds alarms for what a lock table suffers from. A second call panics.
-	// Nil props are legal.
+	// Alarms adds alarms for throttling, errors, contention and lost leases. Nil
+	// props means all defaults. Alarms panics if it is called twice.
 	Alarms(props *AlarmsProps) *LockAlarms
 
-	// Dashboard adds a dashboard of the same metrics. A second call panics. Nil
-	// props are legal.
+	// Dashboard adds a dashboard with the metrics of the alarms, the consumed write
+	// units and the latency. Nil props means all defaults. Dashboard panics if it is
+	// called twice.
 	Dashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
 // LockTableProps changes the defaults of [NewLockTable].
 type LockTableProps struct {
-	// TableName is the physical name. Default: one that CloudFormation makes,
-	// which allows the table to be replaced.
+	// TableName is the physical name of the table. Nil means that CloudFormation
+	// generates one, because it cannot replace a table with a fixed name.
 	TableName *string
 
-	// EncryptionKey is a key of your own; whoever is connected or granted may then
-	// use it, too. Default: the key aws/dynamodb of the account, which AWS manages.
+	// EncryptionKey is a customer managed key that encrypts the table. Everybody who
+	// is connected or granted access may also use the key. Nil means the account's
+	// key aws/dynamodb, which AWS manages, because it needs no permissions.
 	EncryptionKey awskms.IKey
 
-	// PointInTimeRecovery keeps backups of the last 35 days. Default: false. Locks
-	// are short-lived, and a restored table remembers old ones.
+	// PointInTimeRecovery keeps backups of the last 35 days. Nil means false,
+	// because locks are short-lived and a restored table would bring back old ones.
 	PointInTimeRecovery *bool
 
-	// DeletionProtection refuses to delete the table. Default: false.
+	// DeletionProtection makes DynamoDB refuse to delete the table. Nil means false,
+	// because the default RemovalPolicy already keeps the table.
 	DeletionProtection *bool
 
-	// MaxWriteRequestUnits bounds the writes per second, and so the cost. What is
-	// above it is throttled, and costs events their attempts. Every handled event
-	// takes two writes. Default: no bound but that of the account.
+	// MaxWriteRequestUnits limits the writes per second, and so the cost. Every
+	// handled event takes two writes. DynamoDB throttles what exceeds the limit,
+	// which costs events their attempts. Nil means no limit but the account's,
+	// because a throttled table stops handlers.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode-max-throughput.html
 	MaxWriteRequestUnits *float64
 
-	// WarmThroughput is what the table can do at once, without having grown to it
-	// with its load. Give it WriteUnitsPerSecond of twice the events per second that
-	// a burst brings; locking reads nothing. It is paid for once, and cannot be
-	// lowered. Default: that of a new table on demand, which is 4,000 writes and
-	// 12,000 reads per second, and so 2,000 events.
+	// WarmThroughput is the number of requests per second that the table takes at
+	// once, before it has grown with its load. Set WriteUnitsPerSecond to twice the
+	// number of events per second in a burst; locking reads nothing. It is paid for
+	// once and cannot be lowered. Nil means that of a new on-demand table, because
+	// it costs nothing extra: 4,000 writes per second, which is 2,000 events, and
+	// 12,000 reads.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 	WarmThroughput *awsdynamodb.WarmThroughput
 
-	// RemovalPolicy says what becomes of the table when it leaves the stack.
-	// Default: RETAIN, because without it every remembered event would run again.
+	// RemovalPolicy decides what happens to the table when it is removed from the
+	// stack. Empty means RETAIN, because without the table the duplicates of all
+	// completed events would run.
 	RemovalPolicy awscdk.RemovalPolicy
 }
 
 type lockTable struct {
 	constructs.Construct
-	table     awsdynamodb.Table
-	key       awskms.IKey
-	path      string
-	place     string  // account and Region
-	resource  string  // path of the table's resource
-	name      *string // physical; nil if CloudFormation makes it
-	survey    *survey
-	alarms    *LockAlarms // nil before Alarms
-	dashboard bool        // there is one
+	table         awsdynamodb.Table
+	key           awskms.IKey // nil without EncryptionKey
+	path          string
+	accountRegion string
+	resourcePath  string  // of the table's resource
+	name          *string // physical; nil if CloudFormation generates it
+	survey        *survey
+	alarms        *LockAlarms // nil before Alarms
+	hasDashboard  bool
 }
 
-// NewLockTable adds a lock table to scope. It fits the store with no further
-// settings. Nil props are legal.
+// NewLockTable adds a lock table to scope. Nil props means all defaults, which fit
+// the store.
 func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps) LockTable {
 	if props == nil {
 		props = &LockTableProps{}
@@ -116,8 +125,8 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 	if props.PointInTimeRecovery != nil {
 		recovery = &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: props.PointInTimeRecovery}
 	}
-	// Table, not TableV2: that one makes a global table. Replicas that are written
-	// asynchronously evaluate conditions per Region, and are no lock:
+	// Table instead of TableV2, which makes a global table. Replicas with
+	// asynchronous replication evaluate conditions per Region, so they cannot lock:
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 	t.table = awsdynamodb.NewTable(t, jsii.String("Table"), &awsdynamodb.TableProps{
 		TableName:                        props.TableName,
@@ -132,8 +141,8 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		DeletionProtection:               props.DeletionProtection,
 		RemovalPolicy:                    removal,
 	})
-	t.path, t.resource = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
-	t.place = *t.table.Stack().Account() + " " + *t.table.Stack().Region()
+	t.path, t.resourcePath = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
+	t.accountRegion = *t.table.Stack().Account() + " " + *t.table.Stack().Region()
 	t.survey = surveyOf(t)
 	t.survey.tables = append(t.survey.tables, t)
 	return t

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// TestMain: the CDK runs in a node process, of which there is one for all tests.
+// TestMain ends the node process of the CDK, which all tests share.
 func TestMain(m *testing.M) {
 	if _, err := exec.LookPath("node"); err != nil {
 		fmt.Println("skipped: node is needed to synthesise a CDK app:", err)

@@ -17,39 +17,39 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// Every call of the CDK inside one of its callbacks deepens the stack of its
-// process, which ends at some 2,000 of them. So what is done in one callback must
+// Every call of the CDK from within one of its callbacks deepens the stack of the
+// node process, which ends at about 2,000 calls. So the work in one callback must
 // not grow with the app.
 
-// TestManyFunctions: the settings of every function are seen, and no other's.
+// TestManyFunctions: every function is checked, with its own settings.
 func TestManyFunctions(t *testing.T) {
 	checkScale(t, 60, 0)
 }
 
-// TestManyResources: the app is large, and its one function is seen.
+// TestManyResources: the one function of a large app is checked.
 func TestManyResources(t *testing.T) {
 	checkScale(t, 1, 3*450)
 }
 
-// TestManyQueues: what is said about one function is said in many callbacks.
-func TestManyQueues(t *testing.T) {
-	const queues = 400
+// TestManySources: the warnings about one function come from many callbacks.
+func TestManySources(t *testing.T) {
+	const streams = 400
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, s("Code"), nil)
 	fn := newFunction(stack, "Fn", nil)
 	infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, nil)
-	for i := range queues {
+	for i := range streams {
 		awslambda.NewCfnEventSourceMapping(stack, s(fmt.Sprint("Mapping", i)), &awslambda.CfnEventSourceMappingProps{
 			FunctionName: fn.FunctionName(), EventSourceArn: s(fmt.Sprint("arn:aws:kinesis:eu-west-1:111111111111:stream/", i)),
 		})
 	}
 	app.Synth(nil)
-	if got := messages(fn, "warning"); len(got) != 2*queues { // no partial answers, no retry limit
-		t.Errorf("%d messages, want %d", len(got), 2*queues)
+	if got := messages(fn, "warning"); len(got) != 2*streams { // about partial answers and retry limits
+		t.Errorf("%d messages, want %d", len(got), 2*streams)
 	}
 }
 
-// TestLargeApp is what make soak runs.
+// TestLargeApp is run by make soak.
 func TestLargeApp(t *testing.T) {
 	functions, _ := strconv.Atoi(os.Getenv("LAMBDALOCK_FUNCTIONS"))
 	if functions == 0 {
@@ -58,8 +58,8 @@ func TestLargeApp(t *testing.T) {
 	checkScale(t, functions, 4*functions)
 }
 
-// checkScale synthesises connected functions, every second of which has a queue
-// with too short a visibility timeout, and resources that have to do with none.
+// checkScale synthesises connected functions with a queue each, half of which have a
+// visibility timeout that is too short, and others, which are unrelated resources.
 func checkScale(t *testing.T, functions, others int) {
 	t.Helper()
 	// CloudFormation takes 500 resources in a stack:
@@ -76,7 +76,7 @@ func checkScale(t *testing.T, functions, others int) {
 			stack = awscdk.NewStack(app, s(fmt.Sprint("Code", i)), nil)
 		}
 		fn := newFunction(stack, fmt.Sprint("Fn", i), nil)
-		fn.AddEventSource(reading(awssqs.NewQueue(stack, s(fmt.Sprint("Queue", i)), &awssqs.QueueProps{
+		fn.AddEventSource(fromQueue(awssqs.NewQueue(stack, s(fmt.Sprint("Queue", i)), &awssqs.QueueProps{
 			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(59 + i%2)),
 			DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(5)},
 		})))
@@ -100,7 +100,7 @@ func checkScale(t *testing.T, functions, others int) {
 			t.Errorf("function %d: %q", i, got)
 		}
 		if i%2 == 1 && len(got) != 0 {
-			t.Errorf("function %d has nothing wrong: %q", i, got)
+			t.Errorf("function %d has no fault: %q", i, got)
 		}
 	}
 }

@@ -7,29 +7,30 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// What the decorator reads.
+// The environment variables that middleware.WithLock reads.
 const (
 	tableVariable     = "LOCK_TABLE_NAME"
 	namespaceVariable = "LOCK_NAMESPACE"
 )
 
-// variables are the environment variables of a connected function, as JSON.
+// variables are the environment variables of a connected function, as they are set
+// and as Connect wants them. Values are JSON; an unset one is empty.
 type variables struct {
 	table, namespace         string
 	wantTable, wantNamespace string
 }
 
-// setVariables panics if one is set to something else.
+// setVariables sets the variables. It panics if one has a different value.
 func (c *connection) setVariables() {
-	v := c.noteVariables()
-	if v.table != "" && v.table != v.wantTable && !c.isNameOfTable(v.table) {
-		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: "+
+	v := c.readVariables()
+	if c.wrongTable(v) {
+		panic(fmt.Sprintf("lambdalock: function %s already has the environment variable %s with the value %s: "+
 			"remove it, because Connect sets it to the name of %s",
 			c.path, tableVariable, v.table, c.table.path))
 	}
-	if v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace {
-		panic(fmt.Sprintf("lambdalock: function %s has the environment variable %s already, with the value %s: "+
-			"remove it, and give that namespace in ConnectOptions.Namespace",
+	if c.wrongNamespace(v) {
+		panic(fmt.Sprintf("lambdalock: function %s already has the environment variable %s with the value %s: "+
+			"remove it, and set ConnectOptions.Namespace instead",
 			c.path, namespaceVariable, v.namespace))
 	}
 	c.fn.AddEnvironment(jsii.String(tableVariable), c.table.table.TableName(), nil)
@@ -38,14 +39,37 @@ func (c *connection) setVariables() {
 	}
 }
 
-// isNameOfTable: the table may be meant by its physical name.
-func (c *connection) isNameOfTable(value string) bool {
-	return c.table.name != nil && value == encoded(*c.table.name)
+// checkVariables reports variables that were changed after Connect.
+func (c *connection) checkVariables() {
+	f := c.table.survey.functions[c.resourcePath]
+	if f == nil {
+		return
+	}
+	v := f.variables
+	const changed = "function %s has the environment variable %s with the value %s, which was changed after Connect: remove what sets it"
+	if c.wrongTable(v) {
+		c.fail(changed+", because the function may lock only in %s", c.path, tableVariable, v.table, c.table.path)
+	}
+	if c.wrongNamespace(v) {
+		c.fail(changed+", and set ConnectOptions.Namespace instead", c.path, namespaceVariable, v.namespace)
+	}
 }
 
-// noteVariables resolves both sides at the same time, because a reference to
-// another stack looks different after a synthesis.
-func (c *connection) noteVariables() variables {
+// wrongTable reports whether LOCK_TABLE_NAME is set to a different table. The table
+// may also be given by its physical name.
+func (c *connection) wrongTable(v variables) bool {
+	isName := c.table.name != nil && v.table == encoded(*c.table.name)
+	return v.table != "" && v.table != v.wantTable && !isName
+}
+
+// wrongNamespace reports whether LOCK_NAMESPACE is set to a different namespace.
+func (c *connection) wrongNamespace(v variables) bool {
+	return v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace
+}
+
+// readVariables resolves the set and the wanted values at the same time, because a
+// reference to another stack looks different after a synthesis.
+func (c *connection) readVariables() variables {
 	stack := c.fn.Stack()
 	v := variables{wantTable: encoded(stack.Resolve(c.table.table.TableName()))}
 	if c.namespace != nil {
@@ -64,20 +88,4 @@ func (c *connection) noteVariables() variables {
 		v.namespace = encoded(value)
 	}
 	return v
-}
-
-// checkVariables sees what was set after Connect.
-func (c *connection) checkVariables() {
-	f := c.table.survey.functions[c.resource]
-	if f == nil {
-		return
-	}
-	v := f.variables
-	const says = "function %s has the environment variable %s with the value %s, which was changed after Connect: remove what sets it"
-	if v.table != "" && v.table != v.wantTable && !c.isNameOfTable(v.table) {
-		c.fail(says+", because the function may lock in %s only", c.path, tableVariable, v.table, c.table.path)
-	}
-	if v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace {
-		c.fail(says+", and give the namespace in ConnectOptions.Namespace", c.path, namespaceVariable, v.namespace)
-	}
 }

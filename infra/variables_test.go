@@ -10,54 +10,54 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// TestVariablesThatAreSetAlready: what they say is not lost without a word.
+// TestVariablesThatAreSetAlready: Connect does not overwrite a different value.
 func TestVariablesThatAreSetAlready(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]*string
 		options   *infra.ConnectOptions
 		want      string // panic
 	}{
-		"another table":           {map[string]*string{"LOCK_TABLE_NAME": s("orders")}, nil, `lambdalock: function Test/Fn has the environment variable LOCK_TABLE_NAME already, with the value "orders": remove it, because Connect sets it to the name of Test/Locks`},
-		"the table by its name":   {map[string]*string{"LOCK_TABLE_NAME": s("orders-locks")}, nil, ""},
-		"another namespace":       {map[string]*string{"LOCK_NAMESPACE": s("shop")}, &infra.ConnectOptions{Namespace: s("orders")}, `lambdalock: function Test/Fn has the environment variable LOCK_NAMESPACE already, with the value "shop": remove it, and give that namespace in ConnectOptions.Namespace`},
-		"the same namespace":      {map[string]*string{"LOCK_NAMESPACE": s("orders")}, &infra.ConnectOptions{Namespace: s("orders")}, ""},
-		"namespace, whole table":  {map[string]*string{"LOCK_NAMESPACE": s("shop")}, nil, ""},
-		"the token of the table":  {map[string]*string{"LOCK_TABLE_NAME": nil}, nil, ""},
-		"variables of other kind": {map[string]*string{"STAGE": s("test")}, nil, ""},
+		"another table":          {map[string]*string{"LOCK_TABLE_NAME": s("orders")}, nil, `lambdalock: function Test/Fn already has the environment variable LOCK_TABLE_NAME with the value "orders": remove it, because Connect sets it to the name of Test/Locks`},
+		"the table by its name":  {map[string]*string{"LOCK_TABLE_NAME": s("orders-locks")}, nil, ""},
+		"another namespace":      {map[string]*string{"LOCK_NAMESPACE": s("shop")}, &infra.ConnectOptions{Namespace: s("orders")}, `lambdalock: function Test/Fn already has the environment variable LOCK_NAMESPACE with the value "shop": remove it, and set ConnectOptions.Namespace instead`},
+		"the same namespace":     {map[string]*string{"LOCK_NAMESPACE": s("orders")}, &infra.ConnectOptions{Namespace: s("orders")}, ""},
+		"namespace, whole table": {map[string]*string{"LOCK_NAMESPACE": s("shop")}, nil, ""},
+		"the token of the table": {map[string]*string{"LOCK_TABLE_NAME": nil}, nil, ""},
+		"unrelated variables":    {map[string]*string{"STAGE": s("test")}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStack()
-			l := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{TableName: s("orders-locks")})
+			locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{TableName: s("orders-locks")})
 			if value, ok := c.variables["LOCK_TABLE_NAME"]; ok && value == nil {
-				c.variables["LOCK_TABLE_NAME"] = l.Table().TableName()
+				c.variables["LOCK_TABLE_NAME"] = locks.Table().TableName()
 			}
 			fn := newFunction(stack, "Fn", &awslambda.FunctionProps{Environment: &c.variables})
-			connect := func() { l.Connect(fn, c.options) }
+			connect := func() { locks.Connect(fn, c.options) }
 			if c.want == "" {
 				connect()
-				if got := notes(fn, "error"); len(got) != 0 {
+				if got := synthesisedMessages(fn, "error"); len(got) != 0 {
 					t.Errorf("%q", got)
 				}
 				return
 			}
-			if m := panics(t, connect); m != c.want {
+			if m := panicOf(t, connect); m != c.want {
 				t.Error(m)
 			}
 		})
 	}
 }
 
-// TestVariablesThatAreSetLater: Connect cannot see it, the synthesis does.
+// TestVariablesThatAreSetLater: the synthesis sees what Connect cannot see.
 func TestVariablesThatAreSetLater(t *testing.T) {
-	set := func(name, value string) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
+	set := func(name, value string) buildFunc {
 		return func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEnvironment(s(name), s(value), nil)
 		}
 	}
 	named := &awslambda.FunctionProps{FunctionName: s("orders")}
 	for name, c := range map[string]checkCase{
-		"another table":      {build: set("LOCK_TABLE_NAME", "orders"), want: []string{`LOCK_TABLE_NAME with the value "orders", which was changed after Connect: remove what sets it, because the function may lock in Test/Locks only`}},
-		"another namespace":  {fn: named, build: set("LOCK_NAMESPACE", "shop"), want: []string{`LOCK_NAMESPACE with the value "shop", which was changed after Connect: remove what sets it, and give the namespace in ConnectOptions.Namespace`}},
+		"another table":      {build: set("LOCK_TABLE_NAME", "orders"), want: []string{`LOCK_TABLE_NAME with the value "orders", which was changed after Connect: remove what sets it, because the function may lock only in Test/Locks`}},
+		"another namespace":  {fn: named, build: set("LOCK_NAMESPACE", "shop"), want: []string{`LOCK_NAMESPACE with the value "shop", which was changed after Connect: remove what sets it, and set ConnectOptions.Namespace instead`}},
 		"the same namespace": {fn: named, build: set("LOCK_NAMESPACE", "orders")},
 		"the table by its name": {
 			table: &infra.LockTableProps{TableName: s("orders-locks")}, build: set("LOCK_TABLE_NAME", "orders-locks"),
@@ -70,13 +70,13 @@ func TestVariablesThatAreSetLater(t *testing.T) {
 }
 
 // TestVariablesAcrossStacks: a reference to another stack looks different after a
-// synthesis, and is the same.
+// synthesis, but still means the same table.
 func TestVariablesAcrossStacks(t *testing.T) {
 	app := awscdk.NewApp(nil)
-	l := infra.NewLockTable(awscdk.NewStack(app, s("Data"), nil), s("Locks"), nil)
+	locks := infra.NewLockTable(awscdk.NewStack(app, s("Data"), nil), s("Locks"), nil)
 	code := awscdk.NewStack(app, s("Code"), nil)
 	fn := newFunction(code, "Fn", nil)
-	l.Connect(fn, nil)
+	locks.Connect(fn, nil)
 	app.Synth(nil)
 	force := true
 	app.Synth(&awscdk.StageSynthesisOptions{Force: &force})

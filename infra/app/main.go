@@ -1,6 +1,6 @@
-// Command app is a complete CDK app around one function with a lock: a bucket
-// whose uploads are handled once and one at a time for each object, the lock table,
-// a queue for the events that failed, and alarms.
+// Command app is a complete CDK app: a bucket, and a function that handles each
+// upload once and the uploads of one object one at a time, with the lock table, a
+// queue for failed events, and alarms.
 package main
 
 import (
@@ -15,7 +15,7 @@ func main() {
 	app.Synth(nil)
 }
 
-// bootstrapDir is the folder with the built function.
+// bootstrapDir returns the folder of the built function.
 func bootstrapDir(app awscdk.App) string {
 	if dir, ok := app.Node().TryGetContext(jsii.String("bootstrapDir")).(string); ok {
 		return dir

@@ -15,15 +15,15 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// newStack adds the stack id, with the function whose bootstrap is in dir.
+// newStack adds a stack with the function whose bootstrap is in the folder dir.
 func newStack(scope constructs.Construct, id, dir string) awscdk.Stack {
 	stack := awscdk.NewStack(scope, jsii.String(id), nil)
 	uploads := awss3.NewBucket(stack, jsii.String("Uploads"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		EnforceSSL:        jsii.Bool(true),
 	})
-	// Where an event goes that failed three times. It may be sent back from here:
-	// what was done by then is skipped.
+	// Events that failed three times go here. They may be sent to the function again,
+	// because completed ones are skipped.
 	failed := awssqs.NewQueue(stack, jsii.String("Failed"), &awssqs.QueueProps{
 		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
 		EnforceSSL:      jsii.Bool(true),
@@ -34,11 +34,11 @@ func newStack(scope constructs.Construct, id, dir string) awscdk.Stack {
 		Handler:      jsii.String("bootstrap"),
 		Code:         awslambda.Code_FromAsset(jsii.String(dir), nil),
 		MemorySize:   jsii.Number(256),
-		// Not above the first retry, which comes after a minute, so that a lock of a
-		// process that died is free by then.
+		// Shorter than the minute before the first retry, so that by then the lock of a
+		// process that died has expired.
 		Timeout:   awscdk.Duration_Seconds(jsii.Number(30)),
 		OnFailure: awslambdadestinations.NewSqsDestination(failed),
-		// A log group of the stack: lost leases are counted in it.
+		// The log group belongs to the stack, so lost leases are counted in it.
 		LogGroup: awslogs.NewLogGroup(stack, jsii.String("HandlerLogs"), &awslogs.LogGroupProps{
 			Retention: awslogs.RetentionDays_ONE_MONTH,
 		}),
@@ -48,7 +48,7 @@ func newStack(scope constructs.Construct, id, dir string) awscdk.Stack {
 	uploads.GrantRead(fn, nil)
 
 	locks := infra.NewLockTable(stack, jsii.String("Locks"), nil)
-	// The same namespace as in function/main.go, so that the permission ends there.
+	// The namespace of function/main.go. The permission is limited to it.
 	locks.Connect(fn, &infra.ConnectOptions{Namespace: jsii.String("uploads")})
 	locks.Alarms(&infra.AlarmsProps{Topic: awssns.NewTopic(stack, jsii.String("Alerts"), nil)})
 	locks.Dashboard(nil)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/template.json")
 
-// TestMain: the CDK runs in a node process, of which there is one for all tests.
+// TestMain ends the node process of the CDK, which all tests share.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// synthesise builds the app around a bootstrap that is always the same, so that the
-// hash of its asset is, too.
+// synthesise builds the app with a bootstrap that never changes, so that the hash of
+// its asset never changes either.
 func synthesise(t *testing.T) awscdk.Stack {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestTemplate(t *testing.T) {
 	const golden = "testdata/template.json"
 	template := *assertions.Template_FromStack(synthesise(t), nil).ToJSON()
 	for _, r := range template["Resources"].(map[string]any) {
-		// The code of the CDK's own function, which is the CDK's affair.
+		// The CDK adds a function of its own, whose code changes with the CDK.
 		properties, _ := r.(map[string]any)["Properties"].(map[string]any)
 		if code, _ := properties["Code"].(map[string]any); code["ZipFile"] != nil {
 			code["ZipFile"] = "of the CDK"
@@ -68,12 +68,12 @@ func TestTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Errorf("the template is not that of %s; look at the difference after: go test ./app -update", golden)
+		t.Errorf("the template differs from %s; to see how, run go test ./app -update and git diff", golden)
 	}
 }
 
-// TestNothingToSay: the app is an example, so the checks find nothing in it.
-func TestNothingToSay(t *testing.T) {
+// TestNoMessages: the app is an example, so the checks must find nothing in it.
+func TestNoMessages(t *testing.T) {
 	notes := assertions.Annotations_FromStack(synthesise(t))
 	notes.HasNoWarning(jsii.String("*"), assertions.Match_AnyValue())
 	notes.HasNoError(jsii.String("*"), assertions.Match_AnyValue())

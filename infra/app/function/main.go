@@ -1,4 +1,5 @@
-// Command function handles uploads: each once, and those of one object one at a time.
+// Command function handles each upload once, and the uploads of one object one at a
+// time.
 package main
 
 import (
@@ -13,7 +14,7 @@ import (
 )
 
 func main() {
-	// The same namespace as in the stack, which limits the permission to it.
+	// The namespace of the stack, which limits the permission to it.
 	lambda.Start(middleware.EachS3Record(keyfuncs.S3Record, handle, middleware.Namespace("uploads")))
 }
 

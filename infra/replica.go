@@ -1,6 +1,8 @@
 package infra
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 )
@@ -12,7 +14,7 @@ type replica struct {
 	strong bool // strongly consistent in all Regions
 }
 
-// noteReplica notes what Table makes of ReplicationRegions.
+// noteReplica notes the custom resource that Table makes for ReplicationRegions.
 func (v *survey) noteReplica(r awscdk.CfnResource) {
 	if *r.CfnResourceType() != "Custom::DynamoDBReplica" {
 		return
@@ -23,7 +25,8 @@ func (v *survey) noteReplica(r awscdk.CfnResource) {
 	}
 }
 
-func (v *survey) noteGlobal(r awsdynamodb.CfnGlobalTable) {
+// noteGlobalTable notes a global table that has more than one Region.
+func (v *survey) noteGlobalTable(r awsdynamodb.CfnGlobalTable) {
 	if replicas, _ := resolve(r.Stack(), r.Replicas()).([]any); len(replicas) > 1 {
 		consistency := r.MultiRegionConsistency()
 		v.replicas = append(v.replicas, replica{
@@ -32,31 +35,27 @@ func (v *survey) noteGlobal(r awsdynamodb.CfnGlobalTable) {
 	}
 }
 
-// replicates reports whether r is about the table of t.
+// replicates reports whether r replicates t.
 func (v *survey) replicates(r replica, t *lockTable) bool {
-	for _, path := range v.targets(r.table) {
-		if path == t.resource {
-			return true
-		}
-	}
-	return t.name != nil && r.table.text == *t.name
+	return slices.Contains(v.targets(r.table), t.resourcePath) || t.name != nil && r.table.text == *t.name
 }
 
-// checkReplication: what the two kinds of global tables promise and lack is in
+// checkReplicas checks that the table is in one Region, or strongly consistent.
+// What the two kinds of global tables promise and lack is in
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
-func (c *connection) checkReplication() {
+func (c *connection) checkReplicas() {
 	for _, r := range c.table.survey.replicas {
-		switch {
-		case !c.table.survey.replicates(r, c.table):
-		case r.strong:
-			c.warn(WarnStrongGlobalTable, "it locks in the global table %s with MultiRegionConsistency STRONG: "+
-				"such a table has no TTL, so that rows nobody needs stay until you delete them, it refuses transactions, "+
-				"and every request waits for another Region. Use a table of one Region unless other Regions must see the same locks", r.path)
-		default:
+		if !c.table.survey.replicates(r, c.table) {
+			continue
+		}
+		if !r.strong {
 			c.fail("function %s locks in a table that %s replicates asynchronously: "+
-				"conditions are evaluated per Region, so that two Regions can hold one lock. "+
+				"conditions are evaluated per Region, so two Regions can hold the same lock. "+
 				"Remove the replica, or use a global table with MultiRegionConsistency STRONG", c.path, r.path)
 			return
 		}
+		c.warn(WarnStrongGlobalTable, "it locks in the global table %s with MultiRegionConsistency STRONG: "+
+			"such a table has no TTL, so unused rows stay until you delete them, it refuses transactions, "+
+			"and every request waits for another Region. Use a table in one Region unless other Regions must see the same locks", r.path)
 	}
 }

@@ -17,38 +17,38 @@ import (
 )
 
 func TestFailureDestination(t *testing.T) {
-	invokedBy := func(principal string) func(awscdk.Stack, awslambda.Function, infra.LockTable) {
+	invokedBy := func(principal string) buildFunc {
 		return func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s(principal), nil)})
 		}
 	}
 	cases := map[string]checkCase{
 		"API Gateway": {build: invokedBy("apigateway.amazonaws.com")},
-		"nobody":      {},
-		"subscription": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			awssns.NewTopic(k, s("Topic"), nil).AddSubscription(awssnssubscriptions.NewLambdaSubscription(fn, nil))
-		}, want: []string{"asynchronously (sns) and has neither dead-letter queue nor failure destination"}},
+		"not invoked": {},
+		"subscription": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			awssns.NewTopic(stack, s("Topic"), nil).AddSubscription(awssnssubscriptions.NewLambdaSubscription(fn, nil))
+		}, want: []string{"asynchronously (sns) and has neither a dead-letter queue nor a failure destination"}},
 		"alias": {build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddAlias(s("live"), nil).AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
 		}, want: []string{"asynchronously (s3)"}},
-		"another function": {build: func(k awscdk.Stack, _ awslambda.Function, l infra.LockTable) {
-			invokedBy("s3.amazonaws.com")(k, newFunction(k, "Other", nil), l)
+		"another function": {build: func(stack awscdk.Stack, _ awslambda.Function, locks infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(stack, newFunction(stack, "Other", nil), locks)
 		}},
 		"dead-letter queue": {fn: &awslambda.FunctionProps{DeadLetterQueueEnabled: jsii.Bool(true)}, build: invokedBy("s3.amazonaws.com")},
-		"failure destination": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
-			invokedBy("s3.amazonaws.com")(k, fn, l)
-			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Failed"), nil))})
+		"failure destination": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(stack, fn, locks)
+			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(stack, s("Failed"), nil))})
 		}},
-		"success destination only": {build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
-			invokedBy("s3.amazonaws.com")(k, fn, l)
-			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnSuccess: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Done"), nil))})
+		"success destination only": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+			invokedBy("s3.amazonaws.com")(stack, fn, locks)
+			fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{OnSuccess: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(stack, s("Done"), nil))})
 		}, want: []string{"asynchronously (s3)"}},
 	}
 	for name, c := range destinationsOfAliases() {
 		cases[name] = c
 	}
-	cases["logs of a Region"] = checkCase{build: func(k awscdk.Stack, fn awslambda.Function, l infra.LockTable) {
-		invokedBy("logs."+*k.Region()+".amazonaws.com")(k, fn, l)
+	cases["logs of a Region"] = checkCase{build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+		invokedBy("logs."+*stack.Region()+".amazonaws.com")(stack, fn, locks)
 	}, want: []string{"asynchronously (logs)"}}
 	cases["two services"] = checkCase{build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 		for i, principal := range []string{"s3.amazonaws.com", "sns.amazonaws.com", "s3.amazonaws.com"} {
@@ -67,14 +67,14 @@ func TestFailureDestination(t *testing.T) {
 	}
 }
 
-// destinationsOfAliases: a failure destination is for what it is set on, and for no
-// other version of the function.
+// destinationsOfAliases returns the cases about aliases and versions. A failure
+// destination applies only to the function, alias or version that it is set on.
 func destinationsOfAliases() map[string]checkCase {
 	invoke := func(fn awslambda.IFunction) {
 		fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
 	}
-	keep := func(k awscdk.Stack) *awslambda.EventInvokeConfigOptions {
-		return &awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(k, s("Failed"), nil))}
+	keep := func(stack awscdk.Stack) *awslambda.EventInvokeConfigOptions {
+		return &awslambda.EventInvokeConfigOptions{OnFailure: awslambdadestinations.NewSqsDestination(awssqs.NewQueue(stack, s("Failed"), nil))}
 	}
 	alias := func(fn awslambda.Function, name string, keep *awslambda.EventInvokeConfigOptions) awslambda.Alias {
 		props := &awslambda.AliasProps{AliasName: s(name), Version: fn.CurrentVersion()}
@@ -83,59 +83,59 @@ func destinationsOfAliases() map[string]checkCase {
 		}
 		return awslambda.NewAlias(fn, s(name), props)
 	}
-	configure := func(k awscdk.Stack, fn awslambda.Function, qualifier string) {
-		awslambda.NewCfnEventInvokeConfig(k, s("Config"), &awslambda.CfnEventInvokeConfigProps{
+	configure := func(stack awscdk.Stack, fn awslambda.Function, qualifier string) {
+		awslambda.NewCfnEventInvokeConfig(stack, s("Config"), &awslambda.CfnEventInvokeConfigProps{
 			FunctionName: fn.FunctionName(), Qualifier: s(qualifier),
 			DestinationConfig: object{"onFailure": object{"destination": "arn:aws:sqs:eu-west-1:111111111111:failed"}},
 		})
 	}
 	const says = "asynchronously (s3)"
 	return map[string]checkCase{
-		"on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			invoke(alias(fn, "live", keep(k)))
+		"on the alias": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(alias(fn, "live", keep(stack)))
 		}},
-		"on another alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			alias(fn, "test", keep(k))
+		"on another alias": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "test", keep(stack))
 			invoke(alias(fn, "live", nil))
 		}, want: []string{says + " through Test/Fn/live/Resource"}},
-		"on the function, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			fn.ConfigureAsyncInvoke(keep(k))
+		"on the function, not on the alias": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.ConfigureAsyncInvoke(keep(stack))
 			invoke(alias(fn, "live", nil))
 		}, want: []string{says + " through Test/Fn/live/Resource"}},
-		"on the alias, not on the function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			alias(fn, "live", keep(k))
+		"on the alias, not on the function": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			alias(fn, "live", keep(stack))
 			invoke(fn)
 		}, want: []string{says + " and has neither"}},
-		"on the version": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+		"on the version": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(stack))
 			invoke(fn.CurrentVersion())
 		}},
-		"on the version, not on the alias": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			fn.CurrentVersion().ConfigureAsyncInvoke(keep(k))
+		"on the version, not on the alias": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.CurrentVersion().ConfigureAsyncInvoke(keep(stack))
 			invoke(alias(fn, "live", nil))
 		}, want: []string{says + " through Test/Fn/live/Resource"}},
-		"on the alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		"on the alias by its name": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			invoke(alias(fn, "live", nil))
-			configure(k, fn, "live")
+			configure(stack, fn, "live")
 		}},
-		"on the alias by its name, which others have": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		"on the alias by its name, shared with other functions": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			for i := range 8 {
-				alias(newFunction(k, fmt.Sprint("Other", i), nil), "live", nil)
+				alias(newFunction(stack, fmt.Sprint("Other", i), nil), "live", nil)
 			}
 			invoke(alias(fn, "live", nil))
-			configure(k, fn, "live")
+			configure(stack, fn, "live")
 		}},
-		"on another alias by its name": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		"on another alias by its name": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			invoke(alias(fn, "live", nil))
-			configure(k, fn, "test")
+			configure(stack, fn, "test")
 		}, want: []string{says}},
-		"on an alias of that name of another function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
-			other := newFunction(k, "Other", nil)
+		"on another function's alias with the same name": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			other := newFunction(stack, "Other", nil)
 			alias(other, "live", nil)
 			invoke(alias(fn, "live", nil))
-			configure(k, other, "live")
+			configure(stack, other, "live")
 		}, want: []string{says}},
-		"alias and function": {build: func(k awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		"alias and function": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			invoke(alias(fn, "live", nil))
 			invoke(fn)
 		}, want: []string{says + " and has neither", says + " through Test/Fn/live/Resource"}},

@@ -1,0 +1,66 @@
+package infra
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// connection is a function that locks in a lock table.
+type connection struct {
+	table            *lockTable
+	fn               awslambda.Function
+	child            constructs.Construct // of fn
+	annotations      awscdk.Annotations   // of child; nil before the first message
+	path             string               // of fn
+	resourcePath     string               // of fn's resource; empty if it has none
+	unreachable      string               // why fn cannot reach the table, or empty
+	namespace        *string              // nil if only the deployment knows it
+	countsLostLeases bool
+	lacksPermission  bool // fn's role did not take the permission
+	scheduled        bool // check runs when the stage is synthesised
+}
+
+// check adds warnings and errors about the function. It runs after all nodes have
+// been read.
+func (c *connection) check() {
+	if c.unreachable != "" {
+		c.fail("function %s %s", c.path, c.unreachable)
+		return
+	}
+	c.checkVariables()
+	c.checkFailureDestination()
+	c.checkReplicas()
+	if c.lacksPermission {
+		c.warn(WarnPermission, "its role accepts no permissions from the CDK (it is imported, or made with WithoutPolicyUpdates), so the function may not lock: "+
+			"allow dynamodb:UpdateItem on %s where the role is managed, or import the role with Mutable true; "+
+			"acknowledge this warning when that is done", c.table.path)
+	}
+	if c.table.alarms != nil && !c.countsLostLeases {
+		c.warn(WarnLeasesNotCounted, "the CDK does not manage its log group, so the leases it loses are not counted: "+
+			"set the function's property LogGroup, or ConnectOptions.LogGroup")
+	}
+}
+
+// warn adds a warning about the function, which users can acknowledge by its id.
+func (c *connection) warn(id, format string, args ...any) {
+	c.messages().AddWarningV2(jsii.String(id), jsii.String("lambdalock: function "+c.path+": "+fmt.Sprintf(format, args...)))
+}
+
+// fail adds an error.
+func (c *connection) fail(format string, args ...any) {
+	c.messages().AddError(jsii.String("lambdalock: " + fmt.Sprintf(format, args...)))
+}
+
+// messages returns the annotations of the function's child. The messages are not on
+// the function itself, because a warning that is acknowledged before it is added is
+// suppressed on the children only.
+func (c *connection) messages() awscdk.Annotations {
+	if c.annotations == nil {
+		c.annotations = awscdk.Annotations_Of(c.child)
+	}
+	return c.annotations
+}

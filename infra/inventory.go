@@ -1,0 +1,27 @@
+package infra
+
+// inventory holds the resources that one synthesis has visited, by their paths.
+type inventory struct {
+	pathByID         map[string]string   // by path of the stack, "/", logical id
+	pathsByID        map[string][]string // by logical id, from all stacks
+	functions        map[string]*function
+	qualifiers       map[string]qualifier
+	queues           map[string]*queue
+	sourceKinds      map[string]string // of queues, streams and tables
+	asyncPermissions []asyncPermission
+	asyncConfigs     map[string]*asyncConfig
+	replicas         []replica
+	invokers         map[string]map[string][]string // see invokersOf
+}
+
+func newInventory() inventory {
+	return inventory{
+		pathByID:     map[string]string{},
+		pathsByID:    map[string][]string{},
+		functions:    map[string]*function{},
+		qualifiers:   map[string]qualifier{},
+		queues:       map[string]*queue{},
+		sourceKinds:  map[string]string{},
+		asyncConfigs: map[string]*asyncConfig{},
+	}
+}

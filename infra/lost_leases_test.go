@@ -1,0 +1,75 @@
+package infra_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+func TestLostLeasesAreCounted(t *testing.T) {
+	managed := func() awscdk.Stack {
+		return awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Context: &object{"@aws-cdk/aws-lambda:useCdkManagedLogGroup": true}}), s("Test"), nil)
+	}
+	for name, c := range map[string]struct {
+		stack   awscdk.Stack
+		connect func(infra.LockTable, awscdk.Stack)
+		group   string // beginning of its logical id
+	}{
+		"property LogGroup": {newStack(), func(locks infra.LockTable, stack awscdk.Stack) {
+			locks.Connect(newFunction(stack, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(stack, s("Logs"), nil)}), nil)
+		}, "Logs"},
+		"feature flag": {managed(), func(locks infra.LockTable, stack awscdk.Stack) {
+			locks.Connect(newFunction(stack, "Fn", nil), nil)
+		}, "FnLogGroup"},
+		"given": {newStack(), func(locks infra.LockTable, stack awscdk.Stack) {
+			locks.Connect(newFunction(stack, "Fn", nil), &infra.ConnectOptions{LogGroup: awslogs.NewLogGroup(stack, s("Given"), nil)})
+		}, "Given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.connect(infra.NewLockTable(c.stack, s("Locks"), nil), c.stack)
+			p := only(t, c.stack, "AWS::Logs::MetricFilter")
+			equal(t, "pattern", p["FilterPattern"], `"\"lambdalock: lost\""`)
+			equal(t, "metric", p["MetricTransformations"], `[{"MetricName": "LeaseLost", "MetricNamespace": "lambdalock", "MetricValue": "1"}]`)
+			if group := encoded(p["LogGroupName"]); !strings.HasPrefix(group, `{"Ref":"`+c.group) {
+				t.Errorf("the filter is on %s", group)
+			}
+			if n := len(resources(t, c.stack, "AWS::Logs::LogGroup")); n != 1 {
+				t.Errorf("%d log groups, want 1", n)
+			}
+		})
+	}
+}
+
+// TestFormatOfLogsIsNoLogGroup: the format is in the same property as the log group.
+func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
+	stack := newStack()
+	fn := newFunction(stack, "Fn", &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON})
+	infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, nil)
+	if n := len(resources(t, stack, "Custom::LogRetention")) + len(resources(t, stack, "AWS::Logs::MetricFilter")); n != 0 {
+		t.Errorf("%d resources for a log group that the CDK does not manage", n)
+	}
+}
+
+// TestLeasesNotCounted: an alarm that does not see a function is worth a warning.
+func TestLeasesNotCounted(t *testing.T) {
+	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.Alarms(nil) }
+	t.Run("alarm", func(t *testing.T) {
+		checkCase{build: alarms, want: []string{"the CDK does not manage its log group"}}.run(t, "warning")
+	})
+	t.Run("no alarm", func(t *testing.T) { checkCase{}.run(t, "warning") })
+	t.Run("alarm and log group", func(t *testing.T) {
+		stack := newStack()
+		locks := infra.NewLockTable(stack, s("Locks"), nil)
+		fn := newFunction(stack, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(stack, s("Logs"), nil)})
+		locks.Connect(fn, nil)
+		locks.Alarms(nil)
+		if got := synthesisedMessages(fn, "warning"); len(got) != 0 {
+			t.Errorf("%q", got)
+		}
+	})
+}

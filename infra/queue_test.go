@@ -1,0 +1,89 @@
+package infra_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra"
+)
+
+// TestVisibilityTimeout: the function's timeout is 10 s.
+func TestVisibilityTimeout(t *testing.T) {
+	for name, c := range map[string]checkCase{
+		"59 s": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(fromQueue(newQueue(stack, 59)))
+		}, want: []string{
+			"visibility timeout of its queue Test/Queue/Resource is 59 s, less than six times the function's timeout of 10 s, so messages come back while the function works on them: set VisibilityTimeout to at least 60 s",
+		}},
+		"60 s": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(fromQueue(newQueue(stack, 60)))
+		}},
+		"default of 30 s": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(fromQueue(awssqs.NewQueue(stack, s("Queue"), &awssqs.QueueProps{DeadLetterQueue: newDeadLetterQueue(stack, 5)})))
+		}, want: []string{"is 30 s"}},
+		"default timeout of 3 s": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.Node().DefaultChild().(awslambda.CfnFunction).SetTimeout(nil)
+			fn.AddEventSource(fromQueue(newQueue(stack, 17)))
+		}, want: []string{"is 17 s, less than six times the function's timeout of 3 s"}},
+		"alias": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddAlias(s("live"), nil).AddEventSource(fromQueue(newQueue(stack, 59)))
+		}, want: []string{"is 59 s"}},
+		"queue in another stack": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			other := awscdk.NewStack(awscdk.App_Of(stack), s("Other"), nil)
+			fn.AddEventSource(fromQueue(newQueue(other, 59)))
+		}, want: []string{"queue Other/Queue/Resource is 59 s"}},
+		"parameter": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			q := awssqs.NewCfnQueue(stack, s("Queue"), &awssqs.CfnQueueProps{
+				VisibilityTimeout: awscdk.NewCfnParameter(stack, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber(),
+				RedrivePolicy:     object{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:111111111111:failed", "maxReceiveCount": 5},
+			})
+			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), q.AttrArn())))
+		}},
+		"queue of another app": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), s("arn:aws:sqs:eu-west-1:111111111111:orders"))))
+		}},
+		"queue of another function": {build: func(stack awscdk.Stack, _ awslambda.Function, _ infra.LockTable) {
+			newFunction(stack, "Other", nil).AddEventSource(fromQueue(newQueue(stack, 59)))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// TestDeadLetterQueue: nothing else is wrong with the queues.
+func TestDeadLetterQueue(t *testing.T) {
+	with := func(props awssqs.CfnQueueProps) buildFunc {
+		return func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			props.VisibilityTimeout = jsii.Number(60)
+			q := awssqs.NewCfnQueue(stack, s("Queue"), &props)
+			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), q.AttrArn())))
+		}
+	}
+	redrive := func(count any) awssqs.CfnQueueProps {
+		return awssqs.CfnQueueProps{RedrivePolicy: object{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:111111111111:failed", "maxReceiveCount": count}}
+	}
+	for name, c := range map[string]checkCase{
+		"none":          {build: with(awssqs.CfnQueueProps{}), want: []string{"its queue Test/Queue has no dead-letter queue"}},
+		"1 receive":     {build: with(redrive(1)), want: []string{"its queue Test/Queue has a MaxReceiveCount of 1: a message that finds its lock held once goes to the dead-letter queue. Set MaxReceiveCount to at least 5"}},
+		"\"1\" receive": {build: with(redrive("1")), want: []string{"has a MaxReceiveCount of 1"}},
+		"2 receives":    {build: with(redrive(2))},
+		"parameter": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+			with(redrive(awscdk.NewCfnParameter(stack, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber()))(stack, fn, locks)
+		}},
+		"policy by a parameter": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+			with(awssqs.CfnQueueProps{RedrivePolicy: awscdk.Fn_ConditionIf(s("C"), object{}, awscdk.Aws_NO_VALUE())})(stack, fn, locks)
+			awscdk.NewCfnCondition(stack, s("C"), &awscdk.CfnConditionProps{Expression: awscdk.Fn_ConditionEquals(awscdk.Aws_REGION(), "eu-west-1")})
+		}},
+		"a function reads the dead-letter queue": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
+			q := newQueue(stack, 60)
+			fn.AddEventSource(fromQueue(q))
+			newFunction(stack, "Other", nil).AddEventSource(fromQueue(q.DeadLetterQueue().Queue))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
