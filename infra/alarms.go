@@ -31,24 +31,25 @@ type AlarmsProps struct {
 	// [DefaultContentionThreshold].
 	ContentionThreshold *float64
 
-	// LeasesLost adds the alarm for lost leases, which covers all lock tables of the
-	// account and Region. Nil means true, because a lost lease needs attention. If
-	// there are several lock tables, set it to false for all but one.
+	// LeasesLost adds the alarm for lost leases, which covers all lock tables of
+	// the account and Region. Nil means true, because a lost lease needs attention.
+	// If there are several lock tables, set it to false for all but one.
 	LeasesLost *bool
 }
 
-// LockAlarms are the alarms of a lock table. Missing data does not breach any of
-// them.
+// LockAlarms are the alarms of a lock table. Missing data does not breach any
+// of them.
 type LockAlarms struct {
 	// Throttles sounds when DynamoDB has throttled writes for 15 minutes.
 	Throttles awscloudwatch.Alarm
-	// SystemErrors sounds when DynamoDB has returned internal errors for 15 minutes.
+	// SystemErrors sounds when DynamoDB has returned internal errors for 15
+	// minutes.
 	SystemErrors awscloudwatch.Alarm
 	// Contention sounds when many claims have been refused for 15 minutes.
 	Contention awscloudwatch.Alarm
-	// LeasesLost sounds when a handler has lost its lease while it worked. It counts
-	// the connected functions of all lock tables in the account and Region. Nil if
-	// AlarmsProps.LeasesLost is false.
+	// LeasesLost sounds when a handler has lost its lease while it worked. It
+	// counts the connected functions of all lock tables in the account and Region.
+	// Nil if AlarmsProps.LeasesLost is false.
 	LeasesLost awscloudwatch.Alarm
 }
 
@@ -63,8 +64,8 @@ func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
 	if contention == nil {
 		contention = jsii.Number(DefaultContentionThreshold)
 	}
-	// The library retries throttled and failed requests, so an alarm waits for three
-	// periods with errors. A lost lease needs attention at once.
+	// The library retries throttled and failed requests, so an alarm waits for
+	// three periods with errors. A lost lease needs attention at once.
 	const patient, atOnce = 3, 1
 	a := &LockAlarms{
 		Throttles: t.alarm("Throttles", t.throttledRequests(), jsii.Number(1), patient,
@@ -105,7 +106,8 @@ func (t *lockTable) alarm(id string, metric awscloudwatch.IMetric, threshold *fl
 	})
 }
 
-// checkOneAlarm warns if an earlier lock table has the same alarm for lost leases.
+// checkOneAlarm warns if an earlier lock table has the same alarm for lost
+// leases.
 func (t *lockTable) checkOneAlarm() {
 	for _, other := range t.survey.tables {
 		if other == t {

@@ -75,8 +75,8 @@ func TestAlarmsTwice(t *testing.T) {
 	}
 }
 
-// TestOneAlarmForLeases: the metric covers the account and Region, so a second alarm
-// is worth a warning.
+// TestOneAlarmForLeases: the metric covers the account and Region, so a second
+// alarm is worth a warning.
 func TestOneAlarmForLeases(t *testing.T) {
 	const a = "111111111111"
 	without := &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}

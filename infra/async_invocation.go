@@ -50,8 +50,8 @@ func (v *survey) noteAsyncConfig(r awslambda.CfnEventInvokeConfig) {
 	})
 }
 
-// invokersOf returns the services that invoke a function asynchronously without a
-// failure destination, by the alias or version that they invoke.
+// invokersOf returns the services that invoke a function asynchronously without
+// a failure destination, by the alias or version that they invoke.
 func (v *survey) invokersOf(function string) map[string][]string {
 	if v.invokers == nil { // once, after everything has been read
 		v.invokers = v.allInvokers()
@@ -81,7 +81,8 @@ func (v *survey) allInvokers() map[string]map[string][]string {
 	return all
 }
 
-// configured returns the function that config applies to, and its alias or version.
+// configured returns the function that config applies to, and its alias or
+// version.
 func (v *survey) configured(config *asyncConfig) (function, qualifier string) {
 	function, _ = v.functionOf(config.function)
 	if config.qualifier.text == latest {
@@ -98,8 +99,8 @@ func (v *survey) configured(config *asyncConfig) (function, qualifier string) {
 	return function, config.qualifier.text
 }
 
-// checkFailureDestination warns if nothing keeps an event that failed. A held lock
-// fails the invocation, and Lambda gives up after the third attempt:
+// checkFailureDestination warns if nothing keeps an event that failed. A held
+// lock fails the invocation, and Lambda gives up after the third attempt:
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 func (c *connection) checkFailureDestination() {
 	v := c.table.survey

@@ -24,10 +24,11 @@ type ConnectOptions struct {
 	// whole table, because its value is known only at deployment.
 	Namespace *string
 
-	// LogGroup is the log group in which the function's lost leases are counted. Nil
-	// means the function's log group if the CDK manages it, by the property LogGroup
-	// or the feature flag @aws-cdk/aws-lambda:useCdkManagedLogGroup. Otherwise
-	// nothing is counted, because there is no log group before the function runs.
+	// LogGroup is the log group in which the function's lost leases are counted.
+	// Nil means the function's log group if the CDK manages it, by the property
+	// LogGroup or the feature flag @aws-cdk/aws-lambda:useCdkManagedLogGroup.
+	// Otherwise nothing is counted, because there is no log group before the
+	// function runs.
 	LogGroup awslogs.ILogGroup
 }
 
@@ -76,11 +77,12 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 	t.survey.checkLast(c)
 }
 
-// namespaceOf returns the namespace of fn, or nil if only the deployment knows it.
+// namespaceOf returns the namespace of fn, or nil if only the deployment knows
+// it.
 //
-// A name that CloudFormation generates cannot be used: the policy would depend on
-// the function, which depends on its policy so that it is not invoked before it may
-// lock. A token cannot be escaped as the library escapes names.
+// A name that CloudFormation generates cannot be used: the policy would depend
+// on the function, which depends on its policy so that it is not invoked before
+// it may lock. A token cannot be escaped as the library escapes names.
 func namespaceOf(fn awslambda.Function, namespace *string) *string {
 	if namespace == nil {
 		namespace = fn.PhysicalName()

@@ -83,8 +83,8 @@ func TestConnectOnce(t *testing.T) {
 	}
 }
 
-// TestRoleThatTakesNoPermission: the CDK accepts a permission for such a role and
-// drops it.
+// TestRoleThatTakesNoPermission: the CDK accepts a permission for such a role
+// and drops it.
 func TestRoleThatTakesNoPermission(t *testing.T) {
 	const arn = "arn:aws:iam::111111111111:role/handler"
 	made := func(stack awscdk.Stack) awsiam.Role {

@@ -24,8 +24,8 @@ type connection struct {
 	scheduled        bool // check runs when the stage is synthesised
 }
 
-// check adds warnings and errors about the function. It runs after all nodes have
-// been read.
+// check adds warnings and errors about the function. It runs after all nodes
+// have been read.
 func (c *connection) check() {
 	if c.unreachable != "" {
 		c.fail("function %s %s", c.path, c.unreachable)
@@ -45,7 +45,8 @@ func (c *connection) check() {
 	}
 }
 
-// warn adds a warning about the function, which users can acknowledge by its id.
+// warn adds a warning about the function, which users can acknowledge by its
+// id.
 func (c *connection) warn(id, format string, args ...any) {
 	c.messages().AddWarningV2(jsii.String(id), jsii.String("lambdalock: function "+c.path+": "+fmt.Sprintf(format, args...)))
 }
@@ -55,9 +56,9 @@ func (c *connection) fail(format string, args ...any) {
 	c.messages().AddError(jsii.String("lambdalock: " + fmt.Sprintf(format, args...)))
 }
 
-// messages returns the annotations of the function's child. The messages are not on
-// the function itself, because a warning that is acknowledged before it is added is
-// suppressed on the children only.
+// messages returns the annotations of the function's child. The messages are
+// not on the function itself, because a warning that is acknowledged before it
+// is added is suppressed on the children only.
 func (c *connection) messages() awscdk.Annotations {
 	if c.annotations == nil {
 		c.annotations = awscdk.Annotations_Of(c.child)

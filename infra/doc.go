@@ -1,13 +1,14 @@
 // Package infra is a CDK construct for the lock table. [NewLockTable] creates a
-// table that fits the store without further settings. Connect gives a function the
-// table's name and the one permission it needs. When the app is synthesised, every
-// connected function is checked for settings that lose events or locks.
+// table that fits the store without further settings. Connect gives a function
+// the table's name and the one permission it needs. When the app is
+// synthesised, every connected function is checked for settings that lose
+// events or locks.
 //
 //	locks := infra.NewLockTable(stack, jsii.String("Locks"), nil)
 //	locks.Connect(fn, nil)
 //	locks.Alarms(&infra.AlarmsProps{Topic: topic})
 //
-// The package has its own module, so that functions do not depend on the CDK. It
-// imports nothing from lambdalock, so that either can be updated alone. The file
-// docs/TABLE.md has the same table for CloudFormation, SAM and Terraform.
+// The package has its own module, so that functions do not depend on the CDK.
+// It imports nothing from lambdalock, so that either can be updated alone. The
+// file docs/TABLE.md has the same table for CloudFormation, SAM and Terraform.
 package infra

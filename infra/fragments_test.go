@@ -147,8 +147,9 @@ func conditions(statement object) []any {
 	return list
 }
 
-// terraform returns a body as an object. Blocks are under their type and labels, in
-// a list if there are several. Constants are values, other expressions their text.
+// terraform returns a body as an object. Blocks are under their type and
+// labels, in a list if there are several. Constants are values, other
+// expressions their text.
 func terraform(t *testing.T, body *hclsyntax.Body, text string) object {
 	t.Helper()
 	o := object{}

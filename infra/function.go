@@ -27,9 +27,9 @@ func (v *survey) noteFunction(r awslambda.CfnFunction) {
 	}
 }
 
-// functionOf returns the path of the function that ref means, and the path of the
-// alias or version in ref, or [latest]. Both are empty if the function is not in the
-// stage.
+// functionOf returns the path of the function that ref means, and the path of
+// the alias or version in ref, or [latest]. Both are empty if the function is
+// not in the stage.
 func (v *survey) functionOf(ref reference) (function, qualifier string) {
 	targets := v.targets(ref)
 	for _, target := range targets {

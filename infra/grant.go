@@ -11,9 +11,9 @@ var (
 	// One action covers acquire, renew and release.
 	lockActions = []string{"dynamodb:UpdateItem"}
 
-	// The least that shows the locks: one lock by its name, all of them, and whether
-	// the table has the right settings. Query is not needed: a table without a sort
-	// key has one item per key, which GetItem returns.
+	// The least that shows the locks: one lock by its name, all of them, and
+	// whether the table has the right settings. Query is not needed: a table
+	// without a sort key has one item per key, which GetItem returns.
 	inspectActions = []string{"dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"}
 
 	// What a caller needs on a customer managed key, because DynamoDB uses the key
@@ -64,7 +64,8 @@ func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
 // namespace, whose keys begin with it, or nil if the namespace is nil:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
 //
-// ForAllValues also matches a request without the key, so Null requires the key:
+// ForAllValues also matches a request without the key, so Null requires the
+// key:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
 func leadingKeys(namespace *string) *conditions {
 	if namespace == nil {

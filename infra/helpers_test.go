@@ -48,8 +48,8 @@ func newFunction(stack awscdk.Stack, id string, props *awslambda.FunctionProps) 
 	return awslambda.NewFunction(stack, s(id), props)
 }
 
-// newQueue returns a queue in which only the visibility timeout, in seconds, may be
-// wrong.
+// newQueue returns a queue in which only the visibility timeout, in seconds,
+// may be wrong.
 func newQueue(stack awscdk.Stack, visibility float64) awssqs.Queue {
 	return awssqs.NewQueue(stack, s("Queue"), &awssqs.QueueProps{
 		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(visibility)), DeadLetterQueue: newDeadLetterQueue(stack, 5),
@@ -68,8 +68,9 @@ func fromQueue(q awssqs.IQueue) awslambda.IEventSource {
 // buildFunc adds to a stack what a case is about, after fn has been connected.
 type buildFunc = func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable)
 
-// checkCase is a stack with the connected function Test/Fn. Each message about the
-// function contains one of the texts in want, and there are no other messages.
+// checkCase is a stack with the connected function Test/Fn. Each message about
+// the function contains one of the texts in want, and there are no other
+// messages.
 type checkCase struct {
 	fn    *awslambda.FunctionProps
 	table *infra.LockTableProps
@@ -104,14 +105,15 @@ func (c checkCase) run(t *testing.T, level string) {
 	}
 }
 
-// synthesisedMessages synthesises the stack of a connected function and returns the
-// messages of a level, "warning" or "error", about the function.
+// synthesisedMessages synthesises the stack of a connected function and returns
+// the messages of a level, "warning" or "error", about the function.
 func synthesisedMessages(fn awslambda.Function, level string) []string {
 	assertions.Annotations_FromStack(fn.Stack())
 	return messages(fn, level)
 }
 
-// messages returns the messages about a connected function of a synthesised app.
+// messages returns the messages about a connected function of a synthesised
+// app.
 func messages(fn awslambda.Function, level string) []string {
 	return annotations(fn.Node().FindChild(s("LockTableConnection")).Node(), level)
 }
@@ -127,8 +129,8 @@ func annotations(node constructs.Node, level string) []string {
 	return list
 }
 
-// wantWarnings fails unless fn, of a synthesised app, has exactly these warnings, in
-// this order.
+// wantWarnings fails unless fn, of a synthesised app, has exactly these
+// warnings, in this order.
 func wantWarnings(t *testing.T, fn awslambda.Function, want ...string) {
 	t.Helper()
 	got := messages(fn, "warning")
@@ -161,7 +163,8 @@ func panicOf(t *testing.T, f func()) (message string) {
 // object is a JSON object.
 type object = map[string]any
 
-// resources returns the properties of all resources of a type in stack's template.
+// resources returns the properties of all resources of a type in stack's
+// template.
 func resources(t *testing.T, stack awscdk.Stack, kind string) []object {
 	t.Helper()
 	var list []object
@@ -182,8 +185,8 @@ func only(t *testing.T, stack awscdk.Stack, kind string) object {
 	return list[0]
 }
 
-// statements returns the statements of all policies in stack that name a service,
-// such as "dynamodb:".
+// statements returns the statements of all policies in stack that name a
+// service, such as "dynamodb:".
 func statements(t *testing.T, stack awscdk.Stack, service string) []object {
 	t.Helper()
 	var list []object

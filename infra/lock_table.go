@@ -45,8 +45,8 @@ type LockTable interface {
 	Alarms(props *AlarmsProps) *LockAlarms
 
 	// Dashboard adds a dashboard with the metrics of the alarms, the consumed write
-	// units and the latency. Nil props means all defaults. Dashboard panics if it is
-	// called twice.
+	// units and the latency. Nil props means all defaults. Dashboard panics if it
+	// is called twice.
 	Dashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
@@ -56,17 +56,18 @@ type LockTableProps struct {
 	// generates one, because it cannot replace a table with a fixed name.
 	TableName *string
 
-	// EncryptionKey is a customer managed key that encrypts the table. Everybody who
-	// is connected or granted access may also use the key. Nil means the account's
-	// key aws/dynamodb, which AWS manages, because it needs no permissions.
+	// EncryptionKey is a customer managed key that encrypts the table. Everybody
+	// who is connected or granted access may also use the key. Nil means the
+	// account's key aws/dynamodb, which AWS manages, because it needs no
+	// permissions.
 	EncryptionKey awskms.IKey
 
 	// PointInTimeRecovery keeps backups of the last 35 days. Nil means false,
 	// because locks are short-lived and a restored table would bring back old ones.
 	PointInTimeRecovery *bool
 
-	// DeletionProtection makes DynamoDB refuse to delete the table. Nil means false,
-	// because the default RemovalPolicy already keeps the table.
+	// DeletionProtection makes DynamoDB refuse to delete the table. Nil means
+	// false, because the default RemovalPolicy already keeps the table.
 	DeletionProtection *bool
 
 	// MaxWriteRequestUnits limits the writes per second, and so the cost. Every
@@ -104,8 +105,8 @@ type lockTable struct {
 	hasDashboard  bool
 }
 
-// NewLockTable adds a lock table to scope. Nil props means all defaults, which fit
-// the store.
+// NewLockTable adds a lock table to scope. Nil props means all defaults, which
+// fit the store.
 func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps) LockTable {
 	if props == nil {
 		props = &LockTableProps{}

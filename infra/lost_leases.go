@@ -36,9 +36,9 @@ func lostLeases() awscloudwatch.IMetric {
 	})
 }
 
-// managedLogGroup returns the log group of fn, or nil if Lambda creates it at the
-// first invocation. In that case Function.LogGroup must not be called: it would add
-// a custom resource with its own function to the stack.
+// managedLogGroup returns the log group of fn, or nil if Lambda creates it at
+// the first invocation. In that case Function.LogGroup must not be called: it
+// would add a custom resource with its own function to the stack.
 func managedLogGroup(fn awslambda.Function) awslogs.ILogGroup {
 	if fn.Node().TryFindChild(jsii.String("LogGroup")) != nil { // by the feature flag, or by LogRetention
 		return fn.LogGroup()

@@ -45,7 +45,8 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// TestFormatOfLogsIsNoLogGroup: the format is in the same property as the log group.
+// TestFormatOfLogsIsNoLogGroup: the format is in the same property as the log
+// group.
 func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
 	stack := newStack()
 	fn := newFunction(stack, "Fn", &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON})
@@ -55,7 +56,8 @@ func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
 	}
 }
 
-// TestLeasesNotCounted: an alarm that does not see a function is worth a warning.
+// TestLeasesNotCounted: an alarm that does not see a function is worth a
+// warning.
 func TestLeasesNotCounted(t *testing.T) {
 	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.Alarms(nil) }
 	t.Run("alarm", func(t *testing.T) {

@@ -44,8 +44,8 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-eventsourcemapping.html
 func isLimit(value *float64) bool { return value != nil && *value != -1 }
 
-// sourceKind returns the kind of the source, and its path if it is in the stage. The
-// kind is empty if the source takes no partial answers.
+// sourceKind returns the kind of the source, and its path if it is in the
+// stage. The kind is empty if the source takes no partial answers.
 func (v *survey) sourceKind(source reference) (kind, path string) {
 	for _, target := range v.targets(source) {
 		if kind := v.sourceKinds[target]; kind != "" {
@@ -64,7 +64,8 @@ func (v *survey) sourceKind(source reference) (kind, path string) {
 	}
 }
 
-// checkMapping adds warnings about the function that m invokes, if it is connected.
+// checkMapping adds warnings about the function that m invokes, if it is
+// connected.
 func (v *survey) checkMapping(m *mapping) {
 	function, _ := v.functionOf(m.function)
 	c := v.connections[function]

@@ -11,8 +11,9 @@ import (
 
 func period() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(5)) }
 
-// updateMetric returns a metric of UpdateItem alone. The metrics of Table that add
-// up operations, such as MetricThrottledRequestsForOperations, cannot share a graph.
+// updateMetric returns a metric of UpdateItem alone. The metrics of Table that
+// add up operations, such as MetricThrottledRequestsForOperations, cannot share
+// a graph.
 func (t *lockTable) updateMetric(name, statistic string) awscloudwatch.IMetric {
 	return t.table.Metric(jsii.String(name), &awscloudwatch.MetricOptions{
 		DimensionsMap: &map[string]*string{"TableName": t.table.TableName(), "Operation": jsii.String("UpdateItem")},

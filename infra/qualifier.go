@@ -20,7 +20,8 @@ func (v *survey) noteVersion(r awslambda.CfnVersion) {
 	v.qualifiers[v.note(r)] = qualifier{function: v.reference(r.Stack(), r.FunctionName())}
 }
 
-// aliasOf returns the path of the alias with the given name of the function at path.
+// aliasOf returns the path of the alias with the given name of the function at
+// path.
 func (v *survey) aliasOf(function, name string) (path string, ok bool) {
 	for path, q := range v.qualifiers {
 		if q.alias == "" || q.alias != name {

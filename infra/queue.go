@@ -26,8 +26,8 @@ func (v *survey) noteQueue(r awssqs.CfnQueue) {
 	})
 }
 
-// checkVisibilityTimeout warns if a message comes back while the function works on
-// it: the message finds its lock held, and that spends one of its receives.
+// checkVisibilityTimeout warns if a message comes back while the function works
+// on it: the message finds its lock held, and that spends one of its receives.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
 func (c *connection) checkVisibilityTimeout(path string, q *queue, timeout number) {
 	visibility := q.visibilityTimeout

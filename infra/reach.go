@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 )
 
-// unreachable returns why fn cannot reach the table, or "". A function looks for
-// the table by its name, in its own account and Region.
+// unreachable returns why fn cannot reach the table, or "". A function looks
+// for the table by its name, in its own account and Region.
 func (t *lockTable) unreachable(fn awslambda.Function) string {
 	if *awscdk.Stage_Of(fn).Node().Path() != t.survey.stage {
 		return fmt.Sprintf("is in a different stage from its lock table %s, and stages are deployed separately: "+

@@ -9,7 +9,8 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// TestTableOutOfReach: a function looks for the table in its own Region and account.
+// TestTableOutOfReach: a function looks for the table in its own Region and
+// account.
 func TestTableOutOfReach(t *testing.T) {
 	type place struct{ account, region string }
 	const a, b = "111111111111", "222222222222"

@@ -14,7 +14,8 @@ type replica struct {
 	strong bool // strongly consistent in all Regions
 }
 
-// noteReplica notes the custom resource that Table makes for ReplicationRegions.
+// noteReplica notes the custom resource that Table makes for
+// ReplicationRegions.
 func (v *survey) noteReplica(r awscdk.CfnResource) {
 	if *r.CfnResourceType() != "Custom::DynamoDBReplica" {
 		return

@@ -17,9 +17,9 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// Every call of the CDK from within one of its callbacks deepens the stack of the
-// node process, which ends at about 2,000 calls. So the work in one callback must
-// not grow with the app.
+// Every call of the CDK from within one of its callbacks deepens the stack of
+// the node process, which ends at about 2,000 calls. So the work in one
+// callback must not grow with the app.
 
 // TestManyFunctions: every function is checked, with its own settings.
 func TestManyFunctions(t *testing.T) {
@@ -58,8 +58,9 @@ func TestLargeApp(t *testing.T) {
 	checkScale(t, functions, 4*functions)
 }
 
-// checkScale synthesises connected functions with a queue each, half of which have a
-// visibility timeout that is too short, and others, which are unrelated resources.
+// checkScale synthesises connected functions with a queue each, half of which
+// have a visibility timeout that is too short, and others, which are unrelated
+// resources.
 func checkScale(t *testing.T, functions, others int) {
 	t.Helper()
 	// CloudFormation takes 500 resources in a stack:

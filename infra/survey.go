@@ -11,20 +11,20 @@ import (
 )
 
 // survey is an aspect that notes all resources that affect the functions of a
-// stage. A queue or a permission may be in a different stack from the function, but
-// never in a different stage. All lock tables of a stage share one survey.
+// stage. A queue or a permission may be in a different stack from the function,
+// but never in a different stage. All lock tables of a stage share one survey.
 //
-// A survey holds plain data. Every call of the CDK from within one of its callbacks
-// deepens the stack of the node process, which ends at about 2,000 calls. So every
-// node gets its own callback with few calls, in three steps:
+// A survey holds plain data. Every call of the CDK from within one of its
+// callbacks deepens the stack of the node process, which ends at about 2,000
+// calls. So every node gets its own callback with few calls, in three steps:
 //
 //   - Visit notes the resource and what it refers to. It comes before all other
-//     aspects, because the CDK refuses an aspect that is added to a node after one
-//     with a higher priority value has visited the node.
-//   - The properties are read when the CDK validates the resource. That is after all
-//     aspects, so changes that they make are seen.
-//   - Connections and mappings are checked, in Go, when the CDK validates the last
-//     node of the stage, which the survey adds.
+//     aspects, because the CDK refuses an aspect that is added to a node after
+//     one with a higher priority value has visited the node.
+//   - The properties are read when the CDK validates the resource. That is
+//     after all aspects, so changes that they make are seen.
+//   - Connections and mappings are checked, in Go, when the CDK validates the
+//     last node of the stage, which the survey adds.
 type survey struct {
 	root        awscdk.Stage
 	stage       string                 // path of root
@@ -113,7 +113,8 @@ func (v *survey) stackPath(stack awscdk.Stack) string {
 	return path
 }
 
-// readLater calls read in every synthesis when the CDK validates the node at path.
+// readLater calls read in every synthesis when the CDK validates the node at
+// path.
 func (v *survey) readLater(node constructs.IConstruct, path string, read func()) {
 	if !v.readers[path] {
 		v.readers[path] = true
@@ -121,8 +122,9 @@ func (v *survey) readLater(node constructs.IConstruct, path string, read func())
 	}
 }
 
-// checkLast has c checked at the end of every synthesis. Before the first synthesis
-// there is no last node; then the visit of the function's resource calls it again.
+// checkLast has c checked at the end of every synthesis. Before the first
+// synthesis there is no last node; then the visit of the function's resource
+// calls it again.
 func (v *survey) checkLast(c *connection) {
 	if v.last != nil && !c.scheduled {
 		c.scheduled = true

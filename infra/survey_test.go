@@ -17,8 +17,9 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// TestStages: every stage is synthesised by itself, and its functions are checked
-// against its own resources. A pipeline synthesises a stage before the app.
+// TestStages: every stage is synthesised by itself, and its functions are
+// checked against its own resources. A pipeline synthesises a stage before the
+// app.
 func TestStages(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	var fns []awslambda.Function
@@ -40,8 +41,8 @@ func TestStages(t *testing.T) {
 	wantWarnings(t, fns[2], "Stage2/Stack/Queue/Resource is 58 s")
 }
 
-// TestTablesShareASurvey: every warning is added once, to the right function, even if
-// all stacks use the same ids.
+// TestTablesShareASurvey: every warning is added once, to the right function,
+// even if all stacks use the same ids.
 func TestTablesShareASurvey(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	data := awscdk.NewStack(app, s("Data"), nil)
@@ -129,8 +130,8 @@ func TestOtherAspects(t *testing.T) {
 	}
 }
 
-// TestConnectInAnAspect: an aspect connects the function that it visits, or one that
-// it has visited before.
+// TestConnectInAnAspect: an aspect connects the function that it visits, or one
+// that it has visited before.
 func TestConnectInAnAspect(t *testing.T) {
 	for _, id := range []string{"Fn", "Before"} {
 		t.Run(id, func(t *testing.T) {
@@ -159,7 +160,8 @@ func TestConnectInAnAspect(t *testing.T) {
 	}
 }
 
-// TestSynthesisedTwice: the second synthesis sees changes, and repeats no warning.
+// TestSynthesisedTwice: the second synthesis sees changes, and repeats no
+// warning.
 func TestSynthesisedTwice(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, s("Test"), nil)
@@ -195,7 +197,8 @@ func TestNestedStacks(t *testing.T) {
 	}
 }
 
-// TestAliasInAnotherStack: the reference to the alias holds only its logical id.
+// TestAliasInAnotherStack: the reference to the alias holds only its logical
+// id.
 func TestAliasInAnotherStack(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	code, sources := awscdk.NewStack(app, s("Code"), nil), awscdk.NewStack(app, s("Sources"), nil)
@@ -209,8 +212,8 @@ func TestAliasInAnotherStack(t *testing.T) {
 	wantWarnings(t, fn, "Sources/Queue/Resource is 59 s")
 }
 
-// TestOtherFunctions: imported functions, and functions that are not connected, cause
-// no warnings about the connected one.
+// TestOtherFunctions: imported functions, and functions that are not connected,
+// cause no warnings about the connected one.
 func TestOtherFunctions(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, s("Test"), nil)
@@ -257,9 +260,9 @@ func TestFunctionWithoutItsResource(t *testing.T) {
 	wantWarnings(t, fn)
 }
 
-// TestAspectsMayBeAddedLater: the survey does not get in the way of other aspects.
-// The CDK refuses an aspect that is added to a node after one with a higher priority
-// value has visited the node.
+// TestAspectsMayBeAddedLater: the survey does not get in the way of other
+// aspects. The CDK refuses an aspect that is added to a node after one with a
+// higher priority value has visited the node.
 func TestAspectsMayBeAddedLater(t *testing.T) {
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &object{"@aws-cdk/core:aspectStabilization": true}})
 	stack := awscdk.NewStack(app, s("Test"), nil)

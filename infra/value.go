@@ -25,8 +25,8 @@ func encoded(value any) string {
 	return string(text)
 }
 
-// joined returns a resolved string, with * for each part that only the deployment
-// knows.
+// joined returns a resolved string, with * for each part that only the
+// deployment knows.
 func joined(value any) string {
 	if s, ok := value.(string); ok {
 		return s
@@ -45,8 +45,8 @@ func joined(value any) string {
 	return strings.Join(parts, separator)
 }
 
-// number is a numeric property. It is not known if it is, for example, a parameter
-// of the deployment.
+// number is a numeric property. It is not known if it is, for example, a
+// parameter of the deployment.
 type number struct {
 	value float64
 	known bool
@@ -60,8 +60,8 @@ func numberOr(value *float64, otherwise float64) number {
 	return number{*value, !*awscdk.Token_IsUnresolved(value)}
 }
 
-// parsedNumber returns a member of a resolved object. CloudFormation also accepts a
-// number as a string.
+// parsedNumber returns a member of a resolved object. CloudFormation also
+// accepts a number as a string.
 func parsedNumber(value any) number {
 	text, ok := value.(string)
 	if !ok {

@@ -13,8 +13,8 @@ const (
 	namespaceVariable = "LOCK_NAMESPACE"
 )
 
-// variables are the environment variables of a connected function, as they are set
-// and as Connect wants them. Values are JSON; an unset one is empty.
+// variables are the environment variables of a connected function, as they are
+// set and as Connect wants them. Values are JSON; an unset one is empty.
 type variables struct {
 	table, namespace         string
 	wantTable, wantNamespace string
@@ -55,20 +55,21 @@ func (c *connection) checkVariables() {
 	}
 }
 
-// wrongTable reports whether LOCK_TABLE_NAME is set to a different table. The table
-// may also be given by its physical name.
+// wrongTable reports whether LOCK_TABLE_NAME is set to a different table. The
+// table may also be given by its physical name.
 func (c *connection) wrongTable(v variables) bool {
 	isName := c.table.name != nil && v.table == encoded(*c.table.name)
 	return v.table != "" && v.table != v.wantTable && !isName
 }
 
-// wrongNamespace reports whether LOCK_NAMESPACE is set to a different namespace.
+// wrongNamespace reports whether LOCK_NAMESPACE is set to a different
+// namespace.
 func (c *connection) wrongNamespace(v variables) bool {
 	return v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace
 }
 
-// readVariables resolves the set and the wanted values at the same time, because a
-// reference to another stack looks different after a synthesis.
+// readVariables resolves the set and the wanted values at the same time,
+// because a reference to another stack looks different after a synthesis.
 func (c *connection) readVariables() variables {
 	stack := c.fn.Stack()
 	v := variables{wantTable: encoded(stack.Resolve(c.table.table.TableName()))}

@@ -69,8 +69,8 @@ func TestVariablesThatAreSetLater(t *testing.T) {
 	}
 }
 
-// TestVariablesAcrossStacks: a reference to another stack looks different after a
-// synthesis, but still means the same table.
+// TestVariablesAcrossStacks: a reference to another stack looks different after
+// a synthesis, but still means the same table.
 func TestVariablesAcrossStacks(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	locks := infra.NewLockTable(awscdk.NewStack(app, s("Data"), nil), s("Locks"), nil)

@@ -2,8 +2,8 @@ package infra
 
 // The ids of the warnings, for Annotations.AcknowledgeWarning.
 const (
-	// WarnVisibilityTimeout warns of a queue that delivers a message again while the
-	// function still works on it.
+	// WarnVisibilityTimeout warns of a queue that delivers a message again while
+	// the function still works on it.
 	WarnVisibilityTimeout = "@lambdalock/infra:visibilityTimeout"
 	// WarnDeadLetterQueue warns of a queue without a dead-letter queue: a message
 	// that always fails comes back until it expires.

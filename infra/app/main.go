@@ -1,6 +1,6 @@
 // Command app is a complete CDK app: a bucket, and a function that handles each
-// upload once and the uploads of one object one at a time, with the lock table, a
-// queue for failed events, and alarms.
+// upload once and the uploads of one object one at a time, with the lock table,
+// a queue for failed events, and alarms.
 package main
 
 import (

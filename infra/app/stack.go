@@ -22,8 +22,8 @@ func newStack(scope constructs.Construct, id, dir string) awscdk.Stack {
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		EnforceSSL:        jsii.Bool(true),
 	})
-	// Events that failed three times go here. They may be sent to the function again,
-	// because completed ones are skipped.
+	// Events that failed three times go here. They may be sent to the function
+	// again, because completed ones are skipped.
 	failed := awssqs.NewQueue(stack, jsii.String("Failed"), &awssqs.QueueProps{
 		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
 		EnforceSSL:      jsii.Bool(true),

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// synthesise builds the app with a bootstrap that never changes, so that the hash of
-// its asset never changes either.
+// synthesise builds the app with a bootstrap that never changes, so that the
+// hash of its asset never changes either.
 func synthesise(t *testing.T) awscdk.Stack {
 	t.Helper()
 	dir := t.TempDir()

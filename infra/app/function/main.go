@@ -1,5 +1,5 @@
-// Command function handles each upload once, and the uploads of one object one at a
-// time.
+// Command function handles each upload once, and the uploads of one object one
+// at a time.
 package main
 
 import (
