@@ -1,5 +1,5 @@
-"""Checks what sam build made: for every function a static executable for the
-architecture it was built for. Usage: check_bootstraps.py FOLDER arm64|x86_64"""
+"""Checks that sam build made a static executable for the right architecture for
+every function. Usage: check_bootstraps.py FOLDER arm64|x86_64"""
 
 import pathlib
 import struct
@@ -8,18 +8,18 @@ import sys
 import yaml
 
 MACHINES = {"arm64": 183, "x86_64": 62}  # e_machine
-PT_DYNAMIC, PT_INTERP = 2, 3  # what a static executable lacks
+PT_DYNAMIC, PT_INTERP = 2, 3  # a static executable has neither
 
 
 def fault(path, architecture):
-    """Why the file is not what Lambda can run, or None."""
+    """Returns why Lambda cannot run the file, or None."""
     if not path.is_file():
-        return "is not there"
+        return "does not exist"
     if not path.stat().st_mode & 0o111:
         return "is not executable"
     elf = path.read_bytes()
     if elf[:6] != b"\x7fELF\x02\x01":
-        return "is no 64-bit little-endian ELF file"
+        return "is not a 64-bit little-endian ELF file"
     machine, = struct.unpack_from("<H", elf, 18)
     if machine != MACHINES[architecture]:
         return f"is for machine {machine}, not for {architecture}"
@@ -42,8 +42,10 @@ def main():
     for name, why in faults.items():
         if why:
             print(f"{folder}/{name}/bootstrap {why}", file=sys.stderr)
-    print(f"{architecture}: {len(functions)} static executables" if not any(faults.values()) else f"{architecture}: faulty")
-    return 1 if any(faults.values()) else 0
+    if any(faults.values()):
+        return 1
+    print(f"{architecture}: {len(functions)} static executables")
+    return 0
 
 
 sys.exit(main())

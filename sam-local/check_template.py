@@ -1,7 +1,7 @@
-"""Transforms template.yaml as CloudFormation would, and checks what comes out:
-that no function may do more than it needs, and that nothing gets lost on the way
-from a source to its function. Writes the transformed template to the file named by
-the argument."""
+"""Transforms template.yaml as CloudFormation would, and checks the result: no
+function has more permissions than it needs, and no event gets lost between its
+source and the function. Writes the transformed template to the file that the
+argument names."""
 
 import copy
 import json
@@ -17,8 +17,8 @@ from samtranslator.yaml_helper import yaml_parse
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent
 
-# What a function may do besides taking its locks and writing its log. Those who
-# poll a queue or a stream need it for that, "sqs:SendMessage" is for the failures.
+# What a function may do besides locking and logging. Reading a queue or a stream
+# takes several actions; sqs:SendMessage is for failed events.
 EXTRA = {
     "S3Upload": {"s3:GetObject", "s3:PutObject", "sqs:SendMessage"},
     "SQSOrders": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
@@ -36,7 +36,7 @@ EXTRA = {
     "Mutex": set(),
 }
 
-# Programs that are there for something else than a source.
+# Programs that have no event source.
 WITHOUT_FUNCTION = {"local", "unittest"}
 
 errors = []
@@ -48,7 +48,8 @@ def need(condition, message):
 
 
 def transform(template):
-    """The template without SAM. Code must be in S3 for that, where sam deploy puts it."""
+    """Returns the template as plain CloudFormation. The translator requires code in S3,
+    where sam deploy puts it."""
     template = copy.deepcopy(template)
     template["Globals"]["Function"]["CodeUri"] = "s3://bucket/key"
     session = boto3.Session(region_name="us-east-1")
@@ -60,7 +61,7 @@ def as_list(value):
 
 
 def attribute(value, name="Arn"):
-    """The logical id in a !GetAtt of an attribute, in whichever form it is written."""
+    """Returns the logical id in a !GetAtt of an attribute, in any of its forms."""
     target = value.get("Fn::GetAtt") if isinstance(value, dict) else None
     if isinstance(target, str):
         target = target.split(".")
@@ -68,7 +69,7 @@ def attribute(value, name="Arn"):
 
 
 def check_role(name, function, role):
-    """Exactly the lock table's one statement, and what EXTRA grants."""
+    """Checks that a role has one statement on the lock table, and what EXTRA grants."""
     managed = json.dumps(role.get("ManagedPolicyArns", []))
     need(managed.count(":iam::aws:policy/") == 1 and "AWSLambdaBasicExecutionRole" in managed,
          f"{name}: managed policies {managed}")
@@ -80,33 +81,54 @@ def check_role(name, function, role):
         "Action": "dynamodb:UpdateItem",
         "Resource": locks[0]["Resource"] if locks else None,
         "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}, "Null": {"dynamodb:LeadingKeys": "false"}},
-    }], f"{name}: wants dynamodb:UpdateItem on its own rows of the lock table, has {locks}")
+    }], f"{name}: must have dynamodb:UpdateItem on its own rows of the lock table, has {locks}")
     others = [s for s in statements if s not in locks]
     actions = {a for s in others for a in as_list(s["Action"])}
     need(actions == EXTRA.get(name), f"{name}: may do {sorted(actions)}, expected {EXTRA.get(name)}")
     for s in others:
-        need("*" not in as_list(s["Resource"]), f"{name}: {s['Action']} on everything")
+        need("*" not in as_list(s["Resource"]), f"{name}: may {s['Action']} on every resource")
 
 
 def check_mapping(name, mapping, functions, resources):
-    """A queue or a stream."""
+    """Checks the event source mapping of a queue or a stream."""
     function = functions[mapping["FunctionName"]["Ref"]]
-    need(mapping.get("FunctionResponseTypes") == ["ReportBatchItemFailures"], f"{name}: no partial answers")
+    need(mapping.get("FunctionResponseTypes") == ["ReportBatchItemFailures"], f"{name}: does not take partial answers")
     source = resources[attribute(mapping["EventSourceArn"])]
     if source["Type"] == "AWS::SQS::Queue":
         queue = source["Properties"]
         need(queue.get("VisibilityTimeout", 30) >= 6 * function["Timeout"],
-             f"{name}: visibility timeout below six times the function's timeout")
+             f"{name}: its visibility timeout is below six times the function's timeout")
         redrive = queue.get("RedrivePolicy", {})
         dead = resources.get(attribute(redrive.get("deadLetterTargetArn")), {})
         need(redrive.get("maxReceiveCount", 0) >= 5 and dead.get("Type") == "AWS::SQS::Queue",
-             f"{name}: no dead-letter queue after five attempts")
+             f"{name}: has no dead-letter queue with at least five attempts")
         need(dead.get("Properties", {}).get("FifoQueue") == queue.get("FifoQueue"),
-             f"{name}: one of the queue and its dead-letter queue is FIFO, the other not")
+             f"{name}: only one of the queue and its dead-letter queue is FIFO")
     else:
         for limit in ("BisectBatchOnFunctionError", "MaximumRetryAttempts", "MaximumRecordAgeInSeconds"):
-            need(mapping.get(limit, -1) not in (-1, False), f"{name}: one bad record stops the shard: no {limit}")
-        need("OnFailure" in mapping.get("DestinationConfig", {}), f"{name}: no failure destination")
+            need(mapping.get(limit, -1) not in (-1, False), f"{name}: a failing record blocks its shard without {limit}")
+        need("OnFailure" in mapping.get("DestinationConfig", {}), f"{name}: has no failure destination")
+
+
+def check_function(name, function, template, resources):
+    """Checks how a function is built, its variables and its role."""
+    need(template["Resources"][name].get("Metadata") == {"BuildMethod": "makefile"}, f"{name}: is not built by make")
+    variables = function["Environment"]["Variables"]
+    need(variables["AWS_ENDPOINT_URL_DYNAMODB"] == "", f"{name}: sets an endpoint, which would apply in AWS too")
+    local = json.loads((HERE / "env.json").read_text())
+    unknown = {**local["Parameters"], **local.get(name, {})}.keys() - variables.keys()
+    need(not unknown, f"{name}: sam local ignores {unknown} in env.json, because the template does not declare it")
+    check_role(name, function, resources[attribute(function["Role"])]["Properties"])
+
+
+def check_async(permissions, configs):
+    """Checks that every function that is invoked asynchronously has a failure destination."""
+    handled = {c["FunctionName"]["Ref"] for c in configs if "OnFailure" in c.get("DestinationConfig", {})}
+    for permission in permissions:
+        if re.match("(s3|sns|events)[.]", permission.get("Principal", "")):
+            function = permission["FunctionName"]
+            function = function.get("Ref") or attribute(function)
+            need(function in handled, f"{function}: is invoked asynchronously without a failure destination")
 
 
 def main():
@@ -122,24 +144,11 @@ def main():
     programs = {m.parent.name for m in ROOT.glob("examples/*/main.go")} - WITHOUT_FUNCTION
     need({n.lower() for n in functions} == programs,
          f"functions {sorted(functions)} do not match the programs {sorted(programs)}")
-    local = json.loads((HERE / "env.json").read_text())
     for name, function in functions.items():
-        need(template["Resources"][name].get("Metadata") == {"BuildMethod": "makefile"}, f"{name}: not built by make")
-        variables = function["Environment"]["Variables"]
-        need(variables["AWS_ENDPOINT_URL_DYNAMODB"] == "", f"{name}: has an endpoint where it is deployed")
-        unknown = {**local["Parameters"], **local.get(name, {})}.keys() - variables.keys()
-        need(not unknown, f"{name}: sam local ignores {unknown} of env.json, which the template lacks")
-        check_role(name, function, resources[attribute(function["Role"])]["Properties"])
+        check_function(name, function, template, resources)
     for name, mapping in of_type("AWS::Lambda::EventSourceMapping").items():
         check_mapping(name, mapping, functions, resources)
-
-    handled = {c["FunctionName"]["Ref"] for c in of_type("AWS::Lambda::EventInvokeConfig").values()
-               if "OnFailure" in c.get("DestinationConfig", {})}
-    for name, permission in of_type("AWS::Lambda::Permission").items():
-        if re.match("(s3|sns|events)[.]", permission.get("Principal", "")):
-            function = permission["FunctionName"]
-            function = function.get("Ref") or attribute(function)
-            need(function in handled, f"{function}: asynchronous, and without a failure destination")
+    check_async(of_type("AWS::Lambda::Permission").values(), of_type("AWS::Lambda::EventInvokeConfig").values())
 
     for e in errors:
         print(f"template.yaml: {e}", file=sys.stderr)
