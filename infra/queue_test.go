@@ -43,6 +43,11 @@ func TestVisibilityTimeout(t *testing.T) {
 			})
 			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), q.AttrArn())))
 		}},
+		"queue by Fn::GetAtt": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			q := newQueue(stack, 59).Node().DefaultChild().(awssqs.CfnQueue)
+			id := stack.Resolve(q.LogicalId()).(string)
+			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), awscdk.Token_AsString(awscdk.Fn_GetAtt(s(id), s("Arn")), nil))))
+		}, want: []string{"queue Test/Queue/Resource is 59 s"}},
 		"queue of another app": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSource(fromQueue(awssqs.Queue_FromQueueArn(stack, s("Q"), s("arn:aws:sqs:eu-west-1:111111111111:orders"))))
 		}},
