@@ -33,7 +33,7 @@ type LockTable interface {
 	Connect(fn awslambda.Function, opts *ConnectOptions)
 
 	// GrantLock allows grantee to lock every name in the table, and nothing else:
-	// dynamodb:UpdateItem. It is for roles and users; for a function use Connect.
+	// dynamodb:UpdateItem. Use it for roles and users, and Connect for functions.
 	GrantLock(grantee awsiam.IGrantable) awsiam.Grant
 
 	// GrantInspect allows grantee, a person or a tool, to read the locks:
@@ -58,8 +58,7 @@ type LockTableProps struct {
 
 	// EncryptionKey is a customer managed key that encrypts the table. Everybody
 	// who is connected or granted access may also use the key. Nil means the
-	// account's key aws/dynamodb, which AWS manages, because it needs no
-	// permissions.
+	// AWS managed key aws/dynamodb, because callers need no permission for it.
 	EncryptionKey awskms.IKey
 
 	// PointInTimeRecovery keeps backups of the last 35 days. Nil means false,
@@ -70,10 +69,10 @@ type LockTableProps struct {
 	// false, because the default RemovalPolicy already keeps the table.
 	DeletionProtection *bool
 
-	// MaxWriteRequestUnits limits the writes per second, and so the cost. Every
-	// handled event takes two writes. DynamoDB throttles what exceeds the limit,
-	// which costs events their attempts. Nil means no limit but the account's,
-	// because a throttled table stops handlers.
+	// MaxWriteRequestUnits limits the write units per second, and so the cost.
+	// Every handled event takes two writes. DynamoDB throttles what exceeds the
+	// limit, which costs events their attempts. Nil means no limit but the
+	// account's, because a throttled table stops handlers.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode-max-throughput.html
 	MaxWriteRequestUnits *float64
 

@@ -58,7 +58,7 @@ func TestPartialAnswer(t *testing.T) {
 		"stream of the app with":    {build: stream(true)},
 		"table of the app without":  {build: table(false), want: []string{"(DynamoDB stream) " + says}},
 		"table of the app with":     {build: table(true)},
-		"Kafka of one's own": {build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		"self-managed Kafka": {build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSourceMapping(s("Source"), &awslambda.EventSourceMappingOptions{KafkaBootstrapServers: jsii.Strings("kafka:9092"), KafkaTopic: s("orders")})
 		}},
 		"acknowledged": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {

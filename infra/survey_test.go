@@ -17,8 +17,8 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-// TestStages: every stage is synthesised by itself, and its functions are
-// checked against its own resources. A pipeline synthesises a stage before the
+// TestStages: every stage is synthesised separately, and its functions are
+// checked against its resources. A pipeline synthesises a stage before the
 // app.
 func TestStages(t *testing.T) {
 	app := awscdk.NewApp(nil)

@@ -47,7 +47,7 @@ func TestTemplate(t *testing.T) {
 	const golden = "testdata/template.json"
 	template := *assertions.Template_FromStack(synthesise(t), nil).ToJSON()
 	for _, r := range template["Resources"].(map[string]any) {
-		// The CDK adds a function of its own, whose code changes with the CDK.
+		// The CDK adds a function, whose code changes with the version of the CDK.
 		properties, _ := r.(map[string]any)["Properties"].(map[string]any)
 		if code, _ := properties["Code"].(map[string]any); code["ZipFile"] != nil {
 			code["ZipFile"] = "of the CDK"
