@@ -19,7 +19,7 @@ const (
 
 // unfinished are the documents that do not yet keep to these rules. One that
 // does must leave the list.
-var unfinished = []string{"../docs/TABLE.md", "../sam-local/README.md"}
+var unfinished []string
 
 // goIsFinished says that the comments and strings of all Go files keep to these
 // rules. If false, the tests list what does not.
