@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// BatchError says which records of a batch were not completed. It unwraps to each
-// record's error. A handler for a source without a partial answer returns it if a
-// record failed; the others return it only if nothing succeeded, which means that
-// no record was completed or skipped.
+// BatchError says which records of a batch failed. It unwraps to the error of
+// each. The handler of a source that takes a partial answer returns it only if
+// every record failed, or if a record that failed has no identifier; the
+// handler of any other source returns it if one record failed.
 type BatchError struct {
-	Records int            // in the batch
+	Records int            // how many the batch has
 	Failed  []*RecordError // in the order of the batch
 }
 
@@ -20,7 +20,7 @@ const shown = 5
 // Error implements error.
 func (e *BatchError) Error() string {
 	if e.Records == 0 {
-		return "lambdalock: the event has no records: it is of another source than the handler expects"
+		return "lambdalock: the event has no records, so it is of another source than the handler expects: connect the function to that source, or wrap the handler for this one"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "lambdalock: %d of %d records failed", len(e.Failed), e.Records)
@@ -34,7 +34,7 @@ func (e *BatchError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns each record's error.
+// Unwrap returns the error of each record.
 func (e *BatchError) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
@@ -43,20 +43,20 @@ func (e *BatchError) Unwrap() []error {
 	return errs
 }
 
-// RecordError says why one record of a batch was not completed.
+// RecordError says why one record of a batch failed.
 type RecordError struct {
-	Record string // its place in the event, such as Records[3]
+	Record string // where it is in the event, such as Records[3]
 	Err    error
 }
 
 // Error implements error.
 func (e *RecordError) Error() string { return e.Record + ": " + e.Err.Error() }
 
-// Unwrap returns the handler's error, or the reason why the handler did not run.
+// Unwrap returns the error of the handler, or why it did not run.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of the handler of one record, of its key function, or of
-// the observer or log handler that was told about it.
+// PanicError is a panic of the handler of one record, of its key function, or
+// of an observer or log handler that was called for it.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -65,7 +65,7 @@ type PanicError struct {
 // Error implements error.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Unwrap returns the value if it is an error.
+// Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

@@ -11,51 +11,51 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// DefaultStore returns the store that decorators use if they have no [Store] option:
-// the DynamoDB table of that name or, if table is empty, the one in LOCK_TABLE_NAME.
-// There is one per table and process, so that nested decorators and your own code
-// share a client, its connections, and the connection that is opened during INIT.
-// The client is built from the default AWS configuration, at the first request.
+// DefaultStore returns the store that decorators use without the option
+// [Store]: the DynamoDB table of that name or, if table is empty, the one named
+// in LOCK_TABLE_NAME. There is one per table and process, so that nested
+// decorators and your own code share a client and its connections. It builds
+// the client from the default AWS configuration at the first request, which a
+// decorator sends during INIT.
 //
-// To give a decorator a client of its own, use Store with [dynamostore.New] or
-// [dynamostore.Open].
+// To give a decorator its own client, use the option Store with
+// [dynamostore.New] or [dynamostore.Open].
 func DefaultStore(table string) driver.Store {
 	table = cmp.Or(table, os.Getenv(dynamostore.TableVariable))
 	if table == "" {
-		return &defaultStore{} // fails until the variable is set
+		return &defaultStore{} // reports the missing name until the variable is set
 	}
-	stores.Lock()
-	defer stores.Unlock()
-	if stores.byTable == nil {
-		stores.byTable = map[string]*defaultStore{}
+	defaultStoresMu.Lock()
+	defer defaultStoresMu.Unlock()
+	if defaultStores[table] == nil {
+		defaultStores[table] = &defaultStore{table: table}
 	}
-	if stores.byTable[table] == nil {
-		stores.byTable[table] = &defaultStore{table: table}
-	}
-	return stores.byTable[table]
+	return defaultStores[table]
 }
 
-// stores holds the default stores of the process.
-var stores struct {
-	sync.Mutex
-	byTable map[string]*defaultStore
-}
+// defaultStores holds the default stores of the process by table.
+var (
+	defaultStores   = map[string]*defaultStore{}
+	defaultStoresMu sync.Mutex
+)
 
-// defaultStore opens its DynamoDB store at the first use, and again after an error,
-// which may have been temporary.
+// defaultStore opens its DynamoDB store at the first request. If that fails,
+// the next request tries again, because the error may be temporary.
 type defaultStore struct {
 	table  string
 	warmed sync.Once
-	mu     sync.Mutex
-	opened *dynamostore.Store
+
+	mu    sync.Mutex
+	store *dynamostore.Store // nil: not opened
 }
 
-// warmUpTimeout bounds what INIT spends on opening the connection: a store that is
+// warmUpTimeout is how long INIT may wait for the connection: a store that is
 // down must not keep the function from starting.
 const warmUpTimeout = time.Second
 
-// warmUp opens the connection during INIT, where Lambda does it before the first
-// event. An error is not lost: the first invocation meets it again.
+// warmUp opens the connection during INIT, so that the first event does not
+// wait for it. An error can be ignored, because the first invocation meets it
+// again.
 func (d *defaultStore) warmUp() {
 	if !inLambda() {
 		return
@@ -70,12 +70,12 @@ func (d *defaultStore) warmUp() {
 func (d *defaultStore) open(ctx context.Context) (*dynamostore.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.opened != nil {
-		return d.opened, nil
+	if d.store != nil {
+		return d.store, nil
 	}
-	s, err := dynamostore.Open(ctx, d.table)
-	d.opened = s
-	return s, err
+	var err error
+	d.store, err = dynamostore.Open(ctx, d.table)
+	return d.store, err
 }
 
 // Acquire implements [driver.Store].

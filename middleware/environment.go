@@ -7,21 +7,22 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// inLambda reports whether the process runs in Lambda. The runtime needs this
-// variable to ask for events.
+// inLambda reports whether the process runs in Lambda. The runtime takes its
+// events from the address in this variable.
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 func inLambda() bool { return os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" }
 
-// killedAtDeadline reports whether the platform kills the process at the deadline.
-// Classic Lambda does. Managed instances report the deadline but let the code run
-// on.
+// killedAtDeadline reports whether the platform kills the process at the
+// deadline. Classic Lambda does. Managed instances report a deadline, but let
+// the code run on.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func killedAtDeadline() bool {
 	return lambdacontext.MaxConcurrency() == 1 && os.Getenv("AWS_LAMBDA_INITIALIZATION_TYPE") != "lambda-managed-instances"
 }
 
-// holder returns what a person needs to find the logs of the invocation that holds
-// a lock, or nil outside Lambda, where package lock's own description is better.
+// holder returns a function that describes the holder of a lock by what a
+// person needs to find the logs of its invocation. It returns nil outside
+// Lambda, where package lock's own description is better.
 func holder() func(context.Context) string {
 	if lambdacontext.FunctionName == "" {
 		return nil

@@ -1,8 +1,8 @@
 package middleware
 
-// ForgetDefaultStores makes the next test open its own.
+// ForgetDefaultStores lets the next test open its own default stores.
 func ForgetDefaultStores() {
-	stores.Lock()
-	defer stores.Unlock()
-	stores.byTable = nil
+	defaultStoresMu.Lock()
+	defer defaultStoresMu.Unlock()
+	clear(defaultStores)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// answersHTTP reports whether a handler's result is an HTTP response.
-func answersHTTP(result reflect.Type) bool {
+// isHTTPResponse reports whether the result type of a handler is an HTTP
+// response.
+func isHTTPResponse(result reflect.Type) bool {
 	switch result {
 	case reflect.TypeFor[events.APIGatewayProxyResponse](), reflect.TypeFor[*events.APIGatewayProxyResponse](),
 		reflect.TypeFor[events.APIGatewayV2HTTPResponse](), reflect.TypeFor[*events.APIGatewayV2HTTPResponse](),
@@ -24,15 +25,16 @@ func answersHTTP(result reflect.Type) bool {
 	return false
 }
 
-// badRequest returns the 400 response of the handler's result type for a request whose
-// key is refused, or false if that type is not an HTTP response or the mistake is not
-// the client's. The cause of e stays inside: it may speak of more than the request.
+// badRequest returns a response with status 400 and what is wrong, in the
+// handler's result type. It reports false if that type is not an HTTP response
+// or the mistake is not the client's. The client does not see the cause of e,
+// which may tell more than the request did.
 //
-// A load balancer wants the headers in the field that its target group is configured
-// for, and fails if that one is missing.
+// A load balancer takes the headers from the field for which its target group
+// is configured and fails if it is missing, so both are set.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
 func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
-	if e == nil || !e.Client || !answersHTTP(result) {
+	if e == nil || !e.Client || !isHTTPResponse(result) {
 		return reflect.Value{}, false
 	}
 	const status, contentType = http.StatusBadRequest, "application/json"

@@ -7,14 +7,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// The decorator's own outcomes, beside those of package lock. Each is reported
-// once, to [Observe] and in one log line of the level given here.
+// The outcomes of the decorator, besides those of package lock. Each is
+// reported once, to [Observe] and in one log line of the level given here.
 const (
-	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, as FailOpen asked: error
-	OutcomeIgnored       lock.Outcome = "ignored"        // the event holds nothing to work on: warn
+	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, because of FailOpen: error
+	OutcomeIgnored       lock.Outcome = "ignored"        // the event has nothing to work on: warn
 	OutcomeHandlerFailed lock.Outcome = "handler_failed" // the handler of one record of a batch returned an error or panicked: error
-	OutcomeNotBegun      lock.Outcome = "not_begun"      // records of a batch are returned untouched: warn
-	OutcomeOverdue       lock.Outcome = "overdue"        // the handler of one record goes on although its context has ended: warn
+	OutcomeNotBegun      lock.Outcome = "not_begun"      // records of a batch are returned without being handled: warn
+	OutcomeOverdue       lock.Outcome = "overdue"        // the handler of one record goes on after its context has ended: warn
 )
 
 // level returns the level of an outcome that the decorator reports.

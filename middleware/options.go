@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,47 +9,50 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Option changes a default of [WithLock], or of [EachSQSMessage] and its like. If an
-// option is given twice, the last one counts. An option that makes no sense panics
-// when the handler is wrapped, with one line that says what to change.
+// Option changes a default of [WithLock], or of [EachSQSMessage] and its
+// siblings. If an option is given twice, the last one counts. An option that
+// makes no sense panics when the handler is wrapped, with one line that says
+// what to change.
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
-// Inside Lambda a warning is logged for a memstore.Store, because what is in the
-// memory of one execution environment protects nothing from the others.
+// Inside Lambda a warning is logged for a memstore.Store, because what is in
+// the memory of one execution environment protects nothing from the others.
 func Store(s driver.Store) Option {
 	return func(o *settings) {
 		if isNil(s) {
-			refuse("Store(nil): give it a store, or leave it out to use the DynamoDB table in LOCK_TABLE_NAME")
+			refuse("Store(nil): pass a store, or leave the option out to use the DynamoDB table named in LOCK_TABLE_NAME")
 		}
 		o.store = s
 	}
 }
 
-// Table names the table of [DefaultStore]. Default: the one in the environment
-// variable LOCK_TABLE_NAME. An empty name is refused, because it may be that of a
-// variable that was forgotten, and so is Table beside [Store].
+// Table names the table of [DefaultStore]. Default: the one named in the
+// environment variable LOCK_TABLE_NAME. An empty name panics, because it may
+// come from a variable that was never set, and so does Table beside [Store].
 func Table(name string) Option {
 	return func(o *settings) {
 		if name == "" {
-			refuse(`Table(""): name the table, or leave the option out to take it from LOCK_TABLE_NAME`)
+			refuse(`Table(""): name the table, or leave the option out to take the name from LOCK_TABLE_NAME`)
 		}
 		o.table = name
 	}
 }
 
-// Namespace separates the names of those who share a table. Default: the environment
-// variable LOCK_NAMESPACE, which the CDK construct sets, or the name of the Lambda
-// function, so that two functions never contend by accident. Give two functions the
-// same namespace to let them contend.
+// Namespace separates the lock names of functions that share a table. Default:
+// the environment variable LOCK_NAMESPACE, which the CDK construct sets, or the
+// name of the Lambda function, so that two functions never contend by accident.
+// Give two functions the same namespace to let them contend.
 //
 // A namespace that differs from LOCK_NAMESPACE panics: the construct limits the
-// function's permission to the rows of that namespace, so every event would fail in
-// production with access denied.
-func Namespace(ns string) Option { return func(o *settings) { o.engine.Namespace = ns } }
+// function's permission to the rows of that namespace, so every event would
+// fail in production with access denied.
+func Namespace(ns string) Option {
+	return func(o *settings) { o.engine.Namespace = ns }
+}
 
-// OnHeld says what to do if another invocation holds the lock. Default: [Fail], with
-// a *lock.HeldError, because only then nothing is lost.
+// OnHeld says what to do if another invocation holds the lock. Default: [Fail],
+// with a *lock.HeldError, because every other policy may lose the event.
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -61,8 +63,8 @@ func OnHeld(p HeldPolicy) Option {
 	}
 }
 
-// OnCompleted says what to do with an event that was already completed, or is stale.
-// Default: [Skip], because nothing is left to do.
+// OnCompleted says what to do with an event that was already completed, or is
+// stale. Default: [Skip], because nothing is left to do.
 func OnCompleted(p CompletedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -72,104 +74,129 @@ func OnCompleted(p CompletedPolicy) Option {
 	}
 }
 
-// Remember is how long a completed event is refused: at least 1 s, at most 366 days.
-// It should exceed the time in which the source can deliver the event again. Default,
-// and zero: 4 days for SQS and 7 days for Kafka, which keep messages that long by
-// default, and 24 h otherwise, which covers the 6 h of asynchronous invocations and
-// the 24 h for which streams keep records. Set it if your queue, topic or stream
-// keeps them longer.
+// Remember sets how long a completed event is remembered, and so its duplicates
+// are skipped: at least 1 s, at most 366 days. It should exceed the time in
+// which the source can deliver the event again. Default, and zero: 4 days for
+// SQS and 7 days for Kafka, which keep messages that long by default, and 24 h
+// otherwise, which covers the 6 h of asynchronous invocations and the 24 h for
+// which streams keep records. Set it if your queue, topic or stream keeps them
+// longer.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-func Remember(d time.Duration) Option { return func(o *settings) { o.engine.Remember = d } }
+func Remember(d time.Duration) Option {
+	return func(o *settings) { o.engine.Remember = d }
+}
 
-// RememberAtLeast is how many completed events of a name are remembered in any case,
-// each for as long as [Remember] says. Beyond them, those completed first are
-// forgotten as soon as the row would cost more than one write unit (1 KB), which
-// lock.OutcomeForgotten reports. An event takes some 50 bytes, and every write of the
-// row costs a write unit per KB. The records of a batch are remembered together in any
-// case. Default, and zero: 8, which fit into one write unit.
+// RememberAtLeast sets how many completed events of a name are remembered in
+// any case, each for as long as [Remember] says. Beyond that number, the events
+// completed first are forgotten as soon as the row would cost more than one
+// write unit (1 KB), and lock.OutcomeForgotten reports that. An event takes
+// some 50 bytes, and every write of the row costs a write unit per KB. The
+// records of a batch are remembered together in any case. Default, and zero: 8,
+// which fit into one write unit.
 func RememberAtLeast(events int) Option {
 	return func(o *settings) { o.engine.RememberAtLeast = events }
 }
 
-// Reserve is how long before Lambda's deadline the handler's context ends, so that
-// the release fits in before the kill: at least 1 ms. Default, and zero: the smaller of
-// 1 s, which leaves time for a second attempt, and 10 % of the remaining time.
-func Reserve(d time.Duration) Option { return func(o *settings) { o.engine.Reserve = d } }
+// Reserve sets how long before Lambda's deadline the handler's context ends, so
+// that the lock can be released before the kill: at least 1 ms. Default, and
+// zero: the smaller of 1 s, which leaves time for a second attempt, and 10 % of
+// the remaining time.
+func Reserve(d time.Duration) Option {
+	return func(o *settings) { o.engine.Reserve = d }
+}
 
-// CompleteWithin is how long to try to complete an event if the store does not
-// answer: at least 1 ms. The handler's result waits meanwhile. Default, and zero:
-// until shortly before the deadline, because nobody else can complete the event; or
-// [DefaultAnswerWithin] if the result is an HTTP response, because a client waits for
-// it and the gateway for no longer than 29 s.
+// CompleteWithin sets how long to try to complete an event if the store does
+// not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
+// zero: until shortly before the deadline, because nobody else can complete the
+// event; or [DefaultAnswerWithin] if the result is an HTTP response, because a
+// client waits for it and the gateway waits for no longer than 29 s.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
 func CompleteWithin(d time.Duration) Option {
 	return func(o *settings) { o.engine.CompleteWithin = d }
 }
 
-// DefaultAnswerWithin is the default of [CompleteWithin] for handlers whose result is
-// an HTTP response.
+// DefaultAnswerWithin is the default of [CompleteWithin] for handlers whose
+// result is an HTTP response.
 const DefaultAnswerWithin = 5 * time.Second
 
-// FixedLease is a lease that is not renewed, instead of one that lasts to the
-// deadline. A handler that is still running 2 s before its end, by which clocks may
-// differ, sees its context end with lock.ErrLost. At least 3 s. Zero: none.
-func FixedLease(d time.Duration) Option { return func(o *settings) { o.fixed = d } }
+// FixedLease takes a lease of d that is not renewed, instead of one that lasts
+// to the deadline: at least 3 s. If the handler still runs 2 s before the end,
+// by which clocks may differ, its context ends with lock.ErrLost. Zero: none.
+// It excludes [Heartbeat].
+func FixedLease(d time.Duration) Option {
+	return func(o *settings) { o.fixed = d }
+}
 
-// Heartbeat is a short lease that is renewed every third of it while the handler
-// runs: after a crash the lock is free sooner, at the price of more writes. At least
-// 3 s. Zero: none, unless the platform does not kill at the deadline.
+// Heartbeat takes a lease that is renewed, every third of it, while the handler
+// runs: at least 3 s. A short lease ends soon after a crash, at the price of
+// more writes. Zero: none, unless the platform does not kill at the deadline.
+// It excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.heartbeat = lease }
 }
 
-// FailOpen runs the handler without a lock if the store does not answer: there is no
-// connection, no answer within the time for an acquire, or a status of 500 and above.
-// Default: the invocation fails with a *lock.StoreError, because an event that runs
-// unprotected may run twice.
+// FailOpen runs the handler without a lock if the store does not answer: there
+// is no connection, no answer within the time for an acquire, or a status of
+// 500 and above. Default: the invocation fails with a *lock.StoreError, because
+// an event that runs unprotected may run twice.
 //
-// It still fails if the store did answer (throttled, a conflict, a table that does
-// not exist or has a different key, an action that is denied), if the store cannot be
-// opened (no table name, no credentials), and if the invocation itself has ended.
-// Otherwise a mistake in the deployment would switch the locks off for good. Under
-// FailOpen, lock.FromContext tells the handler whether it has a lease.
-func FailOpen() Option { return func(o *settings) { o.failOpen = true } }
+// The invocation still fails if the store did answer (throttled, a conflict, a
+// table that does not exist or has a different key, an action that is denied),
+// if the store cannot be opened (no table name, no credentials), and if the
+// invocation itself has ended. Otherwise a mistake in the deployment would
+// switch the locks off for good. Under FailOpen, lock.FromContext tells the
+// handler whether it has a lease.
+func FailOpen() Option {
+	return func(o *settings) { o.failOpen = true }
+}
 
-// Logger gets one line per outcome. Default, and nil: slog.Default(). Successes are
-// logged at level debug, refusals at info, and what needs a look as a warning or an
-// error.
-func Logger(l *slog.Logger) Option { return func(o *settings) { o.engine.Logger = l } }
+// Logger gets one line per outcome. Default, and nil: slog.Default(). Successes
+// are logged at level debug, refusals at info, and what needs a look as a
+// warning or an error.
+func Logger(l *slog.Logger) Option {
+	return func(o *settings) { o.engine.Logger = l }
+}
 
-// LogKeys adds names and events to the log lines. Default: only a digest of the name,
-// because names may hold personal data.
-func LogKeys() Option { return func(o *settings) { o.engine.LogKeys = true } }
+// LogKeys adds the name and the event of the key to the log lines. Default:
+// only a digest of the name, because a key may hold personal data.
+func LogKeys() Option {
+	return func(o *settings) { o.engine.LogKeys = true }
+}
 
 // Observe calls f with every outcome, for metrics. f must be quick and safe for
-// concurrent use. Nil: nobody is told. If f panics, so does the invocation, after the
-// lock was released; in a batch the record fails with a [*PanicError].
+// concurrent use. Default, and nil: none. If f panics, so does the invocation,
+// after the lock was released; in a batch the record fails with a
+// [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = f }
 }
 
-// DefaultConcurrency is the default of [Concurrency]: enough to hide the latency of
-// the store, and few enough for the smallest function's memory and connections.
+// DefaultConcurrency is the default of [Concurrency]: enough to hide the
+// latency of the store, and few enough for the smallest function's memory and
+// connections.
 const DefaultConcurrency = 16
 
-// Concurrency is how many records of a batch are handled at a time. Default:
-// [DefaultConcurrency]. Records that must keep their order count as one.
+// Concurrency sets how many records of a batch are handled at a time: at least
+// 1. Default: [DefaultConcurrency]. Records that must keep their order count as
+// one.
 func Concurrency(n int) Option {
 	if n < 1 {
-		panic(fmt.Sprintf("lambdalock: Concurrency(%d): use at least 1", n))
+		refuse("Concurrency(%d): use at least 1", n)
 	}
 	return func(o *settings) { o.each.concurrency = n }
 }
 
-// OrderByName keeps the order of stream records only among those of the same lock
-// name, so that other names are handled side by side and go on after a failure.
-// Default: the order of the whole shard or partition. FIFO queues keep the order of
-// their message groups in any case.
-func OrderByName() Option { return func(o *settings) { o.each.byName = true } }
+// OrderByName keeps the order of stream records only among those of the same
+// lock name, so that other names are handled at the same time and go on after a
+// failure. Default: the order of the whole shard or partition. FIFO queues keep
+// the order of their message groups in any case.
+func OrderByName() Option {
+	return func(o *settings) { o.each.orderByName = true }
+}
 
-// RaisePanics panics again, with the first value, after all records of a batch are
-// settled. Lambda then starts a new process and delivers the whole batch again.
-// Default: a panic fails only its record.
-func RaisePanics() Option { return func(o *settings) { o.each.raise = true } }
+// RaisePanics panics again, with the first value, when all records of a batch
+// have ended. Lambda then starts a new process and delivers the whole batch
+// again. Default: a panic fails only its record.
+func RaisePanics() Option {
+	return func(o *settings) { o.each.raisePanics = true }
+}

@@ -72,7 +72,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 				}
 				var record *middleware.RecordError
 				if o.Key.Event != "b" || o.Fence == 0 || o.Held < 26*time.Second || !errors.As(o.Err, &record) || record.Record != "Records[1]" ||
-					!strings.Contains(o.Err.Error(), "still running although its context has ended") || !strings.Contains(o.Err.Error(), "kill") {
+					!strings.Contains(o.Err.Error(), "still running after its context has ended") || !strings.Contains(o.Err.Error(), "kill") {
 					t.Errorf("observed %+v", o)
 				}
 			})

@@ -1,13 +1,16 @@
 package middleware
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
 // [Fail], [Skip], [Wait] or [Respond].
 type HeldPolicy interface{ forHeld() policy }
 
-// CompletedPolicy says what to do with an event that was already completed, or is
-// stale: [Skip], [Fail] or [Replay].
+// CompletedPolicy says what to do with an event that was already completed, or
+// is stale: [Skip], [Fail] or [Replay].
 type CompletedPolicy interface{ forCompleted() policy }
 
 // Policy is both a [HeldPolicy] and a [CompletedPolicy].
@@ -17,66 +20,109 @@ const (
 	// Fail returns the error that says why the handler did not run, so that the
 	// source delivers the event again.
 	Fail Policy = iota
-	// Skip returns the zero result and no error: the event is acknowledged. For a
-	// lock that is held, this gives up an event that nobody may complete: if the
-	// holder dies, or works on another event, this one is lost.
+	// Skip returns the zero result and no error, which acknowledges the event.
+	// If the lock is held, that event may be lost: the holder may fail, or work
+	// on another event.
 	Skip
 )
 
 type replayPolicy int
 
-// Replay is a [CompletedPolicy] that returns the result of the first run. That is
-// stored for as long as the event is the last completed one of its name. If there is
-// none, because it was too large, could not be encoded, or was replaced, Replay does
-// the same as [Skip]. A key without an Event has no duplicates to tell: each delivery
-// runs, and one warning is logged.
+// Replay is a [CompletedPolicy] that returns the result of the first run, which
+// is stored for as long as the event is the last completed one of its name. If
+// no result is stored (it was too large, could not be encoded, or was
+// replaced), Replay does the same as [Skip]. A key without an Event has no
+// duplicates: every delivery runs, and one warning is logged.
 const Replay replayPolicy = 0
 
-// Wait asks again until the lock is released, for at most that long (at least 1 ms;
-// zero does not wait) and never so long that the handler would not have time to run.
-// Then it does the same as [Fail]. Waiting is billed like working.
+// Wait asks again until the lock is released, for at most that long (at least
+// 1 ms; zero does not wait), and leaves the handler enough time to run. After
+// that it does the same as [Fail]. Lambda bills the waiting time.
 func Wait(atMost time.Duration) HeldPolicy {
-	return heldPolicy{kind: fail, wait: atMost}
+	return waitPolicy(atMost)
 }
 
-// Respond returns v, which must be assignable to the handler's result type, and no
-// error. It is for synchronous callers who should hear that the work is under way.
-// Like [Skip] it acknowledges the event. Every such caller gets the same v, so v
-// cannot be a stream.
+// Respond returns v and no error, and like [Skip] it acknowledges the event. v
+// must be assignable to the handler's result type. Respond is for synchronous
+// callers that should hear that their request is in progress. All of them get
+// the same v, so v cannot be a stream.
 func Respond(v any) HeldPolicy {
-	return heldPolicy{kind: respond, value: v}
+	return respondPolicy{v}
 }
 
-type kind int
+type waitPolicy time.Duration
+
+type respondPolicy struct{ v any }
+
+// policy is what one of the public policies makes the decorator do.
+type policy struct {
+	action   action
+	wait     time.Duration // before the action
+	response any           // of respond
+}
+
+// action is what to do instead of running the handler.
+type action int
 
 const (
-	fail kind = iota
+	fail action = iota
 	skip
 	respond
 	replay
 )
 
-type policy struct {
-	kind  kind
-	wait  time.Duration
-	value any
-}
-
-type heldPolicy policy
-
-func (p heldPolicy) forHeld() policy { return policy(p) }
-
-func (p Policy) forHeld() policy      { return p.policy() }
-func (p Policy) forCompleted() policy { return p.policy() }
+func (p Policy) forHeld() policy          { return p.policy() }
+func (p Policy) forCompleted() policy     { return p.policy() }
+func (replayPolicy) forCompleted() policy { return policy{action: replay} }
+func (p waitPolicy) forHeld() policy      { return policy{action: fail, wait: time.Duration(p)} }
+func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v} }
 
 func (p Policy) policy() policy {
 	switch p {
 	case Fail:
-		return policy{kind: fail}
+		return policy{action: fail}
 	case Skip:
-		return policy{kind: skip}
+		return policy{action: skip}
 	}
 	panic("lambdalock: this Policy is neither Fail nor Skip")
 }
 
-func (replayPolicy) forCompleted() policy { return policy{kind: replay} }
+// checkPolicies panics if a policy does not fit the handler, so that the
+// mistake is found before an event needs the policy.
+func checkPolicies(sig signature, s *settings) {
+	held, completed := s.held.action, s.completed.action
+	if sig.t.NumOut() == 0 && (held == fail || completed == fail) {
+		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or choose OnHeld(Skip)", sig.t)
+	}
+	if held == respond {
+		checkRespond(sig, s.held.response)
+	}
+	if completed == replay {
+		checkReplay(sig)
+	}
+	if sig.streams() && !sig.canWrapStream() {
+		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
+	}
+}
+
+func checkRespond(sig signature, response any) {
+	switch {
+	case sig.result == nil:
+		refuse("OnHeld(Respond) needs a handler with a result, but %s has none: choose Fail, Skip or Wait", sig.t)
+	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
+		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
+	case sig.streams():
+		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: choose Fail, and handle lock.ErrHeld in a function around the wrapped handler", sig.t)
+	}
+}
+
+func checkReplay(sig signature) {
+	switch {
+	case sig.result == nil:
+		refuse("OnCompleted(Replay) needs a handler with a result, but %s has none: choose Skip or Fail", sig.t)
+	case sig.streams():
+		refuse("OnCompleted(Replay) cannot store the stream that %s returns: choose Skip or Fail", sig.t)
+	case sig.result.Kind() == reflect.Interface && sig.result.NumMethod() > 0:
+		refuse("OnCompleted(Replay) stores the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a concrete type, or as any", sig.result, sig.t)
+	}
+}

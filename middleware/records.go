@@ -14,29 +14,34 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// EachSQSMessage makes a handler of one message a handler of batches: each message
-// under the lock of its own key, up to [Concurrency] of them at a time. What was
-// completed, now or earlier, is acknowledged; what failed, is held or was not begun
-// is returned as a batch item failure and comes back after its visibility timeout.
+// EachSQSMessage wraps a handler of one SQS message as a handler of batches.
+// Each message runs under the lock of its own key, up to [Concurrency] of them
+// at a time. A message that was completed, now or earlier, is acknowledged. One
+// that failed, is held or was not begun is returned as a batch item failure,
+// and SQS delivers it again after its visibility timeout. A completed message
+// is remembered for 4 days unless [Remember] says otherwise: as long as a queue
+// keeps messages by default.
 //
 // The event source mapping must have ReportBatchItemFailures: without it Lambda
-// ignores the answer and deletes every message. When nothing succeeded, the handler returns
-// a [*BatchError] besides: the whole batch comes back just the same, and Lambda's metric
-// Errors counts it.
+// ignores the partial answer and deletes every message. If every message
+// failed, the handler also returns a [*BatchError], so that Lambda's metric
+// Errors counts the batch.
 //
-// A key that occurs twice in a batch is not in its own way: the second record
-// follows the first, and then finds it done. In a FIFO queue the messages of a group
-// are handled in their order, and after a failure the rest of the group is
-// returned untouched, which counts as a receive of each; other groups go on. A message that cannot be read, or whose
-// handler panics, fails alone. Near the deadline nothing new is begun, and the
-// rest is returned; what runs then is waited for.
+// If two messages of a batch have the same key, the second one waits for the
+// first, and is then skipped as completed. In a FIFO queue the messages of a
+// group are handled in their order; after a failure the rest of the group is
+// returned without being handled, which counts as a receive of each, and other
+// groups go on. A message that cannot be read, or whose handler panics, fails
+// alone. Near the deadline no further message begins, the rest is returned, and
+// the handlers that still run are waited for.
 //
-// OnHeld([Skip]) acknowledges a message while another invocation still works on it, or
-// on another message of the same name: if that one fails, the message is lost. The
-// default, [Fail], returns it.
+// OnHeld([Skip]) acknowledges a message while another invocation works on it,
+// or on another message of the same name. If that invocation fails, the message
+// is lost. The default, [Fail], returns it.
 //
-// The options Respond and Replay need results, which handlers of records do not
-// have. EachSQSMessage panics like [WithLock] when something does not fit.
+// Handlers of records have no result, so EachSQSMessage refuses Respond and
+// Replay. It panics like [WithLock] if handler, key function and options do not
+// fit together.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
 func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
@@ -50,8 +55,9 @@ func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.C
 	}
 }
 
-// fifoGroup: standard queues may have message groups too, for fairness and without
-// order; only a FIFO queue numbers its messages.
+// fifoGroup returns the message group of a FIFO queue, or "" for a standard
+// queue, which may have message groups too, but without an order. Only a FIFO
+// queue numbers its messages.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
 func fifoGroup(m *events.SQSMessage) string {
 	if m.Attributes["SequenceNumber"] == "" {
@@ -60,10 +66,12 @@ func fifoGroup(m *events.SQSMessage) string {
 	return m.EventSourceARN + " " + m.Attributes["MessageGroupId"]
 }
 
-// EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a shard
-// are handled one after the other, and after a failure the rest is returned;
-// [OrderByName] handles different names side by side. Lambda delivers again from the
-// first failed record on: what was completed after it is then skipped.
+// EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a
+// shard are handled one after the other, and after a failure the rest is
+// returned; [OrderByName] handles different names at the same time. Lambda
+// delivers again from the first failed record on, and the records that were
+// completed after it are skipped. A completed record is remembered for 24 h
+// unless [Remember] says otherwise.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 func EachKinesisRecord(key keyfuncs.Func[events.KinesisEventRecord], handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
@@ -80,8 +88,8 @@ func EachKinesisRecord(key keyfuncs.Func[events.KinesisEventRecord], handler fun
 	}
 }
 
-// EachDynamoDBRecord is [EachKinesisRecord] for a DynamoDB stream. A batch is of one
-// shard.
+// EachDynamoDBRecord is [EachKinesisRecord] for a DynamoDB stream. The records
+// of a batch come from one shard.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
 func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
@@ -96,11 +104,15 @@ func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler f
 }
 
 // EachS3Record is [EachSQSMessage] for S3 notifications that reach the function
-// directly. There is no partial answer: the handler returns a [*BatchError] when a
-// record failed, and Lambda delivers all of them again. Those that were completed
-// are then skipped. The s3:TestEvent, which S3 sends when a notification is set up, is
-// acknowledged with a warning, and so is an event built by hand without records. The
-// event of any other source is a [*lock.KeyError] that names what takes it.
+// directly. S3 takes no partial answer: if a record failed, the handler returns
+// a [*BatchError], Lambda delivers all records again, and those that were
+// completed are skipped. A completed record is remembered for 24 h unless
+// [Remember] says otherwise.
+//
+// The s3:TestEvent, which S3 sends when a notification is set up, is
+// acknowledged with a warning, and so is an event without records that a test
+// builds. For an event of another source the handler returns a [*lock.KeyError]
+// that names the function for that source.
 func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Event) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Event) error {
@@ -118,7 +130,8 @@ func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.
 	}
 }
 
-// EachSNSRecord is [EachS3Record] for messages of SNS topics.
+// EachSNSRecord is [EachS3Record] for messages of SNS topics. Every event
+// without records is an error.
 func EachSNSRecord(key keyfuncs.Func[events.SNSEventRecord], handler func(context.Context, events.SNSEventRecord) error, opts ...Option) func(context.Context, events.SNSEvent) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e events.SNSEvent) error {
@@ -127,13 +140,15 @@ func EachSNSRecord(key keyfuncs.Func[events.SNSEventRecord], handler func(contex
 	}
 }
 
-// EachKafkaRecord is [EachSQSMessage] for Apache Kafka, on Amazon MSK or elsewhere.
-// The records of a partition are handled one after the other, and after a failure
-// the rest of the partition is left; [OrderByName] handles different names side by
-// side. When a record failed the handler returns a [*BatchError], because most event
-// source mappings for Kafka ignore a partial answer and would go on behind the
-// failed records. Lambda then delivers the whole batch again, and what was
-// completed is skipped.
+// EachKafkaRecord is [EachSQSMessage] for Apache Kafka, on Amazon MSK or
+// elsewhere. The records of a partition are handled one after the other, and
+// after a failure the rest of the partition is not begun; [OrderByName] handles
+// different names at the same time. If a record failed, the handler returns a
+// [*BatchError], because most event source mappings for Kafka ignore a partial
+// answer and would go on after the failed records. Lambda then delivers the
+// whole batch again, and the completed records are skipped. A completed record
+// is remembered for 7 days unless [Remember] says otherwise: as long as a topic
+// keeps records by default.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html.
 func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
@@ -151,10 +166,12 @@ func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context
 	}
 }
 
-// EachDocumentDBRecord is [EachKafkaRecord] for a DocumentDB change stream: the changes
-// are handled one after the other, and after a failure the rest is left;
-// [OrderByName] handles different documents side by side. Lambda delivers the
-// whole batch again until it succeeds, and what was completed is skipped.
+// EachDocumentDBRecord is [EachKafkaRecord] for a DocumentDB change stream. The
+// changes are handled one after the other, and after a failure the rest is not
+// begun; [OrderByName] handles different documents at the same time. Lambda
+// delivers the whole batch again until it succeeds, and the completed changes
+// are skipped. A completed change is remembered for 24 h unless [Remember] says
+// otherwise.
 //
 // Source: https://docs.aws.amazon.com/documentdb/latest/developerguide/using-lambda.html.
 func EachDocumentDBRecord(key keyfuncs.Func[awsevents.DocumentDBEventRecord], handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {

@@ -9,13 +9,13 @@ import (
 
 const day = 24 * time.Hour
 
-// remember says how long a completed event is remembered unless [Remember] says
-// otherwise, by the type of the event or record, for the sources that can deliver
-// it again after package lock's default of 24 h: as long as a queue or a topic
-// keeps it by default.
+// rememberBySource holds the default of [Remember] for the sources that can
+// deliver an event again after more than package lock's default of 24 h: as
+// long as a queue or a topic keeps it by default. It goes by the type of the
+// event or record.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html (MessageRetentionPeriod)
 // https://kafka.apache.org/documentation/#brokerconfigs_log.retention.hours
-var remember = map[reflect.Type]time.Duration{
+var rememberBySource = map[reflect.Type]time.Duration{
 	reflect.TypeFor[events.SQSEvent]():    4 * day,
 	reflect.TypeFor[events.SQSMessage]():  4 * day,
 	reflect.TypeFor[events.KafkaEvent]():  7 * day,

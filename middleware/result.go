@@ -8,29 +8,33 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// encode is the result as it is stored for Replay; nil if it has no JSON form.
-func (in *handlerRun) encode(result reflect.Value) []byte {
-	body, err := json.Marshal(result.Interface())
+// encode returns a result as it is stored for Replay, or nil if it has no JSON
+// form.
+func (r *handlerRun) encode(result reflect.Value) []byte {
+	b, err := json.Marshal(result.Interface())
 	if err != nil {
-		in.notStored(err)
+		r.reportDropped(err)
 		return nil
 	}
-	return body
+	return b
 }
 
-// notStored reports that Replay will have no result to give.
-func (in *handlerRun) notStored(err error) {
-	if in.d.completed.kind == replay {
-		in.d.report(in.ctx, lock.Observation{Outcome: lock.OutcomeResultDropped, Key: in.key, Fence: in.lock.Lease().Fence, Err: err})
-	}
-}
-
-// decode gives a stored result its type back. Numbers without a type of their own
-// stay as they were written, also beyond what a float64 can hold.
-func decode(body []byte, result reflect.Type) (reflect.Value, error) {
+// decode returns a stored result as a value of the handler's result type.
+// Numbers in an untyped result keep all their digits, also beyond what a
+// float64 can hold.
+func decode(stored []byte, result reflect.Type) (reflect.Value, error) {
 	v := reflect.New(result)
-	d := json.NewDecoder(bytes.NewReader(body))
+	d := json.NewDecoder(bytes.NewReader(stored))
 	d.UseNumber()
 	err := d.Decode(v.Interface())
 	return v.Elem(), err
+}
+
+// reportDropped reports that Replay has no result to return.
+func (r *handlerRun) reportDropped(err error) {
+	o := lock.Observation{Outcome: lock.OutcomeResultDropped, Key: r.key, Err: err}
+	if r.lock != nil {
+		o.Fence = r.lock.Lease().Fence
+	}
+	r.d.report(r.ctx, o)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// S3Event is an [events.S3Event] whose records are decoded one by one: a malformed
-// object key fails its own record, where aws-lambda-go would refuse the whole
-// event. It also keeps what the JSON says and an [events.S3Event] does not: that
-// the event comes from another source. In a test, write S3Event{S3Event: e}.
+// S3Event is an [events.S3Event] whose records are decoded one by one: a
+// malformed object key fails its own record, where aws-lambda-go would refuse
+// the whole event. S3Event also notices an event of another source, which only
+// the JSON shows. In a test, write S3Event{S3Event: e}.
 type S3Event struct {
 	events.S3Event
-	broken  map[int]error
-	refused *lock.KeyError // the event is not an S3 notification
+	broken  map[int]error  // by the index of a record that cannot be decoded
+	refused *lock.KeyError // if the event is not an S3 notification
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It accepts an event of another
-// source; [EachS3Record] refuses it, where the refusal can be observed.
+// source, so that [EachS3Record] can refuse it and report that.
 func (e *S3Event) UnmarshalJSON(b []byte) error {
 	*e = S3Event{broken: map[int]error{}}
 	if kind := eventkind.Of(b); kind != "" && kind != eventkind.S3 && kind != eventkind.S3Test {
@@ -41,6 +41,20 @@ func (e *S3Event) UnmarshalJSON(b []byte) error {
 		if err := json.Unmarshal(r, &e.Records[i]); err != nil {
 			e.broken[i] = &lock.KeyError{Field: "s3", Reason: "cannot be decoded", Err: err}
 		}
+	}
+	return nil
+}
+
+// checkS3 returns a *lock.KeyError if event is an [events.S3Event] without
+// records that came from another source than S3. Only the payload tells that
+// from the s3:TestEvent, which has no records either.
+func checkS3(event any, payload []byte) error {
+	s3, ok := event.(events.S3Event)
+	if !ok || len(s3.Records) > 0 {
+		return nil
+	}
+	if reason := eventkind.NoS3Records(payload, ""); reason != "" {
+		return &lock.KeyError{Field: "the event", Reason: reason}
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// settings are what the options of one decorator say.
+// settings are what the options of one decorator ask for.
 type settings struct {
 	engine    lock.Options
-	fixed     time.Duration // of FixedLease
-	heartbeat time.Duration // of Heartbeat
-	store     driver.Store
+	fixed     time.Duration // of FixedLease; zero: none
+	heartbeat time.Duration // of Heartbeat; zero: none
+	store     driver.Store  // nil: DefaultStore(table)
 	table     string
 	held      policy
 	completed policy
@@ -27,33 +27,33 @@ type settings struct {
 	each      eachSettings
 }
 
-// eachSettings are only for handlers of single records.
+// eachSettings are the settings that only handlers of single records have.
 type eachSettings struct {
 	concurrency int
-	byName      bool
-	raise       bool
+	orderByName bool
+	raisePanics bool
 }
 
-// namespaceVariable is set by the CDK construct to the only namespace whose rows the
-// function may write.
+// namespaceVariable holds the only namespace whose rows the function may write.
+// The CDK construct sets it.
 const namespaceVariable = "LOCK_NAMESPACE"
 
-// newSettings returns the settings for events, or records, of type event. It panics
-// at the first mistake, so that the mistake is met when the function starts and not
-// by an event.
+// newSettings returns the settings for events, or records, of type event. It
+// panics at the first mistake, so that the function fails when it starts and
+// not when an event arrives.
 func newSettings(event reflect.Type, opts []Option) *settings {
-	s := &settings{completed: policy{kind: skip}}
+	s := &settings{held: Fail.forHeld(), completed: Skip.forCompleted()}
 	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
 	s.engine.Holder = holder()
 	for i, o := range opts {
 		if o == nil {
-			panic(fmt.Sprintf("lambdalock: option %d is nil: leave it out", i+1))
+			refuse("option %d is nil: leave it out", i+1)
 		}
 		o(s)
 	}
 	s.check()
 	if s.engine.Remember == 0 {
-		s.engine.Remember = remember[event] // or package lock's default
+		s.engine.Remember = rememberBySource[event] // zero: package lock's default
 	}
 	switch {
 	case s.fixed != 0:
@@ -66,15 +66,16 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 	return s
 }
 
+// check panics if options contradict each other or the environment.
 func (s *settings) check() {
 	if s.table != "" && s.store != nil {
-		panic(fmt.Sprintf("lambdalock: Table(%q) and Store are both given, and only one can hold the locks: leave one of them out", s.table))
+		refuse("Table(%q) and Store are both given, but the locks can be in only one of them: leave one out", s.table)
 	}
 	if s.fixed != 0 && s.heartbeat != 0 {
-		panic(fmt.Sprintf("lambdalock: FixedLease(%v) and Heartbeat(%v) are both given, and a heartbeat is itself a lease, renewed every third of it: leave one of them out", s.fixed, s.heartbeat))
+		refuse("FixedLease(%v) and Heartbeat(%v) are both given, but a heartbeat is itself a lease, renewed every third of it: leave one out", s.fixed, s.heartbeat)
 	}
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
-		panic(fmt.Sprintf("lambdalock: Namespace(%q) differs from %s=%q, the only one that the function's permission is for: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed))
+		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
 	}
 	for _, d := range []struct {
 		option  string
@@ -82,18 +83,18 @@ func (s *settings) check() {
 		least   time.Duration
 		example string
 	}{
-		// No source delivers again within a second only.
+		// Every source can deliver an event again after more than a second.
 		{"Remember", s.engine.Remember, time.Second, "24*time.Hour"},
 		// Every request to a store takes longer than a millisecond.
 		{"Wait", s.engine.MaxWait, time.Millisecond, "5*time.Second"},
 		{"Reserve", s.engine.Reserve, time.Millisecond, "500*time.Millisecond"},
 		{"CompleteWithin", s.engine.CompleteWithin, time.Millisecond, "5*time.Second"},
-		// Package lock refuses short leases too, but does not speak of units.
+		// Package lock refuses short leases too, but does not mention units.
 		{"FixedLease", s.fixed, time.Millisecond, "30*time.Second"},
 		{"Heartbeat", s.heartbeat, time.Millisecond, "20*time.Second"},
 	} {
 		if d.value > 0 && d.value < d.least {
-			panic(fmt.Sprintf("lambdalock: %s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least))
+			refuse("%s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least)
 		}
 	}
 }
@@ -106,11 +107,17 @@ func (s *settings) logger() *slog.Logger {
 	return s.engine.Logger
 }
 
-// refuse answers a mistake in an option.
-func refuse(mistake string) { panic("lambdalock: " + mistake) }
+const (
+	nilKey     = "the key function is nil: pass one of package keyfuncs, or your own"
+	nilHandler = "the handler is nil: pass the function that handles the event"
+)
 
-// isNil reports whether v is nil or an interface that holds a nil pointer, whose
-// methods would fail at the first event.
+// refuse panics with a mistake in the code: what is wrong, and what to change.
+func refuse(format string, args ...any) {
+	panic("lambdalock: " + fmt.Sprintf(format, args...))
+}
+
+// isNil reports whether v is nil or a nil pointer.
 func isNil(v any) bool {
 	if v == nil {
 		return true

@@ -2,14 +2,15 @@ package middleware
 
 import "fmt"
 
-// source is what the batches of one event source have of their own.
+// source is what differs between the batches of different event sources.
 type source[R any] struct {
 	group  func(*R) string          // within which records keep their order; nil or "": none
 	strict bool                     // OrderByName does not apply
-	place  func(r *R, i int) string // of a record in the event; nil: Records[i]
-	broken map[int]error            // records that could not be decoded
+	place  func(r *R, i int) string // where a record is in the event; nil: Records[i]
+	broken map[int]error            // by the index of a record that could not be decoded
 }
 
+// placeOf returns where record i is in the event, such as Records[3].
 func (s *source[R]) placeOf(r *R, i int) string {
 	if s.place != nil {
 		return s.place(r, i)
@@ -17,7 +18,8 @@ func (s *source[R]) placeOf(r *R, i int) string {
 	return fmt.Sprintf("Records[%d]", i)
 }
 
-// wholeAnswer returns what to answer a source that takes an error or nothing.
+// wholeAnswer returns the answer to a source that takes only an error: nil if
+// there are records and all of them succeeded.
 func (s *source[R]) wholeAnswer(errs []error, records []R) error {
 	e := &BatchError{Records: len(records)}
 	for i, err := range errs {
@@ -31,14 +33,14 @@ func (s *source[R]) wholeAnswer(errs []error, records []R) error {
 	return e
 }
 
-// partialAnswer returns what to answer a source that is told which records failed.
-// The list is never nil, because Lambda reads both null and an empty list as
-// success. A failed record without an identifier fails the whole batch, which is
-// what Lambda makes of an empty identifier anyway.
+// partialAnswer returns the answer to a source that takes a list of the records
+// that failed. A failed record without an identifier fails the whole batch,
+// which is also what Lambda does if an identifier is empty. The list is never
+// nil, so that its JSON is [] and not null.
 //
-// A batch in which nothing succeeded is an error as well. The source delivers the
-// same records again as for a list that names all of them, and Lambda's metric
-// Errors counts only an error.
+// If every record failed, it returns an error as well. The source then delivers
+// the same records again as for the list, and Lambda's metric Errors counts
+// only an error.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
 func partialAnswer[R, F any](s *source[R], errs []error, records []R, identify func(*R) (F, bool)) ([]F, error) {

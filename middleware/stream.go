@@ -9,50 +9,58 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
 )
 
-// stream is a streamed result that settles the lock when it ends.
+var (
+	errNotStored    = errors.New("lambdalock: a streamed result is not stored for Replay")
+	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
+	errBodyPanicked = errors.New("lambdalock: the body panicked") // nobody sees it, because the panic goes on
+)
+
+// stream is a streamed result that ends the lock when it ends.
 type stream struct {
 	body io.Reader
-	in   handlerRun
+	lock *lock.Lock
 	once sync.Once
 }
 
-// stream wraps a result that the runtime will read after the handler returned. It
-// is false for any other result, whatever its declared type: also for a nil pointer,
-// whose JSON form null the runtime sends, whatever methods it has.
-func (in *handlerRun) stream(result *reflect.Value) bool {
-	if !result.CanInterface() {
+// stream wraps a result that the runtime reads after the handler returned. It
+// reports false for every other result: also for a nil pointer, whatever its
+// methods, because the runtime sends that as the JSON null.
+func (r *handlerRun) stream(result *reflect.Value) bool {
+	v := result.Interface()
+	if r.lock == nil || isNil(v) {
 		return false
 	}
-	v := *result
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return false
-	}
-	var body *io.Reader
-	switch r := result.Interface().(type) {
+	switch response := v.(type) {
 	case *events.LambdaFunctionURLStreamingResponse:
-		body = &r.Body
+		return r.streamBody(&response.Body)
 	case *events.APIGatewayProxyStreamingResponse:
-		body = &r.Body
+		return r.streamBody(&response.Body)
 	case io.Reader:
-		in.notStored(errStreamed)
-		in.pending = true
-		*result = reflect.ValueOf(&stream{body: r, in: *in})
+		r.streamBody(&response)
+		*result = reflect.ValueOf(response)
 		return true
 	}
-	if body == nil || *body == nil {
+	return false
+}
+
+// streamBody wraps a body, and reports false if it is nil.
+func (r *handlerRun) streamBody(body *io.Reader) bool {
+	if *body == nil {
 		return false
 	}
-	in.notStored(errStreamed)
-	in.pending = true
-	*body = &stream{body: *body, in: *in}
+	if r.d.completed.action == replay { // the result is declared as any: others are refused at once
+		r.reportDropped(errNotStored)
+	}
+	*body = &stream{body: *body, lock: r.lock}
+	r.streamed = true
 	return true
 }
 
+// Read implements [io.Reader].
 func (s *stream) Read(p []byte) (n int, err error) {
 	err = errBodyPanicked
 	defer func() {
@@ -64,26 +72,29 @@ func (s *stream) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close is called by the runtime after every response that has it.
+// Close implements [io.Closer]. The runtime calls it after every response that
+// has it.
 func (s *stream) Close() error {
-	defer s.end(io.ErrUnexpectedEOF) // does nothing if the end was read before
+	defer s.end(io.ErrUnexpectedEOF) // does nothing if the body was read to its end
 	if c, ok := s.body.(io.Closer); ok {
 		return c.Close()
 	}
 	return nil
 }
 
+// end completes the event if the body was read to its end, and releases the
+// lock.
 func (s *stream) end(err error) {
 	s.once.Do(func() {
 		if errors.Is(err, io.EOF) {
-			s.in.settle(nil, nil)
+			_ = s.lock.Complete(nil) // package lock has reported the error
 		}
-		s.in.pending = false
-		s.in.leave()
+		_ = s.lock.Release() // does nothing after Complete
 	})
 }
 
-// ContentType is the body's own, or what the runtime says of bodies that have none.
+// ContentType returns the body's content type, or what the runtime sends for
+// bodies that have none.
 func (s *stream) ContentType() string {
 	if t, ok := s.body.(interface{ ContentType() string }); ok {
 		return t.ContentType()
@@ -91,16 +102,9 @@ func (s *stream) ContentType() string {
 	return "application/octet-stream"
 }
 
-// errStreamed is why Replay keeps nothing of a result that is declared as any.
-var errStreamed = errors.New("lambdalock: a streamed result is not kept for replay")
-
-// errBodyPanicked ends a stream whose body panics. Nobody sees it: the panic goes on.
-var errBodyPanicked = errors.New("lambdalock: the body panicked")
-
-var errNotJSON = errors.New("lambdalock: a streamed result is not JSON")
-
-// MarshalJSON decides as the runtime does, which sends a result that has a JSON form
-// as JSON although it could be read, and streams it otherwise.
+// MarshalJSON implements [json.Marshaler]. It decides as the runtime does,
+// which sends a result that has a JSON form as JSON although it could be read,
+// and streams it otherwise.
 func (s *stream) MarshalJSON() ([]byte, error) {
 	panicked := true
 	defer func() {

@@ -1,0 +1,69 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// answer is what to return instead of running the handler.
+type answer struct {
+	action   action
+	err      error          // of fail
+	keyError *lock.KeyError // of fail, if the event gave no key
+	response any            // of respond
+	result   []byte         // of replay
+}
+
+// failure returns the error for a handler that has no result.
+func (a *answer) failure() error {
+	if a.action == fail {
+		return a.err
+	}
+	return nil
+}
+
+// bytes returns the answer for a raw handler.
+func (a *answer) bytes() ([]byte, error) {
+	switch a.action {
+	case fail:
+		return nil, a.err
+	case respond:
+		return json.Marshal(a.response)
+	case replay:
+		return bytes.Clone(a.result), nil // a store in memory keeps these bytes
+	}
+	return []byte("null"), nil
+}
+
+// values returns the answer for a function.
+func (a *answer) values(run *handlerRun, sig signature) []reflect.Value {
+	if a.action == fail && !sig.returnsError {
+		panic(a.err) // the only way left to fail; Lambda reports the error's type as usual
+	}
+	out := make([]reflect.Value, sig.t.NumOut())
+	for i := range out {
+		out[i] = reflect.Zero(sig.t.Out(i))
+	}
+	switch a.action {
+	case fail:
+		if response, ok := badRequest(sig.result, a.keyError); ok {
+			out[0] = response
+		} else {
+			out[len(out)-1] = reflect.ValueOf(&a.err).Elem()
+		}
+	case respond:
+		if a.response != nil {
+			out[0] = reflect.ValueOf(a.response)
+		}
+	case replay:
+		if v, err := decode(a.result, sig.result); err == nil {
+			out[0] = v
+		} else {
+			run.reportDropped(err)
+		}
+	}
+	return out
+}

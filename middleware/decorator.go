@@ -1,0 +1,117 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// decorator is what all invocations of one wrapped handler share.
+type decorator struct {
+	*settings
+	locker      *lock.Locker
+	noEventOnce sync.Once // for the warning that Replay has nothing to replay
+}
+
+func newDecorator(s *settings) *decorator {
+	if s.store == nil {
+		s.store = DefaultStore(s.table)
+	}
+	if d, ok := s.store.(*defaultStore); ok {
+		d.warmUp()
+	}
+	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
+		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave the option Store out to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
+	}
+	locker, err := lock.New(s.store, &s.engine)
+	if err != nil {
+		panic(err.Error())
+	}
+	return &decorator{settings: s, locker: locker}
+}
+
+// enter decides whether the handler runs. If it does, the answer is nil.
+func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
+	run := handlerRun{d: d, ctx: ctx, key: key}
+	if keyErr != nil {
+		return run, d.answerWithoutKey(ctx, key, keyErr)
+	}
+	if d.completed.action == replay && key.Event == "" {
+		d.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
+	}
+	acquired, err := d.locker.Acquire(ctx, key)
+	if err == nil {
+		run.lock, run.ctx = acquired, acquired.Context()
+		return run, nil
+	}
+	var completed *lock.CompletedError
+	switch {
+	case errors.As(err, &completed):
+		return run, d.answerCompleted(completed, err)
+	case errors.Is(err, lock.ErrHeld):
+		return run, &answer{action: d.held.action, response: d.held.response, err: err}
+	case d.failOpen && ctx.Err() == nil && unanswered(err):
+		d.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
+		return run, nil
+	}
+	return run, &answer{action: fail, err: err}
+}
+
+func (d *decorator) warnOfNoEvent(ctx context.Context) {
+	d.noEventOnce.Do(func() {
+		d.logger().WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
+	})
+}
+
+// answerCompleted returns the answer to an event that was already completed or
+// is stale. Replay without a stored result skips it.
+func (d *decorator) answerCompleted(completed *lock.CompletedError, err error) *answer {
+	a := &answer{action: d.completed.action, result: completed.Result, err: err}
+	if a.action == replay && a.result == nil {
+		a.action = skip
+	}
+	return a
+}
+
+// answerWithoutKey returns the answer to an event for which the key function
+// returned err.
+func (d *decorator) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
+	e := keyError(err)
+	if errors.Is(e, keyfuncs.ErrIgnore) {
+		d.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})
+		return &answer{action: skip}
+	}
+	d.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
+	return &answer{action: fail, err: e, keyError: e}
+}
+
+// keyError returns err as a *lock.KeyError, because Lambda reports the type of
+// the outermost error. A *lock.KeyError inside err is copied, because it may be
+// one value for all events.
+func keyError(err error) *lock.KeyError {
+	var inner *lock.KeyError
+	if !errors.As(err, &inner) {
+		return &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+	}
+	if inner == nil {
+		return &lock.KeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.KeyError as its error: return a plain nil if nothing is wrong"}
+	}
+	if err == error(inner) {
+		return inner
+	}
+	outer := *inner
+	outer.Err = err
+	return &outer
+}
+
+// unanswered reports whether the store gave no answer. A refusal is an answer:
+// the store would refuse every event because of a missing table or permission,
+// and FailOpen would then run all of them without a lock.
+func unanswered(err error) bool {
+	var e *lock.StoreError
+	return errors.As(err, &e) && e.Temporary && !e.Rejected
+}

@@ -1,0 +1,81 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// rawHandler wraps a lambda.Handler, which takes and returns bytes.
+type rawHandler[E any] struct {
+	*decorator
+	key     keyfuncs.Func[E]
+	handler lambda.Handler
+}
+
+// checkRawHandler panics if h, which was passed as an H, cannot be wrapped.
+func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
+	if reflect.TypeOf(h).String() == "*lambda.handlerOptions" {
+		// Its Invoke returns bytes of a pooled buffer that the next invocation may
+		// overwrite, drops options and buffers streams (aws/aws-lambda-go issue 639).
+		refuse("the handler comes from lambda.NewHandler: pass the function itself to WithLock, and the options to lambda.StartWithOptions")
+	}
+	if declared := reflect.TypeFor[H](); !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
+		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)
+	}
+	if _, err := json.Marshal(s.held.response); err != nil {
+		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.response, err)
+	}
+}
+
+// Invoke implements lambda.Handler.
+func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	event, err := decodeEvent[E](payload)
+	var k lock.Key
+	if err == nil {
+		k, err = h.key(ctx, event)
+	}
+	run, instead := h.enter(ctx, k, err)
+	if instead != nil {
+		return instead.bytes()
+	}
+	defer run.release()
+	out, err := h.handler.Invoke(run.ctx, payload)
+	if err != nil {
+		return out, err
+	}
+	var stored []byte
+	if run.storesResult() {
+		stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
+	}
+	run.complete(stored)
+	return out, nil
+}
+
+// decodeEvent decodes a payload for the key function. One that takes raw bytes,
+// or anything, gets a copy, because the runtime uses the buffer again for the
+// next invocation.
+// https://github.com/aws/aws-lambda-go/blob/main/lambda/runtime_api_client.go
+func decodeEvent[E any](payload []byte) (E, error) {
+	var event E
+	switch e := any(&event).(type) {
+	case *[]byte:
+		*e = bytes.Clone(payload)
+	case *json.RawMessage:
+		*e = bytes.Clone(payload)
+	case *any:
+		*e = json.RawMessage(bytes.Clone(payload))
+	default:
+		if err := json.Unmarshal(payload, &event); err != nil {
+			return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
+		}
+	}
+	return event, checkS3(event, payload)
+}

@@ -1,0 +1,80 @@
+package middleware
+
+// chain decides which records wait for which, and makes the others ready. A
+// record waits for the one before it in its group, and for the one before it
+// with the same name, so that it never finds its lock held by its own batch.
+func (d *delivery[R]) chain() {
+	lastInGroup, lastOfName := map[string]*task[R]{}, map[string]*task[R]{}
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		if group := d.groupOf(t); group != "" {
+			if before := lastInGroup[group]; before != nil {
+				before.nextInGroup = t
+				t.waitsFor++
+			}
+			lastInGroup[group] = t
+		}
+		if name := t.key.Name; name != "" {
+			if before := lastOfName[name]; before != nil {
+				before.nextOfName = t
+				t.waitsFor++
+			}
+			lastOfName[name] = t
+		}
+	}
+	for i := range d.tasks {
+		if d.tasks[i].waitsFor == 0 {
+			d.ready <- &d.tasks[i]
+		}
+	}
+}
+
+// groupOf returns the group within which a record keeps its order. "" has no
+// order.
+func (d *delivery[R]) groupOf(t *task[R]) string {
+	if d.source.group == nil {
+		return ""
+	}
+	if d.each.orderByName && !d.source.strict {
+		return t.key.Name
+	}
+	return d.source.group(t.record)
+}
+
+// work handles records until none is left.
+func (d *delivery[R]) work() {
+	var current *task[R]
+	defer func() {
+		if current != nil { // runtime.Goexit ends this worker, but other records may need one
+			d.end(current, errGoexit)
+			d.workers.Go(d.work)
+		}
+	}()
+	for current = range d.ready {
+		d.end(current, d.handle(current))
+		current = nil
+	}
+}
+
+// end notes how a record ended, and makes ready those that waited only for it.
+func (d *delivery[R]) end(t *task[R], err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t.err = err
+	if next := t.nextInGroup; next != nil {
+		next.blocked = next.blocked || err != nil
+		d.waitLess(next)
+	}
+	if next := t.nextOfName; next != nil {
+		d.waitLess(next)
+	}
+	if d.remaining--; d.remaining == 0 {
+		close(d.ready)
+	}
+}
+
+func (d *delivery[R]) waitLess(t *task[R]) {
+	if t.waitsFor--; t.waitsFor == 0 {
+		d.ready <- t
+	}
+}

@@ -1,0 +1,137 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+var (
+	errBlocked  = errors.New("lambdalock: not begun, because an earlier record of its group failed")
+	errNotBegun = errors.New("lambdalock: not begun, because the deadline is too near")
+	errGoexit   = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
+)
+
+// task is one record of a delivery.
+type task[R any] struct {
+	index  int // in the batch
+	record *R
+	key    lock.Key
+	err    error // of the key function; when the task has ended, why the record failed
+
+	waitsFor    int      // so many tasks
+	nextInGroup *task[R] // waits for this one
+	nextOfName  *task[R] // waits for this one
+	blocked     bool     // an earlier record of its group failed
+}
+
+// keyOf returns the key of a record. A *lock.KeyError names the record.
+func (d *delivery[R]) keyOf(t *task[R]) (k lock.Key, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+		var e *lock.KeyError
+		if errors.As(err, &e) && e != nil {
+			located := *keyError(err) // a copy, because the error may be one value for all records
+			located.Field = d.place(t) + "." + e.Field
+			err = &located
+		}
+	}()
+	if err := d.source.broken[t.index]; err != nil {
+		return lock.Key{}, err
+	}
+	return d.key(d.ctx, *t.record)
+}
+
+func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.record, t.index) }
+
+// handle runs the handler of one record under the lock, and returns why the
+// record failed.
+func (d *delivery[R]) handle(t *task[R]) (err error) {
+	if err := d.mayBegin(t); err != nil {
+		return err
+	}
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+			d.reportPanic(t, err)
+		} else if !returned { // by runtime.Goexit, or a panic with nil, which must not look like success
+			err = errGoexit
+		}
+	}()
+	err = d.locked(d.ctx, t.key, t.err, func(ctx context.Context) error {
+		err := d.watchedHandler(ctx, t)
+		if err != nil {
+			// If the partial answer only names the failed records, Lambda never sees err.
+			d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+		}
+		return err
+	})
+	returned = true
+	return err
+}
+
+// mayBegin returns why a record must not begin, or nil.
+func (d *delivery[R]) mayBegin(t *task[R]) error {
+	switch {
+	case t.blocked:
+		return errBlocked
+	case !d.lastStart.IsZero() && !time.Now().Before(d.lastStart):
+		return errNotBegun
+	case d.ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))
+	}
+	return nil
+}
+
+// reportPanic reports a panic. It may be a panic of the observer or of the log
+// handler, which may panic again here and would end the process. The record
+// fails with the first panic.
+func (d *delivery[R]) reportPanic(t *task[R], err error) {
+	defer func() { _ = recover() }()
+	d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+}
+
+// errors returns the error of each record. It reports those that were not begun
+// in one observation, because there may be thousands.
+func (d *delivery[R]) errors() []error {
+	errs := make([]error, len(d.tasks))
+	var first *task[R]
+	notBegun := 0
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		errs[i] = t.err
+		if errors.Is(t.err, errBlocked) || errors.Is(t.err, errNotBegun) {
+			notBegun++
+			if first == nil {
+				first = t
+			}
+		}
+	}
+	if first != nil {
+		d.report(d.ctx, lock.Observation{
+			Outcome: OutcomeNotBegun, Key: first.key,
+			Err: fmt.Errorf("%d of %d records are returned for redelivery, the first of them: %w", notBegun, len(errs), first.err),
+		})
+	}
+	if d.each.raisePanics {
+		raisePanic(errs)
+	}
+	return errs
+}
+
+// raisePanic panics with the value of the first panic among errs.
+func raisePanic(errs []error) {
+	for _, err := range errs {
+		var p *PanicError
+		if errors.As(err, &p) {
+			panic(p.Value)
+		}
+	}
+}
