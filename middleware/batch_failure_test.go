@@ -20,28 +20,30 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestBatchGoexit: a handler that ends its goroutine, as t.FailNow does, ends no other
-// record.
+// TestBatchGoexit shows that a handler that ends its goroutine, as t.FailNow
+// does, fails only its own record.
 func TestBatchGoexit(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(middleware.Concurrency(1))...)
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "exits"), message("b", ""), message("c", "exits")}})
-		answers(t, r, err, "a", "c")
-		if len(tr.began) != 3 {
-			t.Errorf("ran %q", tr.began)
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(middleware.Concurrency(1))...)
+		r, err := h(ctx, sqsBatch(message("a", "exits"), message("b", ""), message("c", "exits")))
+		wantReturned(t, r, err, "a", "c")
+		if len(runs.began) != 3 {
+			t.Errorf("ran %q", runs.began)
 		}
 	})
 }
 
+// TestBatchCancelled shows that no record begins after the invocation was
+// cancelled.
 func TestBatchCancelled(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
+		rig, runs := newRig(), &runLog{}
 		ctx, cancel := context.WithCancelCause(ctx)
 		h := middleware.EachSNSRecord(keyfuncs.SNSRecord, func(ctx context.Context, r events.SNSEventRecord) error {
 			cancel(errRecord)
-			return tr.act(ctx, r.SNS.MessageID, "")
-		}, q.with(middleware.Concurrency(1))...)
+			return runs.act(ctx, r.SNS.MessageID, "")
+		}, rig.options(middleware.Concurrency(1))...)
 		e := events.SNSEvent{Records: make([]events.SNSEventRecord, 3)}
 		for i := range e.Records {
 			e.Records[i].SNS.MessageID = fmt.Sprint(i)
@@ -50,19 +52,19 @@ func TestBatchCancelled(t *testing.T) {
 		if err := h(ctx, e); !errors.As(err, &batch) || len(batch.Failed) != 2 || !errors.Is(err, errRecord) {
 			t.Errorf("%v", err)
 		}
-		if len(tr.began) != 1 || q.count(lock.OutcomeStoreFailed) != 0 || q.count(middleware.OutcomeNotBegun) != 1 {
-			t.Errorf("ran %q, observed %q", tr.began, q.kinds)
+		if len(runs.began) != 1 || rig.count(lock.OutcomeStoreFailed) != 0 || rig.count(middleware.OutcomeNotBegun) != 1 {
+			t.Errorf("ran %q, observed %q", runs.began, rig.outcomes())
 		}
 	})
 }
 
-// TestBatchWithoutIdentifier: a failure that cannot be named must not get lost, and
-// an event without records is of another source.
+// TestBatchWithoutIdentifier shows that a failure is not lost if its record has
+// no identifier, and that an event without records is refused.
 func TestBatchWithoutIdentifier(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("", "")}})
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
+		r, err := h(ctx, sqsBatch(message("a", ""), message("", "")))
 		var batch *middleware.BatchError
 		if !errors.As(err, &batch) || len(batch.Failed) != 1 || batch.Failed[0].Record != "Records[1]" || r.BatchItemFailures == nil {
 			t.Errorf("%+v, %v", r, err)
@@ -75,25 +77,29 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 	})
 }
 
+// TestBatchRaisesPanics shows that RaisePanics lets every record end before the
+// panic goes on.
 func TestBatchRaisesPanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(middleware.RaisePanics(), middleware.Concurrency(1))...)
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(middleware.RaisePanics(), middleware.Concurrency(1))...)
 		defer func() {
-			if p := recover(); p != errRecord || len(tr.began) != 3 || q.count(lock.OutcomeReleased) != 3 {
-				t.Errorf("panicked with %v after %q, observed %q", p, tr.began, q.kinds)
+			if p := recover(); p != errRecord || len(runs.began) != 3 || rig.count(lock.OutcomeReleased) != 3 {
+				t.Errorf("panicked with %v after %q, observed %q", p, runs.began, rig.outcomes())
 			}
 		}()
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "panics"), message("b", ""), message("c", "")}})
+		r, err := h(ctx, sqsBatch(message("a", "panics"), message("b", ""), message("c", "")))
 		t.Errorf("returned %+v, %v", r, err)
 	})
 }
 
+// TestBatchNearTheDeadline shows that no record begins near the deadline, and
+// that those that did not begin are returned in one report.
 func TestBatchNearTheDeadline(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
+		rig, runs := newRig(), &runLog{}
 		slow := func(ctx context.Context, m events.SQSMessage) error {
-			defer tr.begin(m.MessageId)()
+			defer runs.begin(m.MessageId)()
 			select {
 			case <-time.After(8 * time.Second):
 				return nil
@@ -101,7 +107,7 @@ func TestBatchNearTheDeadline(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, q.with(middleware.Concurrency(2))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, rig.options(middleware.Concurrency(2))...)
 		var batch events.SQSEvent
 		var rest []string
 		for i := range 1000 {
@@ -112,44 +118,44 @@ func TestBatchNearTheDeadline(t *testing.T) {
 		}
 		began := time.Now()
 		r, err := h(ctx, batch)
-		answers(t, r, err, rest...)
-		if took := time.Since(began); len(tr.began) != 8 || took < 29*time.Second || took >= 30*time.Second {
-			t.Errorf("%d began, took %v", len(tr.began), took)
+		wantReturned(t, r, err, rest...)
+		if took := time.Since(began); len(runs.began) != 8 || took < 29*time.Second || took >= 30*time.Second {
+			t.Errorf("%d began, took %v", len(runs.began), took)
 		}
-		if q.count(middleware.OutcomeNotBegun) != 1 || q.count(middleware.OutcomeHandlerFailed) != 2 || q.count(lock.OutcomeRefused) != 0 {
-			t.Errorf("observed %q: want one report for all that were not begun", q.kinds)
+		if rig.count(middleware.OutcomeNotBegun) != 1 || rig.count(middleware.OutcomeHandlerFailed) != 2 || rig.count(lock.OutcomeRefused) != 0 {
+			t.Errorf("observed %q: want one report for all that were not begun", rig.outcomes())
 		}
 		// An invocation that comes too late begins nothing.
 		late, cancel := context.WithTimeout(ctx, 90*time.Millisecond)
 		defer cancel()
 		r, err = h(late, events.SQSEvent{Records: batch.Records[6:9]})
-		nothingSucceeded(t, r, err, "6", "7", "8")
-		if len(tr.began) != 8 {
-			t.Errorf("%d began", len(tr.began))
+		wantAllReturned(t, r, err, "6", "7", "8")
+		if len(runs.began) != 8 {
+			t.Errorf("%d began", len(runs.began))
 		}
 	})
 }
 
-// TestBatchConcurrency: no more at a time than asked for, and nobody waits for others
-// to get their locks.
+// TestBatchConcurrency shows that no more records than asked for are handled at
+// a time, and that none waits until another has its lock.
 func TestBatchConcurrency(t *testing.T) {
 	for n, opts := range map[int][]middleware.Option{16: nil, 3: {middleware.Concurrency(3)}} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+		t.Run(fmt.Sprint(n, " at a time"), func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				q, tr := newQuiet(), &trace{}
-				q.store.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(opts...)...)
+				rig, runs := newRig(), &runLog{}
+				rig.store.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(opts...)...)
 				var batch events.SQSEvent
 				for i := range 50 {
 					batch.Records = append(batch.Records, message(fmt.Sprint(i), ""))
 				}
 				start := time.Now()
 				r, err := h(ctx, batch)
-				answers(t, r, err)
-				if tr.mostAtOne > n || tr.mostAtOne < n-1 || len(tr.began) != 50 {
-					t.Errorf("%d at once, %d ran", tr.mostAtOne, len(tr.began))
+				wantReturned(t, r, err)
+				if runs.mostAtOne > n || runs.mostAtOne < n-1 || len(runs.began) != 50 {
+					t.Errorf("%d at once, %d ran", runs.mostAtOne, len(runs.began))
 				}
-				if others, last := tr.at[48].Sub(start), tr.at[49].Sub(start); others > time.Second/2 || last < time.Second {
+				if others, last := runs.at[48].Sub(start), runs.at[49].Sub(start); others > time.Second/2 || last < time.Second {
 					t.Errorf("49 began within %v, the one without an answer after %v", others, last)
 				}
 			})
@@ -157,20 +163,21 @@ func TestBatchConcurrency(t *testing.T) {
 	}
 }
 
-// TestBatchOfTenThousand is not parallel to others, whose goroutines would count.
+// TestBatchOfTenThousand shows that a large batch needs no more goroutines than
+// a small one. It is not parallel to other tests, whose goroutines would count.
 func TestBatchOfTenThousand(t *testing.T) { // F32
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		q, tr := newQuiet(), &trace{}
+		rig, runs := newRig(), &runLog{}
 		most := 0
 		var mu sync.Mutex
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
 			mu.Lock()
 			most = max(most, runtime.NumGoroutine())
 			mu.Unlock()
-			return tr.act(ctx, m.MessageId, m.Body)
-		}, q.with()...)
+			return runs.act(ctx, m.MessageId, m.Body)
+		}, rig.options()...)
 		var batch events.SQSEvent
 		var want []string
 		for i := range 10_000 {
@@ -183,94 +190,85 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 		}
 		before := runtime.NumGoroutine()
 		r, err := h(ctx, batch)
-		answers(t, r, err, want...)
-		if len(tr.began) != 10_000 || tr.mostAtOne != middleware.DefaultConcurrency || most-before > middleware.DefaultConcurrency {
-			t.Errorf("%d ran, %d at once, %d goroutines more than before", len(tr.began), tr.mostAtOne, most-before)
+		wantReturned(t, r, err, want...)
+		if len(runs.began) != 10_000 || runs.mostAtOne != middleware.DefaultConcurrency || most-before > middleware.DefaultConcurrency {
+			t.Errorf("%d ran, %d at once, %d goroutines more than before", len(runs.began), runs.mostAtOne, most-before)
 		}
 	})
 }
 
-// TestBatchSkipAcknowledges: with Skip a message is deleted while another one of its
-// name is worked on; the default returns it.
+// TestBatchSkipAcknowledges shows that OnHeld(Skip) acknowledges a message whose
+// lock is held, and that the default returns it.
 func TestBatchSkipAcknowledges(t *testing.T) {
-	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		for _, c := range []struct {
-			opts []middleware.Option
-			want []string
-		}{{nil, []string{"a"}}, {[]middleware.Option{middleware.OnHeld(middleware.Skip)}, nil}} {
-			q, tr := newQuiet(), &trace{}
-			locker, err := lock.New(q.store, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held, err := locker.Acquire(ctx, lock.Key{Name: "sqs/a", Event: "a"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with(c.opts...)...)
-			r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
-			answers(t, r, err, c.want...)
-			if !slices.Equal(tr.began, []string{"b"}) {
-				t.Errorf("ran %q", tr.began)
-			}
-			if err := held.Release(); err != nil { // it failed: with Skip nothing is left to try again
-				t.Error(err)
-			}
-		}
-	})
+	for name, c := range map[string]struct {
+		opts     []middleware.Option
+		returned []string
+	}{
+		"by default":   {nil, []string{"a"}},
+		"OnHeld(Skip)": {[]middleware.Option{middleware.OnHeld(middleware.Skip)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				rig, runs := newRig(), &runLog{}
+				rig.acquireElsewhere(t, lock.Key{Name: "sqs/a", Event: "a"})
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(c.opts...)...)
+				r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
+				wantReturned(t, r, err, c.returned...)
+				if !slices.Equal(runs.began, []string{"b"}) {
+					t.Errorf("ran %q", runs.began)
+				}
+			})
+		})
+	}
 }
 
+// TestBatchStoreFailure shows that every record fails if the store refuses, and
+// that FailOpen runs them only if the store does not answer.
 func TestBatchStoreFailure(t *testing.T) { // F13
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		q.store.Always(locktest.Acquire, locktest.Deny)
-		batch := events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}}
-		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)(ctx, batch)
-		nothingSucceeded(t, r, err, "a", "b")
+		rig, runs := newRig(), &runLog{}
+		rig.store.Always(locktest.Acquire, locktest.Deny)
+		batch := sqsBatch(message("a", ""), message("b", ""))
+		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)(ctx, batch)
+		wantAllReturned(t, r, err, "a", "b")
 		unlocked := func(_ context.Context, m events.SQSMessage) error {
-			defer tr.begin(m.MessageId)()
+			defer runs.begin(m.MessageId)()
 			return nil
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, q.with(middleware.FailOpen())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, rig.options(middleware.FailOpen())...)
 		r, err = h(ctx, batch) // a denied action is an answer
-		nothingSucceeded(t, r, err, "a", "b")
-		q.store.Always(locktest.Acquire, locktest.Drop)
+		wantAllReturned(t, r, err, "a", "b")
+		rig.store.Always(locktest.Acquire, locktest.Drop)
 		r, err = h(ctx, batch)
-		answers(t, r, err)
-		if len(tr.began) != 2 {
-			t.Errorf("ran %q", tr.began)
+		wantReturned(t, r, err)
+		if len(runs.began) != 2 {
+			t.Errorf("ran %q", runs.began)
 		}
 	})
 }
 
+// TestBatchWrongUse shows that wrappers of handlers of records refuse what they
+// cannot do.
 func TestBatchWrongUse(t *testing.T) {
 	t.Parallel()
 	handler := func(context.Context, events.SQSMessage) error { return nil }
-	q := newQuiet()
-	for want, build := range map[string]func(){
-		"the key function is nil": func() { middleware.EachSQSMessage(nil, handler) },
-		"the handler is nil":      func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) },
-		"OnHeld(Respond) needs": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.OnHeld(middleware.Respond(1)))...)
-		},
-		"OnCompleted(Replay) needs": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.OnCompleted(middleware.Replay))...)
-		},
-		"use at least 1": func() { middleware.Concurrency(0) },
-		"Lease is negative": func() {
-			middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, q.with(middleware.FixedLease(-time.Second))...)
-		},
-		"for handlers of single records": func() {
-			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, q.with(middleware.Concurrency(2))...)
-		},
+	wrap := func(opts ...middleware.Option) func() {
+		return func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, newRig().options(opts...)...) }
+	}
+	for name, c := range map[string]struct {
+		use    func()
+		within string
+	}{
+		"nil key":        {func() { middleware.EachSQSMessage(nil, handler) }, "the key function is nil"},
+		"nil handler":    {func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) }, "the handler is nil"},
+		"Respond":        {wrap(middleware.OnHeld(middleware.Respond(1))), "OnHeld(Respond) needs"},
+		"Replay":         {wrap(middleware.OnCompleted(middleware.Replay)), "OnCompleted(Replay) needs"},
+		"negative lease": {wrap(middleware.FixedLease(-time.Second)), "Lease is negative"},
+		"none at a time": {func() { middleware.Concurrency(0) }, "use at least 1"},
+		"option of batches for a whole event": {func() {
+			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, newRig().options(middleware.Concurrency(2))...)
+		}, "for handlers of single records"},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), want) {
-					t.Errorf("panicked with %v, want %q", p, want)
-				}
-			}()
-			build()
-		}()
+		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}
 }

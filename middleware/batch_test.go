@@ -2,15 +2,9 @@ package middleware_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -20,157 +14,50 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// trace is what handlers of records did, in the order in which they began.
-type trace struct {
-	mu        sync.Mutex
-	began     []string
-	at        []time.Time
-	running   int
-	mostAtOne int
-}
-
-func (tr *trace) begin(id string) (end func()) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.began, tr.at = append(tr.began, id), append(tr.at, time.Now())
-	tr.running++
-	tr.mostAtOne = max(tr.mostAtOne, tr.running)
-	return func() {
-		tr.mu.Lock()
-		defer tr.mu.Unlock()
-		tr.running--
-	}
-}
-
-// message is one of a queue. The body says what its handler does; see act.
-func message(id, body string) events.SQSMessage {
-	return events.SQSMessage{MessageId: id, Body: body, EventSourceARN: "arn:aws:sqs:us-east-2:123456789012:orders"}
-}
-
-func inGroup(group string, m events.SQSMessage) events.SQSMessage {
-	m.EventSourceARN += ".fifo"
-	m.Attributes = map[string]string{"MessageGroupId": group, "SequenceNumber": fmt.Sprintf("%020d", len(m.MessageId)*1000+int(m.MessageId[len(m.MessageId)-1]))}
-	return m
-}
-
-var errRecord = errors.New("the record is bad")
-
-// act is a handler that takes 10 ms and ends as the text says.
-func (tr *trace) act(ctx context.Context, id, text string) error {
-	defer tr.begin(id)()
-	time.Sleep(10 * time.Millisecond)
-	if _, ok := lock.FromContext(ctx); !ok {
-		return errors.New("no lease")
-	}
-	switch text {
-	case "fails":
-		return errRecord
-	case "panics":
-		panic(errRecord)
-	case "exits":
-		runtime.Goexit()
-	}
-	return nil
-}
-
-func (tr *trace) sqs(ctx context.Context, m events.SQSMessage) error {
-	return tr.act(ctx, m.MessageId, m.Body)
-}
-
-// underDeadline gives each test fake time and the context of an invocation of 30 s.
-func underDeadline(t *testing.T, test func(t *testing.T, ctx context.Context)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		test(t, ctx)
-	})
-}
-
-// answers checks which messages are to be delivered again, in the JSON that Lambda gets.
-func answers(t *testing.T, response any, err error, want ...string) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-	b, err := json.Marshal(response)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r struct {
-		BatchItemFailures []struct{ ItemIdentifier string }
-	}
-	if err := json.Unmarshal(b, &r); err != nil || strings.Contains(string(b), "null") {
-		t.Errorf("the answer %s, %v", b, err)
-	}
-	got := []string{}
-	for _, f := range r.BatchItemFailures {
-		got = append(got, f.ItemIdentifier)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("returned %q, want %q", got, want)
-	}
-}
-
-func (q *quiet) count(kind lock.Outcome) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := 0
-	for _, k := range q.kinds {
-		if k == kind {
-			n++
-		}
-	}
-	return n
-}
-
+// TestBatchDuplicatesInside shows that duplicates in one batch wait for the
+// first, and are then skipped.
 func TestBatchDuplicatesInside(t *testing.T) { // F32
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
 		a, b := message("a", ""), message("b", "")
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{a, b, a, a}})
-		answers(t, r, err)
-		if len(tr.began) != 2 || q.count(lock.OutcomeHeld) != 0 || q.count(lock.OutcomeAlreadyCompleted) != 2 {
-			t.Errorf("ran %q, %d times held, %d times done", tr.began, q.count(lock.OutcomeHeld), q.count(lock.OutcomeAlreadyCompleted))
+		r, err := h(ctx, sqsBatch(a, b, a, a))
+		wantReturned(t, r, err)
+		if len(runs.began) != 2 || rig.count(lock.OutcomeHeld) != 0 || rig.count(lock.OutcomeAlreadyCompleted) != 2 {
+			t.Errorf("ran %q, %d times held, %d times already completed", runs.began, rig.count(lock.OutcomeHeld), rig.count(lock.OutcomeAlreadyCompleted))
 		}
 	})
 }
 
-// TestBatchSameName: different events of one name follow each other, and one that
-// fails does not take the next with it.
+// TestBatchSameName shows that different events of one name run one after the
+// other, and that one that fails does not block the next.
 func TestBatchSameName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		byBody := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+		rig, runs := newRig(), &runLog{}
+		oneName := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			return lock.Key{Name: "customer", Event: m.MessageId}, nil
 		}
-		h := middleware.EachSQSMessage(byBody, tr.sqs, q.with()...)
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "fails"), message("c", "")}})
-		answers(t, r, err, "b")
-		if !slices.Equal(tr.began, []string{"a", "b", "c"}) || tr.mostAtOne != 1 || q.count(lock.OutcomeHeld) != 0 {
-			t.Errorf("ran %q, %d at once", tr.began, tr.mostAtOne)
+		h := middleware.EachSQSMessage(oneName, runs.sqs, rig.options()...)
+		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "fails"), message("c", "")))
+		wantReturned(t, r, err, "b")
+		if !slices.Equal(runs.began, []string{"a", "b", "c"}) || runs.mostAtOne != 1 || rig.count(lock.OutcomeHeld) != 0 {
+			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
 		}
 	})
 }
 
+// TestBatchPoison shows that a message without a key fails alone, and that the
+// observation names it.
 func TestBatchPoison(t *testing.T) { // F31
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		var refused []string
-		see := middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if e, ok := o.Err.(*lock.KeyError); ok {
-				refused = append(refused, e.Field)
-			}
-		})
+		rig, runs := newRig(), &runLog{}
 		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 			if m.Body == "key panics" {
 				panic("key function")
 			}
 			return keyfuncs.SQSBody(keyfuncs.S3Object)(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, tr.sqs, append(q.with(), see, middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(key, runs.sqs, rig.options(middleware.Concurrency(1))...)
 		s3 := func(key string) string {
 			return `{"Records":[{"s3":{"bucket":{"name":"b"},"object":{"key":"` + key + `","sequencer":"01"}}}]}`
 		}
@@ -178,87 +65,94 @@ func TestBatchPoison(t *testing.T) { // F31
 			message("good", s3("a")), message("bad escape", s3("%zz")), message("no JSON", "{"), message("no key", s3("")),
 			message("panics", "key panics"), message("test event", `{"Event":"s3:TestEvent"}`), message("good too", s3("b")),
 		}})
-		answers(t, r, err, "bad escape", "no JSON", "no key", "panics")
+		wantReturned(t, r, err, "bad escape", "no JSON", "no key", "panics")
+		var refused []string
+		for _, s := range rig.of(lock.OutcomeRefused) {
+			refused = append(refused, s.Err.(*lock.KeyError).Field)
+		}
 		want := []string{"Records[1].body", "Records[2].body", "Records[3].body.Records[0].s3.object.key", "event"}
-		if !slices.Equal(tr.began, []string{"good", "good too"}) || !slices.Equal(refused, want) {
-			t.Errorf("ran %q, refused %q, want %q", tr.began, refused, want)
+		if !slices.Equal(runs.began, []string{"good", "good too"}) || !slices.Equal(refused, want) {
+			t.Errorf("ran %q, refused %q, want %q", runs.began, refused, want)
 		}
 	})
 }
 
+// TestBatchFIFO shows that the messages of a group keep their order, that a
+// failure keeps back the rest of its group, and that groups do not wait for each
+// other.
 func TestBatchFIFO(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, tr.sqs, q.with()...)
-		batch := events.SQSEvent{Records: []events.SQSMessage{
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, runs.sqs, rig.options()...)
+		batch := sqsBatch(
 			inGroup("x", message("x1", "")), inGroup("y", message("y1", "")), inGroup("x", message("x2", "fails")),
 			inGroup("x", message("x3", "")), inGroup("y", message("y2", "")), inGroup("x", message("x4", "")), inGroup("y", message("y3", "")),
-		}}
+		)
 		r, err := h(ctx, batch)
-		answers(t, r, err, "x2", "x3", "x4")
-		slices.Sort(tr.began)
-		if !slices.Equal(tr.began, []string{"x1", "x2", "y1", "y2", "y3"}) || tr.mostAtOne != 2 {
-			t.Errorf("ran %q, %d at once", tr.began, tr.mostAtOne)
+		wantReturned(t, r, err, "x2", "x3", "x4")
+		slices.Sort(runs.began)
+		if !slices.Equal(runs.began, []string{"x1", "x2", "y1", "y2", "y3"}) || runs.mostAtOne != 2 {
+			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
 		}
-		if q.count(middleware.OutcomeHandlerFailed) != 1 || q.count(middleware.OutcomeNotBegun) != 1 {
-			t.Errorf("observed %q, want one failure, and the rest in one report", q.kinds)
+		if rig.count(middleware.OutcomeHandlerFailed) != 1 || rig.count(middleware.OutcomeNotBegun) != 1 {
+			t.Errorf("observed %q, want one failure, and the rest in one report", rig.outcomes())
 		}
-		// The whole batch comes again: what was done is skipped, in order.
-		tr.began = nil
+		// When the whole batch comes again, the completed messages are skipped.
+		runs.began = nil
 		for i := range batch.Records {
 			batch.Records[i].Body = ""
 		}
 		r, err = h(ctx, batch)
-		answers(t, r, err)
-		if !slices.Equal(tr.began, []string{"x2", "x3", "x4"}) {
-			t.Errorf("ran %q again", tr.began)
+		wantReturned(t, r, err)
+		if !slices.Equal(runs.began, []string{"x2", "x3", "x4"}) {
+			t.Errorf("ran %q again", runs.began)
 		}
 	})
 }
 
-// TestBatchFIFOPoison: a message without a key keeps back its group, whose order it
-// would break, and no other.
+// TestBatchFIFOPoison shows that a message without a key keeps back its own
+// group, whose order would break, and no other.
 func TestBatchFIFOPoison(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
+		rig, runs := newRig(), &runLog{}
 		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 			if m.Body == "poison" {
 				return lock.Key{}, errRecord
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, tr.sqs, q.with(middleware.OrderByName())...) // which is for streams
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
+		h := middleware.EachSQSMessage(key, runs.sqs, rig.options(middleware.OrderByName())...) // which has no effect on queues
+		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "poison")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "")),
-		}})
-		answers(t, r, err, "x1", "x2")
+		))
+		wantReturned(t, r, err, "x1", "x2")
 	})
 }
 
-// TestBatchFairQueue: groups of a standard queue have no order to keep.
+// TestBatchFairQueue shows that groups of a standard queue have no order.
 func TestBatchFairQueue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, tr.sqs, q.with()...)
+		rig, runs := newRig(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
 		var batch events.SQSEvent
 		for _, m := range []events.SQSMessage{message("a", "fails"), message("b", ""), message("c", "")} {
 			m.Attributes = map[string]string{"MessageGroupId": "tenant"}
 			batch.Records = append(batch.Records, m)
 		}
 		r, err := h(ctx, batch)
-		answers(t, r, err, "a")
-		if tr.mostAtOne != 3 {
-			t.Errorf("%d at once", tr.mostAtOne)
+		wantReturned(t, r, err, "a")
+		if runs.mostAtOne != 3 {
+			t.Errorf("%d at once", runs.mostAtOne)
 		}
 	})
 }
 
-// TestBatchChainsCross: a record that was kept back by its group does not let the next
-// of its name run beside the one before.
+// TestBatchChainsCross shows that the third record of a name waits for the first
+// one also if the second one is kept back by its group.
 func TestBatchChainsCross(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		q, tr := newQuiet(), &trace{}
-		byBody := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+		rig, runs := newRig(), &runLog{}
+		nameInBody := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			name, _, _ := strings.Cut(m.Body, " ")
 			return lock.Key{Name: name, Event: m.MessageId}, nil
 		}
@@ -267,15 +161,15 @@ func TestBatchChainsCross(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			_, does, _ := strings.Cut(m.Body, " ")
-			return tr.act(ctx, m.MessageId, does)
+			return runs.act(ctx, m.MessageId, does)
 		}
-		h := middleware.EachSQSMessage(byBody, slow, q.with()...)
-		r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
+		h := middleware.EachSQSMessage(nameInBody, slow, rig.options()...)
+		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "other fails")), message("n1", "name"), inGroup("x", message("n2", "name")), message("n3", "name"),
-		}})
-		answers(t, r, err, "x1", "n2")
-		if !slices.Equal(tr.began, []string{"x1", "n1", "n3"}) || q.count(lock.OutcomeHeld) != 0 {
-			t.Errorf("ran %q, %d times held", tr.began, q.count(lock.OutcomeHeld))
+		))
+		wantReturned(t, r, err, "x1", "n2")
+		if !slices.Equal(runs.began, []string{"x1", "n1", "n3"}) || rig.count(lock.OutcomeHeld) != 0 {
+			t.Errorf("ran %q, %d times held", runs.began, rig.count(lock.OutcomeHeld))
 		}
 	})
 }

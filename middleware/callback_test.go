@@ -20,117 +20,105 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// callbackCase is how an invocation comes to one outcome. What is zero is as usual: the
-// name "n", the id as its Event, a handler that returns at once.
+// callbackCase says how an invocation comes to one outcome. The zero case has
+// the name "n", the id as its Event, and a handler that returns at once.
 type callbackCase struct {
 	opts   []middleware.Option
-	before func(t *testing.T, q *quiet) // what others did with the name
-	store  func(q *quiet)               // what goes wrong with the store
+	before func(t *testing.T, rig *rig) // what others did with the name
+	store  func(rig *rig)               // what goes wrong with the store
 	key    func(id string) (lock.Key, error)
-	work   func(t *testing.T, q *quiet) error
-	result any  // a handler's without records
-	stays  bool // the name stays owned to the end of its lease, as without a panic
-	single bool // for handlers without records only
-	batch  bool // for handlers of records only
-}
+	work   func(t *testing.T, rig *rig) error
+	result any // of a handler of one event
 
-// elsewhere takes the name as another function would, for a lease of 5 s.
-func elsewhere(t *testing.T, q *quiet, k lock.Key) *lock.Lock {
-	t.Helper()
-	locker, err := lock.New(q.store.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := locker.Acquire(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	staysHeld   bool // to the end of the lease, as without a panic
+	eventOnly   bool // handlers of records do not come to the outcome
+	recordsOnly bool // handlers of one event do not come to the outcome
 }
 
 var callbackCases = map[lock.Outcome]callbackCase{
 	lock.OutcomeAcquired: {},
 	lock.OutcomeReleased: {},
-	lock.OutcomeTakenOver: {before: func(t *testing.T, q *quiet) {
-		elsewhere(t, q, lock.Key{Name: "n"})
+	lock.OutcomeTakenOver: {before: func(t *testing.T, rig *rig) {
+		rig.acquireElsewhere(t, lock.Key{Name: "n"})
 		time.Sleep(time.Minute)
 	}},
-	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, q *quiet) {
-		elsewhere(t, q, lock.Key{Name: "n"})
+	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, rig *rig) {
+		rig.acquireElsewhere(t, lock.Key{Name: "n"})
 	}},
-	lock.OutcomeHeld: {stays: true, before: func(t *testing.T, q *quiet) { elsewhere(t, q, lock.Key{Name: "n"}) }},
-	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, q *quiet) {
-		if err := elsewhere(t, q, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
+	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, rig *rig) { rig.acquireElsewhere(t, lock.Key{Name: "n"}) }},
+	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, rig *rig) {
+		if err := rig.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
 			t.Fatal(err)
 		}
 	}},
 	lock.OutcomeStale: {
-		before: func(t *testing.T, q *quiet) {
-			if err := elsewhere(t, q, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
+		before: func(t *testing.T, rig *rig) {
+			if err := rig.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
 				t.Fatal(err)
 			}
 		},
 		key: func(string) (lock.Key, error) { return lock.Key{Name: "n", Order: "1"}, nil },
 	},
-	lock.OutcomeRenewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *quiet) error {
+	lock.OutcomeRenewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *rig) error {
 		time.Sleep(9 * time.Second)
 		return nil
 	}},
 	lock.OutcomeLost: {
-		opts: []middleware.Option{middleware.FixedLease(5 * time.Second)}, stays: true,
-		work: func(t *testing.T, q *quiet) error {
+		opts: []middleware.Option{middleware.FixedLease(5 * time.Second)}, staysHeld: true,
+		work: func(t *testing.T, rig *rig) error {
 			time.Sleep(6 * time.Second)
-			elsewhere(t, q, lock.Key{Name: "n"})
+			rig.acquireElsewhere(t, lock.Key{Name: "n"})
 			return nil
 		},
 	},
-	lock.OutcomeCompleteFailed: {stays: true, store: func(q *quiet) { q.store.Always(locktest.Release, locktest.Drop) }},
-	lock.OutcomeResultDropped:  {single: true, opts: []middleware.Option{middleware.OnCompleted(middleware.Replay)}, result: func() {}},
-	lock.OutcomeStoreFailed:    {store: func(q *quiet) { q.store.Always(locktest.Acquire, locktest.Deny) }},
+	lock.OutcomeCompleteFailed: {staysHeld: true, store: func(rig *rig) { rig.store.Always(locktest.Release, locktest.Drop) }},
+	lock.OutcomeResultDropped:  {eventOnly: true, opts: []middleware.Option{middleware.OnCompleted(middleware.Replay)}, result: func() {}},
+	lock.OutcomeStoreFailed:    {store: func(rig *rig) { rig.store.Always(locktest.Acquire, locktest.Deny) }},
 	lock.OutcomeRefused:        {key: func(string) (lock.Key, error) { return lock.Key{}, errRecord }},
 	middleware.OutcomeUnlocked: {
 		opts:  []middleware.Option{middleware.FailOpen()},
-		store: func(q *quiet) { q.store.Always(locktest.Acquire, locktest.Drop) },
+		store: func(rig *rig) { rig.store.Always(locktest.Acquire, locktest.Drop) },
 	},
 	middleware.OutcomeIgnored:       {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
-	middleware.OutcomeHandlerFailed: {batch: true, work: func(*testing.T, *quiet) error { return errRecord }},
-	middleware.OutcomeNotBegun: {batch: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *quiet) error {
+	middleware.OutcomeHandlerFailed: {recordsOnly: true, work: func(*testing.T, *rig) error { return errRecord }},
+	middleware.OutcomeNotBegun: {recordsOnly: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *rig) error {
 		time.Sleep(30 * time.Second)
 		return nil
 	}},
-	middleware.OutcomeOverdue: {batch: true, work: func(*testing.T, *quiet) error { time.Sleep(time.Minute); return nil }},
+	middleware.OutcomeOverdue: {recordsOnly: true, work: func(*testing.T, *rig) error { time.Sleep(time.Minute); return nil }},
 }
 
-// callbacks are the ways in which an outcome is told: each panics when it hears of kind.
-func callbacks(kind lock.Outcome, heard *atomic.Int32) map[string]middleware.Option {
+// callbacks returns one callback of each kind, which panics when it hears of
+// outcome.
+func callbacks(outcome lock.Outcome, heard *atomic.Int32) map[string]middleware.Option {
 	return map[string]middleware.Option{
 		"observer": middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if o.Outcome == kind {
+			if o.Outcome == outcome {
 				heard.Add(1)
 				panic("callback")
 			}
 		}),
-		"log handler": middleware.Logger(slog.New(panickyLog{kind: kind, heard: heard})),
+		"log handler": middleware.Logger(slog.New(panickingLog{outcome: outcome, heard: heard})),
 	}
 }
 
-type panickyLog struct {
-	kind  lock.Outcome
-	heard *atomic.Int32
+type panickingLog struct {
+	outcome lock.Outcome
+	heard   *atomic.Int32
 }
 
-func (panickyLog) Enabled(context.Context, slog.Level) bool { return true }
-func (l panickyLog) WithAttrs([]slog.Attr) slog.Handler     { return l }
-func (l panickyLog) WithGroup(string) slog.Handler          { return l }
-func (l panickyLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "lambdalock: "+string(l.kind) {
+func (panickingLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l panickingLog) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l panickingLog) WithGroup(string) slog.Handler          { return l }
+func (l panickingLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "lambdalock: "+string(l.outcome) {
 		l.heard.Add(1)
 		panic("callback")
 	}
 	return nil
 }
 
-// keyOf is the case's key function for ids.
+// keyOf is the case's key function.
 func (c *callbackCase) keyOf(id string) (lock.Key, error) {
 	if c.key != nil {
 		return c.key(id)
@@ -138,50 +126,51 @@ func (c *callbackCase) keyOf(id string) (lock.Key, error) {
 	return lock.Key{Name: "n", Event: id}, nil
 }
 
-func (c *callbackCase) run(t *testing.T, q *quiet) error {
+func (c *callbackCase) run(t *testing.T, rig *rig) error {
 	if c.work == nil {
 		return nil
 	}
-	return c.work(t, q)
+	return c.work(t, rig)
 }
 
-// TestPanicInEveryCallback: a callback that panics leaves no lease, no goroutine and no
-// record without an outcome. The panic reaches the caller, or its record fails with it.
+// TestPanicInEveryCallback shows that a callback that panics leaves no lease and
+// no goroutine behind, and that the panic reaches the caller, or fails the
+// record.
 func TestPanicInEveryCallback(t *testing.T) { // F48
-	for kind, c := range callbackCases {
+	for outcome, c := range callbackCases {
 		var heard atomic.Int32
-		for name, callback := range callbacks(kind, &heard) {
-			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
-				if !c.batch {
-					t.Run("single", func(t *testing.T) { c.single1(t, callback, &heard) })
+		for name, callback := range callbacks(outcome, &heard) {
+			t.Run(fmt.Sprintf("%s/%s", outcome, name), func(t *testing.T) {
+				if !c.recordsOnly {
+					t.Run("one event", func(t *testing.T) { c.oneEvent(t, callback, &heard) })
 				}
-				if !c.single {
-					t.Run("batch", func(t *testing.T) { c.batch3(t, callback, &heard) })
+				if !c.eventOnly {
+					t.Run("three records", func(t *testing.T) { c.threeRecords(t, callback, &heard) })
 				}
 			})
 		}
 	}
 }
 
-func (c *callbackCase) prepare(t *testing.T, heard *atomic.Int32) *quiet {
-	q := newQuiet()
+func (c *callbackCase) prepare(t *testing.T, heard *atomic.Int32) *rig {
+	rig := newRig()
 	if c.before != nil {
-		c.before(t, q)
+		c.before(t, rig)
 	}
 	if c.store != nil {
-		c.store(q)
+		c.store(rig)
 	}
 	heard.Store(0)
-	return q
+	return rig
 }
 
-func (c *callbackCase) single1(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
+func (c *callbackCase) oneEvent(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
 	synctest.Test(t, func(t *testing.T) {
-		q := c.prepare(t, heard)
+		rig := c.prepare(t, heard)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		h := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return c.keyOf(o.ID) },
-			func(context.Context, order) (any, error) { return c.result, c.run(t, q) }, q.with(append(c.opts, callback)...)...)
+			func(context.Context, order) (any, error) { return c.result, c.run(t, rig) }, rig.options(append(c.opts, callback)...)...)
 		func() {
 			defer func() {
 				if p := recover(); p != "callback" {
@@ -190,24 +179,24 @@ func (c *callbackCase) single1(t *testing.T, callback middleware.Option, heard *
 			}()
 			_, _ = h(ctx, order{ID: "1"})
 		}()
-		c.after(t, q, heard)
+		c.after(t, rig, heard)
 	})
 }
 
-// batch3 delivers three records, of which at least one meets the outcome.
-func (c *callbackCase) batch3(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
+// threeRecords delivers three records, of which at least one comes to the
+// outcome.
+func (c *callbackCase) threeRecords(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
 	synctest.Test(t, func(t *testing.T) {
-		q := c.prepare(t, heard)
+		rig := c.prepare(t, heard)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		h := middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return c.keyOf(m.MessageId) },
-			func(context.Context, events.SQSMessage) error { return c.run(t, q) }, q.with(append(c.opts, callback)...)...)
+		h := c.wrapRecords(t, rig, callback)
 		var raised any
 		var r events.SQSEventResponse
 		var err error
 		func() {
 			defer func() { raised = recover() }()
-			r, err = h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("1", ""), message("2", ""), message("3", "")}})
+			r, err = h(ctx, sqsBatch(message("1", ""), message("2", ""), message("3", "")))
 		}()
 		var panicked *middleware.PanicError
 		switch {
@@ -218,46 +207,52 @@ func (c *callbackCase) batch3(t *testing.T, callback middleware.Option, heard *a
 		case err != nil && (!errors.As(err, &panicked) || panicked.Value != "callback" || !strings.Contains(string(panicked.Stack), "callback_test.go") && !strings.Contains(string(panicked.Stack), "heartbeat.go")):
 			t.Errorf("%v does not tell of the panic", err)
 		}
-		c.after(t, q, heard)
+		c.after(t, rig, heard)
 	})
 }
 
-// after checks that the name is free, at once or when the lease is over, and that nobody
-// renews it.
-func (c *callbackCase) after(t *testing.T, q *quiet, heard *atomic.Int32) {
+func (c *callbackCase) wrapRecords(t *testing.T, rig *rig, callback middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+	return middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return c.keyOf(m.MessageId) },
+		func(context.Context, events.SQSMessage) error { return c.run(t, rig) }, rig.options(append(c.opts, callback)...)...)
+}
+
+// after checks that the name is released, at once or when the lease has ended,
+// and that nobody renews it.
+func (c *callbackCase) after(t *testing.T, rig *rig, heard *atomic.Int32) {
 	t.Helper()
 	if heard.Load() == 0 {
 		t.Fatal("the callback was not called: this test sees nothing")
 	}
-	q.store.Always(locktest.Release, locktest.None)
-	q.store.Always(locktest.Acquire, locktest.None)
-	if c.stays {
+	rig.store.Always(locktest.Release, locktest.None)
+	rig.store.Always(locktest.Acquire, locktest.None)
+	if c.staysHeld {
 		time.Sleep(time.Minute)
 	}
-	renewals := q.store.Requests(locktest.Renew)
+	renewals := rig.store.Requests(locktest.Renew)
 	time.Sleep(time.Millisecond)
 	plain := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "n", Event: o.ID}, nil },
-		func(context.Context, order) error { return nil }, q.with()...)
+		func(context.Context, order) error { return nil }, rig.options()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := plain(ctx, order{ID: "after"}); err != nil {
-		t.Errorf("the name is not free: %v", err)
+		t.Errorf("the name is not released: %v", err)
 	}
 	time.Sleep(time.Hour)
-	if now := q.store.Requests(locktest.Renew); now != renewals {
+	if now := rig.store.Requests(locktest.Renew); now != renewals {
 		t.Errorf("%d renewals by nobody", now-renewals)
 	}
 }
 
-// TestCallbackThatAlwaysPanics: also while the panic before it is told.
+// TestCallbackThatAlwaysPanics shows that a callback may panic again while its
+// first panic is reported.
 func TestCallbackThatAlwaysPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		always := middleware.Observe(func(context.Context, lock.Observation) { panic("callback") })
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, new(trace).sqs, newQuiet().with(always)...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, new(runLog).sqs, newRig().options(always)...)
 		var batch *middleware.BatchError
-		_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "panics"), message("c", "fails")}})
+		_, err := h(ctx, sqsBatch(message("a", ""), message("b", "panics"), message("c", "fails")))
 		if !errors.As(err, &batch) || len(batch.Failed) != 3 {
 			t.Fatalf("%v, want each record to fail", err)
 		}
@@ -269,41 +264,40 @@ func TestCallbackThatAlwaysPanics(t *testing.T) {
 	})
 }
 
-// TestCallbackThatEndsItsGoroutine, as t.FailNow does in a test: the other records get
-// their turn, and the batch its end.
+// TestCallbackThatEndsItsGoroutine shows that the other records are handled and
+// the batch ends if a callback ends its goroutine, as t.FailNow does.
 func TestCallbackThatEndsItsGoroutine(t *testing.T) {
-	for _, kind := range []lock.Outcome{lock.OutcomeReleased, lock.OutcomeRefused, middleware.OutcomeHandlerFailed, middleware.OutcomeOverdue, lock.OutcomeAlreadyCompleted, lock.OutcomeStoreFailed} {
-		t.Run(string(kind), func(t *testing.T) {
-			c := callbackCases[kind]
+	for _, outcome := range []lock.Outcome{lock.OutcomeReleased, lock.OutcomeRefused, middleware.OutcomeHandlerFailed, middleware.OutcomeOverdue, lock.OutcomeAlreadyCompleted, lock.OutcomeStoreFailed} {
+		t.Run(string(outcome), func(t *testing.T) {
+			c := callbackCases[outcome]
 			synctest.Test(t, func(t *testing.T) {
 				var heard atomic.Int32
-				q := c.prepare(t, &heard)
+				rig := c.prepare(t, &heard)
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				exits := middleware.Observe(func(_ context.Context, o lock.Observation) {
-					if o.Outcome == kind {
+					if o.Outcome == outcome {
 						heard.Add(1)
 						runtime.Goexit()
 					}
 				})
-				h := middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return c.keyOf(m.MessageId) },
-					func(context.Context, events.SQSMessage) error { return c.run(t, q) }, q.with(append(c.opts, exits)...)...)
-				r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("1", ""), message("2", ""), message("3", "")}})
-				if kind != middleware.OutcomeOverdue && len(r.BatchItemFailures) == 0 {
-					t.Errorf("returned %v, %v: a record without an outcome counts as completed", r, err)
+				r, err := c.wrapRecords(t, rig, exits)(ctx, sqsBatch(message("1", ""), message("2", ""), message("3", "")))
+				if outcome != middleware.OutcomeOverdue && len(r.BatchItemFailures) == 0 {
+					t.Errorf("returned %v, %v: the record whose callback ended counts as completed", r, err)
 				}
-				c.after(t, q, &heard)
+				c.after(t, rig, &heard)
 			})
 		})
 	}
 }
 
-// TestKeyFunctionThatPanics: before any lock is taken.
+// TestKeyFunctionThatPanics shows that the panic reaches the caller before any
+// lock is taken.
 func TestKeyFunctionThatPanics(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	h := middleware.WithLock(func(context.Context, order) (lock.Key, error) { panic(errRecord) },
-		func(context.Context, order) error { t.Error("ran"); return nil }, q.with()...)
+		func(context.Context, order) error { t.Error("ran"); return nil }, rig.options()...)
 	func() {
 		defer func() {
 			if p := recover(); p != errRecord {
@@ -312,8 +306,8 @@ func TestKeyFunctionThatPanics(t *testing.T) {
 		}()
 		_ = h(t.Context(), order{ID: "1"})
 	}()
-	q.want(t)
-	if n := q.store.Requests(locktest.Acquire); n != 0 {
+	rig.want(t)
+	if n := rig.store.Requests(locktest.Acquire); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 }

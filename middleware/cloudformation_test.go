@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,12 +17,12 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// stack takes the answers of custom resources, as CloudFormation does by S3.
+// stack receives the answers of custom resources, as CloudFormation does through
+// S3.
 type stack struct {
 	server  *httptest.Server
 	mu      sync.Mutex
@@ -66,13 +65,8 @@ func (s *stack) want(t *testing.T, answers ...string) {
 	}
 }
 
-// quietly are options for a test without a log.
-func quietly(store driver.Store, more ...middleware.Option) []middleware.Option {
-	return append(more, middleware.Store(store), middleware.Logger(slog.New(slog.DiscardHandler)))
-}
-
-// TestCloudFormationLockOutside: the order that keyfuncs.CloudFormation shows. Every
-// request is answered once, and whoever did not answer is delivered again.
+// TestCloudFormationLockOutside shows that every request is answered once if the
+// lock is outside cfn.LambdaWrap, and delivered again if it was not answered.
 func TestCloudFormationLockOutside(t *testing.T) {
 	s := newStack(t)
 	ctx, runs, fails := t.Context(), 0, error(nil)
@@ -80,10 +74,10 @@ func TestCloudFormationLockOutside(t *testing.T) {
 	f = middleware.WithLock(keyfuncs.CloudFormation, cfn.LambdaWrap(func(_ context.Context, e cfn.Event) (string, map[string]any, error) {
 		runs++
 		if _, err := f(ctx, e); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("a duplicate of a request at work: %v, want that Lambda delivers it again", err)
+			t.Errorf("a duplicate of a request in progress: %v, want that Lambda delivers it again", err)
 		}
 		return "arn:bucket", nil, fails
-	}), quietly(memstore.New())...)
+	}), middleware.Store(memstore.New()), noLog)
 
 	s.down = true
 	if _, err := f(ctx, s.request()); err == nil {
@@ -109,8 +103,8 @@ func TestCloudFormationLockOutside(t *testing.T) {
 	s.want(t, "SUCCESS arn:bucket", "FAILED arn:bucket")
 }
 
-// TestCloudFormationLockInside: why the other order is wrong. A duplicate answers
-// for the delivery that is at work, or with another physical id.
+// TestCloudFormationLockInside shows why the other order is wrong: a duplicate
+// answers for the delivery that is in progress, or with another physical id.
 func TestCloudFormationLockInside(t *testing.T) {
 	s := newStack(t)
 	type resource struct{ ID string }
@@ -125,7 +119,7 @@ func TestCloudFormationLockInside(t *testing.T) {
 			s.want(t, "FAILED request") // of a request that is about to succeed
 		}
 		return resource{"arn:bucket"}, nil
-	}, quietly(memstore.New())...)
+	}, middleware.Store(memstore.New()), noLog)
 	f = cfn.LambdaWrap(func(ctx context.Context, e cfn.Event) (string, map[string]any, error) {
 		r, err := locked(ctx, e)
 		return r.ID, nil, err

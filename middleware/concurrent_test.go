@@ -17,19 +17,19 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestConcurrentInvocations: 64 invocations of one wrapped handler at a time, as on
-// managed instances, of every kind of handler. Each event completes once, and each
-// invocation gets the answer to its own event.
+// TestConcurrentInvocations shows for every kind of handler that each of 64
+// invocations in one process, as on managed instances, gets the answer to its
+// own event.
 func TestConcurrentInvocations(t *testing.T) { // F39
 	t.Parallel()
 	const invocations, ids = 64, 16
 	replay := middleware.OnCompleted(middleware.Replay)
-	raw := middleware.WithLock(eachOrder, lambda.Handler(echo{}), newQuiet().with(replay)...)
+	raw := middleware.WithLock(lockPerOrder, lambda.Handler(echo{}), newRig().options(replay)...)
 	pool := sync.Pool{New: func() any { return make([]byte, 0, 64) }}
-	result := middleware.WithLock(eachOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newQuiet().with(replay)...)
-	plain := middleware.WithLock(eachOrder, func(context.Context, order) error { return nil }, newQuiet().with()...)
-	stream := middleware.WithLock(eachOrder, func(_ context.Context, o order) (io.Reader, error) { return strings.NewReader(o.ID), nil }, newQuiet().with()...)
-	batch := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, newQuiet().with()...)
+	result := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newRig().options(replay)...)
+	plain := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, newRig().options()...)
+	stream := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (io.Reader, error) { return strings.NewReader(o.ID), nil }, newRig().options()...)
+	batch := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, newRig().options()...)
 	for name, invoke := range map[string]func(id string) (string, error){
 		"raw": func(id string) (string, error) {
 			payload := append(pool.Get().([]byte)[:0], `{"id":"`+id+`"}`...)
@@ -54,7 +54,7 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 			return string(b), err
 		},
 		"batch": func(id string) (string, error) {
-			_, err := batch(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message(id, ""), message(id, ""), message("m"+id, "")}})
+			_, err := batch(t.Context(), sqsBatch(message(id, ""), message(id, ""), message("m"+id, "")))
 			return "", err
 		},
 	} {
@@ -77,13 +77,13 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 	}
 }
 
-// TestHandlerThatCallsItselfAgain: the wrapped handler as a plain function, from inside
-// the handler.
+// TestHandlerThatCallsItselfAgain shows that a handler may call its wrapped self
+// with another event, and gets an error with the same one.
 func TestHandlerThatCallsItselfAgain(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	var again func(context.Context, order) (string, error)
-	again = middleware.WithLock(eachOrder, func(ctx context.Context, o order) (string, error) {
+	again = middleware.WithLock(lockPerOrder, func(ctx context.Context, o order) (string, error) {
 		switch o.ID {
 		case "same":
 			_, err := again(ctx, o)
@@ -99,7 +99,7 @@ func TestHandlerThatCallsItselfAgain(t *testing.T) {
 			}
 		}
 		return o.ID, nil
-	}, q.with(middleware.OnCompleted(middleware.Replay))...)
+	}, rig.options(middleware.OnCompleted(middleware.Replay))...)
 	for _, id := range []string{"same", "other", "same", "inner"} {
 		if out, err := again(t.Context(), order{ID: id}); out != id || err != nil {
 			t.Errorf("%s: %q, %v", id, out, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
@@ -24,8 +23,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// tables makes a lock table, and one with another partition key.
-func tables(t *testing.T) {
+// createTables creates a lock table, and a table with another partition key.
+func createTables(t *testing.T) {
 	t.Helper()
 	client, err := dynamostore.OpenClient(t.Context())
 	if err != nil {
@@ -44,9 +43,9 @@ func tables(t *testing.T) {
 	}
 }
 
-// TestFailOpen: only a store that does not answer lets the handler run without a
-// lock. Every mistake in the deployment, every answer and the end of the invocation
-// keep it from running, or nobody would notice that nothing is locked.
+// TestFailOpen shows that the handler runs without a lock only if the store does
+// not answer. It does not run after a mistake in the deployment, any answer, or
+// the end of the invocation.
 func TestFailOpen(t *testing.T) { // F10, F13
 	server := fakedynamo.New()
 	srv := httptest.NewServer(server)
@@ -54,7 +53,7 @@ func TestFailOpen(t *testing.T) { // F10, F13
 	nobody := httptest.NewServer(nil) // its port is closed
 	nobody.Close()
 	environment(t, srv.URL, "locks")
-	tables(t)
+	createTables(t)
 	var asked atomic.Int32
 	all := func(f fakedynamo.Fault) func(context.CancelFunc) fakedynamo.Fault {
 		return func(context.CancelFunc) fakedynamo.Fault { return f }
@@ -93,10 +92,9 @@ func TestFailOpen(t *testing.T) { // F10, F13
 			defer cancel()
 			server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault(cancel) })
 			ran := false
-			// Each has a name of its own: a lock that was taken without an answer may stay.
-			byID := func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: o.ID}, nil }
-			h := middleware.WithLock(byID, func(context.Context, order) error { ran = true; return nil },
-				middleware.FailOpen(), middleware.Logger(slog.New(slog.DiscardHandler)))
+			// Each case has its own name, because a lock that was taken without an answer may stay.
+			h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { ran = true; return nil },
+				middleware.FailOpen(), noLog)
 			err := h(ctx, order{ID: name})
 			if ran != c.runs || ran != (err == nil) {
 				t.Errorf("ran: %v, want %v; %T %v", ran, c.runs, err, err)
@@ -105,18 +103,19 @@ func TestFailOpen(t *testing.T) { // F10, F13
 	}
 }
 
-// TestFailOpenOfAnEndedInvocation: whoever cancelled it does not wait for its work.
+// TestFailOpenOfAnEndedInvocation shows that nothing runs after the invocation
+// was cancelled.
 func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
-	q.store.Always(locktest.Acquire, locktest.Drop)
+	rig := newRig()
+	rig.store.Always(locktest.Acquire, locktest.Drop)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("ran"); return nil }, q.with(middleware.FailOpen())...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("ran"); return nil }, rig.options(middleware.FailOpen())...)
 	if err := h(ctx, order{ID: "1"}); !errors.As(err, new(*lock.StoreError)) {
 		t.Errorf("%v, want the StoreError", err)
 	}
-	q.want(t, lock.OutcomeStoreFailed)
+	rig.want(t, lock.OutcomeStoreFailed)
 }
 
 // refusingStore fails every acquire with an error of its own.
@@ -129,27 +128,30 @@ func (s refusingStore) Acquire(context.Context, *driver.Claim) (driver.Row, bool
 	return driver.Row{}, false, s.err
 }
 
-// TestFailOpenAsksWhatTheStoreSays: only an error that may pass, and may have been applied,
-// is silence. What a store did not classify may be anything, and counts as that.
+// TestFailOpenAsksWhatTheStoreSays shows which errors of a store mean that it
+// gave no answer: those that are temporary and not rejected, and those that the
+// store did not classify.
 func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		err  error
 		runs bool
 	}{
-		{&driver.Error{Temporary: true}, true},
-		{&driver.Error{Temporary: true, Rejected: true}, false},
-		{&driver.Error{Rejected: true}, false},
-		{&driver.Error{}, false}, // no later try will succeed: a mistake, not an outage
-		{&lock.ConfigError{Reason: "no table"}, false},
-		{io.ErrUnexpectedEOF, true},
+		"temporary":               {&driver.Error{Temporary: true}, true},
+		"temporary, but rejected": {&driver.Error{Temporary: true, Rejected: true}, false},
+		"rejected":                {&driver.Error{Rejected: true}, false},
+		"permanent":               {&driver.Error{}, false}, // a mistake, not an outage
+		"wrong configuration":     {&lock.ConfigError{Reason: "no table"}, false},
+		"not classified":          {io.ErrUnexpectedEOF, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			ran := false
-			h := middleware.WithLock(byOrder, func(context.Context, order) error { ran = true; return nil }, middleware.FailOpen(),
-				middleware.Store(refusingStore{memstore.New(), c.err}), middleware.Logger(slog.New(slog.DiscardHandler)))
-			if err := h(t.Context(), order{ID: "1"}); ran != c.runs || ran != (err == nil) {
-				t.Errorf("%#v: ran: %v, %v", c.err, ran, err)
-			}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran := false
+				h := middleware.WithLock(byOrder, func(context.Context, order) error { ran = true; return nil }, middleware.FailOpen(),
+					middleware.Store(refusingStore{memstore.New(), c.err}), noLog)
+				if err := h(t.Context(), order{ID: "1"}); ran != c.runs || ran != (err == nil) {
+					t.Errorf("ran: %v, want %v; %v", ran, c.runs, err)
+				}
+			})
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestNamespaceOfTheEnvironment: the construct allows one namespace and names it in the
-// environment, so that code and permission agree.
+// TestNamespaceOfTheEnvironment shows that the namespace comes from the option or
+// from LOCK_NAMESPACE, which the construct sets.
 func TestNamespaceOfTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable string
@@ -27,8 +27,8 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("LOCK_NAMESPACE", c.variable)
-			q := newQuiet()
-			locker, err := lock.New(q.store, &lock.Options{Namespace: c.want})
+			rig := newRig()
+			locker, err := lock.New(rig.store, &lock.Options{Namespace: c.want})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 					t.Errorf("the name is not held in namespace %q: %v", c.want, err)
 				}
 				return nil
-			}, q.with(c.opts...)...)
+			}, rig.options(c.opts...)...)
 			if err := h(t.Context(), order{ID: "1"}); err != nil {
 				t.Error(err)
 			}
@@ -45,15 +45,22 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestOtherNamespaceIsRefused shows that every wrapper refuses a namespace that
+// the construct does not allow.
 func TestOtherNamespaceIsRefused(t *testing.T) {
 	t.Setenv("LOCK_NAMESPACE", "thumbnails")
 	for _, ns := range []string{"pictures", ""} {
-		opts := newQuiet().with(middleware.Namespace(ns))
-		refusedAtConstruction(t, "WithLock", func() {
-			middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, opts...)
-		}, `Namespace("`+ns+`")`, `LOCK_NAMESPACE`, `"thumbnails"`)
-		refusedAtConstruction(t, "EachSQSMessage", func() {
-			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts...)
-		}, `Namespace("`+ns+`")`, `LOCK_NAMESPACE`, `"thumbnails"`)
+		opts := newRig().options(middleware.Namespace(ns))
+		within := []string{`Namespace("` + ns + `")`, `LOCK_NAMESPACE`, `"thumbnails"`}
+		t.Run("WithLock "+ns, func(t *testing.T) {
+			wantPanic(t, func() {
+				middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, opts...)
+			}, within...)
+		})
+		t.Run("EachSQSMessage "+ns, func(t *testing.T) {
+			wantPanic(t, func() {
+				middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts...)
+			}, within...)
+		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,25 +16,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// observed is every observation of one kind, with its time.
-type observed struct {
-	mu   sync.Mutex
-	kind lock.Outcome
-	all  []lock.Observation
-	at   []time.Time
-}
-
-func (o *observed) option() middleware.Option {
-	return middleware.Observe(func(_ context.Context, seen lock.Observation) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if seen.Outcome == o.kind {
-			o.all, o.at = append(o.all, seen), append(o.at, time.Now())
-		}
-	})
-}
-
-// behaves ends with its context, "stuck" does not look at it, everything else is quick.
+// behaves is a handler that ends as the body of the message says: "obeys" when
+// its context ends, "stuck" later than that, everything else at once.
 func behaves(ctx context.Context, m events.SQSMessage) error {
 	switch m.Body {
 	case "stuck":
@@ -47,8 +29,8 @@ func behaves(ctx context.Context, m events.SQSMessage) error {
 	return nil
 }
 
-// TestOverdueRecordIsNamed: no goroutine may outlive the invocation, so a handler that
-// ignores its context gets the whole batch killed; before that, the record is named.
+// TestOverdueRecordIsNamed shows that a record whose handler ignores the end of
+// its context is reported before the platform kills the whole batch.
 func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	for name, opts := range map[string][]middleware.Option{
 		"lease to the deadline": nil,
@@ -57,18 +39,19 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				seen := &observed{kind: middleware.OutcomeOverdue}
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(opts...), seen.option())...)
-				r, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{
+				rig := newRig()
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options(opts...)...)
+				r, err := h(ctx, sqsBatch(
 					message("a", "quick"), message("b", "stuck"), message("c", "obeys"), message("d", "quick"),
-				}})
-				answers(t, r, err, "c") // outside Lambda nobody kills, and b completes
-				if len(seen.all) != 1 {
-					t.Fatalf("observed %+v, want the one record that is stuck", seen.all)
+				))
+				wantReturned(t, r, err, "c") // outside Lambda nobody kills, and b completes
+				overdue := rig.of(middleware.OutcomeOverdue)
+				if len(overdue) != 1 {
+					t.Fatalf("observed %+v, want the one record that is stuck", overdue)
 				}
-				o, deadline := seen.all[0], time.Now().Add(-30*time.Second)
-				if !seen.at[0].Before(deadline) || seen.at[0].Before(deadline.Add(-3*time.Second)) {
-					t.Errorf("observed %v before the deadline", deadline.Sub(seen.at[0]))
+				o, deadline := overdue[0], time.Now().Add(-30*time.Second)
+				if !o.at.Before(deadline) || o.at.Before(deadline.Add(-3*time.Second)) {
+					t.Errorf("observed %v before the deadline", deadline.Sub(o.at))
 				}
 				var record *middleware.RecordError
 				if o.Key.Event != "b" || o.Fence == 0 || o.Held < 26*time.Second || !errors.As(o.Err, &record) || record.Record != "Records[1]" ||
@@ -80,45 +63,47 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	}
 }
 
-// TestManyOverdueRecords: each is reported once, at the same time as others.
+// TestManyOverdueRecords shows that each of many overdue records is reported
+// once.
 func TestManyOverdueRecords(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		seen := &observed{kind: middleware.OutcomeOverdue}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), seen.option())...)
+		rig := newRig()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
 		var batch events.SQSEvent
 		for i := range 100 {
 			batch.Records = append(batch.Records, message(fmt.Sprint(i), "stuck"))
 		}
 		_, err := h(ctx, batch)
 		events := map[string]int{}
-		for _, o := range seen.all {
+		for _, o := range rig.of(middleware.OutcomeOverdue) {
 			events[o.Key.Event]++
 		}
-		if err != nil || len(events) != middleware.DefaultConcurrency || len(seen.all) != len(events) {
+		if err != nil || len(events) != middleware.DefaultConcurrency || rig.count(middleware.OutcomeOverdue) != len(events) {
 			t.Errorf("%v; observed %v", err, events)
 		}
 	})
 }
 
-// TestNothingIsOverdue: not where handlers end in time, and not where nobody kills.
+// TestNothingIsOverdue shows that nothing is reported if handlers end in time, or
+// if there is no deadline.
 func TestNothingIsOverdue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		seen := &observed{kind: middleware.OutcomeOverdue}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), seen.option())...)
+		rig := newRig()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
 		for _, does := range []string{"quick", "obeys"} {
-			_, _ = h(ctx, events.SQSEvent{Records: []events.SQSMessage{message(does, does)}})
+			_, _ = h(ctx, sqsBatch(message(does, does)))
 		}
-		if _, err := h(context.WithoutCancel(ctx), events.SQSEvent{Records: []events.SQSMessage{message("stuck", "stuck")}}); err != nil {
+		if _, err := h(context.WithoutCancel(ctx), sqsBatch(message("stuck", "stuck"))); err != nil {
 			t.Error(err)
 		}
-		if len(seen.all) != 0 {
-			t.Errorf("observed %+v", seen.all)
+		if overdue := rig.of(middleware.OutcomeOverdue); len(overdue) != 0 {
+			t.Errorf("observed %+v", overdue)
 		}
 	})
 }
 
-// TestOverdueObserverIsWaitedFor: it runs on a goroutine of its own, which must have ended
-// when the invocation does.
+// TestOverdueObserverIsWaitedFor shows that the observer, which runs on another
+// goroutine, ends before the invocation does.
 func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		var began, ended atomic.Int32
@@ -132,20 +117,21 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 			time.Sleep(31 * time.Second)
 			return nil
-		}, append(newQuiet().with(), slow)...)
-		_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", ""), message("b", "")}})
+		}, newRig().options(slow)...)
+		_, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
 		if err != nil || began.Load() != 2 || ended.Load() != 2 {
 			t.Errorf("%v; %d observers began, %d have ended", err, began.Load(), ended.Load())
 		}
 	})
 }
 
-// TestOverdueIsAWarning: the batch may still be killed or not, and nothing is lost yet.
+// TestOverdueIsAWarning shows the level: nothing is lost yet, and the batch may
+// still end in time.
 func TestOverdueIsAWarning(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		var log logged
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, append(newQuiet().with(), log.option())...)
-		if _, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message("a", "stuck")}}); err != nil {
+		var log warnings
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, newRig().options(log.option())...)
+		if _, err := h(ctx, sqsBatch(message("a", "stuck"))); err != nil {
 			t.Error(err)
 		}
 		if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], `level=WARN msg="lambdalock: overdue"`) || !strings.Contains(lines[0], "Records[0]: ") {

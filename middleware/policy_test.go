@@ -13,6 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
+// TestHeldPolicies shows what a caller gets while another invocation holds the
+// lock.
 func TestHeldPolicies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -25,26 +27,30 @@ func TestHeldPolicies(t *testing.T) {
 		"Respond":         {middleware.Respond("in progress"), "in progress", nil},
 		"Respond nothing": {middleware.Respond(nil), "", nil},
 	} {
-		q := newQuiet()
-		var h func(context.Context, order) (string, error)
-		h = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
-			out, err := h(t.Context(), order{ID: "2"})
-			if out != c.want || !errors.Is(err, c.err) {
-				t.Errorf("%s: %q, %v", name, out, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var h func(context.Context, order) (string, error)
+			h = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+				out, err := h(t.Context(), order{ID: "2"})
+				if out != c.want || !errors.Is(err, c.err) {
+					t.Errorf("%q, %v; want %q, %v", out, err, c.want, c.err)
+				}
+				return "ran", nil
+			}, newRig().options(middleware.OnHeld(c.policy))...)
+			if out, err := h(t.Context(), order{ID: "1"}); out != "ran" || err != nil {
+				t.Errorf("the holder got %q, %v", out, err)
 			}
-			return "ran", nil
-		}, q.with(middleware.OnHeld(c.policy))...)
-		if out, err := h(t.Context(), order{ID: "1"}); out != "ran" || err != nil {
-			t.Errorf("%s: holder got %q, %v", name, out, err)
-		}
+		})
 	}
 }
 
+// TestWaitPolicy shows that those who wait run one after the other, and that a
+// duplicate among them is skipped.
 func TestWaitPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuiet()
+		rig := newRig()
 		h := middleware.WithLock(byOrder, func(context.Context, order) error { time.Sleep(2 * time.Second); return nil },
-			q.with(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+			rig.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		got := make(chan error)
 		for _, id := range []string{"1", "2", "1"} {
 			go func() { got <- h(context.Background(), order{ID: id}) }()
@@ -54,13 +60,14 @@ func TestWaitPolicy(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := q.store.Requests(locktest.Release); n != 2 {
+		if n := rig.store.Requests(locktest.Release); n != 2 {
 			t.Errorf("%d runs, want one for each of two events", n)
 		}
 	})
 }
 
-func TestDonePolicies(t *testing.T) {
+// TestCompletedPolicies shows what the duplicate of a completed event gets.
+func TestCompletedPolicies(t *testing.T) {
 	t.Parallel()
 	big := int64(1<<53 + 1)
 	for name, c := range map[string]struct {
@@ -72,49 +79,56 @@ func TestDonePolicies(t *testing.T) {
 		"Fail":   {middleware.Fail, order{}, lock.ErrCompleted},
 		"Replay": {middleware.Replay, order{"r", big}, nil},
 	} {
-		q := newQuiet()
-		h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil }, q.with(middleware.OnCompleted(c.policy))...)
-		if _, err := h(t.Context(), order{ID: "1"}); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := h(t.Context(), order{ID: "1"}); out != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: %+v, %v", name, out, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil },
+				newRig().options(middleware.OnCompleted(c.policy))...)
+			if _, err := h(t.Context(), order{ID: "1"}); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := h(t.Context(), order{ID: "1"}); out != c.want || !errors.Is(err, c.err) {
+				t.Errorf("%+v, %v; want %+v, %v", out, err, c.want, c.err)
+			}
+		})
 	}
 }
 
+// TestReplayOfAnything shows that a result declared as any is replayed with all
+// digits, and that the duplicate is skipped if the result has no JSON form.
 func TestReplayOfAnything(t *testing.T) { // F35
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	var result any = map[string]any{"n": int64(1<<53 + 1)}
-	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
 	for range 2 {
 		out, err := h(t.Context(), order{ID: "1"})
 		if b, _ := json.Marshal(out); string(b) != `{"n":9007199254740993}` || err != nil {
 			t.Errorf("%s, %v", b, err)
 		}
 	}
-	q.kinds = nil
+	rig.forget()
 	result = func() {}
 	if _, err := h(t.Context(), order{ID: "2"}); err != nil {
 		t.Errorf("a result that cannot be encoded: %v", err)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
 	}
 }
 
+// TestReplayIntoAnotherType shows that a duplicate is skipped if the stored
+// result does not fit the handler's result type.
 func TestReplayIntoAnotherType(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
-	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
-	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
+	rig := newRig()
+	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
+	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
 	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
 		t.Errorf("%d, %v; want skipped", out, err)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
 }

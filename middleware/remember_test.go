@@ -65,7 +65,7 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 						return errors.New("boom")
 					}
 					return nil
-				}, newQuiet().with(middleware.Store(store))...)
+				}, newRig().options(middleware.Store(store))...)
 				if err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
 					t.Fatalf("the first delivery: %v", err)
 				}
@@ -93,7 +93,7 @@ func TestRememberAtLeast(t *testing.T) {
 			t.Parallel()
 			ran, forgotten := 0, 0
 			h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil },
-				newQuiet().with(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
+				newRig().options(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
 					forgotten += o.Forgotten
 				}))...)
 			deliver := func(from, to int) {
@@ -125,7 +125,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		"SQS message": {func(ran func() error, opts []middleware.Option) func(context.Context) error {
 			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return ran() }, opts...)
 			return func(ctx context.Context) error {
-				_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{message}})
+				_, err := h(ctx, sqsBatch(message))
 				return err
 			}
 		}, 4 * day},
@@ -148,7 +148,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		for option, keeps := range map[string]time.Duration{"by default": c.keeps, "for an hour": time.Hour} {
 			t.Run(name+" "+option, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					opts := newQuiet().with()
+					opts := newRig().options()
 					if option != "by default" {
 						opts = append(opts, middleware.Remember(keeps))
 					}

@@ -64,7 +64,7 @@ var functions = map[string]func(wrapped bool){
 		return map[string]any{"html": "<b>", "id": o.ID}, nil
 	}),
 	"SQS batch": batch(func(opts []middleware.Option) any {
-		return middleware.EachSQSMessage(keyfuncs.SQSMessage, new(trace).sqs, opts...)
+		return middleware.EachSQSMessage(keyfuncs.SQSMessage, new(runLog).sqs, opts...)
 	}),
 	"S3 batch": batch(func(opts []middleware.Option) any {
 		return middleware.EachS3Record(keyfuncs.S3Record, func(context.Context, events.S3EventRecord) error { return nil }, opts...)
@@ -76,7 +76,7 @@ var functions = map[string]func(wrapped bool){
 
 func batch(build func([]middleware.Option) any) func(bool) {
 	return func(bool) {
-		lambda.Start(build([]middleware.Option{middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler))}))
+		lambda.Start(build([]middleware.Option{middleware.Store(memstore.New()), noLog}))
 	}
 }
 

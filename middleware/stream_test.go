@@ -15,7 +15,7 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// body is a stream of its own kind.
+// body is a stream with its own Close, content type and JSON form.
 type body struct {
 	io.Reader
 	closed bool
@@ -25,27 +25,30 @@ func (b *body) Close() error                 { b.closed = true; return nil }
 func (b *body) ContentType() string          { return "text/plain" }
 func (b *body) MarshalJSON() ([]byte, error) { return nil, errors.New("not json") }
 
-func streamed[T any](q *quiet, result func() T) func(context.Context, order) (T, error) {
-	return middleware.WithLock(byOrder, func(context.Context, order) (T, error) { return result(), nil }, q.with()...)
+// streamed wraps a handler with that result.
+func streamed[T any](rig *rig, result func() T) func(context.Context, order) (T, error) {
+	return middleware.WithLock(byOrder, func(context.Context, order) (T, error) { return result(), nil }, rig.options()...)
 }
 
+// TestStreamHoldsTheLockToItsEnd shows that the event is completed when its
+// stream has been read.
 func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
-	h := streamed(q, func() io.Reader { return strings.NewReader("hello") })
+	rig := newRig()
+	h := streamed(rig, func() io.Reader { return strings.NewReader("hello") })
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.want(t, lock.OutcomeAcquired)
+	rig.want(t, lock.OutcomeAcquired)
 	if _, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("while it is streamed: %v", err)
 	}
-	q.want(t, lock.OutcomeHeld)
+	rig.want(t, lock.OutcomeHeld)
 	if b, err := io.ReadAll(out); string(b) != "hello" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	q.want(t, lock.OutcomeReleased)
+	rig.want(t, lock.OutcomeReleased)
 	if err := out.(io.Closer).Close(); err != nil {
 		t.Error(err)
 	}
@@ -54,12 +57,14 @@ func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 	}
 }
 
-func TestStreamClosedBeforeItsEndIsNotRecorded(t *testing.T) {
+// TestStreamClosedBeforeItsEndIsNotCompleted shows that the event runs again if
+// its stream is closed early.
+func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	inner := &body{Reader: strings.NewReader("hello")}
-	h := streamed(q, func() io.ReadCloser { return inner })
-	for range 2 { // a failed event runs again
+	h := streamed(rig, func() io.ReadCloser { return inner })
+	for range 2 {
 		out, err := h(t.Context(), order{ID: "1"})
 		if err != nil || out == nil {
 			t.Fatal(out, err)
@@ -70,17 +75,19 @@ func TestStreamClosedBeforeItsEndIsNotRecorded(t *testing.T) {
 		if err := out.Close(); err != nil || !inner.closed {
 			t.Errorf("%v, inner closed %v", err, inner.closed)
 		}
-		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
+// TestStreamThatFails shows that the stream's error reaches the reader, and that
+// the event runs again.
 func TestStreamThatFails(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	broken := errors.New("broken")
 	r, w := io.Pipe()
 	w.CloseWithError(broken)
-	h := streamed(q, func() any { return r })
+	h := streamed(rig, func() any { return r })
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -88,20 +95,23 @@ func TestStreamThatFails(t *testing.T) {
 	if _, err := io.ReadAll(out.(io.Reader)); err != broken {
 		t.Errorf("%v, want the stream's own error", err)
 	}
-	if err := streamedOnce(q)(t.Context(), order{ID: "1"}); err != nil {
+	if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
 		t.Errorf("the event does not run again: %v", err)
 	}
 }
 
-func streamedOnce(q *quiet) func(context.Context, order) error {
-	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, q.with(middleware.OnCompleted(middleware.Fail))...)
+// mustRun wraps a handler that fails for a completed event.
+func mustRun(rig *rig) func(context.Context, order) error {
+	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, rig.options(middleware.OnCompleted(middleware.Fail))...)
 }
 
+// TestContentTypeAndJSONFormOfAStream shows that the runtime sends a wrapped
+// stream as it would send the bare one.
 func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	t.Parallel()
 	contentType := func(v any) string { return v.(interface{ ContentType() string }).ContentType() }
-	q := newQuiet()
-	out, err := streamed(q, func() io.Reader { return &body{Reader: strings.NewReader("x")} })(t.Context(), order{ID: "1"})
+	rig := newRig()
+	out, err := streamed(rig, func() io.Reader { return &body{Reader: strings.NewReader("x")} })(t.Context(), order{ID: "1"})
 	if err != nil || contentType(out) != "text/plain" {
 		t.Errorf("%v, %v", contentType(out), err)
 	}
@@ -109,7 +119,7 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 		t.Error("a stream was encoded as JSON")
 	}
 	_ = out.(io.Closer).Close()
-	out, err = streamed(newQuiet(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
+	out, err = streamed(newRig(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
 	if err != nil || contentType(out) != "application/octet-stream" {
 		t.Errorf("%v, %v: want what the runtime says of a reader without type", contentType(out), err)
 	}
@@ -118,12 +128,12 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	}
 	_ = out.(io.Closer).Close()
 
-	q = newQuiet()
+	rig = newRig()
 	type both struct {
 		io.Reader `json:"-"`
 		A         string
 	}
-	out, err = streamed(q, func() io.Reader { return both{strings.NewReader("x"), "<a>"} })(t.Context(), order{ID: "1"})
+	out, err = streamed(rig, func() io.Reader { return both{strings.NewReader("x"), "<a>"} })(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,59 +143,62 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	if err := e.Encode(out); err != nil || buf.String() != "{\"A\":\"<a>\"}\n" {
 		t.Errorf("%s, %v: the runtime sends a reader that has a JSON form as JSON", buf.String(), err)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
+// TestStreamingResponses shows that the body of a streaming response holds the
+// lock, and that a response without a body does not.
 func TestStreamingResponses(t *testing.T) {
 	t.Parallel()
-	read := func(t *testing.T, q *quiet, out io.ReadCloser, err error) {
+	read := func(t *testing.T, rig *rig, out io.ReadCloser, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.want(t, lock.OutcomeAcquired)
+		rig.want(t, lock.OutcomeAcquired)
 		b, err := io.ReadAll(out)
 		if !bytes.Contains(b, []byte(`"statusCode":201`)) || !bytes.HasSuffix(b, []byte("hello")) || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
-		q.want(t, lock.OutcomeReleased)
+		rig.want(t, lock.OutcomeReleased)
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	q := newQuiet()
-	url, err := streamed(q, func() *events.LambdaFunctionURLStreamingResponse {
+	rig := newRig()
+	url, err := streamed(rig, func() *events.LambdaFunctionURLStreamingResponse {
 		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, q, url, err)
+	read(t, rig, url, err)
 
-	q = newQuiet()
-	gateway, err := streamed(q, func() *events.APIGatewayProxyStreamingResponse {
+	rig = newRig()
+	gateway, err := streamed(rig, func() *events.APIGatewayProxyStreamingResponse {
 		return &events.APIGatewayProxyStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, q, gateway, err)
+	read(t, rig, gateway, err)
 
-	q = newQuiet()
-	dynamic, err := streamed(q, func() any {
+	rig = newRig()
+	dynamic, err := streamed(rig, func() any {
 		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, q, dynamic.(io.ReadCloser), err)
+	read(t, rig, dynamic.(io.ReadCloser), err)
 
 	for _, result := range []*events.LambdaFunctionURLStreamingResponse{{StatusCode: 204}, nil} {
-		q = newQuiet()
-		if _, err := streamed(q, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
+		rig = newRig()
+		if _, err := streamed(rig, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
-		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
-// TestReplayOfAStreamInsideAny: what is streamed is not stored, which is said at once.
+// TestReplayOfAStreamInsideAny shows that a streamed result is not stored, which
+// is reported at once.
 func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
-		q.with(middleware.OnCompleted(middleware.Replay))...)
+		rig.options(middleware.OnCompleted(middleware.Replay))...)
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +206,7 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	if b, err := io.ReadAll(out.(io.Reader)); string(b) != "x" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped", out, err)
 	}
@@ -214,8 +227,8 @@ func (b bodyThatPanics) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("not json")
 }
 
-// TestStreamThatPanics: the panic is the runtime's to meet, but the lock must not wait
-// for the lease to end.
+// TestStreamThatPanics shows that the panic of a body reaches the runtime, and
+// that the lock is released at once.
 func TestStreamThatPanics(t *testing.T) { // F35, F48
 	t.Parallel()
 	for method, use := range map[string]func(io.ReadCloser){
@@ -223,22 +236,24 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 		"Close":       func(b io.ReadCloser) { _ = b.Close() },
 		"MarshalJSON": func(b io.ReadCloser) { _, _ = json.Marshal(b) },
 	} {
-		q := newQuiet()
-		out, err := streamed(q, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		func() {
-			defer func() {
-				if p := recover(); p != "body" {
-					t.Errorf("%s: the caller got %v", method, p)
-				}
+		t.Run(method, func(t *testing.T) {
+			rig := newRig()
+			out, err := streamed(rig, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			func() {
+				defer func() {
+					if p := recover(); p != "body" {
+						t.Errorf("the caller got %v", p)
+					}
+				}()
+				use(out)
 			}()
-			use(out)
-		}()
-		q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
-		if err := streamedOnce(q)(t.Context(), order{ID: "1"}); err != nil {
-			t.Errorf("%s: the event does not run again: %v", method, err)
-		}
+			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+			if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
+				t.Errorf("the event does not run again: %v", err)
+			}
+		})
 	}
 }

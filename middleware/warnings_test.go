@@ -1,11 +1,9 @@
 package middleware_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -19,38 +17,12 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// logged is a log of warnings and errors, safe for concurrent use.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) option() middleware.Option {
-	return middleware.Logger(slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn})))
-}
-
-func (l *logged) lines() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := strings.TrimSpace(l.b.String())
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
-}
-
-// TestReplayWithoutEventWarnsOnce: a key without an Event knows no duplicates, so that
-// there is nothing to replay and each of them runs.
+// TestReplayWithoutEventWarnsOnce shows that each handler warns once if its key
+// has no Event: nothing can be replayed then, and every delivery runs.
 func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 	t.Parallel()
 	payload := json.RawMessage(`{"order":{"id":"1"}}`)
-	run := func(t *testing.T, log *logged, key keyfuncs.Func[json.RawMessage]) {
+	run := func(t *testing.T, log *warnings, key keyfuncs.Func[json.RawMessage]) {
 		t.Helper()
 		h := middleware.WithLock(key, func(context.Context, json.RawMessage) (string, error) { return "ran", nil },
 			middleware.Store(memstore.New()), middleware.OnCompleted(middleware.Replay), log.option())
@@ -64,7 +36,7 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 		}
 		all.Wait()
 	}
-	var log logged
+	var log warnings
 	run(t, &log, jmespath.Key("order.id"))
 	if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "Event") || !strings.Contains(lines[0], "keyfuncs.Once") {
 		t.Errorf("logged %q, want one warning that says what to change", lines)
@@ -73,22 +45,22 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 	if lines := log.lines(); len(lines) != 2 {
 		t.Errorf("logged %q, want one more for another handler", lines)
 	}
-	var none logged
+	var none warnings
 	run(t, &none, keyfuncs.Once(jmespath.Key("order.id")))
 	for _, l := range none.lines() {
 		t.Errorf("logged %s", l)
 	}
 }
 
-// TestMemoryStoreInLambdaWarns: locks in the memory of one execution environment protect
-// nothing from the others.
+// TestMemoryStoreInLambdaWarns shows that only inside Lambda every handler warns
+// that locks in memory protect nothing from other execution environments.
 func TestMemoryStoreInLambdaWarns(t *testing.T) {
-	wrap := func(log *logged) {
+	wrap := func(log *warnings) {
 		middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()), log.option())
 		middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil },
 			middleware.Store(memstore.New()), log.option())
 	}
-	var outside, inside logged
+	var outside, inside warnings
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "")
 	wrap(&outside)
 	if lines := outside.lines(); lines != nil {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"runtime"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,49 +14,10 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
-	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-type order struct {
-	ID   string `json:"id"`
-	Item int64  `json:"item"`
-}
-
-func byOrder(_ context.Context, o order) (lock.Key, error) {
-	return lock.Key{Name: "orders", Event: o.ID}, nil
-}
-
-// quiet is a store and what was observed.
-type quiet struct {
-	store *locktest.Faulty
-	mu    sync.Mutex
-	kinds []lock.Outcome
-}
-
-func newQuiet() *quiet { return &quiet{store: locktest.NewFaulty(memstore.New())} }
-
-func (q *quiet) with(more ...middleware.Option) []middleware.Option {
-	return append([]middleware.Option{
-		middleware.Store(q.store),
-		middleware.Logger(slog.New(slog.DiscardHandler)),
-		middleware.Observe(func(_ context.Context, o lock.Observation) {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.kinds = append(q.kinds, o.Outcome)
-		}),
-	}, more...)
-}
-
-func (q *quiet) want(t *testing.T, kinds ...lock.Outcome) {
-	t.Helper()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !slices.Equal(q.kinds, kinds) {
-		t.Errorf("observed %q, want %q", q.kinds, kinds)
-	}
-	q.kinds = nil
-}
-
+// TestEverySignature shows that every signature that Lambda accepts can be
+// wrapped, and returns what the handler returned.
 func TestEverySignature(t *testing.T) {
 	t.Parallel()
 	ran := 0
@@ -67,83 +25,84 @@ func TestEverySignature(t *testing.T) {
 	boom := errors.New("boom")
 	static := keyfuncs.Static("job")
 	skipHeld := middleware.OnHeld(middleware.Skip)
-	for name, call := range map[string]func(t *testing.T, q *quiet) (any, error){
-		"()": func(t *testing.T, q *quiet) (any, error) {
-			middleware.WithLock(static, func() { ran++ }, q.with(skipHeld)...)()
+	for name, call := range map[string]func(t *testing.T, rig *rig) (any, error){
+		"()": func(t *testing.T, rig *rig) (any, error) {
+			middleware.WithLock(static, func() { ran++ }, rig.options(skipHeld)...)()
 			return nil, nil
 		},
-		"(event)": func(t *testing.T, q *quiet) (any, error) {
-			middleware.WithLock(byOrder, func(order) { ran++ }, q.with(skipHeld)...)(order{ID: "1"})
+		"(event)": func(t *testing.T, rig *rig) (any, error) {
+			middleware.WithLock(byOrder, func(order) { ran++ }, rig.options(skipHeld)...)(order{ID: "1"})
 			return nil, nil
 		},
-		"() error": func(t *testing.T, q *quiet) (any, error) {
-			return nil, middleware.WithLock(static, func() error { ran++; return boom }, q.with()...)()
+		"() error": func(t *testing.T, rig *rig) (any, error) {
+			return nil, middleware.WithLock(static, func() error { ran++; return boom }, rig.options()...)()
 		},
-		"(event) error": func(t *testing.T, q *quiet) (any, error) {
-			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, q.with()...)(order{ID: "1"})
+		"(event) error": func(t *testing.T, rig *rig) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, rig.options()...)(order{ID: "1"})
 		},
-		"() result": func(t *testing.T, q *quiet) (any, error) {
-			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, q.with()...)()
+		"() result": func(t *testing.T, rig *rig) (any, error) {
+			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, rig.options()...)()
 		},
-		"(event) result": func(t *testing.T, q *quiet) (any, error) {
-			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, q.with()...)(order{ID: "1"})
+		"(event) result": func(t *testing.T, rig *rig) (any, error) {
+			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, rig.options()...)(order{ID: "1"})
 		},
-		"(ctx)": func(t *testing.T, q *quiet) (any, error) {
-			middleware.WithLock(static, func(context.Context) { ran++ }, q.with(skipHeld)...)(t.Context())
+		"(ctx)": func(t *testing.T, rig *rig) (any, error) {
+			middleware.WithLock(static, func(context.Context) { ran++ }, rig.options(skipHeld)...)(t.Context())
 			return nil, nil
 		},
-		"(ctx, event)": func(t *testing.T, q *quiet) (any, error) {
-			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, q.with(skipHeld)...)(t.Context(), order{ID: "1"})
+		"(ctx, event)": func(t *testing.T, rig *rig) (any, error) {
+			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, rig.options(skipHeld)...)(t.Context(), order{ID: "1"})
 			return nil, nil
 		},
-		"(ctx) error": func(t *testing.T, q *quiet) (any, error) {
-			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, q.with()...)(t.Context())
+		"(ctx) error": func(t *testing.T, rig *rig) (any, error) {
+			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, rig.options()...)(t.Context())
 		},
-		"(ctx, event) error": func(t *testing.T, q *quiet) (any, error) {
-			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, q.with()...)(t.Context(), order{ID: "1"})
+		"(ctx, event) error": func(t *testing.T, rig *rig) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, rig.options()...)(t.Context(), order{ID: "1"})
 		},
-		"(ctx) result": func(t *testing.T, q *quiet) (any, error) {
-			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, q.with()...)(t.Context())
+		"(ctx) result": func(t *testing.T, rig *rig) (any, error) {
+			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, rig.options()...)(t.Context())
 		},
-		"(ctx, event) result with error": func(t *testing.T, q *quiet) (any, error) {
+		"(ctx, event) result with error": func(t *testing.T, rig *rig) (any, error) {
 			return middleware.WithLock(byOrder, func(ctx context.Context, _ order) (*order, error) {
 				if _, ok := lock.FromContext(ctx); !ok {
 					t.Error("no lease in the handler's context")
 				}
 				ran++
 				return result, boom
-			}, q.with()...)(t.Context(), order{ID: "1"})
+			}, rig.options()...)(t.Context(), order{ID: "1"})
 		},
-		"(ctx, any) of nil": func(t *testing.T, q *quiet) (any, error) { // a key function of anything, and an event that is nil
-			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, q.with()...)(t.Context(), nil)
+		"(ctx, any) of nil": func(t *testing.T, rig *rig) (any, error) { // a key function of anything, and an event that is nil
+			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, rig.options()...)(t.Context(), nil)
 		},
-		"as any": func(t *testing.T, q *quiet) (any, error) { // given as any, as lambda.Start takes it
+		"as any": func(t *testing.T, rig *rig) (any, error) { // given as any, as lambda.Start takes it
 			var h any = func(context.Context, order) error { ran++; return boom }
-			return nil, middleware.WithLock(byOrder, h, q.with()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
+			return nil, middleware.WithLock(byOrder, h, rig.options()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
 		},
-		"named type": func(t *testing.T, q *quiet) (any, error) {
+		"named type": func(t *testing.T, rig *rig) (any, error) {
 			type named func(context.Context, order) error
 			var h named = func(context.Context, order) error { ran++; return boom }
-			return nil, middleware.WithLock(byOrder, h, q.with()...)(t.Context(), order{ID: "1"})
+			return nil, middleware.WithLock(byOrder, h, rig.options()...)(t.Context(), order{ID: "1"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQuiet()
+			rig := newRig()
 			before := ran
-			out, err := call(t, q)
+			out, err := call(t, rig)
 			if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
 				t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
 			}
-			q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 		})
 	}
 }
 
+// TestDuplicateIsSkipped shows that a completed event does not run again.
 func TestDuplicateIsSkipped(t *testing.T) { // P5
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	ran := 0
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, q.with()...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, rig.options()...)
 	for range 3 {
 		if err := h(t.Context(), order{ID: "1"}); err != nil {
 			t.Error(err)
@@ -152,13 +111,14 @@ func TestDuplicateIsSkipped(t *testing.T) { // P5
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 }
 
-// TestDuplicateInProgressIsNotAcknowledged shows P6.
-func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) {
+// TestDuplicateInProgressIsNotAcknowledged shows that an event fails, so that it
+// is delivered again, while it or another event of its name is in progress.
+func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) { // P6
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	var h func(context.Context, order) error
 	depth := 0
 	h = middleware.WithLock(byOrder, func(context.Context, order) error {
@@ -172,7 +132,7 @@ func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) {
 			}
 		}
 		return nil
-	}, q.with()...)
+	}, rig.options()...)
 	if err := h(t.Context(), order{ID: "1"}); err != nil || depth != 1 {
 		t.Errorf("%v after %d runs", err, depth)
 	}
@@ -181,23 +141,27 @@ func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) {
 	}
 }
 
+// TestHandlerThatMutatesItsEvent shows that the key is computed before the
+// handler runs.
 func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	key := func(_ context.Context, o *order) (lock.Key, error) { return lock.Key{Name: "orders", Event: o.ID}, nil }
-	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, q.with()...)
+	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, rig.options()...)
 	for range 2 {
 		if err := h(t.Context(), &order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
 
+// TestErrorAndPanicPassThrough shows that an error, a panic and runtime.Goexit
+// reach the caller unchanged, and release the lock.
 func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 	t.Parallel()
 	type custom struct{ error }
-	q := newQuiet()
+	rig := newRig()
 	mine := &custom{errors.New("mine")}
 	h := middleware.WithLock(byOrder, func(_ context.Context, o order) error {
 		switch o.ID {
@@ -207,7 +171,7 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 			runtime.Goexit()
 		}
 		return mine
-	}, q.with()...)
+	}, rig.options()...)
 	if err := h(t.Context(), order{ID: "error"}); err != mine {
 		t.Errorf("error became %v", err)
 	}
@@ -221,22 +185,24 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 			t.Errorf("panic became %v", v)
 		}
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
 func panicsHere(context.Context, order) error { panic("boom") }
 
-func TestRecordFailureKeepsTheResult(t *testing.T) { // F7
+// TestCompleteFailureKeepsTheResult shows that the handler's result is returned
+// if the event cannot be completed, and that the lock stays held then.
+func TestCompleteFailureKeepsTheResult(t *testing.T) { // F7
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuiet()
-		q.store.Always(locktest.Release, locktest.Drop)
+		rig := newRig()
+		rig.store.Always(locktest.Release, locktest.Drop)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, q.with()...)
+		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, rig.options()...)
 		if out, err := h(ctx, order{ID: "1"}); out != "done" || err != nil {
 			t.Errorf("%q, %v: want the handler's result", out, err)
 		}
-		q.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
+		rig.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 		again, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if _, err := h(again, order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
@@ -245,34 +211,39 @@ func TestRecordFailureKeepsTheResult(t *testing.T) { // F7
 	})
 }
 
+// TestNoKeyNoHandler shows that the handler does not run without a key.
 func TestNoKeyNoHandler(t *testing.T) { // F26
 	t.Parallel()
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
-		key  lock.Key
-		err  error
-		want func(error) bool
-		kind lock.Outcome
+		key     lock.Key
+		err     error
+		want    func(error) bool
+		outcome lock.Outcome
 	}{
 		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && errors.Is(err, boom) }, lock.OutcomeRefused},
 		"key error":  {lock.Key{}, &lock.KeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "f" }, lock.OutcomeRefused},
 		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.KeyError); return ok }, lock.OutcomeRefused},
 		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, middleware.OutcomeIgnored},
 	} {
-		q := newQuiet()
-		key := func(context.Context, order) (lock.Key, error) { return c.key, c.err }
-		h := middleware.WithLock(key, func(context.Context, order) error { t.Errorf("%s: ran", name); return nil }, q.with()...)
-		if err := h(t.Context(), order{}); !c.want(err) {
-			t.Errorf("%s: %v", name, err)
-		}
-		q.want(t, c.kind)
+		t.Run(name, func(t *testing.T) {
+			rig := newRig()
+			key := func(context.Context, order) (lock.Key, error) { return c.key, c.err }
+			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil }, rig.options()...)
+			if err := h(t.Context(), order{}); !c.want(err) {
+				t.Error(err)
+			}
+			rig.want(t, c.outcome)
+		})
 	}
 }
 
+// TestStoreFailure shows that the handler does not run if the store does not
+// answer, and that FailOpen runs it without a lease.
 func TestStoreFailure(t *testing.T) { // F13
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuiet()
-		q.store.Always(locktest.Acquire, locktest.Drop)
+		rig := newRig()
+		rig.store.Always(locktest.Acquire, locktest.Drop)
 		ran := 0
 		handler := func(ctx context.Context, _ order) error {
 			ran++
@@ -281,24 +252,26 @@ func TestStoreFailure(t *testing.T) { // F13
 			}
 			return nil
 		}
-		err := middleware.WithLock(byOrder, handler, q.with()...)(t.Context(), order{ID: "1"})
+		err := middleware.WithLock(byOrder, handler, rig.options()...)(t.Context(), order{ID: "1"})
 		if _, ok := err.(*lock.StoreError); !ok || ran != 0 {
 			t.Errorf("closed: %v after %d runs", err, ran)
 		}
-		q.want(t, lock.OutcomeStoreFailed)
-		err = middleware.WithLock(byOrder, handler, q.with(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
+		rig.want(t, lock.OutcomeStoreFailed)
+		err = middleware.WithLock(byOrder, handler, rig.options(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
 		if err != nil || ran != 1 {
 			t.Errorf("open: %v after %d runs", err, ran)
 		}
-		q.want(t, lock.OutcomeStoreFailed, middleware.OutcomeUnlocked)
+		rig.want(t, lock.OutcomeStoreFailed, middleware.OutcomeUnlocked)
 	})
 }
 
+// TestHandlerWithoutErrorFailsByPanic shows that an event is not acknowledged if
+// its handler cannot return the error.
 func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuiet()
-		q.store.Always(locktest.Acquire, locktest.Deny)
-		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, q.with(middleware.OnHeld(middleware.Skip))...)
+		rig := newRig()
+		rig.store.Always(locktest.Acquire, locktest.Deny)
+		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, rig.options(middleware.OnHeld(middleware.Skip))...)
 		defer func() {
 			if _, ok := recover().(*lock.StoreError); !ok {
 				t.Error("want a panic with the StoreError: the event must not be acknowledged")
@@ -308,17 +281,18 @@ func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	})
 }
 
+// TestNested shows that decorators can be nested if their names differ.
 func TestNested(t *testing.T) { // F33
 	t.Parallel()
-	q := newQuiet()
+	rig := newRig()
 	inner := middleware.WithLock(keyfuncs.Prefix(keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil }), "resource"),
-		func(context.Context, order) error { return nil }, q.with()...)
-	if err := middleware.WithLock(byOrder, inner, q.with()...)(t.Context(), order{ID: "1"}); err != nil {
+		func(context.Context, order) error { return nil }, rig.options()...)
+	if err := middleware.WithLock(byOrder, inner, rig.options()...)(t.Context(), order{ID: "1"}); err != nil {
 		t.Error(err)
 	}
-	q.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
-	same := middleware.WithLock(byOrder, inner, q.with()...)
-	err := middleware.WithLock(byOrder, same, q.with()...)(t.Context(), order{ID: "2"})
+	rig.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
+	same := middleware.WithLock(byOrder, inner, rig.options()...)
+	err := middleware.WithLock(byOrder, same, rig.options()...)(t.Context(), order{ID: "2"})
 	if _, ok := err.(*lock.ConfigError); !ok {
 		t.Errorf("the same name twice: %v, want a ConfigError", err)
 	}

@@ -17,24 +17,11 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// refusedAtConstruction: the mistake panics with one line that says what to change.
-func refusedAtConstruction(t *testing.T, name string, use func(), within ...string) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		msg, isText := recover().(string)
-		for _, part := range within {
-			if !isText || !strings.HasPrefix(msg, "lambdalock: ") || !strings.Contains(msg, part) || strings.Contains(msg, "\n") {
-				t.Errorf("%s: %q, want one line that says %q", name, msg, part)
-			}
-		}
-	}()
-	use()
-}
-
+// TestWrongUsePanicsAtConstruction shows that a handler, a key function and
+// options that do not fit together panic when the handler is wrapped.
 func TestWrongUsePanicsAtConstruction(t *testing.T) {
 	t.Parallel()
-	q := newQuiet()
+	opts := newRig().options
 	ok := func(context.Context, order) error { return nil }
 	text := func(context.Context, order) (string, error) { return "", nil }
 	for name, c := range map[string]struct {
@@ -42,52 +29,52 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		within string
 	}{
 		"three arguments": {func() {
-			middleware.WithLock(byOrder, func(context.Context, order, int) error { return nil }, q.with()...)
+			middleware.WithLock(byOrder, func(context.Context, order, int) error { return nil }, opts()...)
 		}, "no more"},
 		"variadic": {func() {
-			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, q.with()...)
+			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, opts()...)
 		}, "no more"},
-		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, q.with()...) }, "context.Context"},
-		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, q.with()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
-		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, q.with()...) }, "keyfuncs.Static"},
-		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, q.with()...) }, "an error"},
-		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, q.with()...) }, "an error"},
-		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, q.with()...) }, "OnHeld(Skip)"},
-		"no function":         {func() { middleware.WithLock(byOrder, 42, q.with()...) }, "not a function"},
-		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, q.with()...) }, "nil"},
-		"nil function":        {func() { middleware.WithLock(byOrder, (func(context.Context, order) error)(nil), q.with()...) }, "nil"},
-		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), q.with()...) }, "nil"},
-		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, q.with()...) }, "key function is nil"},
-		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(nil))...) }, "OnHeld"},
-		"OnCompleted(nil)":    {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnCompleted(nil))...) }, "OnCompleted"},
-		"Respond, other type": {func() { middleware.WithLock(byOrder, text, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
-		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
-		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, q.with(middleware.OnCompleted(middleware.Replay))...) }, "Replay"},
+		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, opts()...) }, "context.Context"},
+		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, opts()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
+		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, opts()...) }, "keyfuncs.Static"},
+		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, opts()...) }, "an error"},
+		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, opts()...) }, "an error"},
+		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, opts()...) }, "OnHeld(Skip)"},
+		"no function":         {func() { middleware.WithLock(byOrder, 42, opts()...) }, "not a function"},
+		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, opts()...) }, "nil"},
+		"nil function":        {func() { middleware.WithLock(byOrder, (func(context.Context, order) error)(nil), opts()...) }, "nil"},
+		"nil other function":  {func() { middleware.WithLock(byOrder, (func(order) error)(nil), opts()...) }, "nil"},
+		"nil key":             {func() { middleware.WithLock(keyfuncs.Func[order](nil), ok, opts()...) }, "key function is nil"},
+		"OnHeld(nil)":         {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnHeld(nil))...) }, "OnHeld"},
+		"OnCompleted(nil)":    {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnCompleted(nil))...) }, "OnCompleted"},
+		"Respond, other type": {func() { middleware.WithLock(byOrder, text, opts(middleware.OnHeld(middleware.Respond(42)))...) }, "int"},
+		"Respond, no result":  {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnHeld(middleware.Respond(42)))...) }, "Respond"},
+		"Replay, no result":   {func() { middleware.WithLock(byOrder, ok, opts(middleware.OnCompleted(middleware.Replay))...) }, "Replay"},
 		"Respond with a stream": {func() {
-			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
 		"Replay of a stream": {func() {
-			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, q.with(middleware.OnCompleted(middleware.Replay))...)
+			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnCompleted(middleware.Replay))...)
 		}, "stream"},
 		"concrete stream": {func() {
-			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, q.with()...)
+			middleware.WithLock(byOrder, func(order) (*strings.Reader, error) { return nil, nil }, opts()...)
 		}, "io.Reader"},
 		"heartbeat over lease": {func() {
-			middleware.WithLock(byOrder, ok, q.with(middleware.FixedLease(time.Second), middleware.Heartbeat(time.Minute))...)
+			middleware.WithLock(byOrder, ok, opts(middleware.FixedLease(time.Second), middleware.Heartbeat(time.Minute))...)
 		}, "Heartbeat"},
 		"Respond, raw, no JSON": {func() {
-			middleware.WithLock(byOrder, lambda.Handler(echo{}), q.with(middleware.OnHeld(middleware.Respond(func() {})))...)
+			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(func() {})))...)
 		}, "no JSON form"},
-		"nil raw handler":  {func() { middleware.WithLock(byOrder, lambda.Handler(nil), q.with()...) }, "nil"},
-		"NewHandler":       {func() { middleware.WithLock(byOrder, lambda.NewHandler(ok), q.with()...) }, "StartWithOptions"},
-		"concrete Handler": {func() { middleware.WithLock(byOrder, echo{}, q.with()...) }, "lambda.Handler"},
+		"nil raw handler":  {func() { middleware.WithLock(byOrder, lambda.Handler(nil), opts()...) }, "nil"},
+		"NewHandler":       {func() { middleware.WithLock(byOrder, lambda.NewHandler(ok), opts()...) }, "StartWithOptions"},
+		"concrete Handler": {func() { middleware.WithLock(byOrder, echo{}, opts()...) }, "lambda.Handler"},
 	} {
-		refusedAtConstruction(t, name, c.use, c.within)
+		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}
 }
 
-// TestWrongOptions: what would be ignored, or would do something else than it says, is
-// refused by every decorator.
+// TestWrongOptions shows that every wrapper refuses an option that would be
+// ignored, or would do something else than it says.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	ms := middleware.Store(memstore.New())
@@ -116,24 +103,30 @@ func TestWrongOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refusedAtConstruction(t, "WithLock", func() {
-				middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, c.opts...)
-			}, c.within)
-			refusedAtConstruction(t, "WithLock of a raw handler", func() {
-				middleware.WithLock(byOrder, lambda.Handler(echo{}), c.opts...)
-			}, c.within)
-			refusedAtConstruction(t, "EachSQSMessage", func() {
-				middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, c.opts...)
-			}, c.within)
+			t.Run("WithLock", func(t *testing.T) {
+				wantPanic(t, func() {
+					middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, c.opts...)
+				}, c.within)
+			})
+			t.Run("WithLock of a raw handler", func(t *testing.T) {
+				wantPanic(t, func() {
+					middleware.WithLock(byOrder, lambda.Handler(echo{}), c.opts...)
+				}, c.within)
+			})
+			t.Run("EachSQSMessage", func(t *testing.T) {
+				wantPanic(t, func() {
+					middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, c.opts...)
+				}, c.within)
+			})
 		})
 	}
 }
 
-// TestReplayNeedsAResultThatCanBeDecoded: into an interface with methods JSON decodes
-// nothing, so that every duplicate would be answered with nil.
+// TestReplayNeedsAResultThatCanBeDecoded shows that Replay refuses a result that
+// is an interface with methods, because every duplicate would get nil.
 func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 	t.Parallel()
-	replay := newQuiet().with(middleware.OnCompleted(middleware.Replay))
+	replay := newRig().options(middleware.OnCompleted(middleware.Replay))
 	for name, use := range map[string]func(){
 		"Stringer": func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (fmt.Stringer, error) { return nil, nil }, replay...)
@@ -142,15 +135,15 @@ func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 			middleware.WithLock(byOrder, func(context.Context, order) (error, error) { return nil, nil }, replay...)
 		},
 	} {
-		refusedAtConstruction(t, name, use, "OnCompleted(Replay)", "into the interface", "any")
+		t.Run(name, func(t *testing.T) { wantPanic(t, use, "OnCompleted(Replay)", "into the interface", "any") })
 	}
-	// What has a type, or none, can be decoded.
+	// A concrete type, or any, can be decoded.
 	middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return nil, nil }, replay...)
 	middleware.WithLock(byOrder, func(context.Context, order) (*order, error) { return nil, nil }, replay...)
 }
 
-// TestNilMeansTheDefault: nobody is told, or the process's own logger is; a duration of
-// zero is the default.
+// TestNilMeansTheDefault shows that a nil logger, a nil observer and a duration
+// of zero mean the default.
 func TestNilMeansTheDefault(t *testing.T) {
 	t.Parallel()
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()),
@@ -165,14 +158,15 @@ func TestNilMeansTheDefault(t *testing.T) {
 	}
 }
 
-// TestLastOptionCounts: an option that is given twice.
+// TestLastOptionCounts shows that the second one counts if an option is given
+// twice.
 func TestLastOptionCounts(t *testing.T) {
 	t.Parallel()
 	first, second := 0, 0
 	count := func(n *int) middleware.Option {
 		return middleware.Observe(func(context.Context, lock.Observation) { *n++ })
 	}
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newQuiet().with(count(&first), count(&second))...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newRig().options(count(&first), count(&second))...)
 	if err := h(t.Context(), order{ID: "1"}); err != nil || first != 0 || second != 2 {
 		t.Errorf("%v; the first observer was told %d times, the second %d times", err, first, second)
 	}

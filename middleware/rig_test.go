@@ -1,0 +1,156 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// order is the event of handlers that are not for an AWS service.
+type order struct {
+	ID   string `json:"id"`
+	Item int64  `json:"item"`
+}
+
+// byOrder gives all orders one lock, under which each is its own event.
+func byOrder(_ context.Context, o order) (lock.Key, error) {
+	return lock.Key{Name: "orders", Event: o.ID}, nil
+}
+
+// lockPerOrder gives every order its own lock.
+func lockPerOrder(_ context.Context, o order) (lock.Key, error) {
+	return lock.Key{Name: o.ID, Event: o.ID}, nil
+}
+
+var noLog = middleware.Logger(slog.New(slog.DiscardHandler))
+
+// rig is a store that can be made to fail, and what was observed of it.
+type rig struct {
+	store *locktest.Faulty
+	mu    sync.Mutex
+	seen  []sighting
+}
+
+type sighting struct {
+	lock.Observation
+	at time.Time
+}
+
+func newRig() *rig { return &rig{store: locktest.NewFaulty(memstore.New())} }
+
+// options returns the options for a decorator that uses the rig and writes no
+// log. Those of more count last.
+func (r *rig) options(more ...middleware.Option) []middleware.Option {
+	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.seen = append(r.seen, sighting{o, time.Now()})
+	})
+	return append([]middleware.Option{middleware.Store(r.store), noLog, observe}, more...)
+}
+
+// acquireElsewhere acquires a lock as another function would, with a lease of
+// 5 s, and unseen by the rig.
+func (r *rig) acquireElsewhere(t *testing.T, k lock.Key) *lock.Lock {
+	t.Helper()
+	locker, err := lock.New(r.store.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := locker.Acquire(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// outcomes returns what was observed since the last want.
+func (r *rig) outcomes() []lock.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []lock.Outcome
+	for _, s := range r.seen {
+		all = append(all, s.Outcome)
+	}
+	return all
+}
+
+// of returns the observations of one outcome since the last want.
+func (r *rig) of(outcome lock.Outcome) []sighting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.seen), func(s sighting) bool { return s.Outcome != outcome })
+}
+
+func (r *rig) count(outcome lock.Outcome) int { return len(r.of(outcome)) }
+
+// want checks what was observed since the last want.
+func (r *rig) want(t *testing.T, outcomes ...lock.Outcome) {
+	t.Helper()
+	if got := r.outcomes(); !slices.Equal(got, outcomes) {
+		t.Errorf("observed %q, want %q", got, outcomes)
+	}
+	r.forget()
+}
+
+func (r *rig) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = nil
+}
+
+// warnings is a log of warnings and errors, safe for concurrent use.
+type warnings struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *warnings) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *warnings) option() middleware.Option {
+	return middleware.Logger(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn})))
+}
+
+func (w *warnings) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.TrimSpace(w.b.String())
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// wantPanic checks that use panics with one line that says all of within.
+func wantPanic(t *testing.T, use func(), within ...string) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		p := recover()
+		text, ok := p.(string)
+		if !ok || !strings.HasPrefix(text, "lambdalock: ") || strings.Contains(text, "\n") {
+			t.Errorf("panicked with %v, want one line of text", p)
+		}
+		for _, part := range within {
+			if !strings.Contains(text, part) {
+				t.Errorf("panicked with %q, want %q in it", fmt.Sprint(p), part)
+			}
+		}
+	}()
+	use()
+}
