@@ -197,8 +197,8 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 	})
 }
 
-// TestBatchSkipAcknowledges shows that OnHeld(Skip) acknowledges a message whose
-// lock is held, and that the default returns it.
+// TestBatchSkipAcknowledges shows that OnHeld(Skip) acknowledges a message
+// whose lock is held, and that the default returns it.
 func TestBatchSkipAcknowledges(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts     []middleware.Option

@@ -78,8 +78,8 @@ func TestBatchPoison(t *testing.T) { // F31
 }
 
 // TestBatchFIFO shows that the messages of a group keep their order, that a
-// failure keeps back the rest of its group, and that groups do not wait for each
-// other.
+// failure keeps back the rest of its group, and that groups do not wait for
+// each other.
 func TestBatchFIFO(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		rig, runs := newRig(), &runLog{}
@@ -147,8 +147,8 @@ func TestBatchFairQueue(t *testing.T) {
 	})
 }
 
-// TestBatchChainsCross shows that the third record of a name waits for the first
-// one also if the second one is kept back by its group.
+// TestBatchChainsCross shows that the third record of a name waits for the
+// first one also if the second one is kept back by its group.
 func TestBatchChainsCross(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		rig, runs := newRig(), &runLog{}

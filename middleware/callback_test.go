@@ -133,8 +133,8 @@ func (c *callbackCase) run(t *testing.T, rig *rig) error {
 	return c.work(t, rig)
 }
 
-// TestPanicInEveryCallback shows that a callback that panics leaves no lease and
-// no goroutine behind, and that the panic reaches the caller, or fails the
+// TestPanicInEveryCallback shows that a callback that panics leaves no lease
+// and no goroutine behind, and that the panic reaches the caller, or fails the
 // record.
 func TestPanicInEveryCallback(t *testing.T) { // F48
 	for outcome, c := range callbackCases {

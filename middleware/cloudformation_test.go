@@ -21,8 +21,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// stack receives the answers of custom resources, as CloudFormation does through
-// S3.
+// stack receives the answers of custom resources, as CloudFormation does
+// through S3.
 type stack struct {
 	server  *httptest.Server
 	mu      sync.Mutex
@@ -65,8 +65,9 @@ func (s *stack) want(t *testing.T, answers ...string) {
 	}
 }
 
-// TestCloudFormationLockOutside shows that every request is answered once if the
-// lock is outside cfn.LambdaWrap, and delivered again if it was not answered.
+// TestCloudFormationLockOutside shows that every request is answered once if
+// the lock is outside cfn.LambdaWrap, and delivered again if it was not
+// answered.
 func TestCloudFormationLockOutside(t *testing.T) {
 	s := newStack(t)
 	ctx, runs, fails := t.Context(), 0, error(nil)
@@ -132,7 +133,8 @@ func TestCloudFormationLockInside(t *testing.T) {
 	s.want(t, "FAILED request", "SUCCESS arn:bucket", "SUCCESS request")
 }
 
-// A custom resource: the lock goes around what answers CloudFormation.
+// For a custom resource, the lock goes around cfn.LambdaWrap, which answers
+// CloudFormation.
 func ExampleWithLock_cloudFormation() {
 	handle := func(ctx context.Context, e cfn.Event) (physicalResourceID string, data map[string]any, err error) {
 		return "arn:aws:s3:::pictures", nil, nil

@@ -77,8 +77,8 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 	}
 }
 
-// TestHandlerThatCallsItselfAgain shows that a handler may call its wrapped self
-// with another event, and gets an error with the same one.
+// TestHandlerThatCallsItselfAgain shows that a handler may call its wrapped
+// self with another event, and gets an error with the same one.
 func TestHandlerThatCallsItselfAgain(t *testing.T) {
 	t.Parallel()
 	rig := newRig()

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
@@ -17,10 +17,10 @@ import (
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// environment is that of a function whose store is the endpoint.
+// environment sets the environment of a function whose DynamoDB is the
+// endpoint.
 func environment(t *testing.T, endpoint, table string) {
 	t.Helper()
 	middleware.ForgetDefaultStores()
@@ -33,91 +33,13 @@ func environment(t *testing.T, endpoint, table string) {
 	}
 }
 
-func TestDefaultStore(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(table.Close)
-	environment(t, table.URL, "locks")
-	ran := 0
-	handle := func(context.Context, order) error { ran++; return nil }
-	h := middleware.WithLock(byOrder, handle)
-	for range 2 {
-		if err := h(t.Context(), order{ID: "1"}); err != nil {
-			t.Error(err)
-		}
-	}
-	if ran != 1 {
-		t.Errorf("ran %d times", ran)
-	}
-	t.Setenv("LOCK_TABLE_NAME", "")
-	if err := middleware.WithLock(byOrder, handle, middleware.Table("locks"))(t.Context(), order{ID: "1"}); err != nil || ran != 1 {
-		t.Errorf("the table by option: %v after %d runs", err, ran)
-	}
-	t.Setenv("LOCK_TABLE_NAME", "locks")
-	middleware.ForgetDefaultStores()
-	nested := middleware.WithLock(byOrder, middleware.WithLock(byOrder, handle), middleware.OnHeld(middleware.Wait(time.Hour)))
-	if err := nested(t.Context(), order{ID: "3"}); !errors.As(err, new(*lock.ConfigError)) { // F33
-		t.Errorf("nested, with one name: %v, want a ConfigError", err)
-	}
-	renewed := make(chan struct{}, 10)
-	heartbeat := middleware.WithLock(byOrder, func(context.Context, order) error { <-renewed; return nil },
-		middleware.Table("locks"), middleware.Heartbeat(3*time.Second), middleware.Observe(func(_ context.Context, o lock.Observation) {
-			if o.Outcome == lock.OutcomeRenewed {
-				renewed <- struct{}{}
-			}
-		}))
-	if err := heartbeat(t.Context(), order{ID: "2"}); err != nil {
-		t.Errorf("with a heartbeat: %v", err)
-	}
-}
-
-// TestDefaultStoreIsShared: all decorators of a process that use one table share one
-// client, and open one connection during INIT.
-func TestDefaultStoreIsShared(t *testing.T) {
+// TestWrongEnvironment shows that every mistake gives an error that names it,
+// that the handler does not run, and that a tenth of the deadline is enough to
+// find out.
+func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 	fake := fakedynamo.New()
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	environment(t, server.URL, "locks")
-	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
-	var opened atomic.Int64
-	fake.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
-		if r.Operation == "DescribeEndpoints" {
-			opened.Add(1)
-		}
-		return fakedynamo.None
-	})
-	handle := func(context.Context, order) error { return nil }
-	own, err := dynamostore.Open(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []struct {
-		name string
-		opts []middleware.Option
-		want int64
-	}{
-		{"first decorator", nil, 1},
-		{"second decorator", nil, 1},
-		{"the same table by name", []middleware.Option{middleware.Table("locks")}, 1},
-		{"another table", []middleware.Option{middleware.Table("others")}, 2},
-		{"the default store by hand", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 2},
-		{"its own client", []middleware.Option{middleware.Store(own)}, 2},
-	} {
-		middleware.WithLock(byOrder, handle, step.opts...)
-		if got := opened.Load(); got != step.want {
-			t.Errorf("%s: %d connections were opened during INIT, want %d", step.name, got, step.want)
-		}
-	}
-}
-
-// TestWrongEnvironment: each mistake gives the error that names it, the handler
-// does not run, and the acquire budget of a tenth of the deadline is kept.
-func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
-	server := fakedynamo.New()
-	srv := httptest.NewServer(server)
-	t.Cleanup(srv.Close)
 	put := upload("cat.png", "01")
 	malformed := upload("a%zz", "01")
 	is := func(within string) func(error) bool {
@@ -141,10 +63,10 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 		"deadline too near": {"locks", "local", fakedynamo.None, put, 50 * time.Millisecond, func(err error) bool { _, ok := err.(*lock.DeadlineError); return ok && is("timeout")(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, srv.URL, c.table)
+			environment(t, server.URL, c.table)
 			t.Setenv("AWS_ACCESS_KEY_ID", c.id)
 			t.Setenv("AWS_SECRET_ACCESS_KEY", c.id)
-			server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault })
+			fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault })
 			h := middleware.WithLock(keyfuncs.S3Object, func(context.Context, events.S3Event) error { t.Error("the handler ran"); return nil })
 			ctx, cancel := context.WithTimeout(t.Context(), c.left)
 			defer cancel()
@@ -159,33 +81,59 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 	}
 }
 
-// TestInitOpensTheConnection: in Lambda the store is asked before the first event,
-// so that the first invocation finds the connection open.
+// TestInitOpensTheConnection shows that a function starts in Lambda with and
+// without its table, and how it describes itself to those who want its lock.
 func TestInitOpensTheConnection(t *testing.T) {
 	table, err := localtable.Start(t.Context(), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
-	for name, env := range map[string][]string{"store": table.Env, "no table": {"LOCK_TABLE_NAME="}} {
-		p, err := locallambda.Start(t.Context(), locallambda.Config{
-			Command: platformCommand, Env: append(env, roleVariable+"=default store"), Function: "fn", Timeout: 10 * time.Second, Logs: func(int, string) {},
+	for name, env := range map[string][]string{"with a table": table.Env, "without a table": {"LOCK_TABLE_NAME="}} {
+		t.Run(name, func(t *testing.T) {
+			p, err := locallambda.Start(t.Context(), locallambda.Config{
+				Command: platformCommand, Env: append(env, functionVariable+"=default store"), Function: "fn", Timeout: 10 * time.Second, Logs: func(int, string) {},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
+			if err != nil {
+				t.Error(err)
+			}
+			if ok := r.Outcome == locallambda.Succeeded; ok != (name == "with a table") || !ok && r.ErrorType != "ConfigError" {
+				t.Errorf("%+v", r)
+			}
+			if holder := string(r.Payload); name == "with a table" && !strings.Contains(holder, "fn request "+r.RequestID+" log 2") {
+				t.Errorf("the holder is described as %s", holder)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
 		})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
-		if err != nil {
-			t.Error(err)
-		}
-		if ok := r.Outcome == locallambda.Succeeded; ok != (name == "store") || !ok && r.ErrorType != "ConfigError" {
-			t.Errorf("%s: %+v", name, r)
-		}
-		if holder := string(r.Payload); name == "store" && !strings.Contains(holder, "fn request "+r.RequestID+" log 2") {
-			t.Errorf("the holder is described as %s", holder)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+}
+
+// TestHolder shows how a holder inside Lambda describes itself.
+func TestHolder(t *testing.T) {
+	lambdacontext.FunctionName, lambdacontext.LogStreamName = "fn", "stream"
+	t.Cleanup(func() { lambdacontext.FunctionName, lambdacontext.LogStreamName = "", "" })
+	for want, ctx := range map[string]context.Context{
+		"fn request unknown log stream": t.Context(),
+		"fn request 17 log stream":      lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "17"}),
+	} {
+		t.Run(want, func(t *testing.T) {
+			var h func(context.Context, order) error
+			h = middleware.WithLock(byOrder, func(context.Context, order) error {
+				var held *lock.HeldError
+				if err := h(t.Context(), order{ID: "2"}); !errors.As(err, &held) || held.Holder != want {
+					t.Errorf("%v, want the holder %q", err, want)
+				}
+				return nil
+			}, newRig().options()...)
+			if err := h(ctx, order{ID: "1"}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// upload is what S3 sends for one uploaded object.
+// upload returns what S3 sends for one uploaded object.
 func upload(key, sequencer string) events.S3Event {
 	var r events.S3EventRecord
 	r.S3.Bucket.Name, r.S3.Object.Key, r.S3.Object.Sequencer = "pictures", key, sequencer
@@ -30,7 +30,7 @@ func ExampleWithLock() {
 		return nil
 	}
 	// In a function: lambda.Start(middleware.WithLock(keyfuncs.S3Object, handle)).
-	// In a test the store is in memory, and the wrapped handler is called as it is.
+	// In a test, use a store in memory and call the wrapped handler directly.
 	wrapped := middleware.WithLock(keyfuncs.S3Object, handle, middleware.Store(memstore.New()))
 
 	ctx := context.Background()
@@ -86,8 +86,8 @@ func ExampleWithLock_fence() {
 	// <nil>
 }
 
-// heldBy wraps a handler whose lock is held for as long as it runs, and calls it
-// again from inside: the second call finds the lock held.
+// heldBy wraps a handler that calls its wrapped self, and returns what the inner
+// call got, which finds the lock held.
 func heldBy(policy middleware.HeldPolicy) (string, error) {
 	var wrapped func(context.Context, order) (string, error)
 	var answer string
@@ -113,7 +113,7 @@ func ExampleRespond() {
 
 func ExampleWait() {
 	_, err := heldBy(middleware.Wait(10 * time.Millisecond))
-	fmt.Println(errors.Is(err, lock.ErrHeld)) // it was not free in time
+	fmt.Println(errors.Is(err, lock.ErrHeld)) // it was not released in time
 	// Output: true
 }
 
@@ -152,8 +152,9 @@ func ExampleEachSQSMessage() {
 	// [{b}] <nil>
 }
 
-// A handler of HTTP requests answers a repeated one with its first result, a
-// simultaneous one with status 409, and one without Idempotency-Key with status 400.
+// A handler of HTTP requests answers a repeated request with the first result, a
+// simultaneous one with status 409, and one without Idempotency-Key with status
+// 400.
 func ExampleWithLock_idempotencyKey() {
 	pay := func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		fmt.Println("pay")

@@ -43,16 +43,16 @@ func createTables(t *testing.T) {
 	}
 }
 
-// TestFailOpen shows that the handler runs without a lock only if the store does
-// not answer. It does not run after a mistake in the deployment, any answer, or
-// the end of the invocation.
+// TestFailOpen shows that the handler runs without a lock only if the store
+// does not answer. It does not run after a mistake in the deployment, any
+// answer, or the end of the invocation.
 func TestFailOpen(t *testing.T) { // F10, F13
-	server := fakedynamo.New()
-	srv := httptest.NewServer(server)
-	t.Cleanup(srv.Close)
+	fake := fakedynamo.New()
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
 	nobody := httptest.NewServer(nil) // its port is closed
 	nobody.Close()
-	environment(t, srv.URL, "locks")
+	environment(t, server.URL, "locks")
 	createTables(t)
 	var asked atomic.Int32
 	all := func(f fakedynamo.Fault) func(context.CancelFunc) fakedynamo.Fault {
@@ -63,36 +63,37 @@ func TestFailOpen(t *testing.T) { // F10, F13
 		fault      func(context.CancelFunc) fakedynamo.Fault
 		runs       bool
 	}{
-		"no answer":         {srv.URL, "locks", all(fakedynamo.Hang), true},
-		"broken connection": {srv.URL, "locks", all(fakedynamo.DropBefore), true},
-		"lost answers":      {srv.URL, "locks", all(fakedynamo.ApplyThenDrop), true},
+		"no answer":         {server.URL, "locks", all(fakedynamo.Hang), true},
+		"broken connection": {server.URL, "locks", all(fakedynamo.DropBefore), true},
+		"lost answers":      {server.URL, "locks", all(fakedynamo.ApplyThenDrop), true},
 		"closed port":       {nobody.URL, "locks", all(fakedynamo.None), true},
-		"throttled, then silent": {srv.URL, "locks", func(context.CancelFunc) fakedynamo.Fault {
+		"throttled, then silent": {server.URL, "locks", func(context.CancelFunc) fakedynamo.Fault {
 			if asked.Add(1) == 1 {
 				return fakedynamo.Throttle
 			}
 			return fakedynamo.Hang // to the end of the budget
 		}, false},
-		"internal server error":  {srv.URL, "locks", all(fakedynamo.ApplyThen500), true},
-		"throttled":              {srv.URL, "locks", all(fakedynamo.Throttle), false},
-		"conflict":               {srv.URL, "locks", all(fakedynamo.Conflict), false},
-		"denied action":          {srv.URL, "locks", all(fakedynamo.Deny), false},
-		"typo in the table name": {srv.URL, "lokks", all(fakedynamo.None), false},
-		"no table name":          {srv.URL, "", all(fakedynamo.None), false},
-		"other schema":           {srv.URL, "other-schema", all(fakedynamo.None), false},
-		"cancelled meanwhile": {srv.URL, "locks", func(cancel context.CancelFunc) fakedynamo.Fault {
+		"internal server error":  {server.URL, "locks", all(fakedynamo.ApplyThen500), true},
+		"throttled":              {server.URL, "locks", all(fakedynamo.Throttle), false},
+		"conflict":               {server.URL, "locks", all(fakedynamo.Conflict), false},
+		"denied action":          {server.URL, "locks", all(fakedynamo.Deny), false},
+		"typo in the table name": {server.URL, "lokks", all(fakedynamo.None), false},
+		"no table name":          {server.URL, "", all(fakedynamo.None), false},
+		"other schema":           {server.URL, "other-schema", all(fakedynamo.None), false},
+		"cancelled meanwhile": {server.URL, "locks", func(cancel context.CancelFunc) fakedynamo.Fault {
 			cancel()
 			return fakedynamo.Hang
 		}, false},
-		"nothing wrong": {srv.URL, "locks", all(fakedynamo.None), true},
+		"nothing wrong": {server.URL, "locks", all(fakedynamo.None), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.url, c.table)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a tenth of it to acquire
 			defer cancel()
-			server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault(cancel) })
+			fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault(cancel) })
 			ran := false
-			// Each case has its own name, because a lock that was taken without an answer may stay.
+			// Each case has its own name, because a lock that was taken without an answer
+			// may stay.
 			h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { ran = true; return nil },
 				middleware.FailOpen(), noLog)
 			err := h(ctx, order{ID: name})
@@ -118,7 +119,7 @@ func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	rig.want(t, lock.OutcomeStoreFailed)
 }
 
-// refusingStore fails every acquire with an error of its own.
+// refusingStore fails every acquire with err.
 type refusingStore struct {
 	driver.Store
 	err error

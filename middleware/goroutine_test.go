@@ -19,8 +19,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// slowRenewal is a store whose renewals take 2 s, also if their context ends, so
-// that one is in progress when the handler ends.
+// slowRenewal is a store whose renewals take 2 s, also if their context ends,
+// so that one is in progress when the handler ends.
 type slowRenewal struct {
 	*memstore.Store
 	running, begun atomic.Int32

@@ -34,7 +34,7 @@ func isHTTPResponse(result reflect.Type) bool {
 // is configured and fails if it is missing, so both are set.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
 func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
-	if e == nil || !e.Client || !isHTTPResponse(result) {
+	if e == nil || !e.Client {
 		return reflect.Value{}, false
 	}
 	const status, contentType = http.StatusBadRequest, "application/json"

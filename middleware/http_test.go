@@ -96,8 +96,8 @@ func TestBadRequest(t *testing.T) { // F26
 	}
 }
 
-// TestOperatorsMistakeIsNotABadRequest shows that an event of another source, or
-// the wrong key function, stays an error that alarms see.
+// TestOperatorsMistakeIsNotABadRequest shows that an event of another source,
+// or the wrong key function, stays an error that alarms see.
 func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 	t.Parallel()
 	_, otherSource := keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest](t.Context(), events.APIGatewayV2HTTPRequest{})
@@ -122,8 +122,8 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 	}
 }
 
-// TestKeyErrorIsNotEdited shows that a key function may return one error for all
-// events, also at the same time.
+// TestKeyErrorIsNotEdited shows that a key function may return one error for
+// all events, also at the same time.
 func TestKeyErrorIsNotEdited(t *testing.T) {
 	t.Parallel()
 	mine := &lock.KeyError{Field: "headers[X]", Reason: "is missing", Client: true}

@@ -12,8 +12,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestNamespaceOfTheEnvironment shows that the namespace comes from the option or
-// from LOCK_NAMESPACE, which the construct sets.
+// TestNamespaceOfTheEnvironment shows that the namespace comes from the option
+// or from LOCK_NAMESPACE, which the construct sets.
 func TestNamespaceOfTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable string

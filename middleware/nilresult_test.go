@@ -37,8 +37,8 @@ func returns[T any](v T) func(bool) {
 	return start(byOrder, func(context.Context, order) (T, error) { return v, nil })
 }
 
-// nilResults are functions of the local Lambda whose result is nil, or holds nil,
-// in every declared type that the runtime would stream.
+// nilResults are functions of the local Lambda whose result is nil, or holds
+// nil, in every declared type that the runtime would stream.
 var nilResults = map[string]func(bool){
 	"nil any":                    returns[any](nil),
 	"nil reader":                 returns[io.Reader](nil),
@@ -79,8 +79,8 @@ var nilResults = map[string]func(bool){
 	}),
 }
 
-// TestNilResultCompletesAtOnce shows that the lock does not wait for the end of a
-// nil stream, which nobody reads or closes.
+// TestNilResultCompletesAtOnce shows that the lock does not wait for the end of
+// a nil stream, which nobody reads or closes.
 func TestNilResultCompletesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(*rig) (out, want any, err error){

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -84,8 +85,8 @@ func TestManyOverdueRecords(t *testing.T) {
 	})
 }
 
-// TestNothingIsOverdue shows that nothing is reported if handlers end in time, or
-// if there is no deadline.
+// TestNothingIsOverdue shows that nothing is reported if handlers end in time,
+// or if there is no deadline.
 func TestNothingIsOverdue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		rig := newRig()
@@ -136,6 +137,25 @@ func TestOverdueIsAWarning(t *testing.T) {
 		}
 		if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], `level=WARN msg="lambdalock: overdue"`) || !strings.Contains(lines[0], "Records[0]: ") {
 			t.Errorf("logged %q", lines)
+		}
+	})
+}
+
+// TestOverdueWhereNobodyKills shows what is reported on a platform that lets
+// the code run on after the deadline.
+func TestOverdueWhereNobodyKills(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "lambda-managed-instances")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		rig := newRig()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
+		if _, err := h(ctx, sqsBatch(message("a", "stuck"))); err != nil {
+			t.Error(err)
+		}
+		overdue := rig.of(middleware.OutcomeOverdue)
+		if len(overdue) != 1 || !strings.Contains(overdue[0].Err.Error(), "cannot end before it does") {
+			t.Errorf("observed %+v", overdue)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// BenchmarkWithLock is what the decorator adds to a handler that does nothing. `make
-// bench` prints it beside the bare store calls.
+// BenchmarkWithLock is what the decorator adds to a handler that does nothing.
+// `make bench` prints it beside the bare store calls.
 func BenchmarkWithLock(b *testing.B) {
 	mutex := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "orders"}, nil }
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)

@@ -67,6 +67,16 @@ func TestRawHandler(t *testing.T) {
 			t.Errorf("%v, want a KeyError", err)
 		}
 	})
+	t.Run("failed", func(t *testing.T) {
+		rig := newRig()
+		w := middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return nil, errRecord })), rig.options()...)
+		for range 2 { // a failed event runs again
+			if _, err := w.Invoke(t.Context(), payload); err != errRecord {
+				t.Errorf("%v, want the handler's error", err)
+			}
+		}
+		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
+	})
 	t.Run("held, Respond", func(t *testing.T) {
 		var w lambda.Handler
 		w = middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) {

@@ -160,8 +160,9 @@ func TestEachKinesisRecord(t *testing.T) {
 	})
 }
 
-// TestOrderByName shows that a failure does not stop other names, and that their
-// completed records are skipped when Lambda delivers from the failed record on.
+// TestOrderByName shows that a failure does not stop other names, and that
+// their completed records are skipped when Lambda delivers from the failed
+// record on.
 func TestOrderByName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		rig, runs := newRig(), &runLog{}
@@ -182,8 +183,8 @@ func TestOrderByName(t *testing.T) {
 	})
 }
 
-// TestEachDynamoDBRecord shows that the records of a shard keep their order, and
-// that the rest is returned after a failure.
+// TestEachDynamoDBRecord shows that the records of a shard keep their order,
+// and that the rest is returned after a failure.
 func TestEachDynamoDBRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		rig, runs := newRig(), &runLog{}

@@ -25,7 +25,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// bothStores forget in the same way, since the engine decides what.
+// bothStores returns a store of each kind.
 func bothStores(t *testing.T) map[string]driver.Store {
 	t.Helper()
 	srv := httptest.NewServer(fakedynamo.New())
@@ -39,8 +39,9 @@ func bothStores(t *testing.T) map[string]driver.Store {
 	return map[string]driver.Store{"memory": memstore.New(), "DynamoDB": dynamostore.New(client, "locks")}
 }
 
-// TestBatchOfOneNameComesAgain: Kafka delivers a whole batch again for one failed record,
-// and only that one runs, however many records have the same key.
+// TestBatchOfOneNameComesAgain shows that only the failed record runs when
+// Kafka delivers a whole batch again, however many of its records have the same
+// name.
 func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 	t.Parallel()
 	for name, store := range bothStores(t) {
@@ -85,7 +86,8 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 	}
 }
 
-// TestRememberAtLeast: more than a row of one write unit has room for.
+// TestRememberAtLeast shows that so many events are remembered, also if they
+// need more than one write unit.
 func TestRememberAtLeast(t *testing.T) {
 	t.Parallel()
 	for name, store := range bothStores(t) {
@@ -112,8 +114,8 @@ func TestRememberAtLeast(t *testing.T) {
 	}
 }
 
-// TestRememberedAsLongAsTheSourceKeeps: by default a completed event is refused for as
-// long as its source can deliver it again, and no longer.
+// TestRememberedAsLongAsTheSourceKeeps shows that by default a completed event
+// is remembered for as long as its source can deliver it again, and no longer.
 func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 	const day = 24 * time.Hour
 	message := events.SQSMessage{MessageId: "m1", EventSource: "aws:sqs"}

@@ -74,8 +74,8 @@ func (l *runLog) dynamoDB(ctx context.Context, r events.DynamoDBEventRecord) err
 	return l.act(ctx, r.Change.SequenceNumber, r.EventName)
 }
 
-// message returns a message of a queue. Its handler does what the body says; see
-// act.
+// message returns a message of a queue. Its handler does what the body says;
+// see act.
 func message(id, body string) events.SQSMessage {
 	return events.SQSMessage{MessageId: id, Body: body, EventSourceARN: "arn:aws:sqs:us-east-2:123456789012:orders"}
 }
@@ -105,8 +105,8 @@ func kinesisBatch(does map[string]string) (e events.KinesisEvent) {
 	return e
 }
 
-// dynamoDBBatch holds one record for each text, with sequence numbers from 0 and
-// two keys by turns.
+// dynamoDBBatch holds one record for each text, with sequence numbers from 0
+// and two keys by turns.
 func dynamoDBBatch(does ...string) (e events.DynamoDBEvent) {
 	for i, d := range does {
 		r := events.DynamoDBEventRecord{EventName: d, EventSourceArn: "arn:aws:dynamodb:us-east-2:123456789012:table/orders/stream/2026-06-10T19:26:16.525"}
@@ -117,7 +117,8 @@ func dynamoDBBatch(does ...string) (e events.DynamoDBEvent) {
 	return e
 }
 
-// underDeadline gives a test fake time and the context of an invocation of 30 s.
+// underDeadline gives a test fake time and the context of an invocation of 30
+// s.
 func underDeadline(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	t.Helper()
 	t.Parallel()
@@ -128,8 +129,8 @@ func underDeadline(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	})
 }
 
-// wantReturned checks which records the partial answer returns, in the JSON that
-// Lambda gets.
+// wantReturned checks which records the partial answer returns, in the JSON
+// that Lambda gets.
 func wantReturned(t *testing.T, answer any, err error, ids ...string) {
 	t.Helper()
 	if err != nil {

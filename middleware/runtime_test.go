@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -25,8 +24,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// functions are handlers that run as bootstraps of the local Lambda, once as they
-// are and once wrapped: nothing that reaches Lambda may differ.
+// functions are the functions of the local Lambda. This test binary runs as one
+// of them if functionVariable names it.
 var functions = map[string]func(wrapped bool){
 	"()":                  start(keyfuncs.Static("job"), func() {}, middleware.OnHeld(middleware.Skip)),
 	"(event)":             start(byOrder, func(order) {}, middleware.OnHeld(middleware.Skip)),
@@ -74,13 +73,14 @@ var functions = map[string]func(wrapped bool){
 	"lease length":  leaseLength,
 }
 
+// batch starts a handler of batches.
 func batch(build func([]middleware.Option) any) func(bool) {
 	return func(bool) {
 		lambda.Start(build([]middleware.Option{middleware.Store(memstore.New()), noLog}))
 	}
 }
 
-// leaseLength answers with the length of its lease in seconds.
+// leaseLength starts a handler that returns the length of its lease in seconds.
 func leaseLength(bool) {
 	h := func(ctx context.Context, _ order) (int, error) {
 		lease, _ := lock.FromContext(ctx)
@@ -89,7 +89,8 @@ func leaseLength(bool) {
 	start(byOrder, h)(true)
 }
 
-// defaultStore answers with how it is described to others who want its lock.
+// defaultStore starts a handler that returns how its lock's holder is described
+// to others.
 func defaultStore(bool) {
 	var wrapped func(context.Context, order) (string, error)
 	wrapped = middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
@@ -113,18 +114,19 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, &CustomError{9} }
 
-// start gives the runtime its options too: they must apply to wrapped handlers.
+// start starts a handler, bare or wrapped. It passes options to the runtime,
+// which must also apply to wrapped handlers.
 func start[E, H any](key keyfuncs.Func[E], h H, opts ...middleware.Option) func(bool) {
 	return func(wrapped bool) {
 		if wrapped {
-			quiet := slog.New(slog.DiscardHandler)
-			h = middleware.WithLock(key, h, append(opts, middleware.Store(memstore.New()), middleware.Logger(quiet))...)
+			h = middleware.WithLock(key, h, append(opts, middleware.Store(memstore.New()), noLog)...)
 		}
 		lambda.StartWithOptions(h, lambda.WithSetEscapeHTML(true), lambda.WithUseNumber(true))
 	}
 }
 
-// slowStream writes each half of its answer when it is told to.
+// slowStream starts a handler that writes the second half of its answer when
+// the file that its event names exists.
 func slowStream(bool) {
 	h := func(_ context.Context, o order) (io.Reader, error) {
 		r, w := io.Pipe()
@@ -144,11 +146,11 @@ func slowStream(bool) {
 	start(byOrder, h)(true)
 }
 
-const roleVariable = "LAMBDALOCK_TEST_FUNCTION"
+const functionVariable = "LAMBDALOCK_TEST_FUNCTION"
 
 func TestMain(m *testing.M) {
 	maps.Copy(functions, nilResults)
-	if f, ok := functions[os.Getenv(roleVariable)]; ok {
+	if f, ok := functions[os.Getenv(functionVariable)]; ok {
 		f(os.Getenv("LAMBDALOCK_TEST_WRAPPED") != "")
 		return
 	}
@@ -157,7 +159,7 @@ func TestMain(m *testing.M) {
 
 func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform {
 	t.Helper()
-	env := []string{roleVariable + "=" + function}
+	env := []string{functionVariable + "=" + function}
 	if wrapped {
 		env = append(env, "LAMBDALOCK_TEST_WRAPPED=1")
 	}
@@ -175,10 +177,11 @@ func platform(t *testing.T, function string, wrapped bool) *locallambda.Platform
 	return p
 }
 
-// TestRuntimeSeesNoDifference shows P7 through the runtime loop of aws-lambda-go.
-func TestRuntimeSeesNoDifference(t *testing.T) {
+// TestRuntimeSeesNoDifference shows that Lambda gets the same from the wrapped
+// handler as from the bare one, through the runtime loop of aws-lambda-go.
+func TestRuntimeSeesNoDifference(t *testing.T) { // P7
 	t.Parallel()
-	payload := []byte(`{"id":"` + "1" + `","item":9007199254740993}`)
+	payload := []byte(`{"id":"1","item":9007199254740993}`)
 	for name := range functions {
 		if slices.Contains([]string{"slow stream", "default store", "lease length", "SQS batch", "S3 batch"}, name) {
 			continue
@@ -209,8 +212,8 @@ func TestRuntimeSeesNoDifference(t *testing.T) {
 	}
 }
 
-// sameStack: the frames from the panic to the handler are the same; below the
-// handler stands its caller, which is the decorator.
+// sameStack checks that the frames from the panic to the handler are the same.
+// Below the handler is its caller, which is the decorator.
 func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	t.Helper()
 	type frame struct {
@@ -240,28 +243,36 @@ func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	}
 }
 
-// TestLeaseFitsThePlatform: where the platform kills at the deadline the lease ends
-// soon after it; where it does not, a short lease is renewed.
+// TestLeaseFitsThePlatform shows that the lease ends soon after the deadline if
+// the platform kills at the deadline, and that a short lease is renewed if not.
 func TestLeaseFitsThePlatform(t *testing.T) { // F16, F22
 	t.Parallel()
-	for concurrency, want := range map[int]string{1: "62", 2: "30"} {
-		p, err := locallambda.Start(t.Context(), locallambda.Config{
-			Command: platformCommand, Env: []string{roleVariable + "=lease length"}, Timeout: time.Minute, Concurrency: concurrency, Logs: func(int, string) {},
+	for name, c := range map[string]struct {
+		concurrency int
+		seconds     string
+	}{
+		"one at a time": {1, "62"},
+		"two at a time": {2, "30"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := locallambda.Start(t.Context(), locallambda.Config{
+				Command: platformCommand, Env: []string{functionVariable + "=lease length"}, Timeout: time.Minute, Concurrency: c.concurrency, Logs: func(int, string) {},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
+			if err != nil || string(r.Payload) != c.seconds {
+				t.Errorf("a lease of %s s, want %s; %v", r.Payload, c.seconds, err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
-		if err != nil || string(r.Payload) != want {
-			t.Errorf("%d at once: a lease of %s s, want %s; %v", concurrency, r.Payload, want, err)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
-// chunks signals the first write.
+// chunks closes first at the first write.
 type chunks struct {
 	first chan struct{}
 	all   bytes.Buffer
@@ -274,6 +285,8 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return c.all.Write(p)
 }
 
+// TestStreamArrivesInChunks shows that the wrapped handler does not buffer its
+// stream.
 func TestStreamArrivesInChunks(t *testing.T) {
 	t.Parallel()
 	p := platform(t, "slow stream", true)

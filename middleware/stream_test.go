@@ -79,8 +79,8 @@ func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 	}
 }
 
-// TestStreamThatFails shows that the stream's error reaches the reader, and that
-// the event runs again.
+// TestStreamThatFails shows that the stream's error reaches the reader, and
+// that the event runs again.
 func TestStreamThatFails(t *testing.T) {
 	t.Parallel()
 	rig := newRig()
@@ -192,8 +192,8 @@ func TestStreamingResponses(t *testing.T) {
 	}
 }
 
-// TestReplayOfAStreamInsideAny shows that a streamed result is not stored, which
-// is reported at once.
+// TestReplayOfAStreamInsideAny shows that a streamed result is not stored,
+// which is reported at once.
 func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	t.Parallel()
 	rig := newRig()
@@ -255,5 +255,30 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 				t.Errorf("the event does not run again: %v", err)
 			}
 		})
+	}
+}
+
+// TestObserverOfADroppedStreamThatPanics shows that the lock is released if the
+// observer panics when it hears that a stream is not stored.
+func TestObserverOfADroppedStreamThatPanics(t *testing.T) { // F48
+	t.Parallel()
+	rig := newRig()
+	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+		if o.Outcome == lock.OutcomeResultDropped {
+			panic("observer")
+		}
+	})
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
+		rig.options(middleware.OnCompleted(middleware.Replay), observe)...)
+	func() {
+		defer func() {
+			if p := recover(); p != "observer" {
+				t.Errorf("the caller got %v", p)
+			}
+		}()
+		_, _ = h(t.Context(), order{ID: "1"})
+	}()
+	if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
+		t.Errorf("the event does not run again: %v", err)
 	}
 }

@@ -52,8 +52,8 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryStoreInLambdaWarns shows that only inside Lambda every handler warns
-// that locks in memory protect nothing from other execution environments.
+// TestMemoryStoreInLambdaWarns shows that only inside Lambda every handler
+// warns that locks in memory protect nothing from other execution environments.
 func TestMemoryStoreInLambdaWarns(t *testing.T) {
 	wrap := func(log *warnings) {
 		middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()), log.option())

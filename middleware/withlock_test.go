@@ -114,8 +114,8 @@ func TestDuplicateIsSkipped(t *testing.T) { // P5
 	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 }
 
-// TestDuplicateInProgressIsNotAcknowledged shows that an event fails, so that it
-// is delivered again, while it or another event of its name is in progress.
+// TestDuplicateInProgressIsNotAcknowledged shows that an event fails, so that
+// it is delivered again, while it or another event of its name is in progress.
 func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) { // P6
 	t.Parallel()
 	rig := newRig()
@@ -154,6 +154,23 @@ func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
 		}
 	}
 	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+}
+
+// TestEventByPointer shows that a handler may take a pointer to the key
+// function's event, and that the key function gets the zero event for nil.
+func TestEventByPointer(t *testing.T) {
+	t.Parallel()
+	h := middleware.WithLock(byOrder, func(ctx context.Context, o *order) (string, error) {
+		lease, _ := lock.FromContext(ctx)
+		return lease.Key.Event, nil
+	}, newRig().options()...)
+	for want, event := range map[string]*order{"1": {ID: "1"}, "": nil} {
+		t.Run(fmt.Sprintf("%q", want), func(t *testing.T) {
+			if got, err := h(t.Context(), event); got != want || err != nil {
+				t.Errorf("the key's event is %q, %v; want %q", got, err, want)
+			}
+		})
+	}
 }
 
 // TestErrorAndPanicPassThrough shows that an error, a panic and runtime.Goexit
@@ -265,8 +282,8 @@ func TestStoreFailure(t *testing.T) { // F13
 	})
 }
 
-// TestHandlerWithoutErrorFailsByPanic shows that an event is not acknowledged if
-// its handler cannot return the error.
+// TestHandlerWithoutErrorFailsByPanic shows that an event is not acknowledged
+// if its handler cannot return the error.
 func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newRig()

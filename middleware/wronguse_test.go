@@ -98,6 +98,7 @@ func TestWrongOptions(t *testing.T) {
 		"negative Remember":   {[]middleware.Option{ms, middleware.Remember(-time.Hour)}, "Remember is negative"},
 		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "Wait is negative"},
 		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
+		"unknown policy":      {[]middleware.Option{ms, middleware.OnHeld(middleware.Policy(7))}, "neither Fail nor Skip"},
 		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
 		"other policy of nil": {[]middleware.Option{ms, middleware.OnCompleted((*middleware.Policy)(nil))}, "OnCompleted(nil)"},
 	} {
@@ -122,8 +123,8 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestReplayNeedsAResultThatCanBeDecoded shows that Replay refuses a result that
-// is an interface with methods, because every duplicate would get nil.
+// TestReplayNeedsAResultThatCanBeDecoded shows that Replay refuses a result
+// that is an interface with methods, because every duplicate would get nil.
 func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 	t.Parallel()
 	replay := newRig().options(middleware.OnCompleted(middleware.Replay))

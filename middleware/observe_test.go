@@ -1,0 +1,69 @@
+package middleware_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestLevels shows at which level the decorator logs each of its own outcomes.
+func TestLevels(t *testing.T) {
+	for outcome, level := range map[lock.Outcome]string{
+		middleware.OutcomeUnlocked:      "ERROR",
+		middleware.OutcomeIgnored:       "WARN",
+		middleware.OutcomeHandlerFailed: "ERROR",
+		middleware.OutcomeNotBegun:      "WARN",
+		middleware.OutcomeOverdue:       "WARN",
+		lock.OutcomeRefused:             "ERROR", // here because of the key function
+	} {
+		t.Run(string(outcome), func(t *testing.T) {
+			c := callbackCases[outcome]
+			synctest.Test(t, func(t *testing.T) {
+				var log warnings
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				_, _ = c.wrapRecords(t, c.prepare(t, new(atomic.Int32)), log.option())(ctx, sqsBatch(message("1", ""), message("2", "")))
+				want := "level=" + level + ` msg="lambdalock: ` + string(outcome) + `"`
+				if lines := strings.Join(log.lines(), "\n"); !strings.Contains(lines, want) {
+					t.Errorf("logged %s, want %s", lines, want)
+				}
+			})
+		})
+	}
+}
+
+// TestLogKeys shows that the decorator's own outcomes are logged with the name
+// and the event of the key only if LogKeys asks for it.
+func TestLogKeys(t *testing.T) {
+	t.Parallel()
+	key := func(context.Context, order) (lock.Key, error) {
+		return lock.Key{Name: "customer-7", Event: "order-8"}, keyfuncs.ErrIgnore
+	}
+	for name, c := range map[string]struct {
+		opts []middleware.Option
+		want bool
+	}{
+		"by default": {nil, false},
+		"LogKeys":    {[]middleware.Option{middleware.LogKeys()}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log warnings
+			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil },
+				newRig().options(append(c.opts, log.option())...)...)
+			if err := h(t.Context(), order{}); err != nil {
+				t.Error(err)
+			}
+			line := strings.Join(log.lines(), "\n")
+			if strings.Contains(line, "name=customer-7 event=order-8") != c.want || strings.Contains(line, "customer-7") != c.want {
+				t.Errorf("logged %s", line)
+			}
+		})
+	}
+}
