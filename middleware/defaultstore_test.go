@@ -111,20 +111,31 @@ func TestDefaultStoreIsOnePerTable(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreWithoutATable shows that every request says so.
+// TestDefaultStoreWithoutATable shows that every request reports the missing name,
+// and that the store opens once the environment has it.
 func TestDefaultStoreWithoutATable(t *testing.T) {
-	environment(t, "http://127.0.0.1:1", "")
+	table, err := localtable.Start(t.Context(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	environment(t, table.URL, "")
 	store := middleware.DefaultStore("")
+	check := store.(driver.Checker).Check
 	for name, request := range map[string]func() error{
 		"acquire": func() error { _, _, err := store.Acquire(t.Context(), &driver.Claim{}); return err },
 		"renew":   func() error { _, _, err := store.Renew(t.Context(), &driver.Renewal{}); return err },
 		"release": func() error { _, _, err := store.Release(t.Context(), &driver.Settlement{}); return err },
-		"check":   func() error { return store.(driver.Checker).Check(t.Context()) },
+		"check":   func() error { return check(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := request(); !errors.As(err, new(*lock.ConfigError)) {
 				t.Errorf("%v, want a ConfigError", err)
 			}
 		})
+	}
+	t.Setenv("LOCK_TABLE_NAME", "locks")
+	if err := check(t.Context()); err != nil {
+		t.Errorf("with a table: %v", err)
 	}
 }

@@ -86,8 +86,8 @@ func ExampleWithLock_fence() {
 	// <nil>
 }
 
-// heldBy wraps a handler that calls its wrapped self, and returns what the inner
-// call got, which finds the lock held.
+// heldBy wraps a handler that calls its wrapped self, and returns what the
+// inner call got, which finds the lock held.
 func heldBy(policy middleware.HeldPolicy) (string, error) {
 	var wrapped func(context.Context, order) (string, error)
 	var answer string
@@ -152,9 +152,9 @@ func ExampleEachSQSMessage() {
 	// [{b}] <nil>
 }
 
-// A handler of HTTP requests answers a repeated request with the first result, a
-// simultaneous one with status 409, and one without Idempotency-Key with status
-// 400.
+// A handler of HTTP requests answers a repeated request with the first result,
+// a simultaneous one with status 409, and one without Idempotency-Key with
+// status 400.
 func ExampleWithLock_idempotencyKey() {
 	pay := func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		fmt.Println("pay")

@@ -115,6 +115,7 @@ func TestReplayOfAnything(t *testing.T) { // F35
 	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
 	}
+	rig.want(t, lock.OutcomeAlreadyCompleted) // and no second report that the result is missing
 }
 
 // TestReplayIntoAnotherType shows that a duplicate is skipped if the stored

@@ -67,6 +67,14 @@ func TestRawHandler(t *testing.T) {
 			t.Errorf("%v, want a KeyError", err)
 		}
 	})
+	t.Run("replaced result", func(t *testing.T) {
+		w := middleware.WithLock(byOrder, lambda.Handler(echo{}), newRig().options(middleware.OnCompleted(middleware.Replay))...)
+		for _, c := range []struct{ payload, want string }{{`{"id":"1"}`, `{"id":"1"}`}, {`{"id":"2"}`, `{"id":"2"}`}, {`{"id":"1"}`, "null"}} {
+			if out, err := w.Invoke(t.Context(), []byte(c.payload)); string(out) != c.want || err != nil {
+				t.Errorf("%s: %s, %v; want %s", c.payload, out, err, c.want)
+			}
+		}
+	})
 	t.Run("failed", func(t *testing.T) {
 		rig := newRig()
 		w := middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return nil, errRecord })), rig.options()...)

@@ -141,6 +141,27 @@ func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) { // P6
 	}
 }
 
+// TestFailedEventRunsAgain shows that an event is completed only if its handler
+// returns no error.
+func TestFailedEventRunsAgain(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) {
+		if ran++; ran < 3 {
+			return "", errRecord
+		}
+		return "", nil
+	}, newRig().options()...)
+	for i, want := range []error{errRecord, errRecord, nil, nil} {
+		if _, err := h(t.Context(), order{ID: "1"}); err != want {
+			t.Errorf("delivery %d: %v, want %v", i+1, err, want)
+		}
+	}
+	if ran != 3 {
+		t.Errorf("ran %d times, want 3", ran)
+	}
+}
+
 // TestHandlerThatMutatesItsEvent shows that the key is computed before the
 // handler runs.
 func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
