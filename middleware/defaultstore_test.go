@@ -111,8 +111,8 @@ func TestDefaultStoreIsOnePerTable(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreWithoutATable shows that every request reports the missing name,
-// and that the store opens once the environment has it.
+// TestDefaultStoreWithoutATable shows that every request reports the missing
+// name, and that the store opens once the environment has it.
 func TestDefaultStoreWithoutATable(t *testing.T) {
 	table, err := localtable.Start(t.Context(), "locks")
 	if err != nil {

@@ -136,7 +136,8 @@ func ExampleEachSQSMessage() {
 		}
 		return nil
 	}
-	// In a function: lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, handle)).
+	// In a function, call
+	// lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, handle)).
 	wrapped := middleware.EachSQSMessage(keyfuncs.SQSMessage, handle,
 		middleware.Store(memstore.New()), middleware.Concurrency(1), middleware.Logger(slog.New(slog.DiscardHandler)))
 	batch := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "a", Body: "{}"}, {MessageId: "b"}, {MessageId: "a", Body: "{}"}}}

@@ -37,8 +37,9 @@ import (
 // Without the option [Store], locks are in the DynamoDB table named by [Table]
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
 // nested decorators share it; see [DefaultStore]. Inside Lambda, WithLock opens
-// its connection. If it cannot be opened, every invocation fails with a
-// *lock.ConfigError or *lock.StoreError.
+// its connection. If the store cannot be opened, every invocation fails with a
+// *lock.ConfigError or *lock.StoreError. The option [Store] switches all of this
+// off.
 //
 // A streamed result, declared as io.Reader or as the streaming response of a
 // Function URL or of API Gateway, keeps the lock until the runtime has read it
