@@ -38,7 +38,7 @@ import (
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
 // nested decorators share it; see [DefaultStore]. Inside Lambda, WithLock opens
 // its connection. If the store cannot be opened, every invocation fails with a
-// *lock.ConfigError or *lock.StoreError. The option [Store] switches all of this
+// *lock.ConfigError or *lock.StoreError. The option [Store] switches all this
 // off.
 //
 // A streamed result, declared as io.Reader or as the streaming response of a
