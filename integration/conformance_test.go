@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 			store := dynamostore.New(client, table)
 			locktest.Run(t, locktest.Harness{
 				Open: func(*testing.T) driver.Store { return store },
-				Newer: func(t *testing.T, _ driver.Store, name string) {
+				MakeNewer: func(t *testing.T, _ driver.Store, name string) {
 					_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 						TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}},
 						UpdateExpression:          aws.String("SET rowFormat = :two"),

@@ -84,7 +84,7 @@ func checkSpread(t *testing.T, holds []locktest.Hold) {
 		if users[h.Name] == nil {
 			users[h.Name] = map[string]bool{}
 		}
-		users[h.Name][h.Who] = true
+		users[h.Name][h.Holder] = true
 	}
 	if len(users) != contendedNames {
 		t.Errorf("%d names were used, want %d", len(users), contendedNames)
@@ -113,7 +113,7 @@ func contend(t task) error {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
 				h, err := takeTurn(locker)
-				h.Who = t.Who
+				h.Holder = t.Who
 				mu.Lock()
 				errs = append(errs, err, out.Encode(h))
 				mu.Unlock()

@@ -72,7 +72,7 @@ func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
 	for i := range waiters {
 		wg.Go(func() {
 			err := take(b.Context(), b, s, w, name, func(fence int64) {
-				h := locktest.Hold{Name: name, Who: fmt.Sprint("waiter ", i), Fence: fence, Start: time.Now()}
+				h := locktest.Hold{Name: name, Holder: fmt.Sprint("waiter ", i), Fence: fence, Start: time.Now()}
 				_ = delayFor(b.Context(), turnTime)
 				h.End = time.Now()
 				mu.Lock()

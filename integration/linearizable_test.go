@@ -71,9 +71,9 @@ func losesAnswers(store driver.Store) driver.Store {
 		for i := range faults {
 			switch mathrand.N(10) {
 			case 0, 1:
-				faults[i] = locktest.LoseAnswer
+				faults[i] = locktest.ApplyThenDrop
 			case 2:
-				faults[i] = locktest.Drop
+				faults[i] = locktest.DropBefore
 			}
 		}
 		f.Plan(op, faults...)

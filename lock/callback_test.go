@@ -107,9 +107,9 @@ func callbackPanics(t *testing.T, how func(), at lock.Outcome, where string) {
 	r.free("after the callback")
 }
 
-// TestPanicOnTheHeartbeat: it reaches the caller, where it belongs, after the lock was
+// TestPanicInHeartbeat: it reaches the caller, where it belongs, after the lock was
 // ended; the heartbeat goes on until then.
-func TestPanicOnTheHeartbeat(t *testing.T) { // F48
+func TestPanicInHeartbeat(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l, err := lock.New(r.store, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {

@@ -12,9 +12,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
-// TestDeadlineThatCannotBeBelieved: a deadline header that is missing may read as 1970,
+// TestImplausibleDeadline: a deadline header that is missing may read as 1970,
 // and no invocation has run since then.
-func TestDeadlineThatCannotBeBelieved(t *testing.T) { // F22
+func TestImplausibleDeadline(t *testing.T) { // F22
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(atDeadline)
@@ -57,8 +57,8 @@ func (c *contexts) Acquire(ctx context.Context, _ *driver.Claim) (driver.Row, bo
 	return driver.Row{}, false, errors.New("no answer")
 }
 
-// TestContextOfARequest: it ends at its deadline, whether or not anybody asks for Done.
-func TestContextOfARequest(t *testing.T) {
+// TestRequestContext: it ends at its deadline, whether or not anybody asks for Done.
+func TestRequestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &contexts{Store: newRig(t).store}
 		l, err := lock.New(c, &lock.Options{Logger: discard})
@@ -74,9 +74,9 @@ func TestContextOfARequest(t *testing.T) {
 	})
 }
 
-// TestReleaseHasATimeOfItsOwn: work that returns after the deadline still has a moment to
+// TestLateCompletionHasTime: work that returns after the deadline still has a moment to
 // release, because nobody kills, or the kill comes later.
-func TestReleaseHasATimeOfItsOwn(t *testing.T) { // F16
+func TestLateCompletionHasTime(t *testing.T) { // F16
 	for _, late := range []time.Duration{0, time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,10 +97,10 @@ func TestReleaseHasATimeOfItsOwn(t *testing.T) { // F16
 	}
 }
 
-// TestCompletionTriesUntilTheDeadline: the work is done and the time is there. What has
+// TestCompletionRetriesUntilDeadline: the work is done and the time is there. What has
 // failed is not worth it: its retry waits for the end of the lease.
-func TestCompletionTriesUntilTheDeadline(t *testing.T) { // F7, F55
-	for name, fault := range map[string]locktest.Fault{"outage": locktest.Drop, "throttled": locktest.Throttle, "hung": locktest.Hang} {
+func TestCompletionRetriesUntilDeadline(t *testing.T) { // F7, F55
+	for name, fault := range map[string]locktest.Fault{"outage": locktest.DropBefore, "throttled": locktest.Throttle, "hung": locktest.Hang} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
@@ -143,9 +143,9 @@ func forAMinute(t *testing.T, l *lock.Locker, id string) (*lock.Lock, time.Time)
 	return lk, start
 }
 
-// TestTheEndLeavesTimeForTheAnswer: a settlement that hangs never takes an invocation past
+// TestCompletionLeavesTimeToRespond: a settlement that hangs never takes an invocation past
 // its deadline, which would kill it, and lose the result of work that kept its own.
-func TestTheEndLeavesTimeForTheAnswer(t *testing.T) { // F7, F12, P7
+func TestCompletionLeavesTimeToRespond(t *testing.T) { // F7, F12, P7
 	for _, timeout := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 30 * time.Second} {
 		for _, works := range []string{"until its context ends", "beyond it"} {
 			for name, end := range map[string]func(*lock.Lock) error{"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete(nil) }} {
@@ -174,9 +174,9 @@ func TestTheEndLeavesTimeForTheAnswer(t *testing.T) { // F7, F12, P7
 	}
 }
 
-// TestCompletionKeepsTheHeartbeatsLease: while a completion is tried for longer than the
+// TestHeartbeatContinuesDuringCompletion: while a completion is tried for longer than the
 // lease, no duplicate gets the name.
-func TestCompletionKeepsTheHeartbeatsLease(t *testing.T) { // F7, F55
+func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -221,8 +221,8 @@ func TestCompleteWithin(t *testing.T) {
 	})
 }
 
-// TestThrottlesDoNotAddUpOverAWait: a waiter that is turned away now and then goes on.
-func TestThrottlesDoNotAddUpOverAWait(t *testing.T) { // F8
+// TestThrottlingDuringWait: a waiter that is turned away now and then goes on.
+func TestThrottlingDuringWait(t *testing.T) { // F8
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
@@ -238,9 +238,9 @@ func TestThrottlesDoNotAddUpOverAWait(t *testing.T) { // F8
 	})
 }
 
-// TestEndsThatAreNotWorthTheWait: a plain mutex has nothing to record, and a deadline that
+// TestCompletionRetryLimit: a plain mutex has nothing to record, and a deadline that
 // is days away is not the platform's.
-func TestEndsThatAreNotWorthTheWait(t *testing.T) {
+func TestCompletionRetryLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		key     lock.Key
 		timeout time.Duration
@@ -252,7 +252,7 @@ func TestEndsThatAreNotWorthTheWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
-				r.store.Always(locktest.Release, locktest.Drop)
+				r.store.Always(locktest.Release, locktest.DropBefore)
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
 				lk, err := r.locker(atDeadline).Acquire(ctx, c.key)

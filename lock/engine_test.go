@@ -120,7 +120,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-func TestFailedWorkIsNotRecorded(t *testing.T) { // F36
+func TestFailedWorkIsNotCompleted(t *testing.T) { // F36
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{})
@@ -134,7 +134,7 @@ func TestFailedWorkIsNotRecorded(t *testing.T) { // F36
 	})
 }
 
-func TestOrderSkipsWhatWasOvertaken(t *testing.T) {
+func TestStaleEventIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{})
@@ -258,9 +258,9 @@ func TestDeadHolder(t *testing.T) { // F19
 	})
 }
 
-// TestFenceAfterTheRowWasRemoved shows P3: the fence rises also over a garbage
+// TestFenceAfterRowDeletion shows P3: the fence rises also over a garbage
 // collection, which comes a day after the last use at the earliest.
-func TestFenceAfterTheRowWasRemoved(t *testing.T) { // F24
+func TestFenceAfterRowDeletion(t *testing.T) { // F24
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{})

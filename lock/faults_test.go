@@ -14,7 +14,7 @@ import (
 )
 
 func TestLostAnswerOfAcquire(t *testing.T) { // F1
-	for name, fault := range map[string]locktest.Fault{"connection lost": locktest.LoseAnswer, "no answer in time": locktest.HangApplied} {
+	for name, fault := range map[string]locktest.Fault{"connection lost": locktest.ApplyThenDrop, "no answer in time": locktest.ApplyThenHang} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
@@ -24,7 +24,7 @@ func TestLostAnswerOfAcquire(t *testing.T) { // F1
 				if n := r.store.Requests(locktest.Acquire); n != 2 {
 					t.Errorf("%d requests, want one more than without the fault", n)
 				}
-				if d := time.Since(start); fault == locktest.LoseAnswer && d > 25*time.Millisecond {
+				if d := time.Since(start); fault == locktest.ApplyThenDrop && d > 25*time.Millisecond {
 					t.Errorf("kept after %v, want one short retry", d)
 				}
 				r.want(lock.OutcomeAcquired)
@@ -39,10 +39,10 @@ func TestLostAnswerOfAcquire(t *testing.T) { // F1
 	}
 }
 
-func TestUnknownOutcomeOfAcquireIsTakenBack(t *testing.T) { // F2, F11
+func TestUnansweredClaimIsGivenUp(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.store.Always(locktest.Acquire, locktest.HangApplied)
+		r.store.Always(locktest.Acquire, locktest.ApplyThenHang)
 		l := r.locker(atDeadline)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -61,7 +61,7 @@ func TestUnknownOutcomeOfAcquireIsTakenBack(t *testing.T) { // F2, F11
 	})
 }
 
-func TestHungStoreNeverTakesLongerThanTheBudget(t *testing.T) { // F11, F13
+func TestHungStoreStaysWithinBudget(t *testing.T) { // F11, F13
 	for _, remaining := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, 14 * time.Minute} {
 		t.Run(remaining.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,10 +84,10 @@ func TestHungStoreNeverTakesLongerThanTheBudget(t *testing.T) { // F11, F13
 	}
 }
 
-func TestThrottledAcquireIsRepeated(t *testing.T) { // F8, F9
+func TestThrottledAcquireIsRetried(t *testing.T) { // F8, F9
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.store.Plan(locktest.Acquire, locktest.Drop, locktest.Throttle, locktest.Conflict, locktest.Conflict)
+		r.store.Plan(locktest.Acquire, locktest.DropBefore, locktest.Throttle, locktest.Conflict, locktest.Conflict)
 		lk := r.mustAcquire(r.locker(lock.Options{}), resource)
 		if n := r.store.Requests(locktest.Acquire); n != 5 {
 			t.Errorf("%d requests, want 5", n)
@@ -107,7 +107,7 @@ func TestThrottledAcquireIsRepeated(t *testing.T) { // F8, F9
 	})
 }
 
-func TestDeniedIsFinal(t *testing.T) { // F10
+func TestDeniedIsNotRetried(t *testing.T) { // F10
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.store.Always(locktest.Acquire, locktest.Deny)
@@ -127,7 +127,7 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 				r := newRig(t)
 				l := r.locker(lock.Options{})
 				lk := r.mustAcquire(l, event("e1"))
-				r.store.Plan(locktest.Release, locktest.LoseAnswer)
+				r.store.Plan(locktest.Release, locktest.ApplyThenDrop)
 				settle := lk.Release
 				if complete {
 					settle = func() error { return lk.Complete(nil) }
@@ -148,7 +148,7 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 	}
 }
 
-func TestRecordThatCannotBeWritten(t *testing.T) { // F7
+func TestFailedCompletion(t *testing.T) { // F7
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(atDeadline)
@@ -158,7 +158,7 @@ func TestRecordThatCannotBeWritten(t *testing.T) { // F7
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.store.Always(locktest.Release, locktest.Drop)
+		r.store.Always(locktest.Release, locktest.DropBefore)
 		if err := lk.Complete(nil); !errors.As(err, new(*lock.StoreError)) {
 			t.Errorf("got %v, want a StoreError", err)
 		}
@@ -172,7 +172,7 @@ func TestRecordThatCannotBeWritten(t *testing.T) { // F7
 	})
 }
 
-func TestReleaseAfterTheDeadline(t *testing.T) { // F16
+func TestWorkOutlivesItsDeadline(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(atDeadline)
@@ -289,12 +289,12 @@ func TestResult(t *testing.T) { // F35
 	})
 }
 
-// TestTheStoresWordIsKept: the error is what the store said, not that the last attempt was
+// TestErrorReportsStoreAnswer: the error is what the store said, not that the last attempt was
 // cut short.
-func TestTheStoresWordIsKept(t *testing.T) { // F8, F13
+func TestErrorReportsStoreAnswer(t *testing.T) { // F8, F13
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.store.Plan(locktest.Acquire, locktest.Drop, locktest.Throttle)
+		r.store.Plan(locktest.Acquire, locktest.DropBefore, locktest.Throttle)
 		r.store.Always(locktest.Acquire, locktest.Hang)
 		_, err := r.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError

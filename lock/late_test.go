@@ -25,9 +25,9 @@ func (r *rig) free(when string) {
 	_ = lk.Release()
 }
 
-// TestNoCopyIsGrantedAfterTheEnd: however an acquisition ends without the lock, what is
+// TestLateClaimIsRefused: however an acquisition ends without the lock, what is
 // still under way of it does not get the name later, for nobody.
-func TestNoCopyIsGrantedAfterTheEnd(t *testing.T) { // F2, F44
+func TestLateClaimIsRefused(t *testing.T) { // F2, F44
 	gone := errors.New("client went away")
 	for name, c := range map[string]struct {
 		o      lock.Options
@@ -37,21 +37,21 @@ func TestNoCopyIsGrantedAfterTheEnd(t *testing.T) { // F2, F44
 		cancel time.Duration    // of the caller's context
 		want   func(error) bool
 	}{
-		"held":              {faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
-		"held after a wait": {o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.Late}, held: true, want: isHeld},
+		"held":              {faults: []locktest.Fault{locktest.HangThenApply}, held: true, want: isHeld},
+		"held after a wait": {o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.HangThenApply}, held: true, want: isHeld},
 		"held, late in the second round": {
-			o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.Late}, held: true, want: isHeld,
+			o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.HangThenApply}, held: true, want: isHeld,
 		},
-		"wait cut short": {o: lock.Options{MaxWait: time.Minute}, faults: []locktest.Fault{locktest.Late}, held: true, cancel: 3 * time.Second, want: isHeld},
-		"done":           {faults: []locktest.Fault{locktest.Late}, done: true, want: func(err error) bool { return errors.Is(err, lock.ErrCompleted) }},
-		"denied":         {faults: []locktest.Fault{locktest.Late, locktest.Deny}, want: isStoreError},
-		"throttled":      {faults: []locktest.Fault{locktest.Late, locktest.Throttle, locktest.Throttle}, want: isStoreError},
-		"never answered": {faults: []locktest.Fault{locktest.Late, locktest.Late, locktest.Late}, want: isStoreError},
-		"cancelled":      {faults: []locktest.Fault{locktest.Late}, cancel: 500 * time.Millisecond, want: isStoreError},
+		"wait cut short": {o: lock.Options{MaxWait: time.Minute}, faults: []locktest.Fault{locktest.HangThenApply}, held: true, cancel: 3 * time.Second, want: isHeld},
+		"done":           {faults: []locktest.Fault{locktest.HangThenApply}, done: true, want: func(err error) bool { return errors.Is(err, lock.ErrCompleted) }},
+		"denied":         {faults: []locktest.Fault{locktest.HangThenApply, locktest.Deny}, want: isStoreError},
+		"throttled":      {faults: []locktest.Fault{locktest.HangThenApply, locktest.Throttle, locktest.Throttle}, want: isStoreError},
+		"never answered": {faults: []locktest.Fault{locktest.HangThenApply, locktest.HangThenApply, locktest.HangThenApply}, want: isStoreError},
+		"cancelled":      {faults: []locktest.Fault{locktest.HangThenApply}, cancel: 500 * time.Millisecond, want: isStoreError},
 		"applied, denied": {
-			faults: []locktest.Fault{locktest.HangApplied, locktest.Deny}, want: isStoreError,
+			faults: []locktest.Fault{locktest.ApplyThenHang, locktest.Deny}, want: isStoreError,
 		},
-		"applied, cancelled": {faults: []locktest.Fault{locktest.HangApplied}, cancel: 500 * time.Millisecond, want: isStoreError},
+		"applied, cancelled": {faults: []locktest.Fault{locktest.ApplyThenHang}, cancel: 500 * time.Millisecond, want: isStoreError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,13 +75,13 @@ func TestNoCopyIsGrantedAfterTheEnd(t *testing.T) { // F2, F44
 					t.Errorf("got %v", err)
 				}
 				if other != nil {
-					r.store.Arrive()
+					r.store.ApplyLate()
 					if err := other.Release(); err != nil {
 						t.Errorf("the holder was disturbed: %v", err)
 					}
 				}
 				r.free("before the late request")
-				r.store.Arrive()
+				r.store.ApplyLate()
 				r.free("after the late request")
 			})
 		})
@@ -100,22 +100,22 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 		time.AfterFunc(6*time.Second, func() { _ = other.Release() })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
+		r.store.Plan(locktest.Acquire, locktest.HangThenApply, locktest.None, locktest.HangThenApply)
 		o := atDeadline // the same lease end in every round
 		o.MaxWait = time.Minute
 		lk, err := r.locker(o).Acquire(ctx, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.store.Arrive()
-		r.store.Arrive()
+		r.store.ApplyLate()
+		r.store.ApplyLate()
 		if _, err := r.locker(lock.Options{}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a contender got %v", err)
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		r.store.Arrive()
+		r.store.ApplyLate()
 		r.free("after copies of two earlier rounds")
 	})
 }
@@ -135,9 +135,9 @@ func (s *refusals) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 	return row, ok, err
 }
 
-// TestCopyOfAnEarlierRoundAfterAClockWasSetBack: between two rounds the clock is set back,
+// TestEarlierRoundAfterClockSetBack: between two rounds the clock is set back,
 // and a copy of the first one gets the name, dated later than what follows.
-func TestCopyOfAnEarlierRoundAfterAClockWasSetBack(t *testing.T) { // F3, F15, F44
+func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		other := r.mustAcquire(r.locker(lock.Options{}), resource)
@@ -145,29 +145,29 @@ func TestCopyOfAnEarlierRoundAfterAClockWasSetBack(t *testing.T) { // F3, F15, F
 		back := time.Duration(0)
 		l, err := lock.New(&refusals{r.store, func() {
 			_ = other.Release()
-			r.store.Arrive()
+			r.store.ApplyLate()
 			back = 10 * time.Second
 		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.SetClock(func() time.Time { return time.Now().Add(-back) })
-		r.store.Plan(locktest.Acquire, locktest.Late, locktest.None, locktest.Late)
+		r.store.Plan(locktest.Acquire, locktest.HangThenApply, locktest.None, locktest.HangThenApply)
 		lk := r.mustAcquire(l, resource)
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		r.store.Arrive()
+		r.store.ApplyLate()
 		r.free("after a copy of the granted round")
 	})
 }
 
-// TestGivingUpKeepsItsTime: a claim without any answer is given up within the budget,
+// TestGivingUpStaysWithinBudget: a claim without any answer is given up within the budget,
 // also where the store takes its time for it, and the name is free for others.
-func TestGivingUpKeepsItsTime(t *testing.T) { // F2, F11
+func TestGivingUpStaysWithinBudget(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.store.Always(locktest.Acquire, locktest.HangApplied)
+		r.store.Always(locktest.Acquire, locktest.ApplyThenHang)
 		slow := &slowRelease{Store: r.store.Store, takes: 400 * time.Millisecond}
 		r.store.Store = slow
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -208,9 +208,9 @@ func (c *claims) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, 
 	return c.Store.Acquire(ctx, claim)
 }
 
-// TestAttemptsAreCopies: a claim without an answer is repeated unchanged, and a refused
+// TestRetriesAreIdentical: a claim without an answer is repeated unchanged, and a refused
 // one gets a higher stamp.
-func TestAttemptsAreCopies(t *testing.T) { // F3
+func TestRetriesAreIdentical(t *testing.T) { // F3
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		c := &claims{Store: r.store}
@@ -219,7 +219,7 @@ func TestAttemptsAreCopies(t *testing.T) { // F3
 			t.Fatal(err)
 		}
 		other := r.mustAcquire(r.locker(lock.Options{}), resource)
-		r.store.Plan(locktest.Acquire, locktest.Hang, locktest.Drop, locktest.None)
+		r.store.Plan(locktest.Acquire, locktest.Hang, locktest.DropBefore, locktest.None)
 		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
 			t.Fatal(err)
 		}

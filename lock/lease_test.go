@@ -12,7 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
-func TestHeartbeatOutlivesItsLease(t *testing.T) { // F16, F22
+func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 	for name, c := range map[string]struct {
 		mode  lock.LeaseMode
 		lease time.Duration
@@ -53,7 +53,7 @@ func TestHeartbeatOutlivesItsLease(t *testing.T) { // F16, F22
 	}
 }
 
-func TestHeartbeatGoesOnAfterTheContextEnds(t *testing.T) { // F16
+func TestHeartbeatOutlivesContext(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{Lease: lock.Heartbeat(3 * time.Second)})
@@ -76,9 +76,9 @@ func TestHeartbeatGoesOnAfterTheContextEnds(t *testing.T) { // F16
 	})
 }
 
-func TestHeartbeatWithoutAnswerLosesInTime(t *testing.T) { // F20
+func TestFailingRenewalsStopTheWork(t *testing.T) { // F20
 	for name, fault := range map[string]locktest.Fault{
-		"denied": locktest.Deny, "hung": locktest.Hang, "dropped": locktest.Drop, "throttled": locktest.Throttle,
+		"denied": locktest.Deny, "hung": locktest.Hang, "dropped": locktest.DropBefore, "throttled": locktest.Throttle,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -102,27 +102,41 @@ func TestHeartbeatWithoutAnswerLosesInTime(t *testing.T) { // F20
 	}
 }
 
-func TestHeartbeatNoticesTakeover(t *testing.T) { // F20, F23
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
-		// Somebody frees the row by hand.
-		row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Now: time.Now()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok, err := r.store.Store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		time.Sleep(4 * time.Second)
-		synctest.Wait()
-		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
-			t.Errorf("cause %v, want lost at the first renewal", cause)
-		}
-		if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("completion: %v, want lost", err)
-		}
-	})
+// TestHeartbeatNoticesLoss shows that the first renewal after somebody released
+// the row by hand ends the work, even if the row of the next owner ends later.
+func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
+	for name, taken := range map[string]bool{"released by hand": false, "released by hand, then taken": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+				row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Now: time.Now()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, ok, err := r.store.Store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+				var other *lock.Lock
+				if taken {
+					other = r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e2"))
+				}
+				time.Sleep(4 * time.Second)
+				synctest.Wait()
+				if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
+					t.Errorf("cause %v, want lost at the first renewal", cause)
+				}
+				if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
+					t.Errorf("completion: %v, want lost", err)
+				}
+				if taken {
+					if err := other.Complete(nil); err != nil {
+						t.Errorf("the new owner: %v", err)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestLostAnswerOfRenewal(t *testing.T) { // F4
@@ -130,7 +144,7 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 		r := newRig(t)
 		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		r.kinds()
-		r.store.Plan(locktest.Renew, locktest.LoseAnswer, locktest.None, locktest.Drop, locktest.None)
+		r.store.Plan(locktest.Renew, locktest.ApplyThenDrop, locktest.None, locktest.DropBefore, locktest.None)
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		r.want(lock.OutcomeRenewed, lock.OutcomeRenewed)
@@ -143,7 +157,7 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 	})
 }
 
-func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
+func TestFixedLeaseStopsTheWork(t *testing.T) { // F20
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{Lease: lock.FixedLease(20 * time.Second)})
@@ -180,11 +194,11 @@ func TestFixedLeaseEndsTheWorkBeforeItself(t *testing.T) { // F20
 	})
 }
 
-func TestAcquireThatTookLongerThanTheLease(t *testing.T) {
+func TestAcquireOutlastsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
-		r.store.Plan(locktest.Acquire, locktest.HangApplied)
+		r.store.Plan(locktest.Acquire, locktest.ApplyThenHang)
 		_, err := l.Acquire(t.Context(), resource)
 		if !errors.Is(err, lock.ErrLost) {
 			t.Errorf("got %v, want lost: the confirmed lease is over", err)
@@ -195,7 +209,7 @@ func TestAcquireThatTookLongerThanTheLease(t *testing.T) {
 	})
 }
 
-func TestContextOfTheWork(t *testing.T) {
+func TestWorkContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type k struct{}
 		parent, cancel := context.WithTimeout(context.WithValue(t.Context(), k{}, "v"), time.Minute)

@@ -96,9 +96,9 @@ func TestLastEventsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestForgottenInTheOrderOfCompletion: not in that of the expiry, which users of a name
+// TestForgottenInOrderOfCompletion: not in that of the expiry, which users of a name
 // may set differently, or change.
-func TestForgottenInTheOrderOfCompletion(t *testing.T) { // F47
+func TestForgottenInOrderOfCompletion(t *testing.T) { // F47
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		long := r.locker(lock.Options{Remember: 14 * 24 * time.Hour})
@@ -228,8 +228,8 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 	}
 }
 
-// TestRowNeverOutgrowsTheStore: a delivery may be larger than any row.
-func TestRowNeverOutgrowsTheStore(t *testing.T) { // F32, F35
+// TestRowStaysBelowSizeLimit: a delivery may be larger than any row.
+func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{RememberAtLeast: 100_000})
@@ -259,9 +259,9 @@ func TestRowNeverOutgrowsTheStore(t *testing.T) { // F32, F35
 	})
 }
 
-// TestRowIsKeptAsLongAsItRemembers: also after users who remember less, or nothing, and
+// TestRowOutlivesItsMemory: also after users who remember less, or nothing, and
 // after failures; and while a name is held, nobody knows what its row remembers.
-func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
+func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 	week := 7 * 24 * time.Hour
 	for name, use := range map[string]func(*rig) error{
 		"remembers less": func(r *rig) error { return r.locker(lock.Options{}).Do(r.t.Context(), event("e2"), nothing) },
@@ -278,7 +278,7 @@ func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
 			return nil
 		},
 		"is not answered": func(r *rig) error {
-			r.store.Always(locktest.Acquire, locktest.Drop)
+			r.store.Always(locktest.Acquire, locktest.DropBefore)
 			_, err := r.locker(lock.Options{}).Acquire(r.t.Context(), event("e2"))
 			r.store.Always(locktest.Acquire, locktest.None)
 			if !isStoreError(err) {
@@ -313,8 +313,8 @@ func TestRowIsKeptAsLongAsItRemembers(t *testing.T) { // F23, F47
 	}
 }
 
-// TestUnusedRowsGo: a row is not kept for ever.
-func TestUnusedRowsGo(t *testing.T) {
+// TestRowExpiry: a row is not kept for ever.
+func TestRowExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{})

@@ -102,7 +102,7 @@ func TestNamesNeverCollide(t *testing.T) { // F27, F28
 	}
 }
 
-func TestLongAndStrangeEvents(t *testing.T) {
+func TestEventsThatAreHashed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	l := r.locker(lock.Options{})

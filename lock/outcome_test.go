@@ -17,8 +17,8 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// TestSecondCallsOfTheEnd: the first call counts, and later ones tell what came of it.
-func TestSecondCallsOfTheEnd(t *testing.T) {
+// TestCompleteAndReleaseTwice: the first call counts, and later ones tell what came of it.
+func TestCompleteAndReleaseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
@@ -74,9 +74,9 @@ func (u *usurped) Release(ctx context.Context, s *driver.Settlement) (driver.Row
 	return driver.Row{}, false, errors.Join(err, errors.New("connection lost"))
 }
 
-// TestCompletionThatWasNotRecorded: an attempt had no answer, and the next one finds the
+// TestUnansweredCompletionThenTakeover: an attempt had no answer, and the next one finds the
 // row in other hands, without what it meant to record.
-func TestCompletionThatWasNotRecorded(t *testing.T) { // F6, F21
+func TestUnansweredCompletionThenTakeover(t *testing.T) { // F6, F21
 	for name, key := range map[string]lock.Key{
 		"event": event("e1"), "order": {Name: "resource", Order: "5"}, "both": {Name: "resource", Event: "e1", Order: "5"},
 	} {
@@ -95,14 +95,14 @@ func TestCompletionThatWasNotRecorded(t *testing.T) { // F6, F21
 	}
 }
 
-// TestOrderWithLostAnswer: the order alone tells that the completion was recorded.
-func TestOrderWithLostAnswer(t *testing.T) { // F6
+// TestLostAnswerOfOrderedCompletion: the order alone tells that the completion was recorded.
+func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		key := lock.Key{Name: "resource", Order: "5"}
 		l := r.locker(lock.Options{})
 		lk := r.mustAcquire(l, key)
-		r.store.Plan(locktest.Release, locktest.LoseAnswer)
+		r.store.Plan(locktest.Release, locktest.ApplyThenDrop)
 		if err := lk.Complete(nil); err != nil {
 			t.Errorf("got %v, although it was recorded", err)
 		}
@@ -147,9 +147,9 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 	}
 }
 
-// TestConflictsAreRepeated: a table with multi-Region strong consistency answers a
+// TestConflictsAreRetried: a table with multi-Region strong consistency answers a
 // conflict while another Region writes the row.
-func TestConflictsAreRepeated(t *testing.T) { // F9, F45
+func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	for op, end := range map[locktest.Op]func(*lock.Lock) error{
 		locktest.Acquire: (*lock.Lock).Release,
 		locktest.Renew:   func(lk *lock.Lock) error { time.Sleep(4 * time.Second); return lk.Release() },

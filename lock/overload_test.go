@@ -163,9 +163,9 @@ func TestOverload(t *testing.T) { // F8, F55
 	}
 }
 
-// TestCompletionsGoBeforeClaims: while the store turns a completion away, a claim of the
+// TestCompletionsBeforeClaims: while the store turns a completion away, a claim of the
 // same process does not ask twice, and afterwards it does again.
-func TestCompletionsGoBeforeClaims(t *testing.T) { // F55
+func TestCompletionsBeforeClaims(t *testing.T) { // F55
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		l := r.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
@@ -199,9 +199,9 @@ func TestCompletionsGoBeforeClaims(t *testing.T) { // F55
 	})
 }
 
-// TestBadTimes: what is done gets recorded after three seconds without the store, with
+// TestOutage: what is done gets recorded after three seconds without the store, with
 // answers that come too late, or with half of the requests failing.
-func TestBadTimes(t *testing.T) { // F7, F13, F55
+func TestOutage(t *testing.T) { // F7, F13, F55
 	during := func(at time.Duration) bool { return at > 3*time.Second && at < 6*time.Second }
 	for name, wrong := range map[string]func(time.Duration) (float64, time.Duration){
 		"outage": func(at time.Duration) (float64, time.Duration) {

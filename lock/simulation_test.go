@@ -276,7 +276,7 @@ func (w *world) invoke(random *rand.Rand, clock time.Duration) {
 	case <-lk.Context().Done():
 	}
 	outcome := random.IntN(6)
-	w.ran(locktest.Hold{Name: key.Name, Who: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, outcome == 0)
+	w.ran(locktest.Hold{Name: key.Name, Holder: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, outcome == 0)
 	switch outcome {
 	case 0:
 		in.dead.Store(true)

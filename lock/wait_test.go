@@ -49,7 +49,7 @@ func TestWaitForDeadHolder(t *testing.T) { // F19, F38
 	})
 }
 
-func TestWaitThatLastedLongEnough(t *testing.T) {
+func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
@@ -64,7 +64,7 @@ func TestWaitThatLastedLongEnough(t *testing.T) {
 	})
 }
 
-func TestWaitThatWasCutShort(t *testing.T) {
+func TestWaitIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		holder := r.mustAcquire(r.locker(lock.Options{}), resource)
@@ -111,7 +111,7 @@ func (s silent) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	return row, ok, err
 }
 
-func TestStoreThatDoesNotTell(t *testing.T) {
+func TestStoreWithoutDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.store.Store = silent{r.store.Store}
@@ -146,9 +146,9 @@ func (s *scripted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 	return s.Store.Acquire(ctx, c)
 }
 
-// TestWaiterBehind: a waiter that finds the name free, and only its stamp too old,
+// TestWaiterWithOldStamp: a waiter that finds the name free, and only its stamp too old,
 // asks again at once, however long it has waited before.
-func TestWaiterBehind(t *testing.T) { // F14
+func TestWaiterWithOldStamp(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{Store: memstore.New()}
 		r := newRig(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// The whole test of a store.
+// This is the whole test of a store that has no limits.
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		locktest.Run(t, locktest.Harness{
@@ -23,9 +23,11 @@ func ExampleRun() {
 	// Output:
 }
 
+// The first claim is applied, but its answer is lost. The engine claims the name
+// again and finds that it already owns it.
 func ExampleNewFaulty() {
 	store := locktest.NewFaulty(memstore.New())
-	store.Plan(locktest.Acquire, locktest.LoseAnswer) // applied, but nobody is told
+	store.Plan(locktest.Acquire, locktest.ApplyThenDrop)
 	locker, err := lock.New(store, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
@@ -38,8 +40,8 @@ func ExampleNewFaulty() {
 func ExampleCheckHistory() {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	fmt.Println(locktest.CheckHistory([]locktest.Hold{
-		{Name: "n", Who: "A", Fence: 33, Start: noon, End: noon.Add(2 * time.Second)},
-		{Name: "n", Who: "B", Fence: 34, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second)},
+		{Name: "n", Holder: "A", Fence: 33, Start: noon, End: noon.Add(2 * time.Second)},
+		{Name: "n", Holder: "B", Fence: 34, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second)},
 	}))
 	// Output: "n": A held until 12:00:02.000000, B from 12:00:01.000000: overlap of 1s
 }

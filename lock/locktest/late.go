@@ -1,232 +1,223 @@
 package locktest
 
 import (
-	"crypto/rand"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// again is the same acquisition's claim of the next round: dated anew, with the end
-// of lease that a platform's deadline gives it in every round.
-func (b *bench) again(c *driver.Claim) *driver.Claim {
-	b.advance(time.Millisecond)
+// again returns the claim of the same acquisition's next round: it is dated anew,
+// but its lease ends when that of c does, as if at the platform's deadline.
+func (f *fixture) again(c *driver.Claim) *driver.Claim {
+	f.advance(time.Millisecond)
 	next := *c
-	next.Now, next.Stamp = b.now, b.now
+	next.Now, next.Stamp = f.now, f.now
 	return &next
 }
 
-func ghostAcquire(b *bench) { // F3
-	first := b.claim("first")
-	b.mustAcquire(first)
-	b.mustRelease(first, nil)
-	b.mustRefuse(first)
-	second := b.claim("second")
-	b.mustAcquire(second)
-	b.mustRefuse(first)
-	b.mustRelease(second, nil)
-	b.mustRefuse(first)
-	b.mustAcquire(b.claim("third"))
+func lateClaim(f *fixture) { // F3
+	first := f.claim("first")
+	f.mustAcquire(first)
+	f.mustRelease(first, nil)
+	f.mustRefuse(first)
+	second := f.claim("second")
+	f.mustAcquire(second)
+	f.mustRefuse(first)
+	f.mustRelease(second, nil)
+	f.mustRefuse(first)
+	f.mustAcquire(f.claim("third"))
 }
 
-func ghostAcquireWhileHeld(b *bench) { // F3
-	c := b.claim("holder")
-	b.mustAcquire(c)
-	until := c.Until.Add(10 * time.Second)
-	if b.Advance != nil {
-		b.advance(10 * time.Second)
+func lateClaimWhileHeld(f *fixture) { // F3
+	c := f.claim("holder")
+	f.mustAcquire(c)
+	f.advance(lease - 5*time.Second)
+	if _, ok := f.renew(c, f.now.Add(lease)); !ok {
+		f.Fatal("renewal refused")
 	}
-	if _, ok := b.renew(c, until); !ok {
-		b.Fatal("renewal refused")
-	}
-	b.acquire(c)
-	b.advance(lease + time.Second - b.alreadyAdvanced())
-	b.mustRefuse(b.claim("contender"))
+	f.acquire(c)
+	f.advance(6 * time.Second) // past the end that c asked for
+	f.mustRefuse(f.claim("contender"))
 }
 
-// alreadyAdvanced: a store with its own clock renews from its now.
-func (b *bench) alreadyAdvanced() time.Duration {
-	if b.Advance != nil {
-		return 10 * time.Second
+// A claim that waited may have copies under way with lower stamps than the claim
+// that was granted. If one of them lowered the row's stamp, the next one would be
+// granted after the release.
+func lateClaimsOfEarlierRounds(f *fixture) { // F3, F44
+	first := f.claim("waits")
+	second := f.again(first)
+	third := f.again(second)
+	f.mustAcquire(third)
+	f.acquire(first)
+	f.acquire(second)
+	if row := f.mustRefuse(f.claim("contender")); !f.NoDetail && row.Stamp.Before(third.Stamp) {
+		f.Errorf("late claims of earlier rounds lowered the stamp to %v, below %v", row.Stamp, third.Stamp)
 	}
-	return 0
-}
-
-// ghostsOfEarlierRounds: a claim that waited has copies under way with lower stamps
-// than the one that was granted. None of them may lower the row's stamp, or the next of
-// them is granted after the release.
-func ghostsOfEarlierRounds(b *bench) { // F3, F44
-	first := b.claim("waits")
-	second := b.again(first)
-	third := b.again(second)
-	b.mustAcquire(third)
-	b.acquire(first)
-	b.acquire(second)
-	if row := b.mustRefuse(b.claim("contender")); !b.NoDetail && row.Stamp.Before(third.Stamp) {
-		b.Errorf("copies of earlier rounds lowered the stamp to %v, below %v", row.Stamp, third.Stamp)
-	}
-	b.mustRelease(third, nil)
+	f.mustRelease(third, nil)
 	for _, late := range []*driver.Claim{second, first, third} {
-		b.mustRefuse(late)
+		f.mustRefuse(late)
 	}
-	b.mustAcquire(b.claim("next"))
+	f.mustAcquire(f.claim("next"))
 }
 
-// earlierRoundGrantedLate: the claim finds the row its own by a copy of an earlier
-// round, and its lease lasts as long as it asks for now.
-func earlierRoundGrantedLate(b *bench) { // F1, F3
-	first := b.claim("waits")
-	second := b.again(first)
+// A late copy of an earlier round has taken the name. The claim of the present
+// round recognises the row as its own and gets the lease that it asks for.
+func earlierRoundIsGranted(f *fixture) { // F1, F3
+	first := f.claim("waits")
+	second := f.again(first)
 	second.Until = second.Now.Add(lease)
-	b.mustAcquire(first)
-	row, ok := b.acquire(second)
+	f.mustAcquire(first)
+	row, ok := f.acquire(second)
 	if !ok && row.Token != second.Token {
-		b.Fatalf("refused by its own row: %+v", row)
+		f.Fatalf("refused by its own row: %+v", row)
 	}
-	if ok && b.Advance == nil && !row.Until.Equal(second.Until) {
-		b.Errorf("lease until %v, want %v", row.Until, second.Until)
+	if ok && f.Advance == nil && !row.Until.Equal(second.Until) {
+		f.Errorf("lease until %v, want %v", row.Until, second.Until)
 	}
 	if row.Previous != "" {
-		b.Errorf("it took over from itself: %q", row.Previous)
+		f.Errorf("the claim took over from itself: %q", row.Previous)
 	}
-	b.mustRelease(second, nil)
-	b.mustRefuse(first)
-	b.mustRefuse(second)
+	f.mustRelease(second, nil)
+	f.mustRefuse(first)
+	f.mustRefuse(second)
 }
 
-// ghostOfTakeover: a copy of a claim that took over from a dead holder comes after the
-// release, or after the claim was given up.
-func ghostOfTakeover(b *bench) { // F3, F44
-	dead := b.claim("dead")
-	b.mustAcquire(dead)
-	b.advance(lease + time.Second)
-	successor := b.claim("successor")
-	b.mustAcquire(successor)
-	b.mustRelease(successor, nil)
-	b.mustRefuse(successor)
+// A copy of the claim that took over from a dead holder arrives after the release.
+func lateClaimAfterTakeover(f *fixture) { // F3, F44
+	dead := f.claim("dead")
+	f.mustAcquire(dead)
+	f.advance(lease + time.Second)
+	successor := f.claim("successor")
+	f.mustAcquire(successor)
+	f.mustRelease(successor, nil)
+	f.mustRefuse(successor)
 }
 
-func clockBehind(b *bench) { // F14
-	if b.Advance != nil {
-		b.Skip("the store declares that it judges by its own clock")
+func clockBehind(f *fixture) { // F14
+	if f.Advance != nil {
+		f.Skip("the harness says that the store judges by its own clock")
 	}
-	first := b.claim("ahead")
-	b.mustAcquire(first)
-	b.mustRelease(first, nil)
-	late := b.claim("behind")
+	first := f.claim("ahead")
+	f.mustAcquire(first)
+	f.mustRelease(first, nil)
+	late := f.claim("behind")
 	late.Now = first.Stamp.Add(-time.Second)
 	late.Stamp = late.Now
-	row := b.mustRefuse(late)
-	if !b.NoDetail && row.Judge(late) != driver.Behind {
-		b.Errorf("verdict %v on %+v, want Behind", row.Judge(late), row)
+	row := f.mustRefuse(late)
+	if !f.NoDetail && row.Judge(late) != driver.Behind {
+		f.Errorf("verdict %v on %+v, want Behind", row.Judge(late), row)
 	}
 	late.Stamp = first.Stamp.Add(time.Microsecond)
-	b.mustAcquire(late)
+	f.mustAcquire(late)
 }
 
-func abandon(b *bench) { // F2
-	applied := b.claim("applied, answer lost")
-	b.mustAcquire(applied)
-	b.mustAbandon(applied)
-	b.mustRefuse(applied)
-	arrivesLater := b.claim("still under way")
-	b.mustAbandon(arrivesLater)
-	b.mustRefuse(arrivesLater)
-	b.abandon(arrivesLater) // sent twice
-	b.mustAcquire(b.claim("next"))
-	b.name += "/never acquired"
-	neverAcquired := b.claim("still under way")
-	b.mustAbandon(neverAcquired)
-	b.mustRefuse(neverAcquired)
-	if row := b.mustAcquire(b.claim("next")); !b.NoFence && row.Fence <= 1 {
-		b.Errorf("fence after an abandoned claim starts at %d", row.Fence)
+func abandon(f *fixture) { // F2
+	applied := f.claim("applied, answer lost")
+	f.mustAcquire(applied)
+	f.mustAbandon(applied)
+	f.mustRefuse(applied)
+	underWay := f.claim("still under way")
+	f.mustAbandon(underWay)
+	f.mustRefuse(underWay)
+	f.abandon(underWay) // sent twice
+	f.mustAcquire(f.claim("next"))
+	f.name = newName() // a name without a row
+	underWay = f.claim("still under way")
+	f.mustAbandon(underWay)
+	f.mustRefuse(underWay)
+	if row := f.mustAcquire(f.claim("next")); !f.NoFence && row.Fence <= 1 {
+		f.Errorf("fence after an abandoned claim starts at %d", row.Fence)
 	}
 }
 
-// abandonMeetsOwner: the claim was refused, and a copy of it is still under way.
-func abandonMeetsOwner(b *bench) { // F2, F44
-	other := b.eventClaim("other", "e1")
-	before := b.mustAcquire(other)
-	mine := b.eventClaim("never answered", "e2")
-	b.abandon(mine)
-	b.mustRefuse(mine)
-	if row := b.mustRefuse(b.claim("third")); !b.NoDetail &&
+// Another owner refused the claim, and a copy of it is still under way.
+func abandonHeldByAnother(f *fixture) { // F2, F44
+	other := f.eventClaim("other", "e1")
+	before := f.mustAcquire(other)
+	mine := f.eventClaim("never answered", "e2")
+	f.abandon(mine)
+	f.mustRefuse(mine)
+	if row := f.mustRefuse(f.claim("third")); !f.NoDetail &&
 		(row.Token != other.Token || row.Holder != "other" || row.Event != "e1" || !row.Until.Equal(before.Until) || row.Fence != before.Fence) {
-		b.Errorf("giving up a claim changed another owner's row from %+v to %+v", before, row)
+		f.Errorf("giving up a claim changed another owner's row from %+v to %+v", before, row)
 	}
-	if row, ok := b.acquire(other); !b.NoDetail && !ok && row.Token != other.Token {
-		b.Errorf("the owner's repeated claim does not recognise its own row: %+v", row)
+	if row, ok := f.acquire(other); !f.NoDetail && !ok && row.Token != other.Token {
+		f.Errorf("the owner's repeated claim does not recognise its own row: %+v", row)
 	}
-	until := b.now.Add(lease)
-	if row, ok := b.renew(other, until); !ok {
-		b.Errorf("the owner's renewal was refused by %+v", row)
+	until := f.now.Add(lease)
+	if row, ok := f.renew(other, until); !ok {
+		f.Errorf("the owner's renewal was refused by %+v", row)
 	}
-	earlier := b.claim("given up before")
+	earlier := f.claim("given up before")
 	earlier.Stamp = mine.Stamp.Add(-time.Microsecond)
-	b.abandon(earlier) // must not lower the stamp again
-	b.mustRelease(other, nil)
-	b.mustRefuse(mine)
-	b.mustAcquire(b.claim("next"))
+	f.abandon(earlier) // must not lower the stamp
+	f.mustRelease(other, nil)
+	f.mustRefuse(mine)
+	f.mustAcquire(f.claim("next"))
 }
 
-func abandonMeetsDeadOwner(b *bench) { // F2, F19, F44
-	dead := b.claim("dead")
-	b.mustAcquire(dead)
-	b.advance(lease + time.Second)
-	mine := b.claim("never answered")
-	b.abandon(mine)
-	b.mustRefuse(mine)
-	if row := b.mustAcquire(b.claim("next")); row.Previous != "dead" {
-		b.Errorf("took over from %q, want dead", row.Previous)
+func abandonHeldByDeadOwner(f *fixture) { // F2, F19, F44
+	dead := f.claim("dead")
+	f.mustAcquire(dead)
+	f.advance(lease + time.Second)
+	mine := f.claim("never answered")
+	f.abandon(mine)
+	f.mustRefuse(mine)
+	if row := f.mustAcquire(f.claim("next")); row.Previous != "dead" {
+		f.Errorf("took over from %q, want dead", row.Previous)
 	}
 }
 
-func (b *bench) abandon(c *driver.Claim) (driver.Row, bool) {
-	b.Helper()
-	row, ok, err := b.store.Release(b.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp})
+func (f *fixture) abandon(c *driver.Claim) (driver.Row, bool) {
+	f.Helper()
+	row, ok, err := f.store.Release(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp})
 	if err != nil {
-		b.Fatalf("abandoning %s: %v", c.Holder, err)
+		f.Fatalf("abandoning %s: %v", c.Holder, err)
 	}
 	return row, ok
 }
 
-func (b *bench) mustAbandon(c *driver.Claim) {
-	b.Helper()
-	if row, ok := b.abandon(c); !ok {
-		b.Fatalf("abandoning %s was refused by %+v", c.Holder, row)
+func (f *fixture) mustAbandon(c *driver.Claim) {
+	f.Helper()
+	if row, ok := f.abandon(c); !ok {
+		f.Fatalf("abandoning %s was refused by %+v", c.Holder, row)
 	}
 }
 
-// newerFormat: no request touches a row that a later version has written.
-func newerFormat(b *bench) { // F41
-	if b.Newer == nil {
-		b.Skip("the harness has no way to write a row of a newer format")
+// No request changes a row that a later version of this library has written.
+func newerFormat(f *fixture) { // F41
+	if f.MakeNewer == nil {
+		f.Skip("the harness cannot write a row of a newer format")
 	}
-	for name, request := range map[string]func(owner *driver.Claim) (driver.Row, bool){
-		"acquire": func(*driver.Claim) (driver.Row, bool) { return b.acquire(b.claim("contender")) },
-		"acquire again": func(owner *driver.Claim) (driver.Row, bool) {
-			return b.acquire(owner)
+	for name, request := range map[string]func(f *fixture, owner *driver.Claim) (driver.Row, bool){
+		"acquire": func(f *fixture, _ *driver.Claim) (driver.Row, bool) { return f.acquire(f.claim("contender")) },
+		"repeated acquire": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
+			return f.acquire(owner)
 		},
-		"takeover": func(*driver.Claim) (driver.Row, bool) {
-			b.advance(lease + time.Second)
-			return b.acquire(b.claim("successor"))
+		"takeover": func(f *fixture, _ *driver.Claim) (driver.Row, bool) {
+			f.advance(lease + time.Second)
+			return f.acquire(f.claim("successor"))
 		},
-		"renew":   func(owner *driver.Claim) (driver.Row, bool) { return b.renew(owner, b.now.Add(2*lease)) },
-		"release": func(owner *driver.Claim) (driver.Row, bool) { return b.release(owner, nil) },
-		"complete": func(owner *driver.Claim) (driver.Row, bool) {
-			return b.release(owner, completes(driver.Row{}, "e", b.now.Add(time.Hour)))
+		"renew": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
+			return f.renew(owner, f.now.Add(2*lease))
 		},
-		"abandon": func(*driver.Claim) (driver.Row, bool) { return b.abandon(b.claim("gives up")) },
-		"abandon by the owner": func(owner *driver.Claim) (driver.Row, bool) {
-			return b.abandon(owner)
+		"release": func(f *fixture, owner *driver.Claim) (driver.Row, bool) { return f.release(owner, nil) },
+		"complete": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
+			return f.release(owner, completing(driver.Row{}, "e", f.now.Add(time.Hour)))
+		},
+		"abandon": func(f *fixture, _ *driver.Claim) (driver.Row, bool) { return f.abandon(f.claim("gives up")) },
+		"abandon by the owner": func(f *fixture, owner *driver.Claim) (driver.Row, bool) {
+			return f.abandon(owner)
 		},
 	} {
-		b.name = "locktest/" + rand.Text()
-		owner := b.claim("owner")
-		b.mustAcquire(owner)
-		b.Newer(b.T, b.store, b.name)
-		if row, ok := request(owner); ok || !b.NoDetail && (!row.Newer || row.Judge(owner) != driver.Newer) {
-			b.Errorf("%s of a row of a newer format: applied %v, %+v", name, ok, row)
-		}
+		f.run(name, func(f *fixture) {
+			f.name = newName()
+			owner := f.claim("owner")
+			f.mustAcquire(owner)
+			f.MakeNewer(f.T, f.store, f.name)
+			if row, ok := request(f, owner); ok || !f.NoDetail && (!row.Newer || row.Judge(owner) != driver.Newer) {
+				f.Errorf("applied %v, %+v", ok, row)
+			}
+		})
 	}
 }

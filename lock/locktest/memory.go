@@ -9,188 +9,208 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-func completedEvent(b *bench) { // F6
-	c := b.eventClaim("first", "e1")
-	row := b.mustAcquire(c)
-	until := b.now.Add(time.Minute).Truncate(time.Millisecond)
-	b.mustRelease(c, completes(row, "e1", until))
+func completedEvent(f *fixture) { // F6
+	c := f.eventClaim("first", "e1")
+	row := f.mustAcquire(c)
+	until := f.now.Add(time.Minute).Truncate(time.Millisecond)
+	f.mustRelease(c, completing(row, "e1", until))
 
-	row = b.mustRefuse(b.eventClaim("duplicate", "e1"))
-	if !b.NoDetail && !slices.ContainsFunc(row.Memory.Completed, func(d driver.CompletedEvent) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
-		b.Errorf("refusing row does not remember the event: %+v", row)
+	row = f.mustRefuse(f.eventClaim("duplicate", "e1"))
+	if !f.NoDetail && !slices.ContainsFunc(row.Memory.Completed, func(d driver.CompletedEvent) bool { return d.Event == "e1" && d.Until.Equal(until) }) {
+		f.Errorf("the refusing row does not remember the event: %+v", row)
 	}
-	other := b.eventClaim("another event", "e2")
-	b.mustAcquire(other)
-	row = b.mustRefuse(b.eventClaim("duplicate while another holds", "e1"))
-	if c := b.eventClaim("", "e1"); !b.NoDetail && row.Judge(c) != driver.Completed {
-		b.Errorf("verdict %v, want Done although another event holds the name", row.Judge(c))
+	other := f.eventClaim("another event", "e2")
+	f.mustAcquire(other)
+	row = f.mustRefuse(f.eventClaim("duplicate while another holds", "e1"))
+	if c := f.eventClaim("", "e1"); !f.NoDetail && row.Judge(c) != driver.Completed {
+		f.Errorf("verdict %v, want Completed although another event holds the name", row.Judge(c))
 	}
-	b.mustRelease(other, nil)
+	f.mustRelease(other, nil)
 
-	b.advance(time.Minute + 2*time.Second)
-	b.mustAcquire(b.eventClaim("after it was forgotten", "e1"))
+	f.advance(time.Minute + 2*time.Second)
+	f.mustAcquire(f.eventClaim("after it was forgotten", "e1"))
 }
 
-// memoryAsGiven: what is remembered, and in which order it was completed, is the
-// engine's to decide. The order is not that of the expiry times.
-func memoryAsGiven(b *bench) { // F46, F47
+// Package lock decides what a name remembers, and in which order. That order is not
+// the order in which the events expire.
+func memoryIsStoredUnchanged(f *fixture) { // F46, F47
 	var want []driver.CompletedEvent
 	for i := range 40 {
 		e := fmt.Sprintf("%050d", (i*17)%40)
-		want = append(want, driver.CompletedEvent{Event: e, Until: b.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)})
+		want = append(want, driver.CompletedEvent{Event: e, Until: f.now.Add(time.Hour - time.Duration(i%7)*time.Minute).Truncate(time.Millisecond)})
 	}
-	c := b.eventClaim("holder", want[39].Event)
-	b.mustAcquire(c)
-	b.mustRelease(c, &driver.Memory{Completed: want, HighestOrder: "t"})
+	c := f.eventClaim("holder", want[39].Event)
+	f.mustAcquire(c)
+	f.mustRelease(c, &driver.Memory{Completed: want, HighestOrder: "t"})
 	for _, e := range want {
-		b.mustRefuse(b.eventClaim("duplicate", e.Event))
+		f.mustRefuse(f.eventClaim("duplicate", e.Event))
 	}
-	for _, got := range []driver.Row{b.mustAcquire(b.eventClaim("next", "another")), b.mustRefuse(b.eventClaim("duplicate", want[0].Event))} {
-		if got.Token == "" && b.NoDetail {
+	for _, got := range []driver.Row{f.mustAcquire(f.eventClaim("next", "another")), f.mustRefuse(f.eventClaim("duplicate", want[0].Event))} {
+		if got.Token == "" && f.NoDetail {
 			continue
 		}
 		same := slices.EqualFunc(got.Memory.Completed, want, func(a, b driver.CompletedEvent) bool { return a.Event == b.Event && a.Until.Equal(b.Until) })
 		if !same || got.Memory.HighestOrder != "t" {
-			b.Errorf("the memory became %+v, want %+v", got.Memory, want)
+			f.Errorf("the memory is %+v, want %+v", got.Memory, want)
 		}
 	}
 }
 
-// keepAfterEveryStep: each request that is applied sets until when the row is kept.
-func keepAfterEveryStep(b *bench) { // F47
-	keep := b.now.Add(24 * time.Hour).Truncate(time.Second).Add(500 * time.Millisecond) // a store of whole seconds rounds up
-	kept := func(step string) {
-		b.Helper()
-		stale := b.claim("looks")
-		stale.Stamp = stale.Stamp.Add(-time.Hour) // refused by any row
-		row := b.mustRefuse(stale)
-		if got := row.DeleteAfter; !b.NoDetail && (got.Before(keep) || got.After(keep.Add(time.Second))) {
-			b.Errorf("after %s the row is kept until %v, want %v", step, got, keep)
+// Each request that is applied sets the row's DeleteAfter.
+func deleteAfterEveryStep(f *fixture) { // F47
+	keep := f.now.Add(24 * time.Hour).Truncate(time.Second).Add(500 * time.Millisecond) // a store of whole seconds rounds up
+	wantKept := func(step string) {
+		f.Helper()
+		reader := f.claim("reader")
+		reader.Stamp = reader.Stamp.Add(-time.Hour) // every row refuses it
+		row := f.mustRefuse(reader)
+		if got := row.DeleteAfter; !f.NoDetail && (got.Before(keep) || got.After(keep.Add(time.Second))) {
+			f.Errorf("DeleteAfter is %[2]v after %[1]s, want %[3]v", step, got, keep)
 		}
 		keep = keep.Add(time.Hour)
 	}
-	c := b.claim("holder")
+	c := f.claim("holder")
 	c.DeleteAfter = keep
-	b.mustAcquire(c)
-	kept("acquire")
+	f.mustAcquire(c)
+	wantKept("acquire")
 	c.DeleteAfter = keep
-	if _, ok := b.renew(c, c.Until.Add(time.Second)); !ok {
-		b.Fatal("renewal refused")
+	if _, ok := f.renew(c, c.Until.Add(time.Second)); !ok {
+		f.Fatal("renewal refused")
 	}
-	kept("renew")
+	wantKept("renew")
 	c.DeleteAfter = keep
-	b.mustRelease(c, nil)
-	kept("release")
-	c = b.eventClaim("holder", "e1")
-	b.mustAcquire(c)
+	f.mustRelease(c, nil)
+	wantKept("release")
+	c = f.eventClaim("holder", "e1")
+	f.mustAcquire(c)
 	c.DeleteAfter = keep
-	b.mustRelease(c, completes(driver.Row{}, "e1", b.now.Add(time.Hour)))
-	kept("complete")
-	c = b.claim("given up")
+	f.mustRelease(c, completing(driver.Row{}, "e1", f.now.Add(time.Hour)))
+	wantKept("complete")
+	c = f.claim("given up")
 	c.DeleteAfter = keep
-	b.mustAbandon(c)
-	kept("abandon")
-	c = b.claim("holder")
-	b.mustAcquire(c)
+	f.mustAbandon(c)
+	wantKept("abandon")
+	c = f.claim("holder")
+	f.mustAcquire(c)
 	c.DeleteAfter = keep
-	b.mustAbandon(c)
-	kept("abandon by the owner")
+	f.mustAbandon(c)
+	wantKept("abandon by the owner")
 }
 
-func releaseKeepsMemory(b *bench) { // F36
-	c := b.eventClaim("first", "e1")
-	row := b.mustAcquire(c)
-	b.mustRelease(c, completes(row, "e1", b.now.Add(time.Hour)))
-	failed := b.eventClaim("fails", "e2")
-	b.mustAcquire(failed)
-	b.mustRelease(failed, nil)
-	b.mustRefuse(b.eventClaim("duplicate", "e1"))
-	b.mustAcquire(b.eventClaim("retry", "e2"))
+func releaseKeepsMemory(f *fixture) { // F36
+	c := f.eventClaim("first", "e1")
+	row := f.mustAcquire(c)
+	f.mustRelease(c, completing(row, "e1", f.now.Add(time.Hour)))
+	failed := f.eventClaim("fails", "e2")
+	f.mustAcquire(failed)
+	f.mustRelease(failed, nil)
+	f.mustRefuse(f.eventClaim("duplicate", "e1"))
+	f.mustAcquire(f.eventClaim("retry", "e2"))
 }
 
-func staleOrder(b *bench) {
-	c := b.claim("newer")
+func staleOrder(f *fixture) {
+	c := f.claim("newer")
 	c.Event, c.Order = "e5", "05"
-	row := b.mustAcquire(c)
-	m := completes(row, "e5", b.now.Add(time.Hour))
+	row := f.mustAcquire(c)
+	m := completing(row, "e5", f.now.Add(time.Hour))
 	m.HighestOrder = "05"
-	b.mustRelease(c, m)
-	older := b.claim("older")
+	f.mustRelease(c, m)
+	older := f.claim("older")
 	older.Event, older.Order = "e4", "04"
-	if row := b.mustRefuse(older); !b.NoDetail && row.Judge(older) != driver.Stale {
-		b.Errorf("verdict %v on %+v, want Stale", row.Judge(older), row)
+	if row := f.mustRefuse(older); !f.NoDetail && row.Judge(older) != driver.Stale {
+		f.Errorf("verdict %v on %+v, want Stale", row.Judge(older), row)
 	}
-	same := b.claim("same order, another event")
+	same := f.claim("same order, another event")
 	same.Event, same.Order = "e5b", "05"
-	b.mustRefuse(same)
-	unordered := b.claim("unordered")
-	b.mustAcquire(unordered)
-	b.mustRelease(unordered, nil)
-	newest := b.claim("newest")
+	f.mustRefuse(same)
+	unordered := f.claim("unordered")
+	f.mustAcquire(unordered)
+	f.mustRelease(unordered, nil)
+	newest := f.claim("newest")
 	newest.Event, newest.Order = "e05\x7f", "05\x7f"
-	if row := b.mustAcquire(newest); row.Memory.HighestOrder != "05" {
-		b.Errorf("highest order is %q, want 05", row.Memory.HighestOrder)
+	if row := f.mustAcquire(newest); row.Memory.HighestOrder != "05" {
+		f.Errorf("highest order is %q, want 05", row.Memory.HighestOrder)
 	}
 }
 
-// orderWithoutEvent: the order alone tells what was overtaken.
-func orderWithoutEvent(b *bench) {
+// The order alone tells which events are stale.
+func orderWithoutEvent(f *fixture) {
 	ordered := func(holder, order string) *driver.Claim {
-		c := b.claim(holder)
+		c := f.claim(holder)
 		c.Order = order
 		return c
 	}
 	c := ordered("newer", "05")
-	row := b.mustAcquire(c)
+	row := f.mustAcquire(c)
 	m := row.Memory
 	m.HighestOrder = "05"
-	b.mustRelease(c, &m)
+	f.mustRelease(c, &m)
 	for _, order := range []string{"04", "05"} {
-		late := ordered("overtaken", order)
-		if row := b.mustRefuse(late); !b.NoDetail && (row.Judge(late) != driver.Stale || row.Memory.HighestOrder != "05") {
-			b.Errorf("verdict %v on %+v, want Stale", row.Judge(late), row)
+		stale := ordered("stale", order)
+		if row := f.mustRefuse(stale); !f.NoDetail && (row.Judge(stale) != driver.Stale || row.Memory.HighestOrder != "05") {
+			f.Errorf("verdict %v on %+v, want Stale", row.Judge(stale), row)
 		}
 	}
 	newest := ordered("newest", "06")
-	b.mustAcquire(newest)
-	b.mustRelease(newest, nil)
-	b.mustRefuse(ordered("overtaken by what was completed", "05"))
-	b.mustAcquire(ordered("not completed, so again", "06"))
+	f.mustAcquire(newest)
+	f.mustRelease(newest, nil)
+	f.mustRefuse(ordered("still stale", "05"))
+	f.mustAcquire(ordered("newest, again", "06"))
 }
 
-func result(b *bench) { // F35
-	c := b.eventClaim("first", "e1")
-	row := b.mustAcquire(c)
-	m := completes(row, "e1", b.now.Add(time.Hour))
+func result(f *fixture) { // F35
+	c := f.eventClaim("first", "e1")
+	row := f.mustAcquire(c)
+	m := completing(row, "e1", f.now.Add(time.Hour))
 	m.Result = driver.Result{Event: "e1", Body: []byte("\x00{\"n\":9007199254740993}\xff")}
-	b.mustRelease(c, m)
-	if row := b.mustRefuse(b.eventClaim("duplicate", "e1")); !b.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
-		b.Errorf("recorded result is %+v", row.Memory.Result)
+	f.mustRelease(c, m)
+	if row := f.mustRefuse(f.eventClaim("duplicate", "e1")); !f.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
+		f.Errorf("the stored result is %+v", row.Memory.Result)
 	}
 }
 
-func strangeNames(b *bench) { // F27, F28
-	base := b.name
+// All names are held at the same time, so that two that collide are noticed.
+func strangeNames(f *fixture) { // F27, F28
+	base := f.name
 	fill := strings.Repeat("é", (2048-len(base)-1)/2)
-	for _, name := range []string{
-		base, base + " ", base + "\x00", base + "\n", base + "/", base + "//", base + "'\"`", base + "%2F", base + "+", base + "\u00e9", base + "e\u0301",
-		base + "日本語 🔒", base + "\u2028", base + fill, base + fill[:len(fill)-2] + "e", base + "#done", base + ".", strings.ToUpper(base),
+	for _, c := range []struct{ what, name string }{
+		{"plain", base},
+		{"upper case", strings.ToUpper(base)},
+		{"space at the end", base + " "},
+		{"zero byte", base + "\x00"},
+		{"line feed", base + "\n"},
+		{"slash", base + "/"},
+		{"two slashes", base + "//"},
+		{"quotes", base + "'\"`"},
+		{"escaped slash", base + "%2F"},
+		{"plus", base + "+"},
+		{"dot", base + "."},
+		{"number sign", base + "#completed"},
+		{"composed", base + "\u00e9"},
+		{"decomposed", base + "e\u0301"},
+		{"Japanese and an emoji", base + "日本語 🔒"},
+		{"line separator", base + "\u2028"},
+		{"longest", base + fill},
+		{"longest, another end", base + fill[:len(fill)-2] + "e"},
 	} {
-		b.name = name
-		c := b.claim("holder of " + name[:min(len(name), 60)])
-		b.mustAcquire(c)
-		b.mustRefuse(b.claim("contender"))
+		f.run(c.what, func(f *fixture) {
+			f.name = c.name
+			f.mustAcquire(f.claim("holder"))
+			f.mustRefuse(f.claim("contender"))
+		})
 	}
 }
 
-func strangeEvents(b *bench) {
-	for _, event := range []string{"a.b", "a b", "a\"b'", "#e", ":e", "done", "a[0]", "日本語", "\u0001", strings.Repeat("x", 50)} {
-		c := b.eventClaim("holder", event)
-		row := b.mustAcquire(c)
-		row = b.mustRelease(c, completes(row, event, b.now.Add(time.Hour)))
-		if len(row.Memory.Completed) == 0 {
-			b.Errorf("event %q was not recorded: %+v", event, row)
-		}
-		b.mustRefuse(b.eventClaim("duplicate", event))
+func strangeEvents(f *fixture) {
+	for _, event := range []string{"a.b", "a b", "a\"b'", "#e", ":e", "completed", "a[0]", "日本語", "\u0001", strings.Repeat("x", 50)} {
+		f.run(fmt.Sprintf("%q", event), func(f *fixture) {
+			c := f.eventClaim("holder", event)
+			row := f.mustAcquire(c)
+			row = f.mustRelease(c, completing(row, event, f.now.Add(time.Hour)))
+			if len(row.Memory.Completed) == 0 {
+				f.Errorf("the event is not completed: %+v", row)
+			}
+			f.mustRefuse(f.eventClaim("duplicate", event))
+		})
 	}
 }

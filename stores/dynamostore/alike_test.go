@@ -11,11 +11,11 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestSameRuleAsTheMemoryStore sends the same requests to both stores: claims and copies
+// TestAgreesWithMemstore sends the same requests to both stores: claims and copies
 // of earlier ones, renewals, releases, completions and claims that are given up, of few
 // owners in few moments, so that everything meets everything. What the condition grants
 // is what [driver.Row.Judge] grants, and the rows are the same after every step.
-func TestSameRuleAsTheMemoryStore(t *testing.T) { // F1, F3, F5, F21, F44
+func TestAgreesWithMemstore(t *testing.T) { // F1, F3, F5, F21, F44
 	t.Parallel()
 	e := newEndpoint(t)
 	verdicts := map[driver.Verdict]int{}

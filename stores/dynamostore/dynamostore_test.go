@@ -70,8 +70,8 @@ func TestConformance(t *testing.T) {
 
 func (e *endpoint) harness() locktest.Harness {
 	return locktest.Harness{
-		Open:  func(*testing.T) driver.Store { return e.store },
-		Newer: func(t *testing.T, _ driver.Store, name string) { put(t, e, name, "SET rowFormat = :one") },
+		Open:      func(*testing.T) driver.Store { return e.store },
+		MakeNewer: func(t *testing.T, _ driver.Store, name string) { put(t, e, name, "SET rowFormat = :one") },
 	}
 }
 
@@ -171,8 +171,8 @@ func size(item map[string]any) int {
 	return n
 }
 
-// TestLostAcknowledgements: the write was applied, the answer was lost.
-func TestLostAcknowledgements(t *testing.T) { // F1, F4, F5, F6
+// TestLostAnswers: the write was applied, the answer was lost.
+func TestLostAnswers(t *testing.T) { // F1, F4, F5, F6
 	for name, fault := range map[string]fakedynamo.Fault{"connection dropped": fakedynamo.ApplyThenDrop, "500": fakedynamo.ApplyThen500} {
 		for _, op := range []string{"acquire", "renew", "release", "complete"} {
 			t.Run(op+", "+name, func(t *testing.T) {
@@ -274,9 +274,9 @@ func TestForeignRows(t *testing.T) { // F41
 	}
 }
 
-// TestUnreadableRowIsGivenBack: the acquire was granted before the row turned out to
+// TestUnreadableRowIsReleased: the acquire was granted before the row turned out to
 // be of no use, so the lock must not stay.
-func TestUnreadableRowIsGivenBack(t *testing.T) { // F2, F41
+func TestUnreadableRowIsReleased(t *testing.T) { // F2, F41
 	t.Parallel()
 	e := newEndpoint(t)
 	put(t, e, "/n", "SET fence = :huge")

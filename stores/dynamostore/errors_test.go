@@ -21,9 +21,9 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// TestErrorsBlameWhatIsWrong: what the person who is paged has to change stands in the
+// TestErrorsNameTheCause: what the person who is paged has to change stands in the
 // error, and nothing that would send them elsewhere.
-func TestErrorsBlameWhatIsWrong(t *testing.T) { // F10, F11
+func TestErrorsNameTheCause(t *testing.T) { // F10, F11
 	for name, c := range map[string]struct {
 		open   func(t *testing.T, e *endpoint) *dynamostore.Store
 		fault  fakedynamo.Fault
@@ -108,9 +108,9 @@ func (r refusesSize) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInpu
 	return r.Client.UpdateItem(ctx, in, opts...)
 }
 
-// TestValidationTellsTheReason: not every request that DynamoDB cannot validate is the
+// TestValidationError: not every request that DynamoDB cannot validate is the
 // fault of the table's key.
-func TestValidationTellsTheReason(t *testing.T) { // F10
+func TestValidationError(t *testing.T) { // F10
 	t.Parallel()
 	e := newEndpoint(t)
 	l, err := lock.New(dynamostore.New(refusesSize{e.client}, table), &lock.Options{Logger: discard})

@@ -12,8 +12,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	locktest.Run(t, locktest.Harness{
-		Open:  func(*testing.T) driver.Store { return memstore.New() },
-		Newer: func(_ *testing.T, s driver.Store, name string) { s.(*memstore.Store).MakeNewer(name) },
+		Open:      func(*testing.T) driver.Store { return memstore.New() },
+		MakeNewer: func(_ *testing.T, s driver.Store, name string) { s.(*memstore.Store).MakeNewer(name) },
 	})
 }
 

@@ -78,7 +78,7 @@ func (w *world) end(r *run) {
 	}
 	r.ended = true
 	w.holds = append(w.holds, history.Hold{
-		Name: r.event.resource, Who: fmt.Sprintf("%s in environment %d", r.event.id, r.env.id), Fence: r.fence, Start: r.start, End: time.Now(),
+		Name: r.event.resource, Holder: fmt.Sprintf("%s in environment %d", r.event.id, r.env.id), Fence: r.fence, Start: r.start, End: time.Now(),
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // return of Acquire to the call of Release.
 type Hold struct {
 	Name       string
-	Who        string
+	Holder     string
 	Fence      int64
 	Start, End time.Time
 }
@@ -32,7 +32,7 @@ func Overlaps(holds []Hold) []error {
 			return nil
 		}
 		return fmt.Errorf("%q: %s held until %s, %s from %s: overlap of %v",
-			h.Name, before.Who, clock(before.End), h.Who, clock(h.Start), before.End.Sub(h.Start))
+			h.Name, before.Holder, clock(before.End), h.Holder, clock(h.Start), before.End.Sub(h.Start))
 	})
 }
 
@@ -41,7 +41,7 @@ func fences(holds []Hold) []error {
 		if h.Fence > before.Fence {
 			return nil
 		}
-		return fmt.Errorf("%q: %s had fence %d, then %s had %d", h.Name, before.Who, before.Fence, h.Who, h.Fence)
+		return fmt.Errorf("%q: %s had fence %d, then %s had %d", h.Name, before.Holder, before.Fence, h.Holder, h.Fence)
 	})
 }
 

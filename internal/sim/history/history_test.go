@@ -11,7 +11,7 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	first := history.Hold{Name: "a", Who: "first", Fence: 5, Start: at(10), End: at(20)}
+	first := history.Hold{Name: "a", Holder: "first", Fence: 5, Start: at(10), End: at(20)}
 	for name, c := range map[string]struct {
 		second history.Hold
 		within string // empty: nothing to report
