@@ -13,18 +13,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// ahead gives a Locker a clock that differs from the others'.
-func ahead(l *lock.Locker, by time.Duration) *lock.Locker {
-	l.SetClock(func() time.Time { return time.Now().Add(by) })
-	return l
-}
-
-// TestNoOverlapWithinGrace shows P2: whatever the lease, work that stops with its
-// context has stopped before another's begins, where clocks differ by up to Grace.
+// TestNoOverlapWithinGrace shows P2: with any kind of lease, and clocks that
+// differ by less than Grace, work that stops with its context stops before the
+// next holder's work begins.
 func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
-	const differ = lock.DefaultGrace - 100*time.Millisecond
+	const skew = lock.DefaultGrace - 100*time.Millisecond
 	for name, mode := range map[string]lock.LeaseMode{
 		"fixed lease of 3 s":   lock.FixedLease(3 * time.Second),
 		"fixed lease of 5 s":   lock.FixedLease(5 * time.Second),
@@ -34,31 +30,31 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 		"heartbeat of 30 s":    lock.Heartbeat(30 * time.Second),
 		"until the deadline":   lock.UntilDeadline(),
 	} {
-		for _, by := range []time.Duration{-differ, differ} {
-			t.Run(fmt.Sprintf("%s, others %v ahead", name, by), func(t *testing.T) {
+		for _, by := range []time.Duration{-skew, skew} {
+			t.Run(fmt.Sprintf("%s, others ahead by %v", name, by), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t)
+					f := newFixture(t)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					lk, err := r.locker(lock.Options{Lease: mode}).Acquire(ctx, resource)
+					lk, err := f.locker(lock.Options{Lease: mode}).Acquire(ctx, resource)
 					if err != nil {
 						t.Fatal(err)
 					}
-					r.store.Always(locktest.Renew, locktest.DropBefore) // the holder is cut off
+					f.faulty.Always(locktest.Renew, locktest.DropBefore) // the holder cannot reach the store
 					stopped := make(chan time.Time, 1)
 					go func() {
 						<-lk.Context().Done()
-						if mode == lock.UntilDeadline() { // work may ignore its context until the kill
+						if mode == lock.UntilDeadline() { // work may ignore its context until it is killed
 							<-ctx.Done()
 						}
 						stopped <- time.Now()
 					}()
-					other, err := ahead(r.locker(lock.Options{MaxWait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
+					other, err := skewed(f.locker(lock.Options{MaxWait: 5 * time.Minute}), by).Acquire(t.Context(), resource)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if begins, ends := time.Now(), <-stopped; !ends.Before(begins) {
-						t.Errorf("the next one began %v before the work stopped", ends.Sub(begins))
+						t.Errorf("the next holder began %v before the work stopped", ends.Sub(begins))
 					}
 					_ = other.Release()
 					_ = lk.Release()
@@ -68,38 +64,42 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 	}
 }
 
-// TestLeaseTooShortForGrace: a lease that would be lost before it is of any use.
+// TestLeaseTooShortForGrace shows that a lease is refused if Grace would leave
+// no time for work.
 func TestLeaseTooShortForGrace(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]lock.Options{
-		"lease of a second":        {Lease: lock.FixedLease(time.Second)},
+		"fixed lease of a second":  {Lease: lock.FixedLease(time.Second)},
 		"heartbeat of a second":    {Lease: lock.Heartbeat(time.Second)},
 		"heartbeat of two seconds": {Lease: lock.Heartbeat(2 * time.Second)},
-		"just below":               {Lease: lock.FixedLease(3*time.Second - 1)},
+		"just below the limit":     {Lease: lock.FixedLease(3*time.Second - 1)},
 		"longer grace":             {Lease: lock.Heartbeat(10 * time.Second), Grace: 9500 * time.Millisecond},
 		"grace beyond the default": {Grace: time.Minute},
 	} {
-		_, err := lock.New(locktest.NewFaulty(nil), &o)
-		if !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "Grace of") || !strings.Contains(err.Error(), "lease of") {
-			t.Errorf("%s: %v, want a ConfigError that names both", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := lock.New(memstore.New(), &o)
+			if !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "Grace of") || !strings.Contains(err.Error(), "lease of") {
+				t.Errorf("got %v, want a ConfigError that names both", err)
+			}
+		})
 	}
 }
 
-// TestClockAheadCausesFewRequests: a holder whose clock is an hour ahead looks as if it began
-// in the future, and must not be asked for all the time.
+// TestClockAheadCausesFewRequests shows that a contender does not poll all the
+// time if the holder's clock is far ahead, so that its stamp lies in the
+// future.
 func TestClockAheadCausesFewRequests(t *testing.T) { // F14, F38
 	for _, by := range []time.Duration{-time.Hour, 0, time.Hour} {
-		t.Run(by.String(), func(t *testing.T) {
+		t.Run(fmt.Sprintf("by %v", by), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				holder := ahead(r.locker(lock.Options{Lease: lock.FixedLease(3 * time.Hour)}), by)
-				r.mustAcquire(holder, resource) // and never ends it
-				before := r.store.Requests(locktest.Acquire)
-				if _, err := r.locker(lock.Options{MaxWait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
+				f := newFixture(t)
+				holder := skewed(f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Hour)}), by)
+				f.mustAcquire(holder, resource) // and keeps it
+				before := f.faulty.Requests(locktest.Acquire)
+				if _, err := f.locker(lock.Options{MaxWait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
 					t.Fatal(err)
 				}
-				if n := r.store.Requests(locktest.Acquire) - before; n > 90 {
+				if n := f.faulty.Requests(locktest.Acquire) - before; n > 90 {
 					t.Errorf("%d requests in two minutes", n)
 				}
 			})
@@ -107,15 +107,15 @@ func TestClockAheadCausesFewRequests(t *testing.T) { // F14, F38
 	}
 }
 
-// TestLeaseCountsFromRequest: an owner counts from before its request was sent, since
-// it does not know when that was applied.
+// TestLeaseCountsFromRequest shows that an owner counts its lease from before
+// it sent the request, because it cannot know when the request was applied.
 func TestLeaseCountsFromRequest(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		slow := &slowAnswers{Store: r.store.Store, takes: 800 * time.Millisecond}
-		r.store.Store = slow
+		f := newFixture(t)
+		slow := &slowAnswers{Store: f.faulty.Store, takes: 800 * time.Millisecond}
+		f.faulty.Store = slow
 		start := time.Now()
-		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		if got := lk.Lease().Until.Sub(start); got != 9*time.Second {
 			t.Errorf("a lease of 9s ends %v after the request was sent", got)
 		}
@@ -135,7 +135,7 @@ func TestLeaseCountsFromRequest(t *testing.T) { // F14
 	})
 }
 
-// slowAnswers applies at once, and answers later.
+// slowAnswers applies a request at once and answers later.
 type slowAnswers struct {
 	driver.Store
 	takes time.Duration
@@ -163,74 +163,77 @@ func (s *slowAnswers) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 func (s *slowAnswers) asked() time.Time { s.mu.Lock(); defer s.mu.Unlock(); return s.sent }
 func (s *slowAnswers) row() driver.Row  { s.mu.Lock(); defer s.mu.Unlock(); return s.last }
 
-// TestFrozenHolder: while an environment is frozen its timers stand still and the wall
-// clock goes on. When it thaws, the lease is over, and no renewal may pretend otherwise.
+// TestFrozenHolder shows that a lease that ended while the environment was
+// frozen is not renewed: the timers stood still meanwhile, the wall clock did
+// not.
 func TestFrozenHolder(t *testing.T) { // F15
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)})
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)})
 		var mu sync.Mutex
 		frozen := time.Duration(0)
 		l.SetClock(func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(frozen) })
-		lk := r.mustAcquire(l, event("e1"))
-		r.kinds()
+		lk := f.mustAcquire(l, event("e1"))
+		f.outcomes()
 		mu.Lock()
-		frozen = 6 * time.Second // with what passes until the first beat: less than the lease, more than its owner may count on
+		frozen = 6 * time.Second // with the 3 s to the first renewal: within the lease, but past its margin
 		mu.Unlock()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}
-		if n := r.store.Requests(locktest.Renew); n != 0 {
-			t.Errorf("%d renewals of a lease that its owner could not count on", n)
+		if n := f.faulty.Requests(locktest.Renew); n != 0 {
+			t.Errorf("%d renewals after the owner's time was over", n)
 		}
-		r.want(lock.OutcomeLost)
+		f.wantOutcomes(lock.OutcomeLost)
 		_ = lk.Release()
 	})
 }
 
-// TestReleaseWaitsForHeartbeat: Lambda would freeze a renewal that is still under way,
-// and thaw it inside a later invocation.
+// TestReleaseWaitsForHeartbeat shows that the lock ends after its last renewal.
+// Lambda would freeze a renewal that is still under way, and thaw it in a later
+// invocation.
 func TestReleaseWaitsForHeartbeat(t *testing.T) { // F17
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		s := &stubborn{Store: r.store.Store}
-		r.store.Store = s
-		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
+		f := newFixture(t)
+		s := &slowToCancel{Store: f.faulty.Store}
+		f.faulty.Store = s
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		time.Sleep(3*time.Second + time.Millisecond) // a renewal is under way
 		if !s.underWay() {
-			t.Fatal("no renewal is under way: this test would see nothing")
+			t.Fatal("no renewal is under way, so this test shows nothing")
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
 		if s.underWay() {
-			t.Error("the lock has ended while its heartbeat was still at work")
+			t.Error("the lock has ended while a renewal was still under way")
 		}
 	})
 }
 
-// stubborn renews for a while after its context has ended.
-type stubborn struct {
+// slowToCancel is still busy with a renewal for a while after its context has
+// ended.
+type slowToCancel struct {
 	driver.Store
 	mu       sync.Mutex
 	renewing bool
 }
 
-func (s *stubborn) underWay() bool {
+func (s *slowToCancel) underWay() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renewing
 }
 
-func (s *stubborn) set(renewing bool) {
+func (s *slowToCancel) set(renewing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renewing = renewing
 }
 
-func (s *stubborn) Renew(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
+func (s *slowToCancel) Renew(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
 	s.set(true)
 	defer s.set(false)
 	<-ctx.Done()

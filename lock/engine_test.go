@@ -3,9 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,75 +14,11 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// rig is a store that can be made to fail, and what was observed of it.
-type rig struct {
-	t     *testing.T
-	store *locktest.Faulty
-	mu    sync.Mutex
-	seen  []lock.Observation
-}
-
-func newRig(t *testing.T) *rig {
-	return &rig{t: t, store: locktest.NewFaulty(memstore.New())}
-}
-
-func (r *rig) locker(o lock.Options) *lock.Locker {
-	r.t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
-	o.Observe = func(_ context.Context, o lock.Observation) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.seen = append(r.seen, o)
-	}
-	l, err := lock.New(r.store, &o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return l
-}
-
-// kinds is what was observed since the last call.
-func (r *rig) kinds() []lock.Outcome {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var k []lock.Outcome
-	for _, o := range r.seen {
-		k = append(k, o.Outcome)
-	}
-	r.seen = nil
-	return k
-}
-
-func (r *rig) want(kinds ...lock.Outcome) {
-	r.t.Helper()
-	if got := r.kinds(); !slices.Equal(got, kinds) {
-		r.t.Errorf("observed %q, want %q", got, kinds)
-	}
-}
-
-func (r *rig) mustAcquire(l *lock.Locker, key lock.Key) *lock.Lock {
-	r.t.Helper()
-	lk, err := l.Acquire(r.t.Context(), key)
-	if err != nil {
-		r.t.Fatalf("acquire: %v", err)
-	}
-	return lk
-}
-
-var resource = lock.Key{Name: "resource"}
-
-func event(id string) lock.Key { return lock.Key{Name: "resource", Event: id} }
-
-// atDeadline is how classic Lambda is set up.
-var atDeadline = lock.Options{Lease: lock.UntilDeadline()}
-
-func nothing(context.Context) error { return nil }
-
-// TestDo shows P5 and the outcomes of a key without faults.
+// TestDo shows P5 and the outcomes when nothing goes wrong.
 func TestDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{})
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
 		ran := 0
 		work := func(ctx context.Context) error {
 			ran++
@@ -97,17 +31,17 @@ func TestDo(t *testing.T) {
 		if err := l.Do(t.Context(), event("e1"), work); err != nil {
 			t.Fatal(err)
 		}
-		r.want(lock.OutcomeAcquired, lock.OutcomeReleased)
+		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
 		err := l.Do(t.Context(), event("e1"), work)
-		var done *lock.CompletedError
-		if !errors.Is(err, lock.ErrCompleted) || !errors.As(err, &done) || done.Stale {
-			t.Errorf("duplicate: %v, want a DoneError", err)
+		var completed *lock.CompletedError
+		if !errors.Is(err, lock.ErrCompleted) || !errors.As(err, &completed) || completed.Stale {
+			t.Errorf("duplicate: %v, want a CompletedError", err)
 		}
-		r.want(lock.OutcomeAlreadyCompleted)
+		f.wantOutcomes(lock.OutcomeAlreadyCompleted)
 		if ran != 1 {
 			t.Errorf("ran %d times", ran)
 		}
-		if a, w := r.store.Requests(locktest.Acquire), r.store.Requests(locktest.Release); a != 2 || w != 1 {
+		if a, w := f.faulty.Requests(locktest.Acquire), f.faulty.Requests(locktest.Release); a != 2 || w != 1 {
 			t.Errorf("%d acquires and %d releases, want one write per outcome: 2 and 1", a, w)
 		}
 		if _, ok := lock.FromContext(t.Context()); ok {
@@ -122,8 +56,8 @@ func TestDo(t *testing.T) {
 
 func TestFailedWorkIsNotCompleted(t *testing.T) { // F36
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{})
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
 		boom := errors.New("boom")
 		if err := l.Do(t.Context(), event("e1"), func(context.Context) error { return boom }); err != boom {
 			t.Errorf("got %v, want the work's own error", err)
@@ -136,19 +70,19 @@ func TestFailedWorkIsNotCompleted(t *testing.T) { // F36
 
 func TestStaleEventIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{})
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
 		key := func(order string) lock.Key { return lock.Key{Name: "resource", Event: "e" + order, Order: order} }
 		if err := l.Do(t.Context(), key("2"), nothing); err != nil {
 			t.Fatal(err)
 		}
-		r.kinds()
-		err := l.Do(t.Context(), key("1"), func(context.Context) error { t.Error("an overtaken event ran"); return nil })
-		var done *lock.CompletedError
-		if !errors.As(err, &done) || !done.Stale {
-			t.Errorf("older event: %v, want a stale DoneError", err)
+		f.outcomes()
+		err := l.Do(t.Context(), key("1"), func(context.Context) error { t.Error("a stale event ran"); return nil })
+		var completed *lock.CompletedError
+		if !errors.As(err, &completed) || !completed.Stale {
+			t.Errorf("older event: %v, want a CompletedError with Stale", err)
 		}
-		r.want(lock.OutcomeStale)
+		f.wantOutcomes(lock.OutcomeStale)
 		if err := l.Do(t.Context(), key("3"), nothing); err != nil {
 			t.Errorf("newer event: %v", err)
 		}
@@ -163,33 +97,26 @@ func TestStaleEventIsRefused(t *testing.T) {
 }
 
 func TestHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Holder: func(context.Context) string { return "thumbnails request 1" }})
-		lk := r.mustAcquire(l, event("e1"))
-		for _, c := range []struct {
-			key       lock.Key
-			duplicate bool
-		}{{event("e1"), true}, {event("e2"), false}, {resource, false}} {
-			_, err := l.Acquire(t.Context(), c.key)
-			var held *lock.HeldError
-			if !errors.Is(err, lock.ErrHeld) || !errors.As(err, &held) {
-				t.Fatalf("%v: %v, want a HeldError", c.key, err)
-			}
-			if held.Duplicate != c.duplicate || held.Holder != "thumbnails request 1" || !held.Until.Equal(lk.Lease().Until) || held.Key != c.key || held.Since.IsZero() {
-				t.Errorf("%v: %+v", c.key, held)
-			}
-		}
-		if err := lk.Release(); err != nil {
-			t.Error(err)
-		}
-		if err := lk.Release(); err != nil {
-			t.Errorf("second release: %v", err)
-		}
-		if n := r.store.Requests(locktest.Release); n != 1 {
-			t.Errorf("%d release requests for two calls", n)
-		}
-	})
+	for name, key := range map[string]lock.Key{"same event": event("e1"), "another event": event("e2"), "no event": resource} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Holder: func(context.Context) string { return "thumbnails request 1" }})
+				lk := f.mustAcquire(l, event("e1"))
+				_, err := l.Acquire(t.Context(), key)
+				var held *lock.HeldError
+				if !errors.Is(err, lock.ErrHeld) || !errors.As(err, &held) {
+					t.Fatalf("got %v, want a HeldError", err)
+				}
+				if duplicate := name == "same event"; held.Duplicate != duplicate || held.Holder != "thumbnails request 1" || !held.Until.Equal(lk.Lease().Until) || held.Key != key || held.Since.IsZero() {
+					t.Errorf("got %+v", held)
+				}
+				if err := lk.Release(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 func TestPanicAndGoexitRelease(t *testing.T) { // F18
@@ -199,8 +126,8 @@ func TestPanicAndGoexitRelease(t *testing.T) { // F18
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				l := r.locker(lock.Options{})
+				f := newFixture(t)
+				l := f.locker(lock.Options{})
 				done := make(chan any, 1)
 				go func() {
 					defer func() { done <- recover() }()
@@ -217,15 +144,15 @@ func TestPanicAndGoexitRelease(t *testing.T) { // F18
 	}
 }
 
-// TestDeadHolder shows P4: the lock of a dead holder is free at lease end, neither
-// earlier nor later.
+// TestDeadHolder shows P4: the lock of a dead holder is free once its lease has
+// ended, and not before.
 func TestDeadHolder(t *testing.T) { // F19
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(atDeadline)
+		f := newFixture(t)
+		l := f.locker(untilDeadline)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		dead, err := l.Acquire(ctx, resource) // and never released
+		dead, err := l.Acquire(ctx, resource) // and dies
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,17 +165,17 @@ func TestDeadHolder(t *testing.T) { // F19
 			t.Errorf("at lease end: %v, want held", err)
 		}
 		time.Sleep(time.Microsecond)
-		r.kinds()
-		successor := r.mustAcquire(l, resource)
-		r.want(lock.OutcomeTakenOver)
+		f.outcomes()
+		successor := f.mustAcquire(l, resource)
+		f.wantOutcomes(lock.OutcomeTakenOver)
 		if successor.Lease().Fence <= dead.Lease().Fence {
 			t.Error("the fence did not rise")
 		}
-		// F21: the late holder changes nothing.
+		// The late holder changes nothing (F21).
 		if err := dead.Complete(nil); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late completion: %v, want lost", err)
 		}
-		r.want(lock.OutcomeLost)
+		f.wantOutcomes(lock.OutcomeLost)
 		if _, err := l.Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("after the late completion: %v, want held by the successor", err)
 		}
@@ -258,21 +185,22 @@ func TestDeadHolder(t *testing.T) { // F19
 	})
 }
 
-// TestFenceAfterRowDeletion shows P3: the fence rises also over a garbage
-// collection, which comes a day after the last use at the earliest.
+// TestFenceAfterRowDeletion shows P3: the fence is higher even after the row
+// was garbage-collected, which happens a day after the last use at the
+// earliest.
 func TestFenceAfterRowDeletion(t *testing.T) { // F24
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{})
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
 		var last int64
 		for range 1000 {
-			lk := r.mustAcquire(l, resource)
+			lk := f.mustAcquire(l, resource)
 			last = lk.Lease().Fence
 			_ = lk.Release()
 		}
 		time.Sleep(24 * time.Hour)
-		r.store.Store = memstore.New()
-		lk := r.mustAcquire(l, resource)
+		f.faulty.Store = memstore.New()
+		lk := f.mustAcquire(l, resource)
 		if got := lk.Lease().Fence; got <= last {
 			t.Errorf("fence %d after %d", got, last)
 		}
@@ -282,8 +210,8 @@ func TestFenceAfterRowDeletion(t *testing.T) { // F24
 
 func TestNestedSameName(t *testing.T) { // F33
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{MaxWait: time.Hour})
+		f := newFixture(t)
+		l := f.locker(lock.Options{MaxWait: time.Hour})
 		err := l.Do(t.Context(), resource, func(ctx context.Context) error {
 			return l.Do(ctx, lock.Key{Name: "inner"}, func(ctx context.Context) error {
 				if lease, _ := lock.FromContext(ctx); lease.Key.Name != "inner" {
@@ -294,7 +222,7 @@ func TestNestedSameName(t *testing.T) { // F33
 				if !errors.As(err, &config) {
 					t.Errorf("the same name inside itself: %v, want a ConfigError at once", err)
 				}
-				other := newRig(t).locker(lock.Options{})
+				other := newFixture(t).locker(lock.Options{})
 				return other.Do(ctx, resource, nothing) // another store: no conflict
 			})
 		})
@@ -306,8 +234,8 @@ func TestNestedSameName(t *testing.T) { // F33
 
 func TestConcurrentInvocationsInOneProcess(t *testing.T) { // F39
 	t.Parallel()
-	r := newRig(t)
-	l := r.locker(lock.Options{MaxWait: time.Minute})
+	f := newFixture(t)
+	l := f.locker(lock.Options{MaxWait: time.Minute})
 	var history []locktest.Hold
 	var mu sync.Mutex
 	var wg sync.WaitGroup

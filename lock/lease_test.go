@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -17,14 +16,14 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 		mode  lock.LeaseMode
 		lease time.Duration
 	}{
-		"asked for":                        {lock.Heartbeat(10 * time.Second), 10 * time.Second},
-		"no deadline":                      {lock.LeaseMode{}, lock.DefaultLease},
-		"deadline that cannot be believed": {lock.UntilDeadline(), lock.DefaultLease},
+		"heartbeat":            {lock.Heartbeat(10 * time.Second), 10 * time.Second},
+		"no deadline":          {lock.LeaseMode{}, lock.DefaultLease},
+		"implausible deadline": {lock.UntilDeadline(), lock.DefaultLease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				l := r.locker(lock.Options{Lease: c.mode})
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: c.mode})
 				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 				defer cancel()
 				if name == "no deadline" {
@@ -45,7 +44,7 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 				if err != nil {
 					t.Error(err)
 				}
-				if got, want := r.store.Requests(locktest.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
+				if got, want := f.faulty.Requests(locktest.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
 					t.Errorf("%d renewals, want %d", got, want)
 				}
 			})
@@ -55,8 +54,8 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 
 func TestHeartbeatOutlivesContext(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Lease: lock.Heartbeat(3 * time.Second)})
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(3 * time.Second)})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		err := l.Do(ctx, resource, func(ctx context.Context) error {
@@ -76,23 +75,25 @@ func TestHeartbeatOutlivesContext(t *testing.T) { // F16
 	})
 }
 
+// TestFailingRenewalsStopTheWork shows that work whose lease cannot be renewed
+// is stopped Grace before the lease ends.
 func TestFailingRenewalsStopTheWork(t *testing.T) { // F20
 	for name, fault := range map[string]locktest.Fault{
-		"denied": locktest.Deny, "hung": locktest.Hang, "dropped": locktest.DropBefore, "throttled": locktest.Throttle,
+		"deny": locktest.Deny, "hang": locktest.Hang, "drop before": locktest.DropBefore, "throttle": locktest.Throttle,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				l := r.locker(lock.Options{Lease: lock.Heartbeat(12 * time.Second)})
-				lk := r.mustAcquire(l, resource)
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.Heartbeat(12 * time.Second)})
+				lk := f.mustAcquire(l, resource)
 				end := lk.Lease().Until
-				r.store.Always(locktest.Renew, fault)
+				f.faulty.Always(locktest.Renew, fault)
 				<-lk.Context().Done()
 				if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 					t.Errorf("cause %v, want lost", cause)
 				}
 				if left := time.Until(end); left < 2*time.Second || left > 3*time.Second {
-					t.Errorf("the work was stopped %v before lease end, want the grace of 2s", left)
+					t.Errorf("the work was stopped %v before lease end, want the Grace of 2s", left)
 				}
 				if err := lk.Release(); err != nil {
 					t.Errorf("release of a lease that nobody took: %v", err)
@@ -108,18 +109,12 @@ func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
 	for name, taken := range map[string]bool{"released by hand": false, "released by hand, then taken": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
-				row, _, err := r.store.Store.Acquire(t.Context(), &driver.Claim{Name: "/resource", Now: time.Now()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, ok, err := r.store.Store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: row.Token}); !ok || err != nil {
-					t.Fatal(ok, err)
-				}
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+				f.releaseByHand()
 				var other *lock.Lock
 				if taken {
-					other = r.mustAcquire(r.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e2"))
+					other = f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e2"))
 				}
 				time.Sleep(4 * time.Second)
 				synctest.Wait()
@@ -141,15 +136,15 @@ func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
 
 func TestLostAnswerOfRenewal(t *testing.T) { // F4
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
-		r.kinds()
-		r.store.Plan(locktest.Renew, locktest.ApplyThenDrop, locktest.None, locktest.DropBefore, locktest.None)
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
+		f.outcomes()
+		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop, locktest.None, locktest.DropBefore, locktest.None)
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
-		r.want(lock.OutcomeRenewed, lock.OutcomeRenewed)
-		if n := r.store.Requests(locktest.Renew); n != 4 {
-			t.Errorf("%d renewal requests, want one repeated each time", n)
+		f.wantOutcomes(lock.OutcomeRenewed, lock.OutcomeRenewed)
+		if n := f.faulty.Requests(locktest.Renew); n != 4 {
+			t.Errorf("%d renewal requests, want two for each of two renewals", n)
 		}
 		if err := lk.Release(); err != nil {
 			t.Error(err)
@@ -159,8 +154,8 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 
 func TestFixedLeaseStopsTheWork(t *testing.T) { // F20
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Lease: lock.FixedLease(20 * time.Second)})
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(20 * time.Second)})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		lk, err := l.Acquire(ctx, resource)
@@ -168,14 +163,14 @@ func TestFixedLeaseStopsTheWork(t *testing.T) { // F20
 			t.Fatal(err)
 		}
 		if d, _ := lk.Context().Deadline(); time.Until(d) != 18*time.Second {
-			t.Errorf("the work may run for %v, want the lease less the grace", time.Until(d))
+			t.Errorf("the work may run for %v, want the lease less Grace", time.Until(d))
 		}
 		time.Sleep(18 * time.Second)
 		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}
-		if n := r.store.Requests(locktest.Renew); n != 0 {
+		if n := f.faulty.Requests(locktest.Renew); n != 0 {
 			t.Errorf("%d renewals of a fixed lease", n)
 		}
 		_ = lk.Release()
@@ -196,15 +191,15 @@ func TestFixedLeaseStopsTheWork(t *testing.T) { // F20
 
 func TestAcquireOutlastsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
-		r.store.Plan(locktest.Acquire, locktest.ApplyThenHang)
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
+		f.faulty.Plan(locktest.Acquire, locktest.ApplyThenHang)
 		_, err := l.Acquire(t.Context(), resource)
 		if !errors.Is(err, lock.ErrLost) {
-			t.Errorf("got %v, want lost: the confirmed lease is over", err)
+			t.Errorf("got %v, want lost: the lease ended before the answer", err)
 		}
 		if err := l.Do(t.Context(), resource, nothing); err != nil {
-			t.Errorf("it was not freed: %v", err)
+			t.Errorf("the name was not released: %v", err)
 		}
 	})
 }
@@ -214,8 +209,8 @@ func TestWorkContext(t *testing.T) {
 		type k struct{}
 		parent, cancel := context.WithTimeout(context.WithValue(t.Context(), k{}, "v"), time.Minute)
 		defer cancel()
-		r := newRig(t)
-		lk, err := r.locker(atDeadline).Acquire(parent, resource)
+		f := newFixture(t)
+		lk, err := f.locker(untilDeadline).Acquire(parent, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +218,7 @@ func TestWorkContext(t *testing.T) {
 		child, stop := context.WithCancel(ctx)
 		defer stop()
 		if ctx.Value(k{}) != "v" || ctx.Err() != nil || child.Value(k{}) != "v" {
-			t.Error("values or state of the parent are lost")
+			t.Error("the context lacks the values or the state of its parent")
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
@@ -233,14 +228,14 @@ func TestWorkContext(t *testing.T) {
 			t.Errorf("after the release: %v, want cancelled", ctx.Err())
 		}
 
-		lk, err = r.locker(atDeadline).Acquire(parent, resource)
+		lk, err = f.locker(untilDeadline).Acquire(parent, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		if err := lk.Context().Err(); err != context.DeadlineExceeded {
-			t.Errorf("at the reserve: %v, although nobody had asked for Done", err)
+			t.Errorf("at the reserve: %v, want the deadline, although nobody called Done", err)
 		}
 		_ = lk.Release()
 	})

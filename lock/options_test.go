@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -43,22 +44,26 @@ func TestWrongOptions(t *testing.T) {
 
 func TestWrongKeys(t *testing.T) { // F26, F27
 	t.Parallel()
-	r := newRig(t)
+	f := newFixture(t)
 	for name, key := range map[string]lock.Key{
-		"empty name":    {Event: "e"},
-		"long order":    {Name: "n", Order: strings.Repeat("9", 257)},
-		"order no text": {Name: "n", Order: "\xff"},
+		"empty name":      {Event: "e"},
+		"long order":      {Name: "n", Order: strings.Repeat("9", 257)},
+		"order not UTF-8": {Name: "n", Order: "\xff"},
 	} {
-		_, err := r.locker(lock.Options{}).Acquire(t.Context(), key)
-		if _, ok := err.(*lock.KeyError); !ok {
-			t.Errorf("%s: %v, want a KeyError", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := f.locker(lock.Options{}).Acquire(t.Context(), key)
+			if _, ok := err.(*lock.KeyError); !ok {
+				t.Errorf("got %v, want a KeyError", err)
+			}
+		})
 	}
-	if n := r.store.Requests(locktest.Acquire); n != 0 {
+	if n := f.faulty.Requests(locktest.Acquire); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
 }
 
+// TestNamesNeverCollide holds the names of all cases at the same time: two that
+// collide could not both be held.
 func TestNamesNeverCollide(t *testing.T) { // F27, F28
 	t.Parallel()
 	store := memstore.New()
@@ -89,30 +94,32 @@ func TestNamesNeverCollide(t *testing.T) { // F27, F28
 		{"a", "é"},
 		{"a", "e\u0301"},
 	} {
-		l, err := lock.New(store, &lock.Options{Namespace: k.namespace, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lk, err := l.Acquire(t.Context(), lock.Key{Name: k.name})
-		if err != nil {
-			t.Errorf("%q %.20q collides with one before it: %v", k.namespace, k.name, err)
-			continue
-		}
-		t.Cleanup(func() { _ = lk.Release() })
+		t.Run(fmt.Sprintf("%q, %.20q", k.namespace, k.name), func(t *testing.T) {
+			l, err := lock.New(store, &lock.Options{Namespace: k.namespace, Logger: discard, Lease: lock.FixedLease(time.Hour)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Acquire(t.Context(), lock.Key{Name: k.name}); err != nil {
+				t.Errorf("collides with another case: %v", err)
+			}
+		})
 	}
 }
 
 func TestEventsThatAreHashed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	l := r.locker(lock.Options{})
-	for _, e := range []string{strings.Repeat("x", 51), strings.Repeat("x", 5000), "\xff", "sha256:" + strings.Repeat("x", 43)} {
-		if err := l.Do(t.Context(), event(e), nothing); err != nil {
-			t.Errorf("%.20q: %v", e, err)
-		}
-		if err := l.Do(t.Context(), event(e), nothing); !errors.Is(err, lock.ErrCompleted) {
-			t.Errorf("%.20q again: %v", e, err)
-		}
+	l := newFixture(t).locker(lock.Options{})
+	for name, e := range map[string]string{
+		"long": strings.Repeat("x", 51), "very long": strings.Repeat("x", 5000), "not UTF-8": "\xff", "like a hash": "sha256:" + strings.Repeat("x", 43),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := l.Do(t.Context(), event(e), nothing); err != nil {
+				t.Error(err)
+			}
+			if err := l.Do(t.Context(), event(e), nothing); !isCompleted(err) {
+				t.Errorf("again: %v, want completed", err)
+			}
+		})
 	}
 }
 
@@ -156,7 +163,9 @@ func TestLogLines(t *testing.T) { // F29, F30
 	}
 }
 
-func TestErrorsSayWhatToChange(t *testing.T) {
+// TestErrorTexts shows that every error is one line that names the library and
+// does not show the key.
+func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
 	for _, err := range []error{
@@ -170,40 +179,42 @@ func TestErrorsSayWhatToChange(t *testing.T) {
 		&lock.ConfigError{Reason: "no table", Err: cause},
 		&lock.ConfigError{Reason: "no table"},
 	} {
-		if s := err.Error(); !strings.HasPrefix(s, "lambdalock: ") || strings.Contains(s, resource.Name) || strings.Contains(s, "\n") {
-			t.Errorf("%T: %q", err, s)
-		}
+		t.Run(fmt.Sprintf("%T", err), func(t *testing.T) {
+			if s := err.Error(); !strings.HasPrefix(s, "lambdalock: ") || strings.Contains(s, resource.Name) || strings.Contains(s, "\n") {
+				t.Errorf("%q", s)
+			}
+		})
 	}
 	if !errors.Is(&lock.StoreError{Err: cause}, cause) || !errors.Is(&lock.KeyError{Err: cause}, cause) || !errors.Is(&lock.ConfigError{Err: cause}, cause) {
 		t.Error("a cause is hidden")
 	}
 }
 
-// checked is a store that can be asked whether it answers.
-type checked struct {
+// checker is a store whose Check returns err.
+type checker struct {
 	driver.Store
 	err error
 }
 
-func (c checked) Check(context.Context) error { return c.err }
+func (c checker) Check(context.Context) error { return c.err }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	if err := newRig(t).locker(lock.Options{}).Check(t.Context()); err != nil {
+	if err := newFixture(t).locker(lock.Options{}).Check(t.Context()); err != nil {
 		t.Errorf("a store with nothing to open: %v", err)
 	}
-	broken := errors.New("broken")
+	cause := errors.New("connection refused")
 	for name, c := range map[string]struct {
 		reported error
 		want     func(error) bool
 	}{
 		"reachable":     {nil, func(err error) bool { return err == nil }},
-		"an error":      {broken, func(err error) bool { return isStoreError(err) && errors.Is(err, broken) }},
-		"no answer":     {&driver.Error{Temporary: true, Err: broken}, func(err error) bool { return isStoreError(err) && errors.Is(err, broken) }},
+		"an error":      {cause, func(err error) bool { return isStoreError(err) && errors.Is(err, cause) }},
+		"no answer":     {&driver.Error{Temporary: true, Err: cause}, func(err error) bool { return isStoreError(err) && errors.Is(err, cause) }},
 		"wrong setting": {&driver.ConfigError{Reason: "no table"}, func(err error) bool { return errors.As(err, new(*lock.ConfigError)) && !isStoreError(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := lock.New(checked{memstore.New(), c.reported}, nil)
+			l, err := lock.New(checker{memstore.New(), c.reported}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,27 +14,32 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-var discard = slog.New(slog.DiscardHandler)
-
-// TestCompleteAndReleaseTwice: the first call counts, and later ones tell what came of it.
+// TestCompleteAndReleaseTwice shows that the first call ends the lock, and that
+// later calls return its outcome without another request.
 func TestCompleteAndReleaseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		l := r.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
-		lk := r.mustAcquire(l, event("e1"))
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
+		lk := f.mustAcquire(l, event("e1"))
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("Complete after Release: %v, want ErrReleased: nothing is recorded", err)
+		if err := lk.Release(); err != nil {
+			t.Errorf("Release after Release: %v", err)
 		}
-		lk = r.mustAcquire(l, event("e1"))
-		r.store.Always(locktest.Release, locktest.Deny)
+		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("Complete after Release: %v, want ErrReleased", err)
+		}
+		if n := f.faulty.Requests(locktest.Release); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		lk = f.mustAcquire(l, event("e1"))
+		f.faulty.Always(locktest.Release, locktest.Deny)
 		first := lk.Complete(nil)
 		if !isStoreError(first) {
 			t.Fatalf("denied: %v", first)
 		}
-		r.store.Always(locktest.Release, locktest.None)
+		f.faulty.Always(locktest.Release, locktest.None)
 		if err := lk.Complete(nil); err != first {
 			t.Errorf("Complete after a failed Complete: %v, want %v", err, first)
 		}
@@ -43,68 +47,71 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 			t.Errorf("Release after a failed Complete: %v, want %v", err, first)
 		}
 		if _, err := l.Acquire(t.Context(), event("e1")); !isHeld(err) {
-			t.Errorf("an event that was not recorded: %v, want held until its lease ends", err)
+			t.Errorf("a duplicate got %v, want held until the lease ends", err)
 		}
 		time.Sleep(11 * time.Second)
-		lk = r.mustAcquire(l, event("e1"))
+		lk = f.mustAcquire(l, event("e1"))
 		for range 3 {
 			if err := lk.Complete(nil); err != nil {
-				t.Error(err)
+				t.Errorf("Complete after Complete: %v", err)
 			}
 		}
 	})
 }
 
-// usurped loses a release, and gives the row to somebody else meanwhile.
-type usurped struct {
+// stolen drops the first release. Meanwhile it releases the row by hand and
+// gives it to another owner.
+type stolen struct {
 	*memstore.Store
-	begun bool
+	dropped bool
 }
 
-func (u *usurped) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	if u.begun {
-		return u.Store.Release(ctx, s)
+func (d *stolen) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	if d.dropped {
+		return d.Store.Release(ctx, s)
 	}
-	u.begun = true
-	if _, _, err := u.Store.Release(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil { // by hand
+	d.dropped = true
+	if _, _, err := d.Store.Release(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil {
 		return driver.Row{}, false, err
 	}
 	now := time.Now().Add(time.Second)
-	_, _, err := u.Store.Acquire(ctx, &driver.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
+	_, _, err := d.Store.Acquire(ctx, &driver.Claim{Name: s.Name, Token: "other", Now: now, Stamp: now, Until: now.Add(time.Minute)})
 	return driver.Row{}, false, errors.Join(err, errors.New("connection lost"))
 }
 
-// TestUnansweredCompletionThenTakeover: an attempt had no answer, and the next one finds the
-// row in other hands, without what it meant to record.
+// TestUnansweredCompletionThenTakeover shows that a completion is lost if its
+// first attempt had no answer, and the next one finds another owner and no
+// trace of the first.
 func TestUnansweredCompletionThenTakeover(t *testing.T) { // F6, F21
 	for name, key := range map[string]lock.Key{
 		"event": event("e1"), "order": {Name: "resource", Order: "5"}, "both": {Name: "resource", Event: "e1", Order: "5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				r.store.Store = &usurped{Store: memstore.New()}
-				lk := r.mustAcquire(r.locker(lock.Options{}), key)
-				r.kinds()
+				f := newFixture(t)
+				f.faulty.Store = &stolen{Store: memstore.New()}
+				lk := f.mustAcquire(f.locker(lock.Options{}), key)
+				f.outcomes()
 				if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
-					t.Errorf("got %v, want lost: nothing is recorded", err)
+					t.Errorf("got %v, want lost: the row has no completion", err)
 				}
-				r.want(lock.OutcomeLost)
+				f.wantOutcomes(lock.OutcomeLost)
 			})
 		})
 	}
 }
 
-// TestLostAnswerOfOrderedCompletion: the order alone tells that the completion was recorded.
+// TestLostAnswerOfOrderedCompletion shows that the order alone tells that a
+// completion was applied.
 func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		f := newFixture(t)
 		key := lock.Key{Name: "resource", Order: "5"}
-		l := r.locker(lock.Options{})
-		lk := r.mustAcquire(l, key)
-		r.store.Plan(locktest.Release, locktest.ApplyThenDrop)
+		l := f.locker(lock.Options{})
+		lk := f.mustAcquire(l, key)
+		f.faulty.Plan(locktest.Release, locktest.ApplyThenDrop)
 		if err := lk.Complete(nil); err != nil {
-			t.Errorf("got %v, although it was recorded", err)
+			t.Errorf("got %v, although it was applied", err)
 		}
 		if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("the same order again: %v", err)
@@ -112,21 +119,21 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 	})
 }
 
-// sentinel reports the same value every time, as a store may.
-type sentinel struct {
+// sameError returns the same error value every time, as a store may.
+type sameError struct {
 	driver.Store
 	err *driver.Error
 }
 
-func (s sentinel) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+func (s sameError) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
 	return driver.Row{}, false, s.err
 }
 
-// TestStoreErrorsAreCopied: the engine adds to what a store reports, and the store's own
-// value stays as it was. The race detector sees the rest.
+// TestStoreErrorsAreCopied shows that the engine adds to a copy of the store's
+// error, not to the store's own value. With the race detector it shows more.
 func TestStoreErrorsAreCopied(t *testing.T) {
 	t.Parallel()
-	s := sentinel{memstore.New(), &driver.Error{Store: "s", Rejected: true, Err: errors.New("no")}}
+	s := sameError{memstore.New(), &driver.Error{Store: "s", Rejected: true, Err: errors.New("no")}}
 	before := *s.err
 	l, err := lock.New(s, &lock.Options{Logger: discard})
 	if err != nil {
@@ -147,8 +154,8 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 	}
 }
 
-// TestConflictsAreRetried: a table with multi-Region strong consistency answers a
-// conflict while another Region writes the row.
+// TestConflictsAreRetried covers a table with multi-Region strong consistency,
+// which answers with a conflict while another Region writes the row.
 func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	for op, end := range map[locktest.Op]func(*lock.Lock) error{
 		locktest.Acquire: (*lock.Lock).Release,
@@ -157,13 +164,13 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	} {
 		t.Run(string(op), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				r.store.Plan(op, locktest.Conflict, locktest.Conflict, locktest.Conflict)
-				lk := r.mustAcquire(r.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
+				f := newFixture(t)
+				f.faulty.Plan(op, locktest.Conflict, locktest.Conflict, locktest.Conflict)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
 				if err := end(lk); err != nil {
 					t.Error(err)
 				}
-				if n := r.store.Requests(op); n != 4 {
+				if n := f.faulty.Requests(op); n != 4 {
 					t.Errorf("%d requests, want 4", n)
 				}
 			})
@@ -171,16 +178,18 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	}
 }
 
-// panics where it should release.
-type panics struct{ driver.Store }
+// panicsOnRelease is a store whose Release panics.
+type panicsOnRelease struct{ driver.Store }
 
-func (panics) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) { panic("store") }
+func (panicsOnRelease) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+	panic("store")
+}
 
-// TestStoreThatPanics: the panic reaches the caller, and the deferred release does not wait
-// for an end that never comes.
+// TestStoreThatPanics shows that the panic reaches the caller, and that the
+// deferred release does not wait for the completion that panicked.
 func TestStoreThatPanics(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lock.New(panics{memstore.New()}, &lock.Options{Logger: discard})
+		l, err := lock.New(panicsOnRelease{memstore.New()}, &lock.Options{Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}

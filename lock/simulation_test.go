@@ -27,14 +27,14 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// network stands between the engines and their store: it delays, loses requests and
-// answers, and delivers copies of requests late.
+// network stands between the lockers and their store. It delays requests, drops
+// requests and answers, and delivers late copies.
 type network struct {
 	driver.Store
 	mu     sync.Mutex
 	random *rand.Rand
-	copies sync.WaitGroup
-	calm   bool
+	late   sync.WaitGroup // copies under way
+	calm   bool           // nothing goes wrong any more
 }
 
 func (n *network) roll(of int) int {
@@ -46,77 +46,80 @@ func (n *network) roll(of int) int {
 	return n.random.IntN(of)
 }
 
-var errLost = errors.New("connection lost")
+var errDropped = errors.New("connection lost")
 
-// send applies a request, perhaps, and a copy of it, perhaps, up to half a minute
-// later. A request that was refused, and whose sender knows it, has no copies.
+type request func(context.Context) (driver.Row, bool, error)
+
+// send sends a request, perhaps with a fault, and perhaps a copy of it that is
+// applied up to half a minute later. A refusal that its sender got has no
+// copies.
 func (n *network) send(ctx context.Context, apply request) (driver.Row, bool, error) {
 	copied := n.roll(5) == 0
-	row, ok, err := n.once(ctx, apply)
+	row, ok, err := n.sendOnce(ctx, apply)
 	if copied && (ok || err != nil) {
-		n.later(apply)
+		n.applyLate(apply)
 	}
 	return row, ok, err
 }
 
-func (n *network) once(ctx context.Context, apply request) (driver.Row, bool, error) {
+func (n *network) sendOnce(ctx context.Context, apply request) (driver.Row, bool, error) {
 	if d := n.roll(20); d > 0 {
 		time.Sleep(time.Duration(d) * time.Millisecond)
 	}
-	switch n.roll(12) {
-	case 0:
-		return driver.Row{}, false, errLost
-	case 1:
-		_, _, _ = apply(context.WithoutCancel(ctx))
-		return driver.Row{}, false, errLost
-	case 2:
-		_, _, _ = apply(context.WithoutCancel(ctx))
-		<-ctx.Done()
-		return driver.Row{}, false, ctx.Err()
-	case 3:
-		n.later(apply)
-		<-ctx.Done()
-		return driver.Row{}, false, ctx.Err()
+	faults := []locktest.Fault{locktest.DropBefore, locktest.ApplyThenDrop, locktest.ApplyThenHang, locktest.HangThenApply}
+	fault := locktest.None
+	if i := n.roll(12); i >= 0 && i < len(faults) {
+		fault = faults[i]
 	}
-	return apply(ctx)
+	switch fault {
+	case locktest.None:
+		return apply(ctx)
+	case locktest.ApplyThenDrop, locktest.ApplyThenHang:
+		_, _, _ = apply(context.WithoutCancel(ctx))
+	case locktest.HangThenApply:
+		n.applyLate(apply)
+	}
+	if fault == locktest.DropBefore || fault == locktest.ApplyThenDrop {
+		return driver.Row{}, false, errDropped
+	}
+	<-ctx.Done()
+	return driver.Row{}, false, ctx.Err()
 }
 
-func (n *network) later(apply request) {
-	late := time.Duration(n.roll(30_000)) * time.Millisecond
-	n.copies.Go(func() {
-		time.Sleep(late)
+func (n *network) applyLate(apply request) {
+	after := time.Duration(n.roll(30_000)) * time.Millisecond
+	n.late.Go(func() {
+		time.Sleep(after)
 		_, _, _ = apply(context.Background())
 	})
 }
 
-type request func(context.Context) (driver.Row, bool, error)
-
-// client is one invocation's way to the network. It watches what becomes of its token
-// after it has ended.
+// client connects one invocation to the network. It fails the test if a claim
+// of the invocation is granted after the invocation has ended.
 type client struct {
 	*network
-	w     *world
-	token atomic.Pointer[string]
-	dead  atomic.Bool // the process was killed: nothing is sent any more
-	tried atomic.Bool // to tell the store that it ends
-	over  atomic.Bool // it has ended by itself, and said so to the store
+	sim       *simulation
+	token     atomic.Pointer[string]
+	killed    atomic.Bool // nothing is sent any more
+	releasing atomic.Bool // a release was sent
+	ended     atomic.Bool // the store has answered a release, or none was needed
 }
 
 func (in *client) send(ctx context.Context, apply request) (driver.Row, bool, error) {
-	if in.dead.Load() {
+	if in.killed.Load() {
 		return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("killed")}
 	}
 	return in.network.send(ctx, apply)
 }
 
 func (in *client) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c // the engine dates its claim anew, the copy under way stays as it is
+	claim := *c // as it was sent: the engine dates its claim anew
 	in.token.Store(&claim.Token)
 	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
-		over := in.over.Load()
+		ended := in.ended.Load()
 		row, ok, err := in.Store.Acquire(ctx, &claim)
-		if ok && over {
-			in.w.t.Errorf("seed %d: at %v a late copy got %q for an invocation that had ended", in.w.seed, time.Now(), claim.Name)
+		if ok && ended {
+			in.sim.t.Errorf("seed %d: at %v a late claim got %q for an invocation that had ended", in.sim.seed, time.Now(), claim.Name)
 		}
 		return row, ok, err
 	})
@@ -127,32 +130,34 @@ func (in *client) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 }
 
 func (in *client) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	in.tried.Store(true)
+	in.releasing.Store(true)
 	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
 		row, ok, err := in.Store.Release(ctx, s)
-		if err == nil { // also one that found nothing left to do
-			in.over.Store(true)
+		if err == nil { // applied or not
+			in.ended.Store(true)
 		}
 		return row, ok, err
 	})
 }
 
-// world is one simulated history.
-type world struct {
+const names = 3 // "n0" and so on
+
+// simulation is one simulated history.
+type simulation struct {
 	t       *testing.T
 	seed    uint64
 	network *network
 
-	mu       sync.Mutex
-	holds    []locktest.Hold
-	recorded map[lock.Key]time.Time // completions that the engine confirmed
-	excused  map[string]bool        // tokens of those who died, or could not say that they had ended
-	runs     int
-	crashes  int
+	mu        sync.Mutex
+	holds     []locktest.Hold
+	completed map[lock.Key]time.Time // when the engine confirmed it
+	excused   map[string]bool        // tokens whose invocation was killed, or got no answer to its release
+	runs      int
+	crashes   int
 }
 
-// seeds is how many histories to play: LAMBDALOCK_SEEDS for the memory store, a share of
-// them for others.
+// seeds returns how many histories to play: LAMBDALOCK_SEEDS divided by share,
+// or the usual number if it is not set.
 func seeds(t *testing.T, usual, share uint64) uint64 {
 	s := os.Getenv("LAMBDALOCK_SEEDS")
 	if s == "" {
@@ -165,15 +170,17 @@ func seeds(t *testing.T, usual, share uint64) uint64 {
 	return max(n/share, 1)
 }
 
-// TestSimulation lets invocations of every kind, each with a clock of its own, meet over
-// a network that loses, delays and repeats, and checks P1 to P5 of each history, and that
-// no name is held for nobody. A failure names the seed.
+// TestSimulation checks P1 to P5 in simulated histories: invocations of every
+// kind, with clocks that differ, contend over a network that drops, delays and
+// repeats requests. It also checks that no name is held for nobody. A failure
+// names its seed.
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 	t.Parallel()
 	simulate(t, seeds(t, 150, 1), func() driver.Store { return memstore.New() })
 }
 
-// TestSimulationOnDynamoDB is the same with the DynamoDB store's own conditions.
+// TestSimulationOnDynamoDB does the same with the conditions of the DynamoDB
+// store.
 func TestSimulationOnDynamoDB(t *testing.T) {
 	t.Parallel()
 	simulate(t, seeds(t, 5, 200), func() driver.Store {
@@ -188,7 +195,8 @@ func TestSimulationOnDynamoDB(t *testing.T) {
 	})
 }
 
-// direct calls a handler without a connection, so that fake time goes on.
+// direct is an HTTP client that calls a handler without a connection, because
+// fake time stands still while a connection is read.
 type direct struct{ http.Handler }
 
 func (d direct) Do(r *http.Request) (*http.Response, error) {
@@ -204,10 +212,10 @@ func simulate(t *testing.T, seeds uint64, open func() driver.Store) {
 	runs, crashes := 0, 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{t: t, seed: seed, recorded: map[lock.Key]time.Time{}, excused: map[string]bool{}}
-			w.network = &network{Store: open(), random: rand.New(rand.NewPCG(seed, 1))}
-			w.play()
-			runs, crashes = runs+w.runs, crashes+w.crashes
+			sim := &simulation{t: t, seed: seed, completed: map[lock.Key]time.Time{}, excused: map[string]bool{}}
+			sim.network = &network{Store: open(), random: rand.New(rand.NewPCG(seed, 1))}
+			sim.play()
+			runs, crashes = runs+sim.runs, crashes+sim.crashes
 		})
 		if t.Failed() {
 			return
@@ -216,32 +224,32 @@ func simulate(t *testing.T, seeds uint64, open func() driver.Store) {
 	t.Logf("%d histories, %d runs of the work, %d crashes", seeds, runs, crashes)
 }
 
-func (w *world) play() {
+func (sim *simulation) play() {
 	var wg sync.WaitGroup
 	for client := range 8 {
-		random := rand.New(rand.NewPCG(w.seed, uint64(client+2)))
+		random := rand.New(rand.NewPCG(sim.seed, uint64(client+2)))
 		// Any two clocks differ by less than Grace.
-		clock := time.Duration(random.Int64N(int64(lock.DefaultGrace))) - lock.DefaultGrace/2
+		skew := time.Duration(random.Int64N(int64(lock.DefaultGrace))) - lock.DefaultGrace/2
 		wg.Go(func() {
 			for range 25 {
 				time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
-				w.invoke(random, clock)
+				sim.invoke(random, skew)
 			}
 		})
 	}
 	wg.Wait()
-	w.nothingIsHeldForNobody()
-	w.network.copies.Wait()
-	w.nothingIsHeldForNobody()
-	if err := locktest.CheckHistory(w.holds); err != nil {
-		w.t.Errorf("seed %d: %v", w.seed, err)
+	sim.nothingIsHeldForNobody()
+	sim.network.late.Wait()
+	sim.nothingIsHeldForNobody()
+	if err := locktest.CheckHistory(sim.holds); err != nil {
+		sim.t.Errorf("seed %d: %v", sim.seed, err)
 	}
-	w.everythingIsFree()
+	sim.everythingIsFree()
 }
 
-// invoke is one invocation: of a platform that kills at the deadline, with a fixed
-// lease, or with a heartbeat. Each may crash.
-func (w *world) invoke(random *rand.Rand, clock time.Duration) {
+// invoke runs one invocation: with a lease until the deadline, a fixed lease,
+// or a heartbeat. It may crash.
+func (sim *simulation) invoke(random *rand.Rand, skew time.Duration) {
 	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second}
 	switch random.IntN(3) {
 	case 0:
@@ -251,17 +259,17 @@ func (w *world) invoke(random *rand.Rand, clock time.Duration) {
 	case 2:
 		o.Lease = lock.Heartbeat(4 * time.Second)
 	}
-	in := &client{network: w.network, w: w}
+	in := &client{network: sim.network, sim: sim}
 	locker, err := lock.New(in, &o)
 	if err != nil {
-		w.t.Error(err)
+		sim.t.Error(err)
 		return
 	}
-	ahead(locker, clock)
+	skewed(locker, skew)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	defer w.ended(in)
-	key := lock.Key{Name: fmt.Sprint("n", random.IntN(3))}
+	defer sim.ended(in)
+	key := lock.Key{Name: fmt.Sprint("n", random.IntN(names))}
 	if random.IntN(3) > 0 {
 		key.Event = fmt.Sprint("e", random.IntN(12))
 	}
@@ -270,93 +278,89 @@ func (w *world) invoke(random *rand.Rand, clock time.Duration) {
 		return
 	}
 	start := time.Now()
-	w.mayRun(key, start)
+	sim.mayRun(key, start)
 	select {
 	case <-time.After(time.Duration(random.IntN(4000)) * time.Millisecond):
 	case <-lk.Context().Done():
 	}
 	outcome := random.IntN(6)
-	w.ran(locktest.Hold{Name: key.Name, Holder: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, outcome == 0)
+	sim.ran(locktest.Hold{Name: key.Name, Holder: key.Event, Fence: lk.Lease().Fence, Start: start, End: time.Now()}, outcome == 0)
 	switch outcome {
 	case 0:
-		in.dead.Store(true)
+		in.killed.Store(true)
 		_ = lk.Release() // ends the goroutine of a heartbeat, and reaches nobody
 	case 1:
 		_ = lk.Release()
 	default:
-		w.complete(lk, key)
+		sim.complete(lk, key)
 	}
 }
 
-// ended: those who died, or whose last word never reached the store, may hold a name to
-// the end of their lease. Those who see no need for one may not.
-func (w *world) ended(in *client) {
+// ended notes that an invocation has ended. If it was killed, or its release
+// got no answer, it may hold a name until its lease ends. Otherwise it may not.
+func (sim *simulation) ended(in *client) {
 	token := in.token.Load()
 	if token == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
 	switch {
-	case in.dead.Load() || in.tried.Load() && !in.over.Load():
-		w.excused[*token] = true
+	case in.killed.Load() || in.releasing.Load() && !in.ended.Load():
+		sim.excused[*token] = true
 	default:
-		in.over.Store(true)
+		in.ended.Store(true)
 	}
 }
 
-func (w *world) ran(h locktest.Hold, crash bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.holds = append(w.holds, h)
-	w.runs++
+func (sim *simulation) ran(h locktest.Hold, crash bool) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.holds = append(sim.holds, h)
+	sim.runs++
 	if crash {
-		w.crashes++
+		sim.crashes++
 	}
 }
 
-// mayRun: an event whose completion was confirmed must not run again (P5).
-func (w *world) mayRun(key lock.Key, start time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at, ok := w.recorded[key]; ok && key.Event != "" {
-		w.t.Errorf("seed %d: %v ran at %v, although it was recorded as completed at %v", w.seed, key, start, at)
+// mayRun fails the test if the event's completion was confirmed before (P5).
+func (sim *simulation) mayRun(key lock.Key, start time.Time) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	if at, ok := sim.completed[key]; ok && key.Event != "" {
+		sim.t.Errorf("seed %d: %v ran at %v, although it was completed at %v", sim.seed, key, start, at)
 	}
 }
 
-func (w *world) complete(lk *lock.Lock, key lock.Key) {
+func (sim *simulation) complete(lk *lock.Lock, key lock.Key) {
 	if err := lk.Complete(nil); err == nil {
-		w.mu.Lock()
-		w.recorded[key] = time.Now()
-		w.mu.Unlock()
+		sim.mu.Lock()
+		sim.completed[key] = time.Now()
+		sim.mu.Unlock()
 	}
 }
 
-// nothingIsHeldForNobody looks before any lease has had the time to end by itself (P4).
-func (w *world) nothingIsHeldForNobody() {
-	for n := range 3 {
-		now := time.Now().Add(-time.Hour) // a claim that nobody grants
-		row, _, err := w.network.Store.Acquire(context.Background(), &driver.Claim{Name: fmt.Sprint("/n", n), Token: "looks", Now: now, Stamp: now, Until: now})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if row.Token != "" && !w.excused[row.Token] {
-			w.t.Errorf("seed %d: at %v n%d is held until %v, and nobody holds it", w.seed, time.Now(), n, row.Until)
+// nothingIsHeldForNobody runs before any lease has had the time to end (P4).
+func (sim *simulation) nothingIsHeldForNobody() {
+	for n := range names {
+		row := readRow(sim.t, sim.network.Store, fmt.Sprint("/n", n))
+		if row.Token != "" && !sim.excused[row.Token] {
+			sim.t.Errorf("seed %d: at %v n%d is held until %v, and nobody holds it", sim.seed, time.Now(), n, row.Until)
 		}
 	}
 }
 
-// everythingIsFree: when the longest lease is over, nobody holds anything (P4).
-func (w *world) everythingIsFree() {
+// everythingIsFree acquires every name after the longest lease has ended (P4).
+func (sim *simulation) everythingIsFree() {
 	time.Sleep(15 * time.Second)
-	w.network.calm = true
-	locker, err := lock.New(w.network, &lock.Options{Logger: discard})
+	sim.network.calm = true
+	locker, err := lock.New(sim.network, &lock.Options{Logger: discard})
 	if err != nil {
-		w.t.Fatal(err)
+		sim.t.Fatal(err)
 	}
-	for n := range 3 {
+	for n := range names {
 		if err := locker.Do(context.Background(), lock.Key{Name: fmt.Sprint("n", n)}, nothing); err != nil {
-			w.t.Errorf("seed %d: %v", w.seed, err)
+			sim.t.Errorf("seed %d: %v", sim.seed, err)
 		}
 	}
 }

@@ -23,8 +23,8 @@ func ExampleRun() {
 	// Output:
 }
 
-// The first claim is applied, but its answer is lost. The engine claims the name
-// again and finds that it already owns it.
+// The first claim is applied, but its answer is lost. The engine claims the
+// name again and finds that it already owns it.
 func ExampleNewFaulty() {
 	store := locktest.NewFaulty(memstore.New())
 	store.Plan(locktest.Acquire, locktest.ApplyThenDrop)
@@ -43,5 +43,6 @@ func ExampleCheckHistory() {
 		{Name: "n", Holder: "A", Fence: 33, Start: noon, End: noon.Add(2 * time.Second)},
 		{Name: "n", Holder: "B", Fence: 34, Start: noon.Add(time.Second), End: noon.Add(3 * time.Second)},
 	}))
-	// Output: "n": A held until 12:00:02.000000, B from 12:00:01.000000: overlap of 1s
+	// Output:
+	// "n": A held until 12:00:02.000000, B from 12:00:01.000000: overlap of 1s
 }

@@ -11,8 +11,8 @@ import (
 // Fault is what goes wrong with one request to a [Faulty] store.
 type Fault int
 
-// The faults. A request that hangs is answered with the error of its context, once
-// that has ended.
+// The faults. A request that hangs is answered with the error of its context,
+// once that has ended.
 const (
 	None          Fault = iota // applied and answered
 	DropBefore                 // the connection breaks before the request is applied
@@ -35,8 +35,8 @@ const (
 	Release Op = "release"
 )
 
-// Faulty is a store that fails on purpose and counts its requests. It is safe for
-// concurrent use.
+// Faulty is a store that fails on purpose and counts its requests. It is safe
+// for concurrent use.
 type Faulty struct {
 	driver.Store
 	mu      sync.Mutex
@@ -46,8 +46,8 @@ type Faulty struct {
 	late    []func()
 }
 
-// NewFaulty returns a Faulty that sends its requests on to s. Without [Faulty.Plan]
-// or [Faulty.Always] nothing goes wrong.
+// NewFaulty returns a Faulty that sends its requests on to s. Without
+// [Faulty.Plan] or [Faulty.Always] nothing goes wrong.
 func NewFaulty(s driver.Store) *Faulty {
 	return &Faulty{Store: s, planned: map[Op][]Fault{}, always: map[Op]Fault{}, count: map[Op]int{}}
 }
@@ -74,9 +74,9 @@ func (f *Faulty) Requests(op Op) int {
 	return f.count[op]
 }
 
-// ApplyLate applies the requests that met [HangThenApply], in the order in which
-// they were sent. Each call applies all of them again, because a network may
-// deliver several copies of a request.
+// ApplyLate applies the requests that met [HangThenApply], in the order in
+// which they were sent. Each call applies all of them again, because a network
+// may deliver several copies of a request.
 func (f *Faulty) ApplyLate() {
 	f.mu.Lock()
 	late := f.late

@@ -7,6 +7,6 @@ import "github.com/lambdalock/lambdalock/internal/sim/history"
 type Hold = history.Hold
 
 // CheckHistory returns an error that lists every two holds of one name that
-// overlap, and every hold whose fence is not above that of the hold before it. All
-// times must come from one clock.
+// overlap, and every hold whose fence is not above that of the hold before it.
+// All times must come from one clock.
 func CheckHistory(holds []Hold) error { return history.Check(holds) }

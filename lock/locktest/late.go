@@ -6,8 +6,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// again returns the claim of the same acquisition's next round: it is dated anew,
-// but its lease ends when that of c does, as if at the platform's deadline.
+// again returns the claim of the same acquisition's next round: it is dated
+// anew, but its lease ends when that of c does, as if at the platform's
+// deadline.
 func (f *fixture) again(c *driver.Claim) *driver.Claim {
 	f.advance(time.Millisecond)
 	next := *c
@@ -40,9 +41,9 @@ func lateClaimWhileHeld(f *fixture) { // F3
 	f.mustRefuse(f.claim("contender"))
 }
 
-// A claim that waited may have copies under way with lower stamps than the claim
-// that was granted. If one of them lowered the row's stamp, the next one would be
-// granted after the release.
+// A claim that waited may have copies under way with lower stamps than the
+// claim that was granted. If one of them lowered the row's stamp, the next one
+// would be granted after the release.
 func lateClaimsOfEarlierRounds(f *fixture) { // F3, F44
 	first := f.claim("waits")
 	second := f.again(first)
@@ -82,7 +83,8 @@ func earlierRoundIsGranted(f *fixture) { // F1, F3
 	f.mustRefuse(second)
 }
 
-// A copy of the claim that took over from a dead holder arrives after the release.
+// A copy of the claim that took over from a dead holder arrives after the
+// release.
 func lateClaimAfterTakeover(f *fixture) { // F3, F44
 	dead := f.claim("dead")
 	f.mustAcquire(dead)

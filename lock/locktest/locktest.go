@@ -1,6 +1,6 @@
 // Package locktest checks that a [driver.Store] keeps its contract. It also has
-// what other tests of locks need: a store that fails on purpose, and a checker of
-// recorded histories.
+// what other tests of locks need: a store that fails on purpose, and a checker
+// of recorded histories.
 //
 // The test of a new store takes a few lines:
 //
@@ -40,7 +40,8 @@ type Harness struct {
 	MakeNewer func(t *testing.T, s driver.Store, name string)
 }
 
-// Run runs all tests of the suite against the store of h, each as a subtest of t.
+// Run runs all tests of the suite against the store of h, each as a subtest of
+// t.
 func Run(t *testing.T, h Harness) {
 	for name, test := range map[string]func(*fixture){
 		"acquire":                       acquire,

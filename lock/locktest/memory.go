@@ -31,8 +31,8 @@ func completedEvent(f *fixture) { // F6
 	f.mustAcquire(f.eventClaim("after it was forgotten", "e1"))
 }
 
-// Package lock decides what a name remembers, and in which order. That order is not
-// the order in which the events expire.
+// Package lock decides what a name remembers, and in which order. That order is
+// not the order in which the events expire.
 func memoryIsStoredUnchanged(f *fixture) { // F46, F47
 	var want []driver.CompletedEvent
 	for i := range 40 {

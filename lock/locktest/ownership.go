@@ -69,7 +69,8 @@ func noTakeoverBeforeLeaseEnd(f *fixture) { // F14
 	f.mustAcquire(after)
 }
 
-// The next contender must not be told that the dead holder's event holds the name.
+// The next contender must not be told that the dead holder's event holds the
+// name.
 func takeoverClearsEvent(f *fixture) {
 	f.mustAcquire(f.eventClaim("dead", "e1"))
 	f.advance(lease + time.Second)
