@@ -1,0 +1,180 @@
+package driver_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+var (
+	noon   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	moment = time.Microsecond // the resolution of stamps and leases
+	milli  = time.Millisecond // the resolution of completed events
+)
+
+// TestJudge has the cases of every clause of [driver.Row.Judge], with the
+// moments on both sides of its boundary. The claim has an event and an order,
+// is dated noon, and asks for a minute.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	claim := driver.Claim{Name: "n", Event: "e1", Order: "05", Token: "mine", Now: noon, Stamp: noon, Until: noon.Add(time.Minute)}
+	mutex := claim
+	mutex.Event, mutex.Order = "", ""
+	anHourLater := claim // in a store that judges by its own clock
+	anHourLater.Now = noon.Add(time.Hour)
+
+	completed := func(event string, until time.Time) driver.Memory {
+		return driver.Memory{Completed: []driver.CompletedEvent{{Event: "e0", Until: noon.Add(time.Hour)}, {Event: event, Until: until}}}
+	}
+	highest := func(order string) driver.Memory { return driver.Memory{HighestOrder: order} }
+	held := func(token string, stamp, until time.Time) driver.Row {
+		return driver.Row{Token: token, Stamp: stamp, Until: until}
+	}
+	before, after := noon.Add(-moment), noon.Add(moment)
+	end, later := claim.Until, claim.Until.Add(moment)
+
+	for name, c := range map[string]struct {
+		row   driver.Row
+		claim driver.Claim
+		want  driver.Verdict
+	}{
+		"no row": {driver.Row{}, claim, driver.Granted},
+
+		"newer format, free":            {driver.Row{Newer: true}, claim, driver.Newer},
+		"newer format, before the rest": {driver.Row{Newer: true, Memory: completed("e1", end)}, claim, driver.Newer},
+
+		"completed, remembered":           {driver.Row{Memory: completed("e1", end)}, claim, driver.Completed},
+		"completed, last moment":          {driver.Row{Memory: completed("e1", noon)}, claim, driver.Completed},
+		"completed, forgotten":            {driver.Row{Memory: completed("e1", noon.Add(-milli))}, claim, driver.Granted},
+		"completed, forgotten meanwhile":  {driver.Row{Memory: completed("e1", end)}, anHourLater, driver.Granted},
+		"completed, another event":        {driver.Row{Memory: completed("e2", end)}, claim, driver.Granted},
+		"completed, but a mutex":          {driver.Row{Memory: completed("", end)}, mutex, driver.Granted},
+		"completed, and held by another":  {driver.Row{Token: "other", Until: end, Memory: completed("e1", end)}, claim, driver.Completed},
+		"completed, and held by itself":   {driver.Row{Token: "mine", Stamp: noon, Until: end, Memory: completed("e1", end)}, claim, driver.Completed},
+		"completed, and stale":            {driver.Row{Memory: driver.Memory{Completed: completed("e1", end).Completed, HighestOrder: "09"}}, claim, driver.Completed},
+		"completed, and its stamp is old": {driver.Row{Stamp: after, Memory: completed("e1", end)}, claim, driver.Completed},
+
+		"order below the highest":      {driver.Row{Memory: highest("06")}, claim, driver.Stale},
+		"order equal to the highest":   {driver.Row{Memory: highest("05")}, claim, driver.Stale},
+		"order above the highest":      {driver.Row{Memory: highest("04")}, claim, driver.Granted},
+		"order compared bytewise":      {driver.Row{Memory: highest("1")}, claim, driver.Stale},
+		"no highest order":             {driver.Row{Memory: highest("")}, claim, driver.Granted},
+		"unordered claim":              {driver.Row{Memory: highest("06")}, mutex, driver.Granted},
+		"stale, and held by another":   {driver.Row{Token: "other", Until: end, Memory: highest("06")}, claim, driver.Stale},
+		"stale, and held by itself":    {driver.Row{Token: "mine", Stamp: noon, Until: end, Memory: highest("06")}, claim, driver.Stale},
+		"stale, and its stamp is old":  {driver.Row{Stamp: after, Memory: highest("06")}, claim, driver.Stale},
+		"stale, and the event is new":  {driver.Row{Memory: driver.Memory{Completed: completed("e2", end).Completed, HighestOrder: "06"}}, claim, driver.Stale},
+		"above the highest, but held":  {driver.Row{Token: "other", Until: end, Memory: highest("04")}, claim, driver.Held},
+		"forgotten, but still ordered": {driver.Row{Memory: driver.Memory{Completed: completed("e1", noon.Add(-milli)).Completed, HighestOrder: "05"}}, claim, driver.Stale},
+
+		"own row, repeated claim":            {held("mine", noon, end), claim, driver.Granted},
+		"own row, claim of a later round":    {held("mine", before, end), claim, driver.Granted},
+		"own row, claim of an earlier round": {held("mine", after, end), claim, driver.Held},
+		"own row, claim for longer":          {held("mine", noon, end.Add(-moment)), claim, driver.Granted},
+		"own row, renewed since":             {held("mine", noon, later), claim, driver.Held},
+		"own row, lease ended":               {held("mine", noon, before), claim, driver.Granted},
+
+		"held by another":              {held("other", before, end), claim, driver.Held},
+		"held to this very moment":     {held("other", before, noon), claim, driver.Held},
+		"lease ended a moment ago":     {held("other", before.Add(-moment), before), claim, driver.Granted},
+		"held, and its stamp is old":   {held("other", after, end), claim, driver.Held},
+		"dead holder, stamp is old":    {held("other", after, end), anHourLater, driver.Behind},
+		"dead holder, equal stamp":     {held("other", noon, end), anHourLater, driver.Behind},
+		"dead holder, stamp is newer":  {held("other", before, end), anHourLater, driver.Granted},
+		"held without a token is free": {driver.Row{Stamp: before, Until: end}, claim, driver.Granted},
+
+		"free, stamp above":        {driver.Row{Stamp: before}, claim, driver.Granted},
+		"free, stamp equal":        {driver.Row{Stamp: noon}, claim, driver.Behind},
+		"free, stamp below":        {driver.Row{Stamp: after}, claim, driver.Behind},
+		"free, never acquired":     {driver.Row{Memory: completed("e2", end)}, claim, driver.Granted},
+		"free, tokens are empty":   {driver.Row{Stamp: after}, driver.Claim{Now: noon, Stamp: noon}, driver.Behind},
+		"no row, claim of no date": {driver.Row{}, driver.Claim{Token: "mine"}, driver.Granted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.row.Judge(&c.claim); got != c.want {
+				t.Errorf("verdict %d on %+v, want %d", got, c.row, c.want)
+			}
+		})
+	}
+}
+
+func TestMemoryHas(t *testing.T) {
+	t.Parallel()
+	m := driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: noon}, {Event: "e2", Until: noon.Add(time.Hour)}, {Event: "e1", Until: noon.Add(time.Minute)}}}
+	for name, c := range map[string]struct {
+		event string
+		now   time.Time
+		want  bool
+	}{
+		"remembered":                    {"e2", noon, true},
+		"last millisecond":              {"e2", noon.Add(time.Hour + milli - 1), true},
+		"forgotten":                     {"e2", noon.Add(time.Hour + milli), false},
+		"unknown":                       {"e3", noon, false},
+		"twice, the first is forgotten": {"e1", noon.Add(time.Second), true},
+		"twice, both are forgotten":     {"e1", noon.Add(time.Hour), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := m.Has(c.event, c.now); got != c.want {
+				t.Errorf("Has(%q) at %v is %v, want %v", c.event, c.now, got, c.want)
+			}
+		})
+	}
+	if new(driver.Memory).Has("e1", noon) {
+		t.Error("an empty memory has an event")
+	}
+}
+
+func TestRowUnknown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		row  driver.Row
+		want bool
+	}{
+		"zero":     {driver.Row{}, true},
+		"acquired": {driver.Row{Stamp: noon}, false},
+		"newer":    {driver.Row{Newer: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.row.Unknown(); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("cause")
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"all":            {&driver.Error{Store: "DynamoDB table t", Action: "dynamodb:UpdateItem", Hint: "allow it", Err: cause}, "lambdalock: DynamoDB table t: dynamodb:UpdateItem was denied: cause (allow it)"},
+		"store only":     {&driver.Error{Store: "memory", Err: cause}, "lambdalock: memory: cause"},
+		"no cause":       {&driver.Error{Store: "memory", Hint: "wait"}, "lambdalock: memory (wait)"},
+		"empty":          {&driver.Error{}, "lambdalock"},
+		"setting":        {&driver.ConfigError{Reason: "no table"}, "lambdalock: no table"},
+		"setting, cause": {&driver.ConfigError{Reason: "no table", Err: cause}, "lambdalock: no table: cause"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.err.Error(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	for name, err := range map[string]error{"Error": &driver.Error{Err: cause}, "ConfigError": &driver.ConfigError{Err: cause}} {
+		if !errors.Is(err, cause) {
+			t.Errorf("%s hides its cause", name)
+		}
+	}
+}
+
+// TestConformance shows that the store of the example is a store.
+func TestConformance(t *testing.T) {
+	locktest.Run(t, locktest.Harness{
+		Open: func(*testing.T) driver.Store { return &tinyStore{rows: map[string]driver.Row{}} },
+	})
+}

@@ -1,0 +1,96 @@
+package driver_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// tinyStore never deletes a row, so it need not look at DeleteAfter.
+type tinyStore struct {
+	mu   sync.Mutex
+	rows map[string]driver.Row
+}
+
+func (s *tinyStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[c.Name]
+	if row.Judge(c) != driver.Granted {
+		return row, false, nil
+	}
+	previous := row.Holder
+	if row.Token == c.Token {
+		previous = "" // the claim met its own earlier copy
+	}
+	if row.Fence == 0 {
+		row.Fence = c.Now.UnixMicro()
+	}
+	row.Fence++
+	row.Token, row.Event, row.Holder = c.Token, c.Event, c.Holder
+	row.Stamp, row.Until, row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	s.rows[c.Name] = row
+	row.Previous = previous
+	return row, true, nil
+}
+
+func (s *tinyStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[r.Name]
+	if row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
+		return row, false, nil
+	}
+	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
+	s.rows[r.Name] = row
+	return row, true, nil
+}
+
+func (s *tinyStore) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[t.Name]
+	owner := row.Token != "" && row.Token == t.Token
+	raise := t.Abandon && row.Stamp.Before(t.Stamp)
+	if !owner && !raise {
+		return row, false, nil
+	}
+	if raise {
+		row.Stamp = t.Stamp
+	}
+	if owner {
+		row.Token, row.Event, row.Holder = "", "", ""
+	}
+	if owner && t.Memory != nil {
+		row.Memory = *t.Memory
+	}
+	row.DeleteAfter = t.DeleteAfter
+	s.rows[t.Name] = row
+	return row, true, nil
+}
+
+// The whole of a store that keeps its rows in a map. It passes locktest.Run.
+func ExampleStore() {
+	locker, err := lock.New(&tinyStore{rows: map[string]driver.Row{}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		fmt.Println(locker.Do(context.Background(), lock.Key{Name: "n", Event: "e"}, func(context.Context) error { return nil }))
+	}
+	// Output:
+	// <nil>
+	// lambdalock: key 1b16b1df538b: this event was already completed
+}
