@@ -137,11 +137,11 @@ func repeatedAcquire(f *fixture) { // F1
 }
 
 func repeatedRelease(f *fixture) { // F5
-	c := f.claim("first")
+	c := f.eventClaim("first", "e1")
 	f.mustAcquire(c)
 	f.mustRelease(c, nil)
-	if row, ok := f.release(c, nil); ok || row.Token != "" {
-		f.Errorf("second release: applied %v on %+v", ok, row)
+	if row, ok := f.release(c, nil); ok || row.Token != "" || row.Event != "" || row.Holder != "" {
+		f.Errorf("the second release was applied (%v), or the row still has an owner: %+v", ok, row)
 	}
 	f.mustAcquire(f.claim("second"))
 }

@@ -11,29 +11,30 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestAgreesWithMemstore sends the same requests to both stores: claims and copies
-// of earlier ones, renewals, releases, completions and claims that are given up, of few
-// owners in few moments, so that everything meets everything. What the condition grants
-// is what [driver.Row.Judge] grants, and the rows are the same after every step.
+// TestAgreesWithMemstore sends the same random requests to both stores: claims
+// and copies of earlier claims, renewals, releases, completions and claims that
+// are given up. There are so few owners and moments that all of them meet. It
+// shows that the condition of an acquire grants what [driver.Row.Judge] grants,
+// and that the rows are the same after every step.
 func TestAgreesWithMemstore(t *testing.T) { // F1, F3, F5, F21, F44
 	t.Parallel()
-	e := newEndpoint(t)
+	f := newFixture(t)
 	verdicts := map[driver.Verdict]int{}
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		s := steps{random: random, name: fmt.Sprint("alike/", seed), noon: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 		memory := memstore.New()
-		look(t, e.store, s) // makes the row, as the first look at the other does
+		readRow(t, f.store, s) // creates the row, as the first call does in memory
 		for i := range 60 {
-			before := look(t, memory, s)
+			before := readRow(t, memory, s)
 			request := s.next(before)
-			got, gotOK := request.send(t, e.store)
+			got, gotOK := request.send(t, f.store)
 			want, wantOK := request.send(t, memory)
 			if c, ok := request.(claim); ok {
 				verdict := before.Judge((*driver.Claim)(&c))
 				verdicts[verdict]++
 				if (verdict == driver.Granted) != gotOK {
-					t.Fatalf("seed %d, step %d: %+v: the condition says %v, and the rule %v of %+v", seed, i, c, gotOK, verdict, before)
+					t.Fatalf("seed %d, step %d: %+v: the condition says %v, and Judge says %v of %+v", seed, i, c, gotOK, verdict, before)
 				}
 			}
 			if gotOK != wantOK || !gotOK && !same(got, want) {
@@ -42,31 +43,32 @@ func TestAgreesWithMemstore(t *testing.T) { // F1, F3, F5, F21, F44
 			if c, ok := request.(claim); ok && gotOK && !same(got, want) {
 				t.Fatalf("seed %d, step %d: %+v was granted\nDynamoDB %+v\nmemory   %+v", seed, i, c, got, want)
 			}
-			if a, b := look(t, e.store, s), look(t, memory, s); !same(a, b) {
+			if a, b := readRow(t, f.store, s), readRow(t, memory, s); !same(a, b) {
 				t.Fatalf("seed %d, step %d: after %+v\nDynamoDB %+v\nmemory   %+v", seed, i, request, a, b)
 			}
 		}
 	}
 	for _, v := range []driver.Verdict{driver.Granted, driver.Completed, driver.Stale, driver.Held, driver.Behind} {
 		if verdicts[v] < 30 {
-			t.Errorf("verdict %d was met %d times: this test sees too little", v, verdicts[v])
+			t.Errorf("verdict %d came up only %d times", v, verdicts[v])
 		}
 	}
 }
 
-// look reads a row by a claim that nobody grants.
-func look(t *testing.T, store driver.Store, s steps) driver.Row {
+// readRow returns a row, by a claim that every row refuses. If there is no row,
+// it creates one.
+func readRow(t *testing.T, store driver.Store, s steps) driver.Row {
 	t.Helper()
 	past := s.noon.Add(-time.Hour)
-	row, ok, err := store.Acquire(t.Context(), &driver.Claim{Name: s.name, Token: "looks", Event: "never", Now: past, Stamp: past, Until: past, DeleteAfter: s.noon.Add(time.Hour)})
+	row, ok, err := store.Acquire(t.Context(), &driver.Claim{Name: s.name, Token: "reader", Event: "never", Now: past, Stamp: past, Until: past, DeleteAfter: s.noon.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ok { // there was none
-		if _, _, err := store.Release(t.Context(), &driver.Settlement{Name: s.name, Token: "looks", DeleteAfter: s.noon.Add(time.Hour)}); err != nil {
+		if _, _, err := store.Release(t.Context(), &driver.Settlement{Name: s.name, Token: "reader", DeleteAfter: s.noon.Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
-		return look(t, store, s)
+		return readRow(t, store, s)
 	}
 	return row
 }
@@ -77,13 +79,13 @@ func same(a, b driver.Row) bool {
 			*at = at.UTC()
 		}
 		if r.Token == "" {
-			r.Until = time.Time{} // of nobody
+			r.Until = time.Time{} // it means nothing then
 		}
-		done := make([]driver.CompletedEvent, 0)
+		completed := make([]driver.CompletedEvent, 0)
 		for _, c := range r.Memory.Completed {
-			done = append(done, driver.CompletedEvent{Event: c.Event, Until: c.Until.UTC()})
+			completed = append(completed, driver.CompletedEvent{Event: c.Event, Until: c.Until.UTC()})
 		}
-		r.Memory.Completed = done
+		r.Memory.Completed = completed
 	}
 	return reflect.DeepEqual(a, b)
 }
@@ -124,8 +126,8 @@ func answer(t *testing.T) func(driver.Row, bool, error) (driver.Row, bool) {
 	}
 }
 
-// steps makes requests. Time goes on slowly, and each claim may be dated by another
-// clock.
+// steps makes random requests. Time passes slowly, and each claim may be dated
+// by a different clock.
 type steps struct {
 	random *rand.Rand
 	name   string

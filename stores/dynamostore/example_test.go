@@ -11,8 +11,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// An endpoint on this machine stands in for the service; without the variables it
-// is the real one.
+// The embedded endpoint stands in for DynamoDB. Without these variables the
+// store uses the real one.
 func ExampleOpen() {
 	srv := httptest.NewServer(fakedynamo.New())
 	defer srv.Close()

@@ -15,8 +15,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// put writes a row that lambdalock did not.
-func put(t *testing.T, e *endpoint, key, update string) {
+// put writes to the row of key by hand.
+func put(t *testing.T, f *fixture, key, update string) {
 	t.Helper()
 	values := map[string]types.AttributeValue{}
 	for name, v := range map[string]types.AttributeValue{
@@ -28,7 +28,7 @@ func put(t *testing.T, e *endpoint, key, update string) {
 			values[name] = v
 		}
 	}
-	_, err := e.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	_, err := f.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: key}},
 		UpdateExpression: &update, ExpressionAttributeValues: values,
 	})
@@ -39,45 +39,57 @@ func put(t *testing.T, e *endpoint, key, update string) {
 
 func TestEnsureTable(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t) // created
-	ctx := t.Context()
-	if err := dynamostore.EnsureTable(ctx, e.client, table); err != nil {
-		t.Errorf("a table that is there and right: %v", err)
+	f := newFixture(t) // which has called EnsureTable
+	if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
+		t.Errorf("a second call: %v", err)
 	}
-	ttl, err := e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table)})
+	ttl, err := f.client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table)})
 	if err != nil || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "deleteAfter" {
 		t.Errorf("TTL: %+v, %v", ttl, err)
 	}
-	createTable(t, e, "other-key", "id")
-	if err := dynamostore.EnsureTable(ctx, e.client, "other-key"); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "partition key") {
-		t.Errorf("another key: %v", err)
-	}
-	createTable(t, e, "other-ttl", "lock")
-	if _, err := e.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+}
+
+func TestEnsureTableRefusesOtherTables(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	createTable(t, f, "other-key", "id")
+	createTable(t, f, "other-ttl", "lock")
+	if _, err := f.client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
 		TableName:               aws.String("other-ttl"),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ttl"), Enabled: aws.Bool(true)},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := dynamostore.EnsureTable(ctx, e.client, "other-ttl"); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), "ttl") {
-		t.Errorf("another TTL attribute: %v", err)
-	}
-	for _, op := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
-		e.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
-			if r.Operation == op {
-				return fakedynamo.Deny
+	for name, within := range map[string]string{"other-key": "partition key", "other-ttl": `"ttl"`} {
+		t.Run(name, func(t *testing.T) {
+			if err := dynamostore.EnsureTable(t.Context(), f.client, name); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), within) {
+				t.Errorf("got %v, want a ConfigError that says %q", err, within)
 			}
-			return fakedynamo.None
 		})
-		if err := dynamostore.EnsureTable(ctx, e.client, "denied-"+op); err == nil || !strings.Contains(err.Error(), op) {
-			t.Errorf("%s denied: %v", op, err)
-		}
 	}
 }
 
-func createTable(t *testing.T, e *endpoint, name, key string) {
+func TestEnsureTableDenied(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, op := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
+		t.Run(op, func(t *testing.T) {
+			f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+				if r.Operation == op {
+					return fakedynamo.Deny
+				}
+				return fakedynamo.None
+			})
+			if err := dynamostore.EnsureTable(t.Context(), f.client, "denied-"+op); err == nil || !strings.Contains(err.Error(), op) {
+				t.Errorf("got %v, want an error that names the operation", err)
+			}
+		})
+	}
+}
+
+func createTable(t *testing.T, f *fixture, name, key string) {
 	t.Helper()
-	if _, err := e.client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+	if _, err := f.client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
@@ -87,13 +99,13 @@ func createTable(t *testing.T, e *endpoint, name, key string) {
 }
 
 func TestOpen(t *testing.T) {
-	e := newEndpoint(t)
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", e.url)
+	f := newFixture(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", f.url)
 	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_PROFILE", "")
-	set := func(table, region, id string) {
+	set := func(t *testing.T, table, region, id string) {
 		t.Setenv("LOCK_TABLE_NAME", table)
 		t.Setenv("AWS_REGION", region)
 		t.Setenv("AWS_DEFAULT_REGION", "")
@@ -105,12 +117,14 @@ func TestOpen(t *testing.T) {
 		"no region":      {table, "", "id", "AWS_REGION"},
 		"no credentials": {table, "eu-central-1", "", "credentials"},
 	} {
-		set(c.table, c.region, c.id)
-		if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
-			t.Errorf("%s: %v, want a ConfigError that says %q", name, err, c.within)
-		}
+		t.Run(name, func(t *testing.T) {
+			set(t, c.table, c.region, c.id)
+			if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
+				t.Errorf("got %v, want a ConfigError that says %q", err, c.within)
+			}
+		})
 	}
-	set(table, "eu-central-1", "id")
+	set(t, table, "eu-central-1", "id")
 	s, err := dynamostore.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
