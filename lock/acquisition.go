@@ -31,8 +31,8 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	begun := false
 	if err == nil {
 		lk = a.lock()
-		// Whatever keeps the caller from getting the Lock, such as an observer that
-		// panics, must not keep the name held.
+		// If the caller does not get the Lock, for example because an observer panics,
+		// the name must not stay held.
 		defer func() {
 			if !begun {
 				lk.drop()
@@ -71,7 +71,7 @@ func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	asked := 0 // again at once, since the last wait
+	asked := 0 // how often without a pause, since the last wait
 	for round := 0; ; {
 		a.dateClaim()
 		granted, err := a.ask()
@@ -87,8 +87,8 @@ func (a *acquisition) run() error {
 		case driver.Newer:
 			return a.newerError()
 		case driver.Behind:
-			// Our clock is behind the last owner's, or another claim was given up since.
-			// We have seen that nobody holds the name, so this claim is no ghost: raise
+			// Our clock is behind the last owner's, or another claim was given up since. We
+			// have seen that nobody holds the name, so this claim is not a late copy: raise
 			// its stamp instead of waiting until our clock has caught up.
 			a.floor = later(a.floor, a.row.Stamp)
 			again = asked < 3
@@ -129,7 +129,7 @@ func (a *acquisition) prepare() error {
 }
 
 // heldByUs reports whether a surrounding call holds the name: waiting for it
-// would last to the deadline.
+// would last until the deadline.
 func (a *acquisition) heldByUs() bool {
 	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
 	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
@@ -140,10 +140,10 @@ func (a *acquisition) heldByUs() bool {
 	return false
 }
 
-// dateClaim dates the claim of a round. A claim without an answer is repeated
-// unchanged, so that its copies cannot outlive it. Only a refused claim is dated
-// anew, with a higher stamp than before, so that copies of an earlier round can
-// never undo those of a later one.
+// dateClaim dates the claim of a round. A claim without an answer is sent again
+// unchanged, so that its copies cannot outlive it. Only a refused claim gets a
+// new date and a higher stamp, so that copies of an earlier round can never
+// undo those of a later one.
 func (a *acquisition) dateClaim() {
 	a.floor = later(a.floor, a.claim.Stamp)
 	before := a.claim.Until
@@ -193,7 +193,7 @@ func (a *acquisition) abandon() {
 
 func (a *acquisition) verdict() driver.Verdict {
 	if a.row.Unknown() {
-		return driver.Held // the store does not tell why it refused: take the safe reading
+		return driver.Held // the store does not say why it refused: assume the worst
 	}
 	return a.row.Judge(&a.claim)
 }

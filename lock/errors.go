@@ -28,7 +28,7 @@ var (
 // "HeldError".
 type HeldError struct {
 	Key    Key
-	Holder string // as the holder describes itself; empty if the store did not tell
+	Holder string // as the holder describes itself; empty if the store did not say
 	// Since is when the holder acquired the name, by its own clock, or when
 	// another claim was given up after that. Zero if unknown.
 	Since time.Time
@@ -137,7 +137,7 @@ type StoreError struct {
 	Err      error // what the client reported
 }
 
-// storeError returns what a store reported of an operation as the caller sees it.
+// storeError returns the error for the caller that stands for a store's error.
 func storeError(op string, requests int, e *driver.Error) *StoreError {
 	return &StoreError{
 		Op: op, Store: e.Store, Action: e.Action, Hint: e.Hint,
@@ -166,16 +166,16 @@ func (e *StoreError) Error() string {
 // Unwrap returns the client's error.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that an event gives no usable key, so that the handler does not
+// KeyError says that an event has no usable key, so that the handler does not
 // run.
 type KeyError struct {
 	Field  string // where in the event, for example "Records[0].s3.object.key"
 	Reason string // what is wrong with it and what to change
 	Err    error  // what the parser reported; may be nil
-	// Client reports that the sender of the request can mend it, so that a
-	// handler of HTTP requests answers 400. If false the mistake is the
-	// operator's, such as an event of another source, and must stay an error
-	// that alarms see.
+	// Client reports that the sender of the request can correct it, so that a
+	// handler of HTTP requests answers 400. If false the mistake is the operator's,
+	// such as an event of another source, and must stay an error that raises an
+	// alarm.
 	Client bool
 }
 

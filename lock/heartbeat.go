@@ -7,9 +7,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// heartbeat renews a lease on a goroutine of its own until it is stopped, and
-// stop waits for that goroutine: Lambda would freeze one that is left behind and
-// thaw it inside a later invocation.
+// heartbeat renews a lease on its own goroutine. Stopping it waits for that
+// goroutine, because Lambda would freeze one that is left behind and thaw it
+// inside a later invocation.
 type heartbeat struct {
 	quit     context.CancelFunc
 	done     chan struct{}
@@ -21,9 +21,8 @@ func (h *heartbeat) stop() {
 	<-h.done
 }
 
-// raise panics on the caller's goroutine with the value with which an observer
-// panicked on the heartbeat's, where it would have ended the process and every
-// lock in it.
+// raise repeats the panic of an observer on the caller's goroutine. On the
+// heartbeat's goroutine it would have ended the process and every lock in it.
 func (h *heartbeat) raise() {
 	if h.panicked != nil {
 		panic(h.panicked)
@@ -52,7 +51,7 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 		defer close(l.beat.done)
 		stopped := false
 		defer func() {
-			if !stopped { // also if an observer ended this goroutine
+			if !stopped { // even if an observer ended this goroutine
 				lose(l.lostError())
 			}
 		}()
@@ -61,7 +60,8 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 }
 
 // renewUntilStopped reports false if the lease was lost. Once the lock is being
-// ended, a renewal that fails says nothing: what ends the lock may have come first.
+// ended, a failed renewal means nothing: the request that ends the lock may
+// have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
 		limit := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
@@ -69,7 +69,8 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			return true
 		}
 		began, wall := time.Now(), l.locker.wall()
-		// The wall clock goes on while an environment is frozen, unlike the timer above.
+		// Unlike the timer above, the wall clock runs on while an environment is
+		// frozen.
 		left := limit.Sub(wall)
 		if left <= 0 && l.ending.Load() != 0 {
 			return true

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Lease is what work under a lock may know about it.
+// Lease describes a lock to the work that runs under it.
 type Lease struct {
 	// Key is the key as the caller gave it.
 	Key Key
-	// Fence rises with every acquisition of the name, for ever. Write it beside
-	// your data, and have the write refused if a larger one is already there:
-	// that stops a holder that is late without knowing it.
+	// Fence is the fencing token. It rises with every acquisition of the name, for
+	// ever. Store it beside your data, and refuse a write if a larger one is
+	// already there: that stops a late holder that does not know that it has lost
+	// the lock.
 	Fence int64
-	// Until is when the lease ends, by the wall clock. With a heartbeat it moves;
-	// this is its value when FromContext was called.
+	// Until is when the lease ends, by the wall clock. A heartbeat moves it; this
+	// is its value when FromContext was called.
 	Until time.Time
 }
 

@@ -21,18 +21,18 @@ const (
 	deadlineLease
 )
 
-// Heartbeat is a lease that is renewed every third of it, or sooner if Grace
-// takes up most of it, while the work runs. Zero means [DefaultLease].
+// Heartbeat returns a lease that is renewed while the work runs: every third of
+// it, or sooner if Grace takes up most of it. Zero means [DefaultLease].
 func Heartbeat(lease time.Duration) LeaseMode { return LeaseMode{heartbeatLease, lease} }
 
-// FixedLease is a lease that is not renewed. Work that is still running Grace
-// before its end sees its context end with [ErrLost].
+// FixedLease returns a lease that is not renewed. Work that is still running
+// Grace before its end sees its context end with [ErrLost].
 func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, lease} }
 
-// UntilDeadline is a lease to the deadline of the context plus Grace, for a
-// platform that kills the process at that deadline, as classic Lambda does: it
-// needs no renewal. If the context has no deadline, or one more than 15 minutes
-// away, a heartbeat of [DefaultLease] is used.
+// UntilDeadline returns a lease that ends Grace after the deadline of the
+// context. It needs no renewal, and suits a platform that kills the process at
+// that deadline, as classic Lambda does. If the context has no deadline, or one
+// more than 15 minutes away, a heartbeat of [DefaultLease] is used.
 func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
 
 func (m LeaseMode) check(grace time.Duration) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // Lock is a lock that was acquired. End it with [Lock.Complete] or
-// [Lock.Release]; the one that is called first counts.
+// [Lock.Release]; only the first call counts.
 type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
@@ -24,7 +24,7 @@ type Lock struct {
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil without one
 
-	ending  atomic.Int32  // which call ends the lock: completed, released or, before that, 0
+	ending  atomic.Int32  // completed or released, whichever was called first; 0 before that
 	ended   chan struct{} // closed when outcome is known
 	outcome error
 }
@@ -40,7 +40,8 @@ func (a *acquisition) lock() *Lock {
 		locker: a.locker, ctx: a.ctx, key: a.key, claim: a.claim, row: a.row, timing: a.timing, decided: a.decided,
 		ended: make(chan struct{}),
 	}
-	// A repeated claim may have been applied by its first copy, whose lease ends earlier.
+	// An earlier copy of the claim, whose lease ends earlier, may have been
+	// applied.
 	if !l.row.Until.IsZero() && l.row.Until.Before(l.claim.Until) {
 		l.claim.Until = l.row.Until
 	}

@@ -16,8 +16,8 @@ type Locker struct {
 	prefix    string
 	clock     func() time.Time // time.Now outside tests
 	lastStamp atomic.Int64     // microseconds; see nextStamp
-	// pressed counts the settlements that the store has turned away for its load
-	// and that are still trying.
+	// pressed counts the settlements that the store has throttled and that are
+	// still trying.
 	pressed atomic.Int32
 }
 
@@ -71,13 +71,13 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	return lk.Complete(nil)
 }
 
-// wall is the time that is stored and compared with what is stored. It has no
-// monotonic part, which would stand still while an environment is frozen. Limits
-// within one invocation are measured with time.Now.
+// wall returns the time for what is stored, and for comparisons with it. It has
+// no monotonic part, which would stand still while an environment is frozen.
+// Limits within one invocation are measured with time.Now.
 func (l *Locker) wall() time.Time { return l.clock().Round(0) }
 
-// nextStamp keeps the stamps of one process apart, even if two claims fall into
-// the same microsecond.
+// nextStamp returns a stamp that no other claim of this Locker has, even in the
+// same microsecond.
 func (l *Locker) nextStamp(now time.Time) time.Time {
 	for {
 		last := l.lastStamp.Load()

@@ -17,24 +17,25 @@ const (
 	// largestRow stays below the largest item, 400 KB, and leaves room for what a
 	// row has beside its memory.
 	largestRow = 350 << 10
-	// rowOverhead is a held row without name, order and events: the names of its
-	// attributes, its times and numbers, and a holder as Lambda functions have it.
+	// rowOverhead is the size of a held row without name, order and events: its
+	// attribute names, times and numbers, and the usual holder of a Lambda
+	// function.
 	rowOverhead = 337
-	// eventOverhead is an event without its text: a number, and the map's
-	// bookkeeping.
+	// eventOverhead is the size of an event without its text: a number and its
+	// share of the map.
 	eventOverhead = 12
 	// defaultRememberAtLeast is the default of Options.RememberAtLeast.
 	defaultRememberAtLeast = 8
-	// batchUnits is what all writes for a batch whose events have one name may add
-	// up to, in write units. Each record is two requests of the row's size, and a
-	// partition of DynamoDB takes 1,000 units a second: at eight minutes of them, the
-	// batch still completes.
+	// batchUnits is how many write units the completions of a batch whose events
+	// share one name may cost. Its claims cost as much again. A partition of
+	// DynamoDB takes 1,000 units per second, so the batch needs little more than
+	// eight minutes and still completes.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 	batchUnits = 250_000
 	// longestRemember bounds Options.Remember, and with it how long the row of a
 	// dead holder is kept.
 	longestRemember = 366 * 24 * time.Hour
-	// keepRow outlives any clock skew, so that a fence that starts again from the
+	// keepRow is longer than any clock skew, so that a fence that restarts from the
 	// clock starts above the old one.
 	keepRow = 24 * time.Hour
 )
@@ -47,9 +48,9 @@ type completion struct {
 	now          time.Time
 }
 
-// complete returns the memory after a completion, as far as room allows. It also
-// returns how many unexpired events are forgotten for lack of room, and whether
-// the result is dropped for it.
+// complete returns the memory after a completion, cut to what room allows. It
+// also returns how many unexpired events are forgotten for lack of room, and
+// whether the result is dropped for the same reason.
 func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, forgotten int, resultDropped bool) {
 	next = &driver.Memory{HighestOrder: max(m.HighestOrder, c.order)}
 	for _, old := range m.Completed {
@@ -76,9 +77,9 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 // room is how much a name may remember.
 type room struct {
 	name  string
-	least int // that many events stay, whatever the row costs
-	// batch holds the events that came together with the completed one. Those of
-	// them that are completed stay too.
+	least int // how many events stay, whatever the row costs
+	// batch holds the events of the same delivery. Those that are completed stay
+	// too.
 	batch map[string]bool
 }
 
@@ -89,8 +90,8 @@ func (l *Locker) roomFor(ctx context.Context, key Key, stored string) room {
 	}
 }
 
-// size returns the size of the row while the next owner holds it, whose event is
-// in it too.
+// size returns the size of the row while the next owner holds it, including the
+// event of that owner.
 func (r room) size(m *driver.Memory) int {
 	size, longest := rowOverhead+len(r.name)+len(m.HighestOrder), 0
 	for i := range m.Completed {
@@ -118,9 +119,9 @@ func (r room) trim(m *driver.Memory) int {
 	return before - len(kept)
 }
 
-// keepUntil returns until when a row with this memory must be kept after its last
-// use: long enough for a fence that starts again to start above the old one, and
-// never less than an event is remembered.
+// keepUntil returns until when a row with this memory must be kept after its
+// last use: long enough for a fence that restarts to start above the old one,
+// and for as long as any event is remembered.
 func keepUntil(m *driver.Memory, now time.Time) time.Time {
 	keep := now.Add(keepRow)
 	for _, c := range m.Completed {
@@ -129,7 +130,8 @@ func keepUntil(m *driver.Memory, now time.Time) time.Time {
 	return keep
 }
 
-// keepHeld returns until when the row of a lease is kept if its owner dies. Only
-// the owner that releases the row knows what it remembers, and other Lockers may
-// remember longer than this one: so it is as long as anything may be remembered.
+// keepHeld returns until when the row of a lease is kept if its owner dies. It
+// is the longest time for which anything may be remembered: only the owner that
+// releases the row knows what it remembers, and other Lockers may remember
+// longer than this one.
 func keepHeld(until time.Time) time.Time { return until.Add(longestRemember) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Outcome is what came of a request, a wait or a lease. Its text is also the log
+// Outcome says how a request, a wait or a lease ended. Its text is also the log
 // message, after "lambdalock: ".
 type Outcome string
 
@@ -23,7 +23,7 @@ const (
 	OutcomeRenewed          Outcome = "renewed"           // debug
 	OutcomeLost             Outcome = "lost"              // warn
 	OutcomeReleased         Outcome = "released"          // debug
-	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work ended well, but the event could not be completed: error
+	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work succeeded, but the event could not be completed: error
 	OutcomeResultDropped    Outcome = "result_dropped"    // completed, but the result is too large to replay or cannot be encoded: warn
 	OutcomeForgotten        Outcome = "forgotten"         // completed, and older events are forgotten for lack of room: info
 	OutcomeStoreFailed      Outcome = "store_failed"      // error
@@ -131,13 +131,13 @@ func outcomeOf(err error) Outcome {
 	return OutcomeRefused
 }
 
-// silent reports whether nobody wants to know, so that nothing needs to be
-// measured.
+// silent reports whether the outcome is neither observed nor logged, so that
+// nothing needs to be measured.
 func (l *Locker) silent(ctx context.Context, outcome Outcome) bool {
 	return l.opts.Observe == nil && !l.opts.Logger.Enabled(ctx, outcome.level())
 }
 
-// report gives o to Options.Observe and logs it.
+// report calls Options.Observe with o and logs it.
 func (l *Locker) report(ctx context.Context, o Observation) {
 	if l.opts.Observe != nil {
 		l.opts.Observe(ctx, o)

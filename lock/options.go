@@ -16,41 +16,41 @@ const (
 	DefaultLease    = 30 * time.Second // of a heartbeat
 )
 
-// Options configure a [Locker]. The zero value, like a nil pointer, works.
+// Options configures a [Locker]. The zero value and a nil pointer mean the
+// defaults.
 type Options struct {
-	// Namespace separates the names of those who share a store. At most 256
+	// Namespace separates the names of users that share a store. At most 256
 	// bytes. Empty is a namespace like any other.
 	Namespace string
 	// Lease says how long a lease lasts. Zero: 30 s, with a heartbeat.
 	Lease LeaseMode
-	// Grace is by how much clocks may differ and a kill may be late. A heartbeat
-	// or fixed lease counts as lost that long before it ends, and must be at
-	// least 1 s longer. Zero: 2 s, far more than the clocks of AWS differ and
-	// little enough to wait for after a crash.
+	// Grace is how much clocks may differ, and how late a kill may be. A heartbeat
+	// or fixed lease counts as lost that long before it ends, and must be at least
+	// 1 s longer. Zero: 2 s, far more than clocks differ at AWS, and short enough
+	// to wait for after a crash.
 	Grace time.Duration
 	// Reserve is how long before the context's deadline the work's context ends,
 	// so that the release fits in. Zero: the smaller of 1 s, which leaves time
 	// for a second attempt, and a tenth of the remaining time.
 	Reserve time.Duration
 	// MaxWait is how long to wait for a name that is held. Zero: not at all,
-	// because every source but a synchronous caller delivers again by itself.
+	// because every source except a synchronous caller delivers the event again.
 	MaxWait time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. It
-	// should exceed the time in which the source can still deliver again. Zero:
-	// 24 h, which covers the 6 h of asynchronous invocations and a stream or
-	// queue with default retries; a queue that keeps messages longer needs more.
+	// should be longer than the source can take to deliver the event again. Zero:
+	// 24 h, which covers the 6 h of asynchronous invocations and a stream or queue
+	// with default retries; a queue that keeps messages longer needs more.
 	Remember time.Duration
-	// RememberAtLeast is how many completed Events of a name are remembered in
-	// any case, each for as long as Remember says. Beyond them, those completed
-	// first are forgotten as soon as the row would cost more than one write unit,
-	// which is 1 KB and has room for ten to twenty events; [OutcomeForgotten]
-	// reports it. Zero: 8, which fit.
+	// RememberAtLeast is how many completed Events of a name are always remembered,
+	// each for as long as Remember says. Those completed before them are forgotten
+	// once the row would cost more than one write unit of 1 KB, which has room for
+	// ten to twenty events; [OutcomeForgotten] reports it. Zero: 8, which fit.
 	RememberAtLeast int
-	// CompleteWithin is how long [Lock.Complete] may try, for work whose result
-	// somebody is waiting for. Zero: until shortly before the deadline, because
+	// CompleteWithin limits how long [Lock.Complete] tries, for work with a caller
+	// who waits for the result. Zero: until shortly before the deadline, because
 	// nobody else can complete the event.
 	CompleteWithin time.Duration
-	// Holder describes this process to those who find the name held. Nil: host
+	// Holder describes this process to others who find the name held. Nil: host
 	// and program name.
 	Holder func(context.Context) string
 	// Logger gets one line per outcome. Nil: slog.Default().

@@ -13,14 +13,14 @@ const (
 	// firstPause is short, because the usual reason to repeat a request is a
 	// connection that broke, and the lock may already be ours.
 	firstPause = 25 * time.Millisecond
-	// firstRest is longer, because a store that is asked for too much recovers
-	// only if it is asked for less.
+	// firstRest is longer, because an overloaded store recovers only if it gets
+	// fewer requests.
 	firstRest = 200 * time.Millisecond
-	// shortestAttempt is what must be left for another attempt. One that is cut
-	// short only hides what was wrong with the others.
+	// shortestAttempt is the time that must be left for another attempt. An attempt
+	// that is cut short only hides what went wrong before.
 	shortestAttempt = 50 * time.Millisecond
-	// claimPatience is how often a claim is turned away for the store's load
-	// before it gives up.
+	// claimPatience is how often a store may throttle a claim before the claim
+	// gives up.
 	claimPatience = 2
 )
 
@@ -28,8 +28,8 @@ const (
 type retries struct {
 	locker *Locker
 	until  time.Time // no attempt begins or lasts beyond
-	// shed is called when the store has turned the request away for its load,
-	// that many times so far, and reports whether to give up. Nil: never.
+	// shed reports whether to give up after the store has throttled the request
+	// that many times. Nil: never.
 	shed func(l *Locker, times int) bool
 
 	sent       int
@@ -37,9 +37,10 @@ type retries struct {
 	unsure     bool // an attempt had no answer: it may have been applied, or may still be
 }
 
-// send returns the answer, a [*StoreError], or the [*ConfigError] of a store that
-// cannot be opened. A refusal is an answer. Of several errors it returns the last
-// one with which the store answered: a last attempt that is cut short tells less.
+// send returns the answer, a [*StoreError], or the [*ConfigError] of a store
+// that cannot be opened. A refusal is an answer. Of several errors it returns
+// the last one that was an answer of the store: an attempt that was cut short
+// says less.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	var failure *driver.Error
 	began := time.Now()
@@ -68,14 +69,14 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 	}
 }
 
-// rest is twice as long each time, up to a part of the whole time: there must be
-// enough tries before that is over.
+// rest returns a pause that doubles each time, up to an eighth of the whole
+// time, so that there are enough tries.
 func (r *retries) rest(began time.Time) time.Duration {
 	rest := min(firstRest<<min(r.turnedAway-1, 5), max(r.until.Sub(began)/8, firstRest))
 	return rest/2 + jitter(rest/2)
 }
 
-// attempt gives each request a context of its own, because the store's client may
+// attempt gives each request its own context, because the store's client may
 // hold on to it.
 func (r *retries) attempt(ctx context.Context, request func(context.Context) (bool, error)) (bool, error) {
 	limit := time.Now().Add(attemptTimeout)
@@ -97,7 +98,7 @@ func reported(err error) *driver.Error {
 	return &driver.Error{Temporary: true, Err: err}
 }
 
-// turnedAway reports whether the store is asked for more than it takes.
+// turnedAway reports whether the store throttled the request.
 func turnedAway(e *driver.Error) bool { return e.Temporary && e.Rejected && !e.Conflict }
 
 // shedClaim lets a claim give up soon, because its source delivers the event
@@ -115,8 +116,8 @@ func (l *Locker) shedClaims(times int) bool {
 	return false
 }
 
-// jitter is anything up to d, so that those who failed together do not come back
-// together.
+// jitter returns a random time up to d, so that callers who failed together do
+// not come back together.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
 // sleep returns the context's cause if the context ends first.

@@ -12,14 +12,15 @@ import (
 // Complete marks the event and its order as completed and releases the name, in
 // one write. The result is kept for replay; nil keeps none.
 //
-// It goes on trying for [Options.CompleteWithin] or, if that is zero, until
-// shortly before the deadline of the context given to Acquire, because the work
-// is done and nobody else can complete the event. Without a deadline within 15
-// minutes it tries until the lease ends. A heartbeat renews the lease meanwhile.
+// It retries for [Options.CompleteWithin] or, if that is zero, until shortly
+// before the deadline of the context given to Acquire, because the work is done
+// and nobody else can complete the event. Without a deadline within 15 minutes
+// it tries until the lease ends. A heartbeat renews the lease meanwhile.
 //
-// After an error the name stays held until its lease ends, because releasing it
-// would let a duplicate run: keep the work's result and report the error. A second
-// call returns what the first one did. After Release it returns [ErrReleased].
+// After an error the name stays held until its lease ends, because a release
+// would let a duplicate run: keep the work's result and report the error. A
+// second call returns what the first call returned. After Release it returns
+// [ErrReleased].
 func (l *Lock) Complete(result []byte) error {
 	if !l.ending.CompareAndSwap(0, completed) {
 		<-l.ended
@@ -39,7 +40,7 @@ func (l *Lock) Complete(result []byte) error {
 
 // Release releases the name without completing the event, so that a later
 // delivery runs. After an error the name is free once its lease ends. After
-// Complete it does nothing and returns what Complete did.
+// Complete it does nothing and returns what Complete returned.
 func (l *Lock) Release() error {
 	if !l.ending.CompareAndSwap(0, released) {
 		<-l.ended
@@ -48,20 +49,20 @@ func (l *Lock) Release() error {
 	return l.settle(l.settlement(false))
 }
 
-// drop releases a lock that the caller never gets, and calls nobody back.
+// drop releases a lock that the caller does not get, without a callback.
 func (l *Lock) drop() {
 	l.ending.Store(released)
 	_, _ = l.write(l.settlement(false))
 }
 
-// settlement is the end of a lock in the making.
+// settlement is the state of an attempt to end a lock.
 type settlement struct {
 	retries
 	request       driver.Settlement
 	row           driver.Row // that the store answered with
 	began         time.Time
 	completes     bool // the event becomes completed
-	forgotten     int  // so many other events are forgotten
+	forgotten     int  // how many other events are forgotten
 	resultDropped bool
 }
 
@@ -74,10 +75,10 @@ func (l *Lock) settlement(completes bool) *settlement {
 	}
 }
 
-// settle works on a context of its own: the caller's may have ended, and then the
+// settle does not use the caller's context, which may have ended: then the
 // release matters most.
 func (l *Lock) settle(s *settlement) error {
-	if l.beat != nil && !s.completes { // while a completion is tried, no duplicate may get the name
+	if l.beat != nil && !s.completes { // until it is completed, no duplicate may get the name
 		l.beat.stop()
 	}
 	outcome, err := l.write(s)
@@ -130,9 +131,9 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	return outcome, err
 }
 
-// isCompleted reads a refusal that follows an attempt without an answer. The row is
-// no longer ours because that attempt was applied, unless the row lacks the event.
-// A store that does not tell its row is believed.
+// isCompleted reports whether a refusal means that an earlier attempt without
+// an answer was applied: then the row remembers the event. It assumes so of a
+// store that does not return the row.
 func (l *Lock) isCompleted(row *driver.Row) bool {
 	if row.Unknown() {
 		return true
@@ -143,10 +144,10 @@ func (l *Lock) isCompleted(row *driver.Row) bool {
 	return row.Memory.HighestOrder >= l.claim.Order
 }
 
-// settleUntil returns until when a settlement may try. A completion deserves all
-// the time there is, less what the runtime needs to send the result; a release only
-// saves time for the next claimant. After the deadline, where nobody kills the
-// process or the kill is late, a moment is left.
+// settleUntil returns until when a settlement may try. A completion may take
+// all the time there is, except what the runtime needs to send the result. A
+// release only saves the next claimant time. After the deadline there is still
+// a moment: the process may be killed late, or not at all.
 func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
 	until := now.Add(maxBudget)

@@ -18,7 +18,8 @@ const (
 	shortestWork = time.Second
 )
 
-// timing is what one acquisition may spend and gets.
+// timing is how much time one acquisition may take, and how long its lease
+// lasts.
 type timing struct {
 	deadline time.Time // of the caller's context; zero: none
 	reserve  time.Duration

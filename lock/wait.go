@@ -21,7 +21,8 @@ type sight struct {
 }
 
 // wait sleeps until it is worth asking for the name again. It returns a
-// [*HeldError] if waiting was not wanted, has lasted long enough, or was cut short.
+// [*HeldError] if no wait is allowed, or if the wait has lasted long enough or
+// was cut short.
 func (a *acquisition) wait(round int) error {
 	if a.locker.opts.MaxWait == 0 {
 		return a.heldError(nil)
@@ -51,15 +52,16 @@ func (a *acquisition) wait(round int) error {
 	return nil
 }
 
-// nextLook returns when the name may be free. A holder that has worked for a second
-// is likely to work for another; one that began just now is likely to end soon. So
-// looking again after as long as it has held the name already costs few requests
-// for long work and little delay for short work. It never looks later than just
-// after the lease ends.
+// nextLook returns how long to wait before the name may be free: about as long
+// as it has been held already. A holder that has worked for a second is likely
+// to work for another, and one that has just begun is likely to end soon. That
+// costs few requests for long work and little delay for short work. It never
+// waits longer than until just after the lease ends.
 //
-// The holder's clock tells how long it has held the name. If that clock is ahead of
-// ours, what we have seen ourselves counts: a clock that is an hour ahead would
-// look like a holder that begins all the time.
+// The holder's stamp tells how long it has held the name. If its clock is ahead
+// of ours, the time that we have seen it counts instead. Otherwise a holder
+// whose clock is an hour ahead would look as if it had just begun, all the
+// time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	look := shortestPoll << min(round, 5)
 	toEnd := longestPoll
@@ -69,6 +71,6 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 	}
 	look = min(max(look, shortestPoll), longestPoll)
-	look += rand.N(look / 2) // so that waiters who came together do not stay together
+	look += rand.N(look / 2) // so that waiters who came together spread out
 	return max(min(look, toEnd), time.Millisecond)
 }

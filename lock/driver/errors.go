@@ -13,11 +13,11 @@ type Error struct {
 	// met a conflict, or its connection broke.
 	Temporary bool
 	// Rejected reports that the store answered and applied nothing. If false, the
-	// request may have been applied. Temporary and Rejected together mean that
-	// the store is asked for more than it takes, unless Conflict is set.
+	// request may have been applied. Temporary and Rejected together mean that the
+	// store throttled the request, unless Conflict is set.
 	Rejected bool
 	// Conflict reports that another write of the same row was under way, so that
-	// it is worth asking again at once.
+	// the request may be repeated at once.
 	Conflict bool
 
 	Err error // what the client reported

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Memory is what a name remembers of its completed events. Package lock alone
-// decides what that is; stores keep it as they are given it.
+// Memory is what a name remembers of its completed events. Package lock decides
+// what that is; stores keep it unchanged.
 type Memory struct {
 	Completed    []CompletedEvent // in the order of completion
 	HighestOrder string           // of all completed events
 	Result       Result           // of the last completed event that has one
 }
 
-// Has reports whether event is remembered as completed at now.
+// Has reports whether event is completed and not yet forgotten at now.
 func (m *Memory) Has(event string, now time.Time) bool {
 	return slices.ContainsFunc(m.Completed, func(c CompletedEvent) bool {
 		return c.Event == event && !c.Expired(now)

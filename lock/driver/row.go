@@ -16,8 +16,8 @@ type Row struct {
 	// over. Every other Row leaves it empty.
 	Previous string
 	Memory   Memory
-	// DeleteAfter is until when the row must be kept. Garbage collection may
-	// delete it afterwards.
+	// DeleteAfter is the time until which the row must be kept. Afterwards garbage
+	// collection may delete it.
 	DeleteAfter time.Time
 	// Newer reports that a later version of this library wrote the row, in a
 	// format that this version cannot read. No other field means anything then.
@@ -32,18 +32,18 @@ const (
 	Granted   Verdict = iota // the claim may take the row, or already has it
 	Completed                // the event was already completed
 	Stale                    // an event with the same or a later Order was completed
-	Held                     // another token owns the row, or the claim's own by a later claim or renewal
+	Held                     // by another token, or by this one with a later claim or renewal
 	Behind                   // nobody holds the row, but the claim's stamp is not above the row's
 	Newer                    // this version does not know the row's format
 )
 
-// Judge decides whether c may take r. Stores that can run Go call it; the others
-// express the same rule in their own language.
+// Judge decides whether c may take r. Stores that can run Go call it; the
+// others express the same rule in their own language.
 //
 // At the very moment at which a lease ends the row is still held: an owner may
-// use its lease to the last moment. The claim's own token does not open every
-// door: a late copy must not undo a later claim of the same acquisition, or a
-// renewal.
+// use its lease to the last moment. A claim with the owner's token may be
+// refused, too: a late copy must not undo a later claim of the same
+// acquisition, or a renewal.
 func (r *Row) Judge(c *Claim) Verdict {
 	switch {
 	case r.Newer:

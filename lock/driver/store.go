@@ -8,15 +8,15 @@ package driver
 
 import "context"
 
-// Store keeps one [Row] per name. Each method is one atomic step: it applies as
-// a whole, is refused as a whole, or fails with an error. After an error it may
-// have been applied, unless the error is an [*Error] with Rejected set. A store
-// neither retries nor waits.
+// Store keeps one [Row] per name. Each method is one atomic step: its request
+// is applied as a whole, refused as a whole, or fails with an error. A request
+// that failed may have been applied, unless the error is an [*Error] with
+// Rejected set. A store neither retries nor waits.
 //
 // Every method may be called twice with the same request, and a copy of a
 // request may arrive late, even after later requests of the same token. None of
 // that may bring a released lock back, move the end of a lease backwards, or
-// touch another owner's row. No method touches a row that is [Row.Newer].
+// touch another owner's row. No method changes a row that is [Row.Newer].
 //
 // The bool reports whether the request was applied. If it was, the Row is the
 // state afterwards; if it was refused, the Row is the state that refused it, or
@@ -25,9 +25,9 @@ import "context"
 // A store only keeps rows. [Row.Judge] decides what a row means for a claim;
 // package lock decides what a name remembers and how long its row lives.
 type Store interface {
-	// Acquire makes the claim's token the owner if [Row.Judge] says Granted.
-	// The row's fence rises by one. Without a row it starts at the claim's time
-	// in microseconds since 1970.
+	// Acquire makes the claim's token the owner if [Row.Judge] says Granted. The
+	// row's fence rises by one. Without a row it starts from the claim's time in
+	// microseconds since 1970.
 	Acquire(context.Context, *Claim) (Row, bool, error)
 	// Renew moves the end of the lease if the token is still the owner and the
 	// new end is not before the present one. It never creates a row.

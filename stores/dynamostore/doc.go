@@ -1,10 +1,11 @@
-// Package dynamostore keeps locks in an Amazon DynamoDB table: one UpdateItem to
-// acquire and one to release, no reads, and no permission but dynamodb:UpdateItem.
+// Package dynamostore keeps locks in an Amazon DynamoDB table: one UpdateItem
+// to acquire and one to release, no reads, and no permission but
+// dynamodb:UpdateItem.
 //
 // # The row
 //
-// One item per lock name, small enough for one write unit of 1 KB with a name of
-// usual length, and readable in the console:
+// One item per lock name, small enough for one write unit of 1 KB with a name
+// of usual length, and readable in the console:
 //
 //	attribute    type  present       meaning
 //	lock         S     always        partition key: namespace, "/", name
@@ -21,8 +22,8 @@
 //	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
 //	rowFormat    N     never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
-// Times that are compared are strings of fixed width, which sort as times do and
-// which a person can read.
+// Times that are compared are strings of fixed width, which sort like times and
+// are readable.
 //
 // # The condition of an acquire
 //
@@ -36,31 +37,33 @@
 //	and (completed.<event> absent or completed.<event> < :millis)   P5: the event is not completed
 //	and (highestOrder absent or highestOrder < :order)              the event is not stale
 //
-// The new owner asks for the row as it was before (ALL_OLD): it knows what it wrote,
-// and a holder in the old row is one that died, because a release removes it.
+// An acquire asks for the row as it was before (ALL_OLD). The new owner knows
+// what it wrote, and a holder in the old row has died, because a release
+// removes the holder.
 //
-// Renewal and release require ownerToken = :token and a known row format (F4, F5, F21,
-// F41), so a late owner changes nothing. A claim that is given up raises the stamp,
-// whoever owns the row (F2, F44), which turns away every copy of it that arrives later.
-// A copy that arrived earlier is known by its token and released, mostly in the same
-// request.
+// Renewal and release require ownerToken = :token and a known row format (F4,
+// F5, F21, F41), so a late owner changes nothing. A claim that is given up
+// raises the stamp, whoever owns the row (F2, F44), which turns away every copy
+// of it that arrives later. A copy that arrived earlier is recognised by its
+// token and released, usually in the same request.
 //
-// While a row is held, deleteAfter lies a year ahead: only the owner knows what the row
-// remembers and for how long, and its release sets the exact time (F47).
+// While a row is held, deleteAfter lies a year ahead: only the owner knows what
+// the row remembers and for how long, and its release sets the exact time
+// (F47).
 //
 // # Facts relied on
 //
-// A failed condition can return the item that failed it
-// (ReturnValuesOnConditionCheckFailure), and costs what a write of the item would cost,
-// one write unit for each KB:
+// An answer about a failed condition can contain the item
+// (ReturnValuesOnConditionCheckFailure). It costs as much as a write of the
+// item, one write unit per KB:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html.
-// TTL deletes within a few days, in epoch seconds:
+// TTL is in epoch seconds, and deletes an item within a few days:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html.
 // Size of items and keys:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html.
-// DescribeEndpoints is answered whatever the IAM policy says:
+// DescribeEndpoints is answered regardless of the IAM policy:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/inter-network-traffic-privacy.html.
 //
-// A global table with asynchronous replication evaluates conditions per Region
-// and is no lock; use one Region, or multi-Region strong consistency.
+// A global table with asynchronous replication evaluates conditions per Region,
+// so it cannot hold locks. Use one Region, or multi-Region strong consistency.
 package dynamostore

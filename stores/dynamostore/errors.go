@@ -23,8 +23,9 @@ func (s *Store) name() string { return "DynamoDB table " + s.table }
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html#API_UpdateItem_Errors
 var conflicts = map[string]bool{"TransactionConflictException": true, "ReplicatedWriteConflictException": true}
 
-// classify returns whether a later try may help, and whether the write may have been
-// applied. Without an answer it may.
+// classify returns the error as a [*driver.Error], which says whether a later
+// try may succeed and whether the write may have been applied. Without an
+// answer it may have been.
 func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.name(), Err: err, Temporary: true}
 	var api smithy.APIError
@@ -53,8 +54,8 @@ func (s *Store) classify(err error) error {
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
 
-// blame returns what must change if the server would answer the same again: the
-// action that is missing, if any, and what to do.
+// blame explains an answer that a retry would not change: the action that was
+// denied, if any, and what to do.
 func blame(code, message string) (action, hint string) {
 	switch code {
 	case "AccessDeniedException":
@@ -81,7 +82,8 @@ func blame(code, message string) (action, hint string) {
 	return "", ""
 }
 
-// silence is the lack of an answer, in fewer words than the SDK's.
+// silence is the error of a request without an answer, in fewer words than the
+// SDK's.
 type silence struct {
 	text string
 	err  error
@@ -90,7 +92,7 @@ type silence struct {
 func (e *silence) Error() string { return e.text }
 func (e *silence) Unwrap() error { return e.err }
 
-// explain returns why there was no answer, and what to look at.
+// explain returns why there was no answer, and what to check.
 func explain(err error) (hint string, cause error) {
 	hint = "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too"
 	var dns *net.DNSError
@@ -108,8 +110,8 @@ func explain(err error) (hint string, cause error) {
 	return "", &silence{"no answer: " + root(err).Error(), err}
 }
 
-// root returns the first cause. The SDK wraps it in what it does not know
-// (StatusCode: 0).
+// root returns the innermost error. The SDK wraps it in facts that it does not
+// have (StatusCode: 0).
 func root(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -38,7 +38,8 @@ func Open(ctx context.Context, table string) (*Store, error) {
 	return &Store{client: client, table: table}, nil
 }
 
-// OpenClient returns a client like that of Open, for [EnsureTable].
+// OpenClient returns a client with the same configuration as Open's, for
+// [EnsureTable].
 func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
 	if err != nil {

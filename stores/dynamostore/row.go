@@ -19,7 +19,7 @@ const layout = "2006-01-02T15:04:05.000000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(layout) }
 
-// values are those of an expression.
+// values are the values of an expression, or the attributes of an item.
 type values map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -85,8 +85,8 @@ func completedValue(events []driver.CompletedEvent) types.AttributeValue {
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-// parse reads a row. The zero Row stands for no item, and for an item of nothing but
-// its key, which some servers return for a row that was not there.
+// parse reads a row. It returns the zero Row if there is no item, or an item
+// with nothing but its key, which some servers return for a missing row.
 func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) {
 	if len(item) <= 1 {
 		return driver.Row{}, nil

@@ -62,8 +62,8 @@ const (
 	removeOwner = "REMOVE ownerToken, heldUntil, holder, event"
 )
 
-// Acquire implements [driver.Store]. It asks for the row as it was before: Acquire
-// knows what it wrote, and the old row tells the holder that died.
+// Acquire implements [driver.Store]. It asks for the row as it was before:
+// Acquire knows what it wrote, and only the old row has the holder that died.
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	v := values{
 		":token": text(c.Token), ":until": text(timestamp(c.Until)), ":stamp": text(timestamp(c.Stamp)), ":now": text(timestamp(c.Now)),
@@ -117,8 +117,8 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return s.update(ctx, in)
 }
 
-// Release implements [driver.Store]. It does not read back what it applied: the
-// request describes the row.
+// Release implements [driver.Store]. It does not read the row back, because the
+// request describes it.
 func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if t.Abandon {
 		return s.abandon(ctx, t)
@@ -144,9 +144,9 @@ func (s *Store) release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 
 // abandon releases the row if it is the token's, and raises its stamp, in one
 // request that needs no answer. If another token owns the row, or its stamp is
-// higher already, a second request raises the stamp only. From then on no copy of
-// the claim is granted; one that was granted in between is known by its token and
-// released.
+// higher already, a second request raises the stamp only. From then on no copy
+// of the claim is granted. A copy that was granted in between is recognised by
+// its token and released.
 func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	item, ok, err := s.send(ctx, s.input(t.Name, abandonUpdate, abandonIf, values{
 		":token": text(t.Token), ":stamp": text(timestamp(t.Stamp)), ":deleteAfter": wholeSeconds(t.DeleteAfter),
@@ -157,7 +157,8 @@ func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	in := s.input(t.Name, raiseUpdate, raiseIf, values{":stamp": text(timestamp(t.Stamp)), ":deleteAfter": wholeSeconds(t.DeleteAfter)})
 	in.ReturnValues = types.ReturnValueAllNew
 	item, raised, err := s.send(ctx, in)
-	// Some servers do not return the item that failed a condition: then it may be ours.
+	// Some servers do not return the item after a failed condition: then it may be
+	// ours.
 	if err != nil || len(item) > 0 && str(item, "ownerToken") != t.Token {
 		return s.answer(item, raised, err)
 	}
@@ -177,7 +178,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	_, err := c.DescribeEndpoints(ctx, &dynamodb.DescribeEndpointsInput{}, s.options...)
 	if err == nil || answered(err) {
-		return nil // other servers do not know this call, but they answer
+		return nil // other servers may not know this call, but they answer
 	}
 	return s.classify(err)
 }

@@ -26,9 +26,9 @@ type TableClient interface {
 const tableWait = 2 * time.Minute
 
 // EnsureTable creates the on-demand table with its TTL attribute if it does not
-// exist, and waits until it can be used. It only checks a table that exists, and
-// sets the TTL attribute if the table has none. Nothing calls this by itself: a
-// function has no business creating tables.
+// exist, and waits until it can be used. It only checks a table that exists,
+// and sets the TTL attribute if the table has none. Nothing in this library
+// calls it: a function has no business creating tables.
 func EnsureTable(ctx context.Context, client TableClient, table string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &table,

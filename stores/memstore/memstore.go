@@ -1,8 +1,9 @@
-// Package memstore keeps locks in the memory of one process: for tests, for local
-// runs, and for locks between the goroutines of one program. It does what the
-// DynamoDB store does, by the caller's clock, so it works under testing/synctest.
-// Like DynamoDB's garbage collection at its earliest, it deletes a row whose time
-// has come when its name is asked for; other such rows go now and then.
+// Package memstore keeps locks in the memory of one process: for tests, for
+// local runs, and for locks between the goroutines of one program. It does what
+// the DynamoDB store does, by the caller's clock, so it works under
+// testing/synctest. A row that has expired is deleted when its name is claimed,
+// which is the earliest that DynamoDB would delete it; other expired rows are
+// deleted now and then.
 package memstore
 
 import (
@@ -18,7 +19,7 @@ import (
 type Store struct {
 	mu    sync.Mutex
 	rows  map[string]*driver.Row
-	until int // the rows are swept when there are so many
+	until int // how many rows there may be before they are swept
 }
 
 // New returns an empty store.
@@ -78,11 +79,11 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	defer s.mu.Unlock()
 	row := s.row(t.Name)
 	owner := owns(row, t.Token)
-	poison := t.Abandon && row.Stamp.Before(t.Stamp)
-	if row.Newer || !owner && !poison {
+	raise := t.Abandon && row.Stamp.Before(t.Stamp)
+	if row.Newer || !owner && !raise {
 		return *row, false, nil
 	}
-	if poison {
+	if raise {
 		row.Stamp = t.Stamp
 	}
 	if owner {
@@ -95,7 +96,7 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	return *row, true, nil
 }
 
-// sweep deletes the rows whose time has come, each time that the rows have doubled.
+// sweep deletes expired rows, each time that the number of rows has doubled.
 func (s *Store) sweep(now time.Time) {
 	if len(s.rows) < max(s.until, 1000) {
 		return
@@ -124,8 +125,8 @@ func (s *Store) row(name string) *driver.Row {
 
 func owns(row *driver.Row, token string) bool { return token != "" && row.Token == token }
 
-// rejected returns the error of a request whose context had ended before: nothing
-// changed.
+// rejected returns the error of a request whose context had already ended:
+// nothing was applied.
 func rejected(err error) error {
 	return &driver.Error{Store: "memory", Temporary: true, Rejected: true, Err: err}
 }
