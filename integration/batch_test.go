@@ -22,8 +22,8 @@ const (
 	batchHandler = time.Millisecond
 )
 
-// BenchmarkBatch is a batch of SQS messages, each under its own lock, beside the SDK
-// alone in a loop and with the same parallelism.
+// BenchmarkBatch compares a batch of SQS messages, each under its own lock,
+// with the SDK alone, in a loop and with the same parallelism.
 func BenchmarkBatch(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
@@ -54,7 +54,7 @@ func benchmarkBatch(b *testing.B, s servers.Server, size int) {
 			return inWorkers(n, func(id string) error { return r.cycle(ctx, id, batchWork) })
 		}), batchContestant(b, s, fmt.Sprintf("EachSQSMessage, %d at a time", n), func(c *dynamodb.Client) func(events.SQSEvent) error {
 			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { batchWork(); return nil },
-				middleware.Store(dynamostore.New(c, table)), middleware.Logger(silent), middleware.Concurrency(n))
+				middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard), middleware.Concurrency(n))
 			return func(e events.SQSEvent) error {
 				r, err := h(ctx, e)
 				if err == nil && len(r.BatchItemFailures) > 0 {
@@ -108,7 +108,8 @@ func (c *contestant) batchRound(b *testing.B, size int) { c.block(b, size, 1) }
 
 func batchWork() { time.Sleep(batchHandler) }
 
-// rawBatch is what one writes by hand: n workers, each with a lock around its work.
+// rawBatch is what one would write by hand: n workers, each with a lock around
+// its work.
 func rawBatch(ctx context.Context, client *dynamodb.Client, n int) func(events.SQSEvent) error {
 	raw := rawLock{client}
 	return inWorkers(n, func(id string) error {

@@ -14,7 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/integration/servers"
 )
 
-// BenchmarkColdStart is the time from the start of a process to its first lock.
+// BenchmarkColdStart measures the time from the start of a process to its first
+// lock.
 func BenchmarkColdStart(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)

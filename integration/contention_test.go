@@ -24,8 +24,8 @@ const (
 	goroutines     = 16 // of each process
 )
 
-// TestContention lets four processes fight for eight names, and checks every
-// stretch of ownership that any of them believed to have.
+// TestContention lets four processes contend for eight names, and checks every
+// period in which one of them believed that it held a name.
 func TestContention(t *testing.T) {
 	const total = 10_000
 	for _, backend := range backends[:2] {
@@ -33,7 +33,7 @@ func TestContention(t *testing.T) {
 			s := backend.start(t)
 			newTable(t, s)
 			began := time.Now()
-			holds := fight(t, s.Endpoint, total)
+			holds := contendedHolds(t, s.Endpoint, total)
 			t.Logf("%d acquisitions in %v", len(holds), time.Since(began).Round(time.Millisecond))
 			if len(holds) != total {
 				t.Errorf("%d holds, want exactly %d", len(holds), total)
@@ -46,8 +46,8 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// fight runs the processes and gathers their holds.
-func fight(t *testing.T, endpoint string, total int) []locktest.Hold {
+// contendedHolds runs the processes and returns their holds.
+func contendedHolds(t *testing.T, endpoint string, total int) []locktest.Hold {
 	all := make([][]locktest.Hold, processes)
 	var wg sync.WaitGroup
 	for i := range processes {
@@ -77,7 +77,7 @@ func fight(t *testing.T, endpoint string, total int) []locktest.Hold {
 	return holds
 }
 
-// checkSpread makes sure that the names were in fact passed between processes.
+// checkSpread checks that the names were passed between processes.
 func checkSpread(t *testing.T, holds []locktest.Hold) {
 	users := map[string]map[string]bool{}
 	for _, h := range holds {
@@ -96,9 +96,10 @@ func checkSpread(t *testing.T, holds []locktest.Hold) {
 	}
 }
 
-// contend is the child's part: a share of the acquisitions, by its goroutines.
+// contend is the part of a child that takes a share of the acquisitions, on
+// several goroutines.
 func contend(t task) error {
-	locker, err := lock.New(t.store(), &lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: 5 * time.Minute, Logger: silent})
+	locker, err := lock.New(t.store(), &lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: 5 * time.Minute, Logger: discard})
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ import (
 // no heartbeat, as in Lambda.
 const invocationTime = 10 * time.Minute
 
-// BenchmarkCycle is acquire, empty handler, release, a new name each time, beside
-// the same with the SDK alone.
+// BenchmarkCycle compares acquire, empty handler and release, with a new name
+// each time, with the same requests of the SDK alone.
 func BenchmarkCycle(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
@@ -77,7 +77,7 @@ func cycleContestants(ctx context.Context, b *testing.B, s servers.Server, delay
 				return locker.Do(ctx, k, nothing)
 			}
 		}), against(b, s, delay, "WithLock"+v.name, func(c *dynamodb.Client) func(lock.Key) error {
-			h := middleware.WithLock(itself, emptyHandler, middleware.Store(dynamostore.New(c, table)), middleware.Logger(silent))
+			h := middleware.WithLock(itself, emptyHandler, middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard))
 			return func(k lock.Key) error {
 				k.Event, k.Order = v.event, v.order
 				return h(ctx, k)
@@ -87,7 +87,7 @@ func cycleContestants(ctx context.Context, b *testing.B, s servers.Server, delay
 	return all
 }
 
-// against makes a contestant with a client and names of its own.
+// against returns a contestant with its own client and names.
 func against(b *testing.B, s servers.Server, delay time.Duration, name string, cycle func(*dynamodb.Client) func(lock.Key) error) *contestant {
 	w := newWire(delay)
 	b.Cleanup(w.next.CloseIdleConnections)
@@ -100,7 +100,7 @@ func against(b *testing.B, s servers.Server, delay time.Duration, name string, c
 	}}
 }
 
-// storeCycle is the two requests without the engine.
+// storeCycle sends the two requests without the engine.
 func storeCycle(ctx context.Context, store driver.Store, name string) error {
 	now := time.Now()
 	c := driver.Claim{Name: name, Token: rand.Text(), Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(time.Hour)}

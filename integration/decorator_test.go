@@ -12,8 +12,9 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// BenchmarkDecorator is what the decorator and the engine cost by themselves: a
-// store in memory answers at once, so the difference to the bare store is theirs.
+// BenchmarkDecorator measures what the decorator and the engine cost by
+// themselves: a store in memory answers at once, so they account for the
+// difference from the bare store.
 func BenchmarkDecorator(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), invocationTime)
 	defer cancel()
@@ -41,8 +42,8 @@ func BenchmarkDecorator(b *testing.B) {
 func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
 	key := lock.Key{Name: "decorator"}
 	locker := newLocker(b, memstore.New(), lock.Options{Lease: lock.UntilDeadline()})
-	plain := middleware.WithLock(itself, emptyHandler, middleware.Store(memstore.New()), middleware.Logger(silent))
-	result := middleware.WithLock(itself, resultHandler, middleware.Store(memstore.New()), middleware.Logger(silent))
+	plain := middleware.WithLock(itself, emptyHandler, middleware.Store(memstore.New()), middleware.Logger(discard))
+	result := middleware.WithLock(itself, resultHandler, middleware.Store(memstore.New()), middleware.Logger(discard))
 	bare := bareStore(ctx)
 	return []*contestant{
 		{name: "bare store", run: bare},
@@ -52,7 +53,8 @@ func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
 	}
 }
 
-// bareStore is a cycle of a prepared claim, whose stamp has to rise every time.
+// bareStore runs cycles of one prepared claim, whose stamp has to rise every
+// time.
 func bareStore(ctx context.Context) func(int) error {
 	store := memstore.New()
 	now := time.Now()

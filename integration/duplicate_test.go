@@ -16,8 +16,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// BenchmarkDuplicate is an event that must not run: its first delivery is still
-// worked on, or was completed.
+// BenchmarkDuplicate measures an event that must not run, because its first
+// delivery is still in progress or was completed.
 func BenchmarkDuplicate(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
@@ -33,7 +33,7 @@ func benchmarkDuplicate(b *testing.B, s servers.Server, delay time.Duration) {
 	if testing.Short() {
 		rounds, runs = 3, 10
 	}
-	all := []*contestant{rawRefusal(ctx, b, s, delay), heldDuplicate(ctx, b, s, delay), doneDuplicate(ctx, b, s, delay)}
+	all := []*contestant{rawRefusal(ctx, b, s, delay), heldDuplicate(ctx, b, s, delay), completedDuplicate(ctx, b, s, delay)}
 	for b.Loop() {
 		for r := range rounds {
 			round(b, all, r, runs)
@@ -44,7 +44,7 @@ func benchmarkDuplicate(b *testing.B, s servers.Server, delay time.Duration) {
 		f.add(c.name, ms(c.quantile(0.5)), ms(c.quantile(0.99)), ms(time.Duration(c.perRun(blockCPU))), whole(c.perRun(blockAllocs)), number(c.perRun(blockRequests)))
 	}
 	b.ReportMetric(all[1].perRun(blockRequests), "requests-held")
-	b.ReportMetric(all[2].perRun(blockRequests), "requests-done")
+	b.ReportMetric(all[2].perRun(blockRequests), "requests-completed")
 }
 
 func rawRefusal(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration) *contestant {
@@ -79,8 +79,8 @@ func heldDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay ti
 	})
 }
 
-func doneDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration) *contestant {
-	return duplicate(ctx, b, s, delay, "WithLock, done", func(h func(context.Context, lock.Key) error, k lock.Key, l *lock.Locker) func(int) error {
+func completedDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration) *contestant {
+	return duplicate(ctx, b, s, delay, "WithLock, completed", func(h func(context.Context, lock.Key) error, k lock.Key, l *lock.Locker) func(int) error {
 		if err := l.Do(ctx, k, nothing); err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func doneDuplicate(ctx context.Context, b *testing.B, s servers.Server, delay ti
 	})
 }
 
-// duplicate makes a contestant whose handler must never run.
+// duplicate returns a contestant whose handler must never run.
 func duplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.Duration, name string,
 	prepare func(func(context.Context, lock.Key) error, lock.Key, *lock.Locker) func(int) error,
 ) *contestant {
@@ -97,7 +97,7 @@ func duplicate(ctx context.Context, b *testing.B, s servers.Server, delay time.D
 	store := dynamostore.New(newClient(s.Endpoint, w), table)
 	handler := middleware.WithLock(itself, func(context.Context, lock.Key) error {
 		return errors.New("the handler ran for a duplicate")
-	}, middleware.Store(store), middleware.Logger(silent))
+	}, middleware.Store(store), middleware.Logger(discard))
 	key := lock.Key{Name: "duplicate/" + rand.Text(), Event: "e1"}
 	run := prepare(handler, key, newLocker(b, store, lock.Options{Lease: lock.UntilDeadline()}))
 	return &contestant{name: name, wire: w, run: run}

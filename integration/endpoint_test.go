@@ -47,7 +47,8 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// newClient is a client with the settings of the library's own, through rt.
+// newClient returns a client with the settings of the library's own, through
+// rt.
 func newClient(endpoint string, rt http.RoundTripper) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region:       region,
@@ -58,7 +59,7 @@ func newClient(endpoint string, rt http.RoundTripper) *dynamodb.Client {
 	})
 }
 
-// newTable makes the lock table and returns a client for it.
+// newTable creates the lock table and returns a client for it.
 func newTable(tb testing.TB, s servers.Server) *dynamodb.Client {
 	tb.Helper()
 	rt := newTransport()
@@ -70,11 +71,11 @@ func newTable(tb testing.TB, s servers.Server) *dynamodb.Client {
 	return client
 }
 
-var silent = slog.New(slog.DiscardHandler)
+var discard = slog.New(slog.DiscardHandler)
 
 func newLocker(tb testing.TB, store driver.Store, o lock.Options) *lock.Locker {
 	tb.Helper()
-	o.Logger = silent
+	o.Logger = discard
 	l, err := lock.New(store, &o)
 	if err != nil {
 		tb.Fatal(err)

@@ -24,8 +24,8 @@ const (
 	idealHandover = waiters * turns * (turnTime + 2*requestDelay)
 )
 
-// BenchmarkHandover passes one name among eight waiters, beside the SDK alone with
-// a poll every 15 to 35 ms.
+// BenchmarkHandover passes one name among eight waiters, and compares that with
+// the SDK alone, which polls every 15 to 35 ms.
 func BenchmarkHandover(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)

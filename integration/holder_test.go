@@ -11,14 +11,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// heldLine is what a holder says when it acquired its lock, and at each renewal.
+// heldLine is what a holder writes when it acquires its lock, and at each
+// renewal.
 type heldLine struct {
 	Fence  int64
 	Until  time.Time
 	Holder string
 }
 
-// endLine is what it says when its context has ended.
+// endLine is what a holder writes when its context has ended.
 type endLine struct {
 	Ended        bool
 	CauseLost    bool // the context's cause is ErrLost
@@ -27,18 +28,19 @@ type endLine struct {
 	Complete     string
 }
 
-// hold is the child's part: to work until the context ends, then to complete.
+// hold is the part of a child that works until its context ends, and then
+// completes.
 func hold(t task) error {
 	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)
 	say := func(v any) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = out.Encode(v) // a parent that went away is no concern of the lock
+		_ = out.Encode(v) // the parent may have gone
 	}
 	const self = "the first holder"
 	locker, err := lock.New(t.store(), &lock.Options{
-		Lease: t.Options.lease(), Logger: silent,
+		Lease: t.Options.lease(), Logger: discard,
 		Holder: func(context.Context) string { return self },
 		Observe: func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
@@ -70,24 +72,24 @@ func hold(t task) error {
 	return nil
 }
 
-// outcomes keeps what an engine reported.
-type outcomes struct {
+// observed keeps what a locker reported.
+type observed struct {
 	mu  sync.Mutex
 	all []lock.Observation
 }
 
-func (o *outcomes) add(_ context.Context, seen lock.Observation) {
+func (o *observed) add(_ context.Context, seen lock.Observation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = append(o.all, seen)
 }
 
-// last is the latest outcome of a kind, or the zero one.
-func (o *outcomes) last(kind lock.Outcome) lock.Observation {
+// last returns the latest observation of an outcome, or the zero one.
+func (o *observed) last(outcome lock.Outcome) lock.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := len(o.all) - 1; i >= 0; i-- {
-		if o.all[i].Outcome == kind {
+		if o.all[i].Outcome == outcome {
 			return o.all[i]
 		}
 	}

@@ -24,11 +24,11 @@ const (
 	checkLimit   = time.Minute
 )
 
-// TestLinearizable compares what eight clients saw of a real server, through
-// lost answers and takeovers, with the model.
+// TestLinearizable compares with the model what eight clients saw of a real
+// server, with lost answers and takeovers.
 func TestLinearizable(t *testing.T) {
 	store := dynamostore.New(newTable(t, servers.Dynoxide(t)), table)
-	history, seen := record(t, losesAnswers(store))
+	history, seen := record(t, withFaults(store))
 	for what, n := range seen {
 		t.Logf("%s: %d", what, n)
 	}
@@ -63,8 +63,9 @@ func check(history []porcupine.Operation) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(lockModel.ToModel(), history, checkLimit)
 }
 
-// losesAnswers loses one answer in five, and drops some requests altogether.
-func losesAnswers(store driver.Store) driver.Store {
+// withFaults returns a store that loses the answer of one request in five, and
+// drops one in ten before it is applied.
+func withFaults(store driver.Store) driver.Store {
 	f := locktest.NewFaulty(store)
 	for _, op := range []locktest.Op{locktest.Acquire, locktest.Release} {
 		faults := make([]locktest.Fault, modelClients*modelTurns*3)
@@ -107,8 +108,9 @@ func record(t *testing.T, store driver.Store) ([]porcupine.Operation, map[string
 	return r.history, r.seen
 }
 
-// turn asks for a name for a very short or a long time. Then it releases, dies, or
-// releases when it is too late; what had no answer is repeated or taken back.
+// turn claims a name for a very short or a longer time. Then it releases the
+// name, dies, or releases it too late. A claim without an answer is repeated or
+// given up.
 func (r *recorder) turn(id int) {
 	now := time.Now().Truncate(time.Microsecond)
 	lease := 3 * time.Millisecond
@@ -201,7 +203,7 @@ func (s *neverReleases) Release(context.Context, *driver.Settlement) (driver.Row
 	return driver.Row{}, true, nil
 }
 
-// sameFence answers with the fence of the owner before.
+// sameFence returns the fence of the owner before.
 type sameFence struct{ driver.Store }
 
 func (s *sameFence) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {

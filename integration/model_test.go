@@ -37,7 +37,7 @@ type modelOutput struct {
 
 type modelState struct {
 	owner        string
-	until, since int64
+	until, stamp int64
 	fence        int64
 }
 
@@ -64,26 +64,26 @@ var lockModel = porcupine.NondeterministicModel{
 // apply is the state after a request, and whether the request was granted.
 func (s modelState) apply(in modelInput) (modelState, bool) {
 	mine := s.owner == in.token
-	later := s.since < in.stamp
+	later := s.stamp < in.stamp
 	switch in.op {
 	case opAcquire:
 		free := s.owner == "" || s.until < in.now
-		if !(free && later) && !(mine && s.until <= in.until && s.since <= in.stamp) {
+		if !(free && later) && !(mine && s.until <= in.until && s.stamp <= in.stamp) {
 			return s, false
 		}
 		if s.fence == 0 {
 			s.fence = in.now
 		}
-		return modelState{owner: in.token, until: in.until, since: in.stamp, fence: s.fence + 1}, true
+		return modelState{owner: in.token, until: in.until, stamp: in.stamp, fence: s.fence + 1}, true
 	case opAbandon:
-		s.since = max(s.since, in.stamp)
+		s.stamp = max(s.stamp, in.stamp)
 		if mine {
-			return modelState{since: s.since, fence: s.fence}, true
+			return modelState{stamp: s.stamp, fence: s.fence}, true
 		}
 		return s, later
 	}
 	if mine {
-		return modelState{since: s.since, fence: s.fence}, true
+		return modelState{stamp: s.stamp, fence: s.fence}, true
 	}
 	return s, false
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// tableRate is the writes per second that the overloaded table takes, with a burst of one
-// second.
+// tableRate is how many writes per second the overloaded table takes, with a
+// burst of one second.
 const tableRate = 400
 
-// BenchmarkOverload asks a table for more than it takes, and a table that has bad times
-// for less. Each event has a function of its own (a handler of 50 ms, a deadline in 30 s)
-// and needs two writes.
+// BenchmarkOverload sends a table more requests than it takes, or fewer while
+// it has an outage. Each event has its own function (a handler of 50 ms, a
+// deadline in 30 s) and needs two writes.
 func BenchmarkOverload(b *testing.B) {
 	seconds := 10
 	if testing.Short() {
 		seconds = 1
 	}
 	f := newFigures(fmt.Sprintf("Overload: %d writes/s and a burst of one second, %d s of events, handler 50 ms, deadline 30 s", tableRate, seconds),
-		"", "events", "ran", "unrecorded", "refused", "requests an event", "of the capacity used well")
+		"", "events", "ran", "not completed", "refused", "requests an event", "of the capacity used well")
 	for b.Loop() {
 		for _, times := range []float64{0.9, 1.1, 1.5, 2, 4} {
 			f.add(overload(b, fmt.Sprintf("%v times its capacity", times), times, seconds, nil)...)
@@ -51,7 +51,7 @@ func BenchmarkOverload(b *testing.B) {
 	}
 }
 
-// overload returns a line of figures.
+// overload runs the events of one scenario and returns its line of figures.
 func overload(b *testing.B, name string, times float64, seconds int, fault func() fakedynamo.Fault) []string {
 	server := fakedynamo.New()
 	srv := httptest.NewServer(server)
@@ -74,7 +74,7 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	events := int(times * tableRate / 2 * float64(seconds))
-	ran, unrecorded, refused := 0, 0, 0
+	ran, uncompleted, refused := 0, 0, 0
 	for i := range events {
 		wg.Go(func() {
 			_ = delayFor(b.Context(), time.Duration(float64(i)/float64(events)*float64(seconds)*float64(time.Second)))
@@ -92,7 +92,7 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 			case lk == nil:
 				refused++
 			case err != nil:
-				ran, unrecorded = ran+1, unrecorded+1
+				ran, uncompleted = ran+1, uncompleted+1
 			default:
 				ran++
 			}
@@ -101,8 +101,8 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 	wg.Wait()
 	possible := min(2*events, tableRate*(seconds+1))
 	return []string{
-		name, fmt.Sprint(events), fmt.Sprint(ran), fmt.Sprintf("%d (%.1f %%)", unrecorded, 100*float64(unrecorded)/float64(max(ran, 1))), fmt.Sprint(refused),
-		fmt.Sprintf("%.1f", float64(server.Requests()-before)/float64(events)), fmt.Sprintf("%.0f %%", 100*min(1, float64(2*(ran-unrecorded))/float64(possible))),
+		name, fmt.Sprint(events), fmt.Sprint(ran), fmt.Sprintf("%d (%.1f %%)", uncompleted, 100*float64(uncompleted)/float64(max(ran, 1))), fmt.Sprint(refused),
+		fmt.Sprintf("%.1f", float64(server.Requests()-before)/float64(events)), fmt.Sprintf("%.0f %%", 100*min(1, float64(2*(ran-uncompleted))/float64(possible))),
 	}
 }
 

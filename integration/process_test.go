@@ -17,9 +17,9 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// TestKilledHolder: the lock of a process that was killed in its work is free at
-// the end of its lease, and not before (F19). How soon after is measured by
-// BenchmarkTakeover.
+// TestKilledHolder shows that the lock of a process that was killed is free at
+// the end of its lease, and not before (F19). BenchmarkTakeover measures how
+// soon after.
 func TestKilledHolder(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
@@ -32,7 +32,7 @@ func TestKilledHolder(t *testing.T) {
 	}
 	_ = holder.cmd.Wait() // it was killed
 
-	seen := &outcomes{}
+	seen := &observed{}
 	locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Minute, Observe: seen.add})
 	lk, err := locker.Acquire(t.Context(), key)
 	if err != nil {
@@ -52,8 +52,9 @@ func TestKilledHolder(t *testing.T) {
 	}
 }
 
-// TestStoppedHolder: a process that slept through its lease loses it, learns that,
-// and changes nothing of its successor's (F15, F20, F21).
+// TestStoppedHolder shows that a process that was stopped for longer than its
+// lease loses the lease, learns that, and does not change its successor's row
+// (F15, F20, F21).
 func TestStoppedHolder(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
@@ -74,7 +75,7 @@ func TestStoppedHolder(t *testing.T) {
 	if early := time.Until(renewed.Until); early > 0 {
 		t.Errorf("taken over %v before the end of the renewed lease", early)
 	}
-	before := look(t, store, key)
+	before := readRow(t, store, key)
 	if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestStoppedHolder(t *testing.T) {
 	if err := holder.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if after := look(t, store, key); !reflect.DeepEqual(before, after) {
+	if after := readRow(t, store, key); !reflect.DeepEqual(before, after) {
 		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
 	}
 	if err := lk.Complete(nil); err != nil {
@@ -96,8 +97,9 @@ func TestStoppedHolder(t *testing.T) {
 	}
 }
 
-// TestShortLease: work that outlasts a fixed lease sees its context end before the
-// lease does, and cannot record itself after a takeover (F20, F21).
+// TestShortLease shows that the context of work that outlasts a fixed lease
+// ends before the lease does, and that the work cannot complete its event after
+// a takeover (F20, F21).
 func TestShortLease(t *testing.T) {
 	s := servers.Dynoxide(t)
 	store := dynamostore.New(newTable(t, s), table)
@@ -117,11 +119,11 @@ func TestShortLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := look(t, store, key)
+	before := readRow(t, store, key)
 	if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("late Complete: %v, want ErrLost", err)
 	}
-	if after := look(t, store, key); !reflect.DeepEqual(before, after) {
+	if after := readRow(t, store, key); !reflect.DeepEqual(before, after) {
 		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
 	}
 	if err := second.Release(); err != nil {
@@ -129,8 +131,8 @@ func TestShortLease(t *testing.T) {
 	}
 }
 
-// look reads the row that refuses a stranger's claim.
-func look(t *testing.T, store driver.Store, key lock.Key) driver.Row {
+// readRow returns a row, by a claim that the row refuses.
+func readRow(t *testing.T, store driver.Store, key lock.Key) driver.Row {
 	t.Helper()
 	now := time.Now()
 	row, ok, err := store.Acquire(t.Context(), &driver.Claim{

@@ -15,8 +15,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// rawLock is the least that a lock can be with the SDK alone: no fence, no memory
-// of events, no time limits, no recovery. It is what ours is measured against.
+// rawLock is the smallest possible lock with the SDK alone: no fence, no memory
+// of events, no time limits, no recovery. The library is measured against it.
 type rawLock struct{ client *dynamodb.Client }
 
 func (r rawLock) cycle(ctx context.Context, name string) error {

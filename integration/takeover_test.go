@@ -16,8 +16,8 @@ import (
 
 const crashLease = 2 * time.Second // as the peers have it, so with a smaller Grace
 
-// BenchmarkTakeover is the wait for a holder that took a lease of two seconds and
-// was never heard of again.
+// BenchmarkTakeover measures the wait for a holder that took a lease of two
+// seconds and died.
 func BenchmarkTakeover(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
@@ -56,7 +56,7 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 }
 
-// waited is what a waiter for a dead holder's name found.
+// waited is how one waiter fared that waited for a dead holder.
 type waited struct {
 	after    time.Duration // lease end
 	own      time.Duration // its whole wait
@@ -99,8 +99,8 @@ func reportWaits(f *figures, name string, all []waited) {
 		fmt.Sprintf("%d (%d..%d)", median(requests), slices.Min(requests), slices.Max(requests)))
 }
 
-// BenchmarkLostAnswer is an acquire that was applied, but whose answer was lost with
-// its connection.
+// BenchmarkLostAnswer measures an acquire that was applied, but whose answer
+// was lost with its connection.
 func BenchmarkLostAnswer(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
@@ -115,7 +115,7 @@ func BenchmarkLostAnswer(b *testing.B) {
 	var requests []int64
 	for b.Loop() {
 		for range runs {
-			got, sent := loseAnswer(b.Context(), b, locker, w)
+			got, sent := lostAnswer(b.Context(), b, locker, w)
 			own, requests = append(own, got), append(requests, sent)
 		}
 	}
@@ -124,9 +124,9 @@ func BenchmarkLostAnswer(b *testing.B) {
 	b.ReportMetric(float64(median(own))/1e6, "ms-until-had")
 }
 
-func loseAnswer(ctx context.Context, b *testing.B, locker *lock.Locker, w *wire) (time.Duration, int64) {
+func lostAnswer(ctx context.Context, b *testing.B, locker *lock.Locker, w *wire) (time.Duration, int64) {
 	w.take()
-	w.lose.Store(1)
+	w.applyThenDrop.Store(1)
 	began := time.Now()
 	lk, err := locker.Acquire(ctx, lock.Key{Name: "lost/" + rand.Text()})
 	if err != nil {

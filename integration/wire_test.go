@@ -10,13 +10,13 @@ import (
 
 var errConnectionLost = errors.New("connection lost after the request was applied")
 
-// wire is the network between a client and a server: it counts requests, adds a
-// delay to each, and can lose answers.
+// wire is the network between a client and a server. It counts requests, delays
+// each of them, and can drop answers.
 type wire struct {
-	next     *http.Transport
-	delay    time.Duration
-	requests atomic.Int64
-	lose     atomic.Int64 // how many of the next answers are lost
+	next          *http.Transport
+	delay         time.Duration
+	requests      atomic.Int64
+	applyThenDrop atomic.Int64 // how many of the next answers are dropped
 }
 
 func newWire(delay time.Duration) *wire {
@@ -30,7 +30,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := w.next.RoundTrip(r)
-	if err == nil && w.lose.Add(-1) >= 0 {
+	if err == nil && w.applyThenDrop.Add(-1) >= 0 {
 		resp.Body.Close() // unread, so the connection is closed with it
 		w.next.CloseIdleConnections()
 		return nil, errConnectionLost
