@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +211,30 @@ func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 		}
 		if err := <-completed; err != nil {
 			t.Errorf("completion in a store that was down for a minute of five: %v", err)
+		}
+	})
+}
+
+// TestCompletionOutlivesItsLease shows that a lease that ends while its
+// completion is tried is not reported as lost: the completion may still be
+// applied.
+func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		lk, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Acquire(ctx, event("e1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.faulty.Always(locktest.Renew, locktest.DropBefore)
+		f.faulty.Always(locktest.Release, locktest.Throttle)
+		time.AfterFunc(20*time.Second, func() { f.faulty.Always(locktest.Release, locktest.None) })
+		if err := lk.Complete(nil); err != nil {
+			t.Errorf("got %v, although nobody took the name", err)
+		}
+		if got := f.outcomes(); slices.Contains(got, lock.OutcomeLost) || got[len(got)-1] != lock.OutcomeReleased {
+			t.Errorf("observed %q, want released and not lost", got)
 		}
 	})
 }

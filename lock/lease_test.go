@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
@@ -236,6 +237,32 @@ func TestWorkContext(t *testing.T) {
 		synctest.Wait()
 		if err := lk.Context().Err(); err != context.DeadlineExceeded {
 			t.Errorf("at the reserve: %v, want the deadline, although nobody called Done", err)
+		}
+		_ = lk.Release()
+	})
+}
+
+// shortens is a store whose leases end a second earlier than asked for.
+type shortens struct{ driver.Store }
+
+func (s shortens) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c
+	claim.Until = c.Until.Add(-time.Second)
+	return s.Store.Acquire(ctx, &claim)
+}
+
+// TestLeaseThatTheStoreShortens shows that the lease of the row counts, if it
+// ends before the one that was asked for.
+func TestLeaseThatTheStoreShortens(t *testing.T) { // F1
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = shortens{f.faulty.Store}
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource)
+		if got := time.Until(lk.Lease().Until); got != 9*time.Second {
+			t.Errorf("the lease ends in %v, want 9s", got)
+		}
+		if d, _ := lk.Context().Deadline(); time.Until(d) != 7*time.Second {
+			t.Errorf("the work may run for %v, want 9s less Grace", time.Until(d))
 		}
 		_ = lk.Release()
 	})

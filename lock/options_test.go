@@ -25,6 +25,8 @@ func TestWrongOptions(t *testing.T) {
 		"negative wait":         {MaxWait: -1},
 		"lease below a request": {Lease: lock.Heartbeat(time.Millisecond)},
 		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
+		"remember too long":     {Remember: 367 * 24 * time.Hour},
+		"remember fewer than 0": {RememberAtLeast: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := lock.New(memstore.New(), o)
@@ -174,6 +176,7 @@ func TestErrorTexts(t *testing.T) {
 		&lock.CompletedError{Key: resource},
 		&lock.CompletedError{Key: resource, Stale: true},
 		&lock.LostError{Key: resource},
+		&lock.DeadlineError{Left: time.Second, Need: 2 * time.Second},
 		&lock.StoreError{Op: "acquire", Store: "DynamoDB table t", Action: "dynamodb:UpdateItem", Hint: "allow it", Err: cause},
 		&lock.KeyError{Field: "Records[0].s3.object.key", Reason: "is missing", Err: cause},
 		&lock.ConfigError{Reason: "no table", Err: cause},

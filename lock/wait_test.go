@@ -128,6 +128,57 @@ func TestStoreWithoutDetail(t *testing.T) {
 	})
 }
 
+func (s noDetail) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Release(ctx, t)
+	if !ok {
+		row = driver.Row{}
+	}
+	return row, ok, err
+}
+
+// TestLostAnswerWithoutDetail shows that a completion without an answer counts
+// as applied if the store refuses the next attempt and does not say why.
+func TestLostAnswerWithoutDetail(t *testing.T) { // F6
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = noDetail{f.faulty.Store}
+		lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
+		f.faulty.Plan(locktest.Release, locktest.ApplyThenDrop)
+		if err := lk.Complete(nil); err != nil {
+			t.Errorf("got %v, although it was applied", err)
+		}
+	})
+}
+
+// outdated refuses the first claim with a row that would grant it, as a store
+// that read an earlier state does.
+type outdated struct {
+	driver.Store
+	claims int
+}
+
+func (s *outdated) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if s.claims++; s.claims == 1 {
+		return driver.Row{Stamp: c.Stamp.Add(-time.Second)}, false, nil
+	}
+	return s.Store.Acquire(ctx, c)
+}
+
+// TestRefusalThatJudgeWouldGrant shows that such a claim is sent again at once.
+func TestRefusalThatJudgeWouldGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		s := &outdated{Store: f.faulty.Store}
+		f.faulty.Store = s
+		start := time.Now()
+		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
+		if d := time.Since(start); s.claims != 2 || d > 25*time.Millisecond {
+			t.Errorf("%d claims in %v, want 2 within 25ms", s.claims, d)
+		}
+		_ = lk.Release()
+	})
+}
+
 // scripted refuses the first four claims because the name is held, and the
 // fifth because its stamp is too old: the name was acquired and released since
 // the claim was dated. It passes on the others.

@@ -210,7 +210,20 @@ func check(f *fixture) {
 func endedContext(f *fixture) {
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
-	if _, ok, err := f.store.Acquire(ctx, f.claim("ended")); err == nil || ok {
-		f.Fatalf("acquire with an ended context: granted %v, error %v", ok, err)
+	c := f.claim("ended")
+	for name, request := range map[string]func() (driver.Row, bool, error){
+		"acquire": func() (driver.Row, bool, error) { return f.store.Acquire(ctx, c) },
+		"renew": func() (driver.Row, bool, error) {
+			return f.store.Renew(ctx, &driver.Renewal{Name: c.Name, Token: c.Token, Until: c.Until})
+		},
+		"release": func() (driver.Row, bool, error) {
+			return f.store.Release(ctx, &driver.Settlement{Name: c.Name, Token: c.Token})
+		},
+	} {
+		f.run(name, func(f *fixture) {
+			if _, ok, err := request(); err == nil || ok {
+				f.Errorf("applied %v, error %v, want an error", ok, err)
+			}
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
@@ -66,6 +67,12 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			retried: true,
 			says:    []string{"dynamodb.nowhere.invalid", "AWS_REGION"}, never: []string{"StatusCode: 0"},
 		},
+		"unknown credentials": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
+				return dynamostore.New(refusing{f.client, "UnrecognizedClientException"}, table)
+			},
+			says: []string{"credentials"},
+		},
 		"missing table": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store { return dynamostore.New(f.client, "missing") },
 			says: []string{"DynamoDB table missing", "create-table"},
@@ -102,6 +109,16 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			}
 		})
 	}
+}
+
+// refusing is a client whose requests are answered with an error code.
+type refusing struct {
+	dynamostore.Client
+	code string
+}
+
+func (c refusing) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, &smithy.GenericAPIError{Code: c.code}
 }
 
 // tooLarge sends a key that is longer than DynamoDB takes.

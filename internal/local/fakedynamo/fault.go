@@ -7,26 +7,27 @@ import (
 	"net/http"
 )
 
-// Request is what a fault hook is told about a request.
+// Request describes a request to the hook of [Server.OnRequest].
 type Request struct {
 	// Operation is the operation's name, such as "UpdateItem".
 	Operation string
 	// Key is the value of the partition key of an UpdateItem request, or "".
 	Key string
-	// N is how many UpdateItem requests came before this one.
+	// N is the number of UpdateItem requests before this one.
 	N int
 }
 
-// Fault is what goes wrong with a request.
+// Fault is what goes wrong with one request. Package locktest uses the same
+// words.
 type Fault int
 
 const (
-	// None lets the request through.
+	// None applies and answers the request.
 	None Fault = iota
-	// DropBefore closes the connection; nothing is applied.
+	// DropBefore closes the connection before the request is applied.
 	DropBefore
 	// ApplyThenDrop applies the request and closes the connection without an
-	// answer: the lost acknowledgement.
+	// answer: a lost answer.
 	ApplyThenDrop
 	// ApplyThen500 applies the request and answers InternalServerError.
 	ApplyThen500
@@ -45,14 +46,14 @@ const (
 	DenyKey
 	// Hang holds the request until the client goes away; nothing is applied.
 	Hang
-	// OmitItem leaves the old item out of the answer to a failed condition, as
-	// servers do that do not know ReturnValuesOnConditionCheckFailure.
+	// OmitItem leaves the item out of the answer to a failed condition, like a
+	// server that does not know ReturnValuesOnConditionCheckFailure.
 	OmitItem
 )
 
-// OnRequest installs a hook that is called for every authenticated request
-// before it is applied and decides what goes wrong with it. Calls may be
-// concurrent. A nil hook, the initial state, means no faults.
+// OnRequest sets a hook that is called for every authenticated request before
+// it is applied, and decides what goes wrong with it. Calls may be concurrent.
+// A nil hook, the initial state, means no faults.
 func (s *Server) OnRequest(f func(Request) Fault) {
 	if f == nil {
 		s.onRequest.Store(nil)
@@ -74,9 +75,9 @@ func (s *Server) fault(in *input) Fault {
 	return (*hook)(Request{Operation: in.operation, Key: in.partitionKey(), N: n})
 }
 
-// apply runs a request with the fault in its way. The faults that end the
-// request without an answer panic with http.ErrAbortHandler, which makes the
-// HTTP server close the connection.
+// apply runs a request with the fault. Faults that end the request without an
+// answer panic with http.ErrAbortHandler, which makes the HTTP server close the
+// connection.
 func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 	switch f {
 	case DropBefore:

@@ -20,14 +20,14 @@ func TestFaults(t *testing.T) {
 		code  string // of the answer, "" for none
 		count string // what the request has counted
 	}{
-		{"DropBefore", DropBefore, "", ""},
-		{"ApplyThenDrop", ApplyThenDrop, "", "1"},
-		{"ApplyThen500", ApplyThen500, "InternalServerError", "1"},
-		{"Throttle", Throttle, "ProvisionedThroughputExceededException", ""},
-		{"Conflict", Conflict, "TransactionConflictException", ""},
-		{"ReplicatedConflict", ReplicatedConflict, "ReplicatedWriteConflictException", ""},
-		{"Deny", Deny, "AccessDeniedException", ""},
-		{"DenyKey", DenyKey, "AccessDeniedException", ""},
+		{"drop before", DropBefore, "", ""},
+		{"apply then drop", ApplyThenDrop, "", "1"},
+		{"apply then 500", ApplyThen500, "InternalServerError", "1"},
+		{"throttle", Throttle, "ProvisionedThroughputExceededException", ""},
+		{"conflict", Conflict, "TransactionConflictException", ""},
+		{"replicated conflict", ReplicatedConflict, "ReplicatedWriteConflictException", ""},
+		{"deny", Deny, "AccessDeniedException", ""},
+		{"deny key", DenyKey, "AccessDeniedException", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,15 +86,17 @@ func TestOmitItem(t *testing.T) {
 	if _, err := client.UpdateItem(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range []Fault{None, OmitItem} {
-		s.OnRequest(func(Request) Fault { return fault })
-		var failed *types.ConditionalCheckFailedException
-		if _, err := client.UpdateItem(t.Context(), in); !errors.As(err, &failed) {
-			t.Fatalf("error = %v", err)
-		}
-		if (failed.Item == nil) != (fault == OmitItem) {
-			t.Errorf("with fault %d: Item = %v", fault, failed.Item)
-		}
+	for name, fault := range map[string]Fault{"none": None, "omit item": OmitItem} {
+		t.Run(name, func(t *testing.T) {
+			s.OnRequest(func(Request) Fault { return fault })
+			var failed *types.ConditionalCheckFailedException
+			if _, err := client.UpdateItem(t.Context(), in); !errors.As(err, &failed) {
+				t.Fatalf("error = %v", err)
+			}
+			if (failed.Item == nil) != (fault == OmitItem) {
+				t.Errorf("Item = %v", failed.Item)
+			}
+		})
 	}
 	s.OnRequest(func(Request) Fault { return OmitItem })
 	if _, err := client.UpdateItem(t.Context(), increment()); err != nil {
