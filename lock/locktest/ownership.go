@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 func acquire(f *fixture) {
@@ -83,10 +85,13 @@ func takeoverClearsEvent(f *fixture) {
 }
 
 func concurrentClaims(f *fixture) {
+	claims := make([]*driver.Claim, 16) // made first: the clock may not be safe for concurrent use
+	for i := range claims {
+		claims[i] = f.claim("one of many")
+	}
 	var wg sync.WaitGroup
 	var granted atomic.Int32
-	for range 16 {
-		c := f.claim("one of many")
+	for _, c := range claims {
 		wg.Go(func() {
 			_, ok, err := f.store.Acquire(f.Context(), c)
 			if err != nil {
