@@ -135,27 +135,29 @@ func staleOrder(f *fixture) {
 
 // The order alone tells which events are stale.
 func orderWithoutEvent(f *fixture) {
-	ordered := func(holder, order string) *driver.Claim {
+	ordered := func(f *fixture, holder, order string) *driver.Claim {
 		c := f.claim(holder)
 		c.Order = order
 		return c
 	}
-	c := ordered("newer", "05")
+	c := ordered(f, "newer", "05")
 	row := f.mustAcquire(c)
 	m := row.Memory
 	m.HighestOrder = "05"
 	f.mustRelease(c, &m)
 	for _, order := range []string{"04", "05"} {
-		stale := ordered("stale", order)
-		if row := f.mustRefuse(stale); !f.NoDetail && (row.Judge(stale) != driver.Stale || row.Memory.HighestOrder != "05") {
-			f.Errorf("verdict %v on %+v, want Stale", row.Judge(stale), row)
-		}
+		f.run("order "+order, func(f *fixture) {
+			stale := ordered(f, "stale", order)
+			if row := f.mustRefuse(stale); !f.NoDetail && (row.Judge(stale) != driver.Stale || row.Memory.HighestOrder != "05") {
+				f.Errorf("verdict %v on %+v, want Stale", row.Judge(stale), row)
+			}
+		})
 	}
-	newest := ordered("newest", "06")
+	newest := ordered(f, "newest", "06")
 	f.mustAcquire(newest)
 	f.mustRelease(newest, nil)
-	f.mustRefuse(ordered("still stale", "05"))
-	f.mustAcquire(ordered("newest, again", "06"))
+	f.mustRefuse(ordered(f, "still stale", "05"))
+	f.mustAcquire(ordered(f, "newest, again", "06"))
 }
 
 func result(f *fixture) { // F35
