@@ -47,7 +47,7 @@ race: ## run the tests with the race detector (needs a C compiler)
 
 .PHONY: cover
 cover: $(BIN) ## check that lock, middleware, keyfuncs and stores are covered to 90 %
-	$(GO) test -coverpkg=./lock,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
+	$(GO) test -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/...
 	@sh .ci/coverage $(BIN)/cover.out
 

@@ -24,8 +24,8 @@ import (
 // does, fails only its own record.
 func TestBatchGoexit(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(middleware.Concurrency(1))...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Concurrency(1))...)
 		r, err := h(ctx, sqsBatch(message("a", "exits"), message("b", ""), message("c", "exits")))
 		wantReturned(t, r, err, "a", "c")
 		if len(runs.began) != 3 {
@@ -38,12 +38,12 @@ func TestBatchGoexit(t *testing.T) {
 // cancelled.
 func TestBatchCancelled(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		ctx, cancel := context.WithCancelCause(ctx)
 		h := middleware.EachSNSRecord(keyfuncs.SNSRecord, func(ctx context.Context, r events.SNSEventRecord) error {
 			cancel(errRecord)
 			return runs.act(ctx, r.SNS.MessageID, "")
-		}, rig.options(middleware.Concurrency(1))...)
+		}, f.options(middleware.Concurrency(1))...)
 		e := events.SNSEvent{Records: make([]events.SNSEventRecord, 3)}
 		for i := range e.Records {
 			e.Records[i].SNS.MessageID = fmt.Sprint(i)
@@ -52,8 +52,8 @@ func TestBatchCancelled(t *testing.T) {
 		if err := h(ctx, e); !errors.As(err, &batch) || len(batch.Failed) != 2 || !errors.Is(err, errRecord) {
 			t.Errorf("%v", err)
 		}
-		if len(runs.began) != 1 || rig.count(lock.OutcomeStoreFailed) != 0 || rig.count(middleware.OutcomeNotBegun) != 1 {
-			t.Errorf("ran %q, observed %q", runs.began, rig.outcomes())
+		if len(runs.began) != 1 || f.count(lock.OutcomeStoreFailed) != 0 || f.count(middleware.OutcomeNotBegun) != 1 {
+			t.Errorf("ran %q, observed %q", runs.began, f.outcomes())
 		}
 	})
 }
@@ -62,8 +62,8 @@ func TestBatchCancelled(t *testing.T) {
 // no identifier, and that an event without records is refused.
 func TestBatchWithoutIdentifier(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
 		r, err := h(ctx, sqsBatch(message("a", ""), message("", "")))
 		var batch *middleware.BatchError
 		if !errors.As(err, &batch) || len(batch.Failed) != 1 || batch.Failed[0].Record != "Records[1]" || r.BatchItemFailures == nil {
@@ -81,11 +81,11 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 // panic goes on.
 func TestBatchRaisesPanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(middleware.RaisePanics(), middleware.Concurrency(1))...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.RaisePanics(), middleware.Concurrency(1))...)
 		defer func() {
-			if p := recover(); p != errRecord || len(runs.began) != 3 || rig.count(lock.OutcomeReleased) != 3 {
-				t.Errorf("panicked with %v after %q, observed %q", p, runs.began, rig.outcomes())
+			if p := recover(); p != errRecord || len(runs.began) != 3 || f.count(lock.OutcomeReleased) != 3 {
+				t.Errorf("panicked with %v after %q, observed %q", p, runs.began, f.outcomes())
 			}
 		}()
 		r, err := h(ctx, sqsBatch(message("a", "panics"), message("b", ""), message("c", "")))
@@ -97,7 +97,7 @@ func TestBatchRaisesPanics(t *testing.T) {
 // that those that did not begin are returned in one report.
 func TestBatchNearTheDeadline(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		slow := func(ctx context.Context, m events.SQSMessage) error {
 			defer runs.begin(m.MessageId)()
 			select {
@@ -107,7 +107,7 @@ func TestBatchNearTheDeadline(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, rig.options(middleware.Concurrency(2))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, slow, f.options(middleware.Concurrency(2))...)
 		var batch events.SQSEvent
 		var rest []string
 		for i := range 1000 {
@@ -122,8 +122,8 @@ func TestBatchNearTheDeadline(t *testing.T) {
 		if took := time.Since(began); len(runs.began) != 8 || took < 29*time.Second || took >= 30*time.Second {
 			t.Errorf("%d began, took %v", len(runs.began), took)
 		}
-		if rig.count(middleware.OutcomeNotBegun) != 1 || rig.count(middleware.OutcomeHandlerFailed) != 2 || rig.count(lock.OutcomeRefused) != 0 {
-			t.Errorf("observed %q: want one report for all that were not begun", rig.outcomes())
+		if f.count(middleware.OutcomeNotBegun) != 1 || f.count(middleware.OutcomeHandlerFailed) != 2 || f.count(lock.OutcomeRefused) != 0 {
+			t.Errorf("observed %q: want one report for all that were not begun", f.outcomes())
 		}
 		// An invocation that comes too late begins nothing.
 		late, cancel := context.WithTimeout(ctx, 90*time.Millisecond)
@@ -142,9 +142,9 @@ func TestBatchConcurrency(t *testing.T) {
 	for n, opts := range map[int][]middleware.Option{16: nil, 3: {middleware.Concurrency(3)}} {
 		t.Run(fmt.Sprint(n, " at a time"), func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				rig, runs := newRig(), &runLog{}
-				rig.store.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(opts...)...)
+				f, runs := newFixture(), &runLog{}
+				f.faulty.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(opts...)...)
 				var batch events.SQSEvent
 				for i := range 50 {
 					batch.Records = append(batch.Records, message(fmt.Sprint(i), ""))
@@ -169,7 +169,7 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		most := 0
 		var mu sync.Mutex
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
@@ -177,7 +177,7 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 			most = max(most, runtime.NumGoroutine())
 			mu.Unlock()
 			return runs.act(ctx, m.MessageId, m.Body)
-		}, rig.options()...)
+		}, f.options()...)
 		var batch events.SQSEvent
 		var want []string
 		for i := range 10_000 {
@@ -209,9 +209,9 @@ func TestBatchSkipAcknowledges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				rig, runs := newRig(), &runLog{}
-				rig.acquireElsewhere(t, lock.Key{Name: "sqs/a", Event: "a"})
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options(c.opts...)...)
+				f, runs := newFixture(), &runLog{}
+				f.acquireElsewhere(t, lock.Key{Name: "sqs/a", Event: "a"})
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(c.opts...)...)
 				r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
 				wantReturned(t, r, err, c.returned...)
 				if !slices.Equal(runs.began, []string{"b"}) {
@@ -226,19 +226,19 @@ func TestBatchSkipAcknowledges(t *testing.T) {
 // that FailOpen runs them only if the store does not answer.
 func TestBatchStoreFailure(t *testing.T) { // F13
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		rig.store.Always(locktest.Acquire, locktest.Deny)
+		f, runs := newFixture(), &runLog{}
+		f.faulty.Always(locktest.Acquire, locktest.Deny)
 		batch := sqsBatch(message("a", ""), message("b", ""))
-		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)(ctx, batch)
+		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)(ctx, batch)
 		wantAllReturned(t, r, err, "a", "b")
 		unlocked := func(_ context.Context, m events.SQSMessage) error {
 			defer runs.begin(m.MessageId)()
 			return nil
 		}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, rig.options(middleware.FailOpen())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, f.options(middleware.FailOpen())...)
 		r, err = h(ctx, batch) // a denied action is an answer
 		wantAllReturned(t, r, err, "a", "b")
-		rig.store.Always(locktest.Acquire, locktest.Drop)
+		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
 		r, err = h(ctx, batch)
 		wantReturned(t, r, err)
 		if len(runs.began) != 2 {
@@ -253,7 +253,7 @@ func TestBatchWrongUse(t *testing.T) {
 	t.Parallel()
 	handler := func(context.Context, events.SQSMessage) error { return nil }
 	wrap := func(opts ...middleware.Option) func() {
-		return func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, newRig().options(opts...)...) }
+		return func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, newFixture().options(opts...)...) }
 	}
 	for name, c := range map[string]struct {
 		use    func()
@@ -266,7 +266,7 @@ func TestBatchWrongUse(t *testing.T) {
 		"negative lease": {wrap(middleware.FixedLease(-time.Second)), "Lease is negative"},
 		"none at a time": {func() { middleware.Concurrency(0) }, "use at least 1"},
 		"option of batches for a whole event": {func() {
-			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, newRig().options(middleware.Concurrency(2))...)
+			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), func(context.Context, events.SQSEvent) error { return nil }, newFixture().options(middleware.Concurrency(2))...)
 		}, "for handlers of single records"},
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })

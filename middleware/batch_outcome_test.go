@@ -18,12 +18,12 @@ import (
 // record failed, so that a retry runs all of them.
 func TestBatchAllFail(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
 		r, err := h(ctx, sqsBatch(message("a", "fails"), message("b", "panics"), message("c", "exits")))
 		wantAllReturned(t, r, err, "a", "b", "c")
-		if rig.count(middleware.OutcomeHandlerFailed) != 2 || rig.count(lock.OutcomeReleased) != 3 {
-			t.Errorf("observed %q", rig.outcomes())
+		if f.count(middleware.OutcomeHandlerFailed) != 2 || f.count(lock.OutcomeReleased) != 3 {
+			t.Errorf("observed %q", f.outcomes())
 		}
 		r, err = h(ctx, sqsBatch(message("a", ""), message("b", ""), message("c", "")))
 		wantReturned(t, r, err)
@@ -38,8 +38,8 @@ func TestBatchAllFail(t *testing.T) {
 func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 	t.Run("SQS FIFO", func(t *testing.T) {
 		underDeadline(t, func(t *testing.T, ctx context.Context) {
-			rig, runs := newRig(), &runLog{}
-			h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, runs.sqs, rig.options()...)
+			f, runs := newFixture(), &runLog{}
+			h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, runs.sqs, f.options()...)
 			r, err := h(ctx, sqsBatch(
 				inGroup("x", message("x1", "fails")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "fails")),
 			))
@@ -53,30 +53,30 @@ func TestBatchOfWhichNothingSucceeded(t *testing.T) {
 	})
 	t.Run("Kinesis", func(t *testing.T) {
 		underDeadline(t, func(t *testing.T, ctx context.Context) {
-			rig, runs := newRig(), &runLog{}
-			h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, rig.options()...)
+			f, runs := newFixture(), &runLog{}
+			h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options()...)
 			r, err := h(ctx, kinesisBatch(map[string]string{"a1": "fails"}))
 			wantAllReturned(t, r, err, "100", "101", "102", "103", "104", "105")
 		})
 	})
 	t.Run("DynamoDB", func(t *testing.T) {
 		underDeadline(t, func(t *testing.T, ctx context.Context) {
-			rig, runs := newRig(), &runLog{}
-			h := middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, runs.dynamoDB, rig.options()...)
+			f, runs := newFixture(), &runLog{}
+			h := middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, runs.dynamoDB, f.options()...)
 			r, err := h(ctx, dynamoDBBatch("fails", "fails", "fails"))
 			wantAllReturned(t, r, err, "0", "1", "2")
 		})
 	})
 	t.Run("held fails, ignored does not", func(t *testing.T) {
 		underDeadline(t, func(t *testing.T, ctx context.Context) {
-			rig, runs := newRig(), &runLog{}
-			rig.acquireElsewhere(t, lock.Key{Name: "sqs/a"})
+			f, runs := newFixture(), &runLog{}
+			f.acquireElsewhere(t, lock.Key{Name: "sqs/a"})
 			h := middleware.EachSQSMessage(func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 				if m.Body == "ignored" {
 					return lock.Key{}, keyfuncs.ErrIgnore
 				}
 				return keyfuncs.SQSMessage(ctx, m)
-			}, runs.sqs, rig.options()...)
+			}, runs.sqs, f.options()...)
 			r, err := h(ctx, sqsBatch(message("a", "")))
 			wantAllReturned(t, r, err, "a")
 			if !errors.Is(err, lock.ErrHeld) {
@@ -94,7 +94,7 @@ func TestBatchPanicWithNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 		panic(any(nil))
-	}, newRig().options()...)
+	}, newFixture().options()...)
 	r, err := h(t.Context(), sqsBatch(message("a", "")))
 	wantAllReturned(t, r, err, "a")
 }
@@ -104,7 +104,7 @@ func TestBatchPanicWithNil(t *testing.T) {
 // error is not changed.
 func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		mine := &lock.KeyError{Field: "body", Reason: "is empty"}
 		wrapped := fmt.Errorf("tenant 7: %w", mine)
 		key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
@@ -118,11 +118,11 @@ func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, runs.sqs, rig.options(middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.Concurrency(1))...)
 		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "direct"), message("c", "wrapped"), message("d", "nil")))
 		wantReturned(t, r, err, "b", "c", "d")
 		seen := map[string]error{}
-		for _, s := range rig.of(lock.OutcomeRefused) {
+		for _, s := range f.of(lock.OutcomeRefused) {
 			e := s.Err.(*lock.KeyError)
 			seen[e.Field] = e
 		}

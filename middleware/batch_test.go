@@ -18,13 +18,13 @@ import (
 // first, and are then skipped.
 func TestBatchDuplicatesInside(t *testing.T) { // F32
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
 		a, b := message("a", ""), message("b", "")
 		r, err := h(ctx, sqsBatch(a, b, a, a))
 		wantReturned(t, r, err)
-		if len(runs.began) != 2 || rig.count(lock.OutcomeHeld) != 0 || rig.count(lock.OutcomeAlreadyCompleted) != 2 {
-			t.Errorf("ran %q, %d times held, %d times already completed", runs.began, rig.count(lock.OutcomeHeld), rig.count(lock.OutcomeAlreadyCompleted))
+		if len(runs.began) != 2 || f.count(lock.OutcomeHeld) != 0 || f.count(lock.OutcomeAlreadyCompleted) != 2 {
+			t.Errorf("ran %q, %d times held, %d times already completed", runs.began, f.count(lock.OutcomeHeld), f.count(lock.OutcomeAlreadyCompleted))
 		}
 	})
 }
@@ -33,14 +33,14 @@ func TestBatchDuplicatesInside(t *testing.T) { // F32
 // other, and that one that fails does not block the next.
 func TestBatchSameName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		oneName := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			return lock.Key{Name: "customer", Event: m.MessageId}, nil
 		}
-		h := middleware.EachSQSMessage(oneName, runs.sqs, rig.options()...)
+		h := middleware.EachSQSMessage(oneName, runs.sqs, f.options()...)
 		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "fails"), message("c", "")))
 		wantReturned(t, r, err, "b")
-		if !slices.Equal(runs.began, []string{"a", "b", "c"}) || runs.mostAtOne != 1 || rig.count(lock.OutcomeHeld) != 0 {
+		if !slices.Equal(runs.began, []string{"a", "b", "c"}) || runs.mostAtOne != 1 || f.count(lock.OutcomeHeld) != 0 {
 			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
 		}
 	})
@@ -50,14 +50,14 @@ func TestBatchSameName(t *testing.T) {
 // observation names it.
 func TestBatchPoison(t *testing.T) { // F31
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 			if m.Body == "key panics" {
 				panic("key function")
 			}
 			return keyfuncs.SQSBody(keyfuncs.S3Object)(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, runs.sqs, rig.options(middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.Concurrency(1))...)
 		s3 := func(key string) string {
 			return `{"Records":[{"s3":{"bucket":{"name":"b"},"object":{"key":"` + key + `","sequencer":"01"}}}]}`
 		}
@@ -67,7 +67,7 @@ func TestBatchPoison(t *testing.T) { // F31
 		}})
 		wantReturned(t, r, err, "bad escape", "no JSON", "no key", "panics")
 		var refused []string
-		for _, s := range rig.of(lock.OutcomeRefused) {
+		for _, s := range f.of(lock.OutcomeRefused) {
 			refused = append(refused, s.Err.(*lock.KeyError).Field)
 		}
 		want := []string{"Records[1].body", "Records[2].body", "Records[3].body.Records[0].s3.object.key", "event"}
@@ -82,8 +82,8 @@ func TestBatchPoison(t *testing.T) { // F31
 // each other.
 func TestBatchFIFO(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, runs.sqs, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, runs.sqs, f.options()...)
 		batch := sqsBatch(
 			inGroup("x", message("x1", "")), inGroup("y", message("y1", "")), inGroup("x", message("x2", "fails")),
 			inGroup("x", message("x3", "")), inGroup("y", message("y2", "")), inGroup("x", message("x4", "")), inGroup("y", message("y3", "")),
@@ -94,8 +94,8 @@ func TestBatchFIFO(t *testing.T) {
 		if !slices.Equal(runs.began, []string{"x1", "x2", "y1", "y2", "y3"}) || runs.mostAtOne != 2 {
 			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
 		}
-		if rig.count(middleware.OutcomeHandlerFailed) != 1 || rig.count(middleware.OutcomeNotBegun) != 1 {
-			t.Errorf("observed %q, want one failure, and the rest in one report", rig.outcomes())
+		if f.count(middleware.OutcomeHandlerFailed) != 1 || f.count(middleware.OutcomeNotBegun) != 1 {
+			t.Errorf("observed %q, want one failure, and the rest in one report", f.outcomes())
 		}
 		// When the whole batch comes again, the completed messages are skipped.
 		runs.began = nil
@@ -114,14 +114,14 @@ func TestBatchFIFO(t *testing.T) {
 // group, whose order would break, and no other.
 func TestBatchFIFOPoison(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 			if m.Body == "poison" {
 				return lock.Key{}, errRecord
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, runs.sqs, rig.options(middleware.OrderByName())...) // which has no effect on queues
+		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.OrderByName())...) // which has no effect on queues
 		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "poison")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "")),
 		))
@@ -132,8 +132,8 @@ func TestBatchFIFOPoison(t *testing.T) {
 // TestBatchFairQueue shows that groups of a standard queue have no order.
 func TestBatchFairQueue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
 		var batch events.SQSEvent
 		for _, m := range []events.SQSMessage{message("a", "fails"), message("b", ""), message("c", "")} {
 			m.Attributes = map[string]string{"MessageGroupId": "tenant"}
@@ -151,7 +151,7 @@ func TestBatchFairQueue(t *testing.T) {
 // first one also if the second one is kept back by its group.
 func TestBatchChainsCross(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		nameInBody := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			name, _, _ := strings.Cut(m.Body, " ")
 			return lock.Key{Name: name, Event: m.MessageId}, nil
@@ -163,13 +163,13 @@ func TestBatchChainsCross(t *testing.T) {
 			_, does, _ := strings.Cut(m.Body, " ")
 			return runs.act(ctx, m.MessageId, does)
 		}
-		h := middleware.EachSQSMessage(nameInBody, slow, rig.options()...)
+		h := middleware.EachSQSMessage(nameInBody, slow, f.options()...)
 		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "other fails")), message("n1", "name"), inGroup("x", message("n2", "name")), message("n3", "name"),
 		))
 		wantReturned(t, r, err, "x1", "n2")
-		if !slices.Equal(runs.began, []string{"x1", "n1", "n3"}) || rig.count(lock.OutcomeHeld) != 0 {
-			t.Errorf("ran %q, %d times held", runs.began, rig.count(lock.OutcomeHeld))
+		if !slices.Equal(runs.began, []string{"x1", "n1", "n3"}) || f.count(lock.OutcomeHeld) != 0 {
+			t.Errorf("ran %q, %d times held", runs.began, f.count(lock.OutcomeHeld))
 		}
 	})
 }

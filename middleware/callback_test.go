@@ -24,10 +24,10 @@ import (
 // the name "n", the id as its Event, and a handler that returns at once.
 type callbackCase struct {
 	opts   []middleware.Option
-	before func(t *testing.T, rig *rig) // what others did with the name
-	store  func(rig *rig)               // what goes wrong with the store
+	before func(t *testing.T, f *fixture) // what others did with the name
+	store  func(f *fixture)               // what goes wrong with the store
 	key    func(id string) (lock.Key, error)
-	work   func(t *testing.T, rig *rig) error
+	work   func(t *testing.T, f *fixture) error
 	result any // of a handler of one event
 
 	staysHeld   bool // to the end of the lease, as without a panic
@@ -38,54 +38,54 @@ type callbackCase struct {
 var callbackCases = map[lock.Outcome]callbackCase{
 	lock.OutcomeAcquired: {},
 	lock.OutcomeReleased: {},
-	lock.OutcomeTakenOver: {before: func(t *testing.T, rig *rig) {
-		rig.acquireElsewhere(t, lock.Key{Name: "n"})
+	lock.OutcomeTakenOver: {before: func(t *testing.T, f *fixture) {
+		f.acquireElsewhere(t, lock.Key{Name: "n"})
 		time.Sleep(time.Minute)
 	}},
-	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, rig *rig) {
-		rig.acquireElsewhere(t, lock.Key{Name: "n"})
+	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, f *fixture) {
+		f.acquireElsewhere(t, lock.Key{Name: "n"})
 	}},
-	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, rig *rig) { rig.acquireElsewhere(t, lock.Key{Name: "n"}) }},
-	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, rig *rig) {
-		if err := rig.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
+	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "n"}) }},
+	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, f *fixture) {
+		if err := f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
 			t.Fatal(err)
 		}
 	}},
 	lock.OutcomeStale: {
-		before: func(t *testing.T, rig *rig) {
-			if err := rig.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
+		before: func(t *testing.T, f *fixture) {
+			if err := f.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
 				t.Fatal(err)
 			}
 		},
 		key: func(string) (lock.Key, error) { return lock.Key{Name: "n", Order: "1"}, nil },
 	},
-	lock.OutcomeRenewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *rig) error {
+	lock.OutcomeRenewed: {opts: []middleware.Option{middleware.Heartbeat(10 * time.Second)}, work: func(*testing.T, *fixture) error {
 		time.Sleep(9 * time.Second)
 		return nil
 	}},
 	lock.OutcomeLost: {
 		opts: []middleware.Option{middleware.FixedLease(5 * time.Second)}, staysHeld: true,
-		work: func(t *testing.T, rig *rig) error {
+		work: func(t *testing.T, f *fixture) error {
 			time.Sleep(6 * time.Second)
-			rig.acquireElsewhere(t, lock.Key{Name: "n"})
+			f.acquireElsewhere(t, lock.Key{Name: "n"})
 			return nil
 		},
 	},
-	lock.OutcomeCompleteFailed: {staysHeld: true, store: func(rig *rig) { rig.store.Always(locktest.Release, locktest.Drop) }},
+	lock.OutcomeCompleteFailed: {staysHeld: true, store: func(f *fixture) { f.faulty.Always(locktest.Release, locktest.DropBefore) }},
 	lock.OutcomeResultDropped:  {eventOnly: true, opts: []middleware.Option{middleware.OnCompleted(middleware.Replay)}, result: func() {}},
-	lock.OutcomeStoreFailed:    {store: func(rig *rig) { rig.store.Always(locktest.Acquire, locktest.Deny) }},
+	lock.OutcomeStoreFailed:    {store: func(f *fixture) { f.faulty.Always(locktest.Acquire, locktest.Deny) }},
 	lock.OutcomeRefused:        {key: func(string) (lock.Key, error) { return lock.Key{}, errRecord }},
 	middleware.OutcomeUnlocked: {
 		opts:  []middleware.Option{middleware.FailOpen()},
-		store: func(rig *rig) { rig.store.Always(locktest.Acquire, locktest.Drop) },
+		store: func(f *fixture) { f.faulty.Always(locktest.Acquire, locktest.DropBefore) },
 	},
 	middleware.OutcomeIgnored:       {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
-	middleware.OutcomeHandlerFailed: {recordsOnly: true, work: func(*testing.T, *rig) error { return errRecord }},
-	middleware.OutcomeNotBegun: {recordsOnly: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *rig) error {
+	middleware.OutcomeHandlerFailed: {recordsOnly: true, work: func(*testing.T, *fixture) error { return errRecord }},
+	middleware.OutcomeNotBegun: {recordsOnly: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *fixture) error {
 		time.Sleep(30 * time.Second)
 		return nil
 	}},
-	middleware.OutcomeOverdue: {recordsOnly: true, work: func(*testing.T, *rig) error { time.Sleep(time.Minute); return nil }},
+	middleware.OutcomeOverdue: {recordsOnly: true, work: func(*testing.T, *fixture) error { time.Sleep(time.Minute); return nil }},
 }
 
 // callbacks returns one callback of each kind, which panics when it hears of
@@ -126,11 +126,11 @@ func (c *callbackCase) keyOf(id string) (lock.Key, error) {
 	return lock.Key{Name: "n", Event: id}, nil
 }
 
-func (c *callbackCase) run(t *testing.T, rig *rig) error {
+func (c *callbackCase) run(t *testing.T, f *fixture) error {
 	if c.work == nil {
 		return nil
 	}
-	return c.work(t, rig)
+	return c.work(t, f)
 }
 
 // TestPanicInEveryCallback shows that a callback that panics leaves no lease
@@ -152,25 +152,25 @@ func TestPanicInEveryCallback(t *testing.T) { // F48
 	}
 }
 
-func (c *callbackCase) prepare(t *testing.T, heard *atomic.Int32) *rig {
-	rig := newRig()
+func (c *callbackCase) prepare(t *testing.T, heard *atomic.Int32) *fixture {
+	f := newFixture()
 	if c.before != nil {
-		c.before(t, rig)
+		c.before(t, f)
 	}
 	if c.store != nil {
-		c.store(rig)
+		c.store(f)
 	}
 	heard.Store(0)
-	return rig
+	return f
 }
 
 func (c *callbackCase) oneEvent(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
 	synctest.Test(t, func(t *testing.T) {
-		rig := c.prepare(t, heard)
+		f := c.prepare(t, heard)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		h := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return c.keyOf(o.ID) },
-			func(context.Context, order) (any, error) { return c.result, c.run(t, rig) }, rig.options(append(c.opts, callback)...)...)
+			func(context.Context, order) (any, error) { return c.result, c.run(t, f) }, f.options(append(c.opts, callback)...)...)
 		func() {
 			defer func() {
 				if p := recover(); p != "callback" {
@@ -179,7 +179,7 @@ func (c *callbackCase) oneEvent(t *testing.T, callback middleware.Option, heard 
 			}()
 			_, _ = h(ctx, order{ID: "1"})
 		}()
-		c.after(t, rig, heard)
+		c.after(t, f, heard)
 	})
 }
 
@@ -187,10 +187,10 @@ func (c *callbackCase) oneEvent(t *testing.T, callback middleware.Option, heard 
 // outcome.
 func (c *callbackCase) threeRecords(t *testing.T, callback middleware.Option, heard *atomic.Int32) {
 	synctest.Test(t, func(t *testing.T) {
-		rig := c.prepare(t, heard)
+		f := c.prepare(t, heard)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		h := c.wrapRecords(t, rig, callback)
+		h := c.wrapRecords(t, f, callback)
 		var raised any
 		var r events.SQSEventResponse
 		var err error
@@ -207,38 +207,38 @@ func (c *callbackCase) threeRecords(t *testing.T, callback middleware.Option, he
 		case err != nil && (!errors.As(err, &panicked) || panicked.Value != "callback" || !strings.Contains(string(panicked.Stack), "callback_test.go") && !strings.Contains(string(panicked.Stack), "heartbeat.go")):
 			t.Errorf("%v does not tell of the panic", err)
 		}
-		c.after(t, rig, heard)
+		c.after(t, f, heard)
 	})
 }
 
-func (c *callbackCase) wrapRecords(t *testing.T, rig *rig, callback middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func (c *callbackCase) wrapRecords(t *testing.T, f *fixture, callback middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return c.keyOf(m.MessageId) },
-		func(context.Context, events.SQSMessage) error { return c.run(t, rig) }, rig.options(append(c.opts, callback)...)...)
+		func(context.Context, events.SQSMessage) error { return c.run(t, f) }, f.options(append(c.opts, callback)...)...)
 }
 
 // after checks that the name is released, at once or when the lease has ended,
 // and that nobody renews it.
-func (c *callbackCase) after(t *testing.T, rig *rig, heard *atomic.Int32) {
+func (c *callbackCase) after(t *testing.T, f *fixture, heard *atomic.Int32) {
 	t.Helper()
 	if heard.Load() == 0 {
 		t.Fatal("the callback was not called: this test sees nothing")
 	}
-	rig.store.Always(locktest.Release, locktest.None)
-	rig.store.Always(locktest.Acquire, locktest.None)
+	f.faulty.Always(locktest.Release, locktest.None)
+	f.faulty.Always(locktest.Acquire, locktest.None)
 	if c.staysHeld {
 		time.Sleep(time.Minute)
 	}
-	renewals := rig.store.Requests(locktest.Renew)
+	renewals := f.faulty.Requests(locktest.Renew)
 	time.Sleep(time.Millisecond)
 	plain := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "n", Event: o.ID}, nil },
-		func(context.Context, order) error { return nil }, rig.options()...)
+		func(context.Context, order) error { return nil }, f.options()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := plain(ctx, order{ID: "after"}); err != nil {
 		t.Errorf("the name is not released: %v", err)
 	}
 	time.Sleep(time.Hour)
-	if now := rig.store.Requests(locktest.Renew); now != renewals {
+	if now := f.faulty.Requests(locktest.Renew); now != renewals {
 		t.Errorf("%d renewals by nobody", now-renewals)
 	}
 }
@@ -250,7 +250,7 @@ func TestCallbackThatAlwaysPanics(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		always := middleware.Observe(func(context.Context, lock.Observation) { panic("callback") })
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, new(runLog).sqs, newRig().options(always)...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, new(runLog).sqs, newFixture().options(always)...)
 		var batch *middleware.BatchError
 		_, err := h(ctx, sqsBatch(message("a", ""), message("b", "panics"), message("c", "fails")))
 		if !errors.As(err, &batch) || len(batch.Failed) != 3 {
@@ -272,7 +272,7 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 			c := callbackCases[outcome]
 			synctest.Test(t, func(t *testing.T) {
 				var heard atomic.Int32
-				rig := c.prepare(t, &heard)
+				f := c.prepare(t, &heard)
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				exits := middleware.Observe(func(_ context.Context, o lock.Observation) {
@@ -281,11 +281,11 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 						runtime.Goexit()
 					}
 				})
-				r, err := c.wrapRecords(t, rig, exits)(ctx, sqsBatch(message("1", ""), message("2", ""), message("3", "")))
+				r, err := c.wrapRecords(t, f, exits)(ctx, sqsBatch(message("1", ""), message("2", ""), message("3", "")))
 				if outcome != middleware.OutcomeOverdue && len(r.BatchItemFailures) == 0 {
 					t.Errorf("returned %v, %v: the record whose callback ended counts as completed", r, err)
 				}
-				c.after(t, rig, &heard)
+				c.after(t, f, &heard)
 			})
 		})
 	}
@@ -295,9 +295,9 @@ func TestCallbackThatEndsItsGoroutine(t *testing.T) {
 // lock is taken.
 func TestKeyFunctionThatPanics(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	h := middleware.WithLock(func(context.Context, order) (lock.Key, error) { panic(errRecord) },
-		func(context.Context, order) error { t.Error("ran"); return nil }, rig.options()...)
+		func(context.Context, order) error { t.Error("ran"); return nil }, f.options()...)
 	func() {
 		defer func() {
 			if p := recover(); p != errRecord {
@@ -306,8 +306,8 @@ func TestKeyFunctionThatPanics(t *testing.T) {
 		}()
 		_ = h(t.Context(), order{ID: "1"})
 	}()
-	rig.want(t)
-	if n := rig.store.Requests(locktest.Acquire); n != 0 {
+	f.want(t)
+	if n := f.faulty.Requests(locktest.Acquire); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -24,12 +24,12 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 	t.Parallel()
 	const invocations, ids = 64, 16
 	replay := middleware.OnCompleted(middleware.Replay)
-	raw := middleware.WithLock(lockPerOrder, lambda.Handler(echo{}), newRig().options(replay)...)
+	raw := middleware.WithLock(lockPerOrder, lambda.Handler(echo{}), newFixture().options(replay)...)
 	pool := sync.Pool{New: func() any { return make([]byte, 0, 64) }}
-	result := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newRig().options(replay)...)
-	plain := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, newRig().options()...)
-	stream := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (io.Reader, error) { return strings.NewReader(o.ID), nil }, newRig().options()...)
-	batch := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, newRig().options()...)
+	result := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (*order, error) { return &o, nil }, newFixture().options(replay)...)
+	plain := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, newFixture().options()...)
+	stream := middleware.WithLock(lockPerOrder, func(_ context.Context, o order) (io.Reader, error) { return strings.NewReader(o.ID), nil }, newFixture().options()...)
+	batch := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, newFixture().options()...)
 	for name, invoke := range map[string]func(id string) (string, error){
 		"raw": func(id string) (string, error) {
 			payload := append(pool.Get().([]byte)[:0], `{"id":"`+id+`"}`...)
@@ -81,7 +81,7 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 // self with another event, and gets an error with the same one.
 func TestHandlerThatCallsItselfAgain(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	var again func(context.Context, order) (string, error)
 	again = middleware.WithLock(lockPerOrder, func(ctx context.Context, o order) (string, error) {
 		switch o.ID {
@@ -99,7 +99,7 @@ func TestHandlerThatCallsItselfAgain(t *testing.T) {
 			}
 		}
 		return o.ID, nil
-	}, rig.options(middleware.OnCompleted(middleware.Replay))...)
+	}, f.options(middleware.OnCompleted(middleware.Replay))...)
 	for _, id := range []string{"same", "other", "same", "inner"} {
 		if out, err := again(t.Context(), order{ID: id}); out != id || err != nil {
 			t.Errorf("%s: %q, %v", id, out, err)

@@ -130,7 +130,7 @@ func TestHolder(t *testing.T) {
 					t.Errorf("%v, want the holder %q", err, want)
 				}
 				return nil
-			}, newRig().options()...)
+			}, newFixture().options()...)
 			if err := h(ctx, order{ID: "1"}); err != nil {
 				t.Error(err)
 			}

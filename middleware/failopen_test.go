@@ -108,15 +108,15 @@ func TestFailOpen(t *testing.T) { // F10, F13
 // was cancelled.
 func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
-	rig.store.Always(locktest.Acquire, locktest.Drop)
+	f := newFixture()
+	f.faulty.Always(locktest.Acquire, locktest.DropBefore)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("ran"); return nil }, rig.options(middleware.FailOpen())...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("ran"); return nil }, f.options(middleware.FailOpen())...)
 	if err := h(ctx, order{ID: "1"}); !errors.As(err, new(*lock.StoreError)) {
 		t.Errorf("%v, want the StoreError", err)
 	}
-	rig.want(t, lock.OutcomeStoreFailed)
+	f.want(t, lock.OutcomeStoreFailed)
 }
 
 // refusingStore fails every acquire with err.

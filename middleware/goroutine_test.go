@@ -88,7 +88,7 @@ func TestNoGoroutineOutlivesTheInvocation(t *testing.T) { // F17
 				store := &slowRenewal{Store: memstore.New()}
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
-				run(ctx, newRig().options(middleware.Store(store), middleware.Heartbeat(9*time.Second)))
+				run(ctx, newFixture().options(middleware.Store(store), middleware.Heartbeat(9*time.Second)))
 				if n := store.running.Load(); n != 0 || store.begun.Load() == 0 {
 					t.Errorf("%d of %d renewals are in progress after the invocation", n, store.begun.Load())
 				}

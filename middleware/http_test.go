@@ -33,19 +33,19 @@ const refusedBody = `{"message":"headers[Idempotency-Key] is \"missing\""}`
 
 // refused calls a handler with the result type R whose key function returns
 // keyErr.
-func refused[R any](t *testing.T, rig *rig, keyErr error, more ...middleware.Option) (R, error) {
+func refused[R any](t *testing.T, f *fixture, keyErr error, more ...middleware.Option) (R, error) {
 	t.Helper()
 	key := func(context.Context, order) (lock.Key, error) { return lock.Key{}, keyErr }
 	return middleware.WithLock(key, func(context.Context, order) (R, error) {
 		t.Error("ran")
 		return *new(R), nil
-	}, rig.options(more...)...)(t.Context(), order{ID: "1"})
+	}, f.options(more...)...)(t.Context(), order{ID: "1"})
 }
 
 // httpResults returns, for every result type that is an HTTP response, a
 // function that calls such a handler, whose key function returns err, and
 // returns what the client got and should get.
-func httpResults(t *testing.T) map[string]func(rig *rig, err error) (got, want any, _ error) {
+func httpResults(t *testing.T) map[string]func(f *fixture, err error) (got, want any, _ error) {
 	rest := events.APIGatewayProxyResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
 	v2 := events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
 	url := events.LambdaFunctionURLResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
@@ -53,7 +53,7 @@ func httpResults(t *testing.T) map[string]func(rig *rig, err error) (got, want a
 		StatusCode: http.StatusBadRequest, StatusDescription: "400 Bad Request", Body: refusedBody,
 		Headers: jsonHeader, MultiValueHeaders: map[string][]string{"Content-Type": {"application/json"}},
 	}
-	return map[string]func(*rig, error) (any, any, error){
+	return map[string]func(*fixture, error) (any, any, error){
 		"REST API":      answerOf(t, rest),
 		"*REST API":     answerOf(t, &rest),
 		"HTTP API":      answerOf(t, v2),
@@ -72,9 +72,9 @@ func httpResults(t *testing.T) map[string]func(rig *rig, err error) (got, want a
 }
 
 // answerOf returns such a function for one result type.
-func answerOf[R any](t *testing.T, want R) func(*rig, error) (any, any, error) {
-	return func(rig *rig, keyErr error) (any, any, error) {
-		got, err := refused[R](t, rig, keyErr)
+func answerOf[R any](t *testing.T, want R) func(*fixture, error) (any, any, error) {
+	return func(f *fixture, keyErr error) (any, any, error) {
+		got, err := refused[R](t, f, keyErr)
 		return got, want, err
 	}
 }
@@ -86,11 +86,11 @@ func TestBadRequest(t *testing.T) { // F26
 	for name, call := range httpResults(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, keyErr := range []error{errRefused, fmt.Errorf("tenant 7: %w", errRefused), errors.Join(errors.New("first"), errRefused)} {
-				rig := newRig()
-				if got, want, err := call(rig, keyErr); !reflect.DeepEqual(got, want) || err != nil {
+				f := newFixture()
+				if got, want, err := call(f, keyErr); !reflect.DeepEqual(got, want) || err != nil {
 					t.Errorf("%v: %+v, %v; want %+v", keyErr, got, err, want)
 				}
-				rig.want(t, lock.OutcomeRefused)
+				f.want(t, lock.OutcomeRefused)
 			}
 		})
 	}
@@ -108,15 +108,15 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 				errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, errors.New("boom"), nil, // nil: a key without a name
 				(*lock.KeyError)(nil),
 			} {
-				rig := newRig()
-				got, _, err := call(rig, keyErr)
+				f := newFixture()
+				got, _, err := call(f, keyErr)
 				if _, ok := err.(*lock.KeyError); !ok || !reflect.ValueOf(got).IsZero() {
 					t.Errorf("%v: %+v, %v; want a KeyError, which Lambda reports by that name", keyErr, got, err)
 				}
 				if keyErr != nil && keyErr != error((*lock.KeyError)(nil)) && !errors.Is(err, keyErr) {
 					t.Errorf("%v does not unwrap to %v", err, keyErr)
 				}
-				rig.want(t, lock.OutcomeRefused)
+				f.want(t, lock.OutcomeRefused)
 			}
 		})
 	}
@@ -131,11 +131,11 @@ func TestKeyErrorIsNotEdited(t *testing.T) {
 	var all sync.WaitGroup
 	for _, err := range []error{mine, fmt.Errorf("tenant 7: %w", mine)} {
 		h := middleware.EachSQSMessage(func(context.Context, events.SQSMessage) (lock.Key, error) { return lock.Key{}, err },
-			func(context.Context, events.SQSMessage) error { return nil }, newRig().options()...)
+			func(context.Context, events.SQSMessage) error { return nil }, newFixture().options()...)
 		for range 8 {
 			all.Go(func() {
 				_, _ = h(t.Context(), sqsBatch(message("a", ""), message("b", "")))
-				_, _ = refused[events.APIGatewayProxyResponse](t, newRig(), err)
+				_, _ = refused[events.APIGatewayProxyResponse](t, newFixture(), err)
 			})
 		}
 	}
@@ -148,16 +148,16 @@ func TestKeyErrorIsNotEdited(t *testing.T) {
 // TestStreamedBadRequest shows what the runtime reads from a streamed 400.
 func TestStreamedBadRequest(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
-	rest, err := refused[*events.APIGatewayProxyStreamingResponse](t, rig, errRefused)
+	f := newFixture()
+	rest, err := refused[*events.APIGatewayProxyStreamingResponse](t, f, errRefused)
 	if err != nil || rest.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(rest.Headers, jsonHeader) {
 		t.Fatalf("REST API: %+v, %v", rest, err)
 	}
-	url, err := refused[*events.LambdaFunctionURLStreamingResponse](t, rig, errRefused)
+	url, err := refused[*events.LambdaFunctionURLStreamingResponse](t, f, errRefused)
 	if err != nil || url.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(url.Headers, jsonHeader) {
 		t.Fatalf("Function URL: %+v, %v", url, err)
 	}
-	rig.want(t, lock.OutcomeRefused, lock.OutcomeRefused)
+	f.want(t, lock.OutcomeRefused, lock.OutcomeRefused)
 	for name, r := range map[string]io.Reader{"REST API": rest, "Function URL": url} {
 		t.Run(name, func(t *testing.T) {
 			b, err := io.ReadAll(r) // as the runtime does: status and headers, eight zeros, body
@@ -178,29 +178,29 @@ func TestNotABadRequest(t *testing.T) {
 	type other struct{ StatusCode int }
 	same := func(want error) func(error) bool { return func(err error) bool { return err == want } }
 	for name, c := range map[string]struct {
-		call    func(*rig) (any, error)
+		call    func(*fixture) (any, error)
 		want    func(error) bool
 		outcome lock.Outcome
 	}{
-		"other result":         {func(rig *rig) (any, error) { return refused[other](t, rig, errRefused) }, same(errRefused), lock.OutcomeRefused},
-		"any result":           {func(rig *rig) (any, error) { return refused[any](t, rig, errRefused) }, same(errRefused), lock.OutcomeRefused},
-		"stream":               {func(rig *rig) (any, error) { return refused[io.Reader](t, rig, errRefused) }, same(errRefused), lock.OutcomeRefused},
-		"not the client's":     {func(rig *rig) (any, error) { return refused[events.APIGatewayProxyResponse](t, rig, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.OutcomeRefused},
-		"the operator's":       {func(rig *rig) (any, error) { return refused[events.APIGatewayProxyResponse](t, rig, errOperator) }, same(errOperator), lock.OutcomeRefused},
-		"nothing to work on":   {func(rig *rig) (any, error) { return refused[events.APIGatewayProxyResponse](t, rig, ignore) }, same(nil), middleware.OutcomeIgnored},
-		"a key without a name": {func(rig *rig) (any, error) { return refused[events.APIGatewayProxyResponse](t, rig, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
-		"no result": {func(rig *rig) (any, error) {
+		"other result":         {func(f *fixture) (any, error) { return refused[other](t, f, errRefused) }, same(errRefused), lock.OutcomeRefused},
+		"any result":           {func(f *fixture) (any, error) { return refused[any](t, f, errRefused) }, same(errRefused), lock.OutcomeRefused},
+		"stream":               {func(f *fixture) (any, error) { return refused[io.Reader](t, f, errRefused) }, same(errRefused), lock.OutcomeRefused},
+		"not the client's":     {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.OutcomeRefused},
+		"the operator's":       {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, errOperator) }, same(errOperator), lock.OutcomeRefused},
+		"nothing to work on":   {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, ignore) }, same(nil), middleware.OutcomeIgnored},
+		"a key without a name": {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
+		"no result": {func(f *fixture) (any, error) {
 			key := func(context.Context, order) (lock.Key, error) { return lock.Key{}, errRefused }
-			return nil, middleware.WithLock(key, func(order) error { t.Error("ran"); return nil }, rig.options()...)(order{})
+			return nil, middleware.WithLock(key, func(order) error { t.Error("ran"); return nil }, f.options()...)(order{})
 		}, same(errRefused), lock.OutcomeRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
-			got, err := c.call(rig)
+			f := newFixture()
+			got, err := c.call(f)
 			if got != nil && !reflect.ValueOf(got).IsZero() || !c.want(err) {
 				t.Errorf("%+v, %v", got, err)
 			}
-			rig.want(t, c.outcome)
+			f.want(t, c.outcome)
 		})
 	}
 }
@@ -210,7 +210,7 @@ func TestNotABadRequest(t *testing.T) {
 func TestBadRequestIsLogged(t *testing.T) {
 	t.Parallel()
 	var log warnings
-	_, err := refused[events.ALBTargetGroupResponse](t, newRig(), errRefused, log.option())
+	_, err := refused[events.ALBTargetGroupResponse](t, newFixture(), errRefused, log.option())
 	if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], "the cause is not for clients") || err != nil {
 		t.Errorf("%v, logged %q: want the cause", err, lines)
 	}
@@ -241,7 +241,7 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 			h := middleware.WithLock(c.key, func(context.Context, request) (events.APIGatewayV2HTTPResponse, error) {
 				t.Error("ran")
 				return events.APIGatewayV2HTTPResponse{}, nil
-			}, newRig().options()...)
+			}, newFixture().options()...)
 			r, err := h(t.Context(), e)
 			if err != nil || r.StatusCode != http.StatusBadRequest || !strings.Contains(r.Body, c.within) {
 				t.Errorf("%+v, %v; want status 400 and %q", r, err, c.within)
@@ -259,42 +259,42 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 // the event cannot be completed, and that other handlers try for longer.
 func TestClientsDoNotWaitForCompletion(t *testing.T) { // F7
 	for name, c := range map[string]struct {
-		call func(ctx context.Context, rig *rig) error
+		call func(ctx context.Context, f *fixture) error
 		want time.Duration
 	}{
-		"HTTP": {func(ctx context.Context, rig *rig) error {
+		"HTTP": {func(ctx context.Context, f *fixture) error {
 			r, err := middleware.WithLock(byOrder, func(context.Context, order) (events.APIGatewayV2HTTPResponse, error) {
 				return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusCreated}, nil
-			}, rig.options()...)(ctx, order{ID: "1"})
+			}, f.options()...)(ctx, order{ID: "1"})
 			if r.StatusCode != http.StatusCreated {
 				t.Errorf("status %d", r.StatusCode)
 			}
 			return err
 		}, middleware.DefaultAnswerWithin},
-		"HTTP, as asked": {func(ctx context.Context, rig *rig) error {
+		"HTTP, as asked": {func(ctx context.Context, f *fixture) error {
 			_, err := middleware.WithLock(byOrder, func(context.Context, order) (*events.ALBTargetGroupResponse, error) {
 				return &events.ALBTargetGroupResponse{StatusCode: http.StatusCreated}, nil
-			}, rig.options(middleware.CompleteWithin(20*time.Second))...)(ctx, order{ID: "1"})
+			}, f.options(middleware.CompleteWithin(20*time.Second))...)(ctx, order{ID: "1"})
 			return err
 		}, 20 * time.Second},
-		"an event": {func(ctx context.Context, rig *rig) error {
-			return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, rig.options()...)(ctx, order{ID: "1"})
+		"an event": {func(ctx context.Context, f *fixture) error {
+			return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options()...)(ctx, order{ID: "1"})
 		}, 30*time.Second - 100*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				rig := newRig()
-				rig.store.Always(locktest.Release, locktest.Throttle)
+				f := newFixture()
+				f.faulty.Always(locktest.Release, locktest.Throttle)
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				start := time.Now()
-				if err := c.call(ctx, rig); err != nil {
+				if err := c.call(ctx, f); err != nil {
 					t.Error(err)
 				}
 				if d := time.Since(start); d > c.want || d < c.want-100*time.Millisecond {
 					t.Errorf("answered after %v, want %v", d, c.want)
 				}
-				rig.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
+				f.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 			})
 		})
 	}

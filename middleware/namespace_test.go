@@ -27,8 +27,8 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("LOCK_NAMESPACE", c.variable)
-			rig := newRig()
-			locker, err := lock.New(rig.store, &lock.Options{Namespace: c.want})
+			f := newFixture()
+			locker, err := lock.New(f.faulty, &lock.Options{Namespace: c.want})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 					t.Errorf("the name is not held in namespace %q: %v", c.want, err)
 				}
 				return nil
-			}, rig.options(c.opts...)...)
+			}, f.options(c.opts...)...)
 			if err := h(t.Context(), order{ID: "1"}); err != nil {
 				t.Error(err)
 			}
@@ -50,7 +50,7 @@ func TestNamespaceOfTheEnvironment(t *testing.T) {
 func TestOtherNamespaceIsRefused(t *testing.T) {
 	t.Setenv("LOCK_NAMESPACE", "thumbnails")
 	for _, ns := range []string{"pictures", ""} {
-		opts := newRig().options(middleware.Namespace(ns))
+		opts := newFixture().options(middleware.Namespace(ns))
 		within := []string{`Namespace("` + ns + `")`, `LOCK_NAMESPACE`, `"thumbnails"`}
 		t.Run("WithLock "+ns, func(t *testing.T) {
 			wantPanic(t, func() {

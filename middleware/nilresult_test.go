@@ -83,29 +83,29 @@ var nilResults = map[string]func(bool){
 // a nil stream, which nobody reads or closes.
 func TestNilResultCompletesAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, call := range map[string]func(*rig) (out, want any, err error){
-		"any": func(rig *rig) (any, any, error) {
+	for name, call := range map[string]func(*fixture) (out, want any, err error){
+		"any": func(f *fixture) (any, any, error) {
 			want := (*events.LambdaFunctionURLStreamingResponse)(nil)
-			out, err := streamed(rig, func() any { return want })(t.Context(), order{ID: "1"})
+			out, err := streamed(f, func() any { return want })(t.Context(), order{ID: "1"})
 			return out, want, err
 		},
-		"io.Reader": func(rig *rig) (any, any, error) {
+		"io.Reader": func(f *fixture) (any, any, error) {
 			want := (*events.APIGatewayProxyStreamingResponse)(nil)
-			out, err := streamed(rig, func() io.Reader { return want })(t.Context(), order{ID: "1"})
+			out, err := streamed(f, func() io.Reader { return want })(t.Context(), order{ID: "1"})
 			return out, want, err
 		},
-		"io.ReadCloser": func(rig *rig) (any, any, error) {
+		"io.ReadCloser": func(f *fixture) (any, any, error) {
 			want := (*os.File)(nil)
-			out, err := streamed(rig, func() io.ReadCloser { return want })(t.Context(), order{ID: "1"})
+			out, err := streamed(f, func() io.ReadCloser { return want })(t.Context(), order{ID: "1"})
 			return out, want, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
-			if out, want, err := call(rig); out != want || err != nil {
+			f := newFixture()
+			if out, want, err := call(f); out != want || err != nil {
 				t.Errorf("%#v, %v; want %#v", out, err, want)
 			}
-			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+			f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 		})
 	}
 }

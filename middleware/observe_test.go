@@ -56,7 +56,7 @@ func TestLogKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log warnings
 			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil },
-				newRig().options(append(c.opts, log.option())...)...)
+				newFixture().options(append(c.opts, log.option())...)...)
 			if err := h(t.Context(), order{}); err != nil {
 				t.Error(err)
 			}

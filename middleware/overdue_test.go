@@ -40,13 +40,13 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	} {
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				rig := newRig()
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options(opts...)...)
+				f := newFixture()
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options(opts...)...)
 				r, err := h(ctx, sqsBatch(
 					message("a", "quick"), message("b", "stuck"), message("c", "obeys"), message("d", "quick"),
 				))
 				wantReturned(t, r, err, "c") // outside Lambda nobody kills, and b completes
-				overdue := rig.of(middleware.OutcomeOverdue)
+				overdue := f.of(middleware.OutcomeOverdue)
 				if len(overdue) != 1 {
 					t.Fatalf("observed %+v, want the one record that is stuck", overdue)
 				}
@@ -68,18 +68,18 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 // once.
 func TestManyOverdueRecords(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig := newRig()
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
+		f := newFixture()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options()...)
 		var batch events.SQSEvent
 		for i := range 100 {
 			batch.Records = append(batch.Records, message(fmt.Sprint(i), "stuck"))
 		}
 		_, err := h(ctx, batch)
 		events := map[string]int{}
-		for _, o := range rig.of(middleware.OutcomeOverdue) {
+		for _, o := range f.of(middleware.OutcomeOverdue) {
 			events[o.Key.Event]++
 		}
-		if err != nil || len(events) != middleware.DefaultConcurrency || rig.count(middleware.OutcomeOverdue) != len(events) {
+		if err != nil || len(events) != middleware.DefaultConcurrency || f.count(middleware.OutcomeOverdue) != len(events) {
 			t.Errorf("%v; observed %v", err, events)
 		}
 	})
@@ -89,15 +89,15 @@ func TestManyOverdueRecords(t *testing.T) {
 // or if there is no deadline.
 func TestNothingIsOverdue(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig := newRig()
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
+		f := newFixture()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options()...)
 		for _, does := range []string{"quick", "obeys"} {
 			_, _ = h(ctx, sqsBatch(message(does, does)))
 		}
 		if _, err := h(context.WithoutCancel(ctx), sqsBatch(message("stuck", "stuck"))); err != nil {
 			t.Error(err)
 		}
-		if overdue := rig.of(middleware.OutcomeOverdue); len(overdue) != 0 {
+		if overdue := f.of(middleware.OutcomeOverdue); len(overdue) != 0 {
 			t.Errorf("observed %+v", overdue)
 		}
 	})
@@ -118,7 +118,7 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 			time.Sleep(31 * time.Second)
 			return nil
-		}, newRig().options(slow)...)
+		}, newFixture().options(slow)...)
 		_, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
 		if err != nil || began.Load() != 2 || ended.Load() != 2 {
 			t.Errorf("%v; %d observers began, %d have ended", err, began.Load(), ended.Load())
@@ -131,7 +131,7 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 func TestOverdueIsAWarning(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		var log warnings
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, newRig().options(log.option())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, newFixture().options(log.option())...)
 		if _, err := h(ctx, sqsBatch(message("a", "stuck"))); err != nil {
 			t.Error(err)
 		}
@@ -148,12 +148,12 @@ func TestOverdueWhereNobodyKills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		rig := newRig()
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, rig.options()...)
+		f := newFixture()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options()...)
 		if _, err := h(ctx, sqsBatch(message("a", "stuck"))); err != nil {
 			t.Error(err)
 		}
-		overdue := rig.of(middleware.OutcomeOverdue)
+		overdue := f.of(middleware.OutcomeOverdue)
 		if len(overdue) != 1 || !strings.Contains(overdue[0].Err.Error(), "cannot end before it does") {
 			t.Errorf("observed %+v", overdue)
 		}

@@ -36,7 +36,7 @@ func TestHeldPolicies(t *testing.T) {
 					t.Errorf("%q, %v; want %q, %v", out, err, c.want, c.err)
 				}
 				return "ran", nil
-			}, newRig().options(middleware.OnHeld(c.policy))...)
+			}, newFixture().options(middleware.OnHeld(c.policy))...)
 			if out, err := h(t.Context(), order{ID: "1"}); out != "ran" || err != nil {
 				t.Errorf("the holder got %q, %v", out, err)
 			}
@@ -48,9 +48,9 @@ func TestHeldPolicies(t *testing.T) {
 // duplicate among them is skipped.
 func TestWaitPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rig := newRig()
+		f := newFixture()
 		h := middleware.WithLock(byOrder, func(context.Context, order) error { time.Sleep(2 * time.Second); return nil },
-			rig.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+			f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		got := make(chan error)
 		for _, id := range []string{"1", "2", "1"} {
 			go func() { got <- h(context.Background(), order{ID: id}) }()
@@ -60,7 +60,7 @@ func TestWaitPolicy(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := rig.store.Requests(locktest.Release); n != 2 {
+		if n := f.faulty.Requests(locktest.Release); n != 2 {
 			t.Errorf("%d runs, want one for each of two events", n)
 		}
 	})
@@ -82,7 +82,7 @@ func TestCompletedPolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := middleware.WithLock(byOrder, func(context.Context, order) (order, error) { return order{"r", big}, nil },
-				newRig().options(middleware.OnCompleted(c.policy))...)
+				newFixture().options(middleware.OnCompleted(c.policy))...)
 			if _, err := h(t.Context(), order{ID: "1"}); err != nil {
 				t.Fatal(err)
 			}
@@ -97,39 +97,39 @@ func TestCompletedPolicies(t *testing.T) {
 // digits, and that the duplicate is skipped if the result has no JSON form.
 func TestReplayOfAnything(t *testing.T) { // F35
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	var result any = map[string]any{"n": int64(1<<53 + 1)}
-	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
 	for range 2 {
 		out, err := h(t.Context(), order{ID: "1"})
 		if b, _ := json.Marshal(out); string(b) != `{"n":9007199254740993}` || err != nil {
 			t.Errorf("%s, %v", b, err)
 		}
 	}
-	rig.forget()
+	f.forget()
 	result = func() {}
 	if _, err := h(t.Context(), order{ID: "2"}); err != nil {
 		t.Errorf("a result that cannot be encoded: %v", err)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "2"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped, not run", out, err)
 	}
-	rig.want(t, lock.OutcomeAlreadyCompleted) // and no second report that the result is missing
+	f.want(t, lock.OutcomeAlreadyCompleted) // and no second report that the result is missing
 }
 
 // TestReplayIntoAnotherType shows that a duplicate is skipped if the stored
 // result does not fit the handler's result type.
 func TestReplayIntoAnotherType(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
-	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
-	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, rig.options(middleware.OnCompleted(middleware.Replay))...)
+	f := newFixture()
+	first := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "text", nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
+	second := middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 1, nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
 	if _, err := first(t.Context(), order{ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := second(t.Context(), order{ID: "1"}); out != 0 || err != nil {
 		t.Errorf("%d, %v; want skipped", out, err)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeResultDropped)
 }

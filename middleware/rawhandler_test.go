@@ -47,28 +47,28 @@ func TestRawHandler(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
-			replaying := wrap(rig.options(middleware.OnCompleted(middleware.Replay)))
+			f := newFixture()
+			replaying := wrap(f.options(middleware.OnCompleted(middleware.Replay)))
 			for range 2 {
 				if out, err := replaying.Invoke(t.Context(), payload); string(out) != string(payload) || err != nil {
 					t.Errorf("%s, %v", out, err)
 				}
 			}
-			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
-			skipping := wrap(rig.options())
+			f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+			skipping := wrap(f.options())
 			if out, err := skipping.Invoke(t.Context(), payload); string(out) != "null" || err != nil {
 				t.Errorf("skipped: %s, %v", out, err)
 			}
 		})
 	}
 	t.Run("malformed event", func(t *testing.T) { // F31
-		w := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), newRig().options()...)
+		w := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), newFixture().options()...)
 		if _, err := w.Invoke(t.Context(), []byte(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`)); !errors.As(err, new(*lock.KeyError)) {
 			t.Errorf("%v, want a KeyError", err)
 		}
 	})
 	t.Run("replaced result", func(t *testing.T) {
-		w := middleware.WithLock(byOrder, lambda.Handler(echo{}), newRig().options(middleware.OnCompleted(middleware.Replay))...)
+		w := middleware.WithLock(byOrder, lambda.Handler(echo{}), newFixture().options(middleware.OnCompleted(middleware.Replay))...)
 		for _, c := range []struct{ payload, want string }{{`{"id":"1"}`, `{"id":"1"}`}, {`{"id":"2"}`, `{"id":"2"}`}, {`{"id":"1"}`, "null"}} {
 			if out, err := w.Invoke(t.Context(), []byte(c.payload)); string(out) != c.want || err != nil {
 				t.Errorf("%s: %s, %v; want %s", c.payload, out, err, c.want)
@@ -76,14 +76,14 @@ func TestRawHandler(t *testing.T) {
 		}
 	})
 	t.Run("failed", func(t *testing.T) {
-		rig := newRig()
-		w := middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return nil, errRecord })), rig.options()...)
+		f := newFixture()
+		w := middleware.WithLock(byOrder, lambda.Handler(rawFunc(func([]byte) ([]byte, error) { return nil, errRecord })), f.options()...)
 		for range 2 { // a failed event runs again
 			if _, err := w.Invoke(t.Context(), payload); err != errRecord {
 				t.Errorf("%v, want the handler's error", err)
 			}
 		}
-		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
 	})
 	t.Run("held, Respond", func(t *testing.T) {
 		var w lambda.Handler
@@ -93,7 +93,7 @@ func TestRawHandler(t *testing.T) {
 				t.Errorf("held: %s, %v", out, err)
 			}
 			return nil, nil
-		})), newRig().options(middleware.OnHeld(middleware.Respond(map[string]int{"n": 1})))...)
+		})), newFixture().options(middleware.OnHeld(middleware.Respond(map[string]int{"n": 1})))...)
 		if _, err := w.Invoke(t.Context(), payload); err != nil {
 			t.Error(err)
 		}
@@ -122,8 +122,8 @@ func TestRawReplayKeepsACopy(t *testing.T) { // F39
 	for name, h := range map[string]lambda.Handler{"own buffer": &oneBuffer{}, "payload": echo{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rig := newRig()
-			w := middleware.WithLock(lockPerOrder, h, rig.options(middleware.OnCompleted(middleware.Replay))...)
+			f := newFixture()
+			w := middleware.WithLock(lockPerOrder, h, f.options(middleware.OnCompleted(middleware.Replay))...)
 			pooled := make([]byte, 0, 100)
 			invoke := func(payload string) string {
 				out, err := w.Invoke(t.Context(), append(pooled, payload...))
@@ -154,15 +154,15 @@ func TestRawPayloadIsCopiedForTheKey(t *testing.T) {
 		"bytes": middleware.WithLock(func(_ context.Context, b []byte) (lock.Key, error) {
 			kept = b
 			return lock.Key{Name: "n"}, nil
-		}, lambda.Handler(echo{}), newRig().options()...),
+		}, lambda.Handler(echo{}), newFixture().options()...),
 		"message": middleware.WithLock(func(_ context.Context, b json.RawMessage) (lock.Key, error) {
 			kept = b
 			return lock.Key{Name: "n"}, nil
-		}, lambda.Handler(echo{}), newRig().options()...),
+		}, lambda.Handler(echo{}), newFixture().options()...),
 		"any": middleware.WithLock(func(_ context.Context, e any) (lock.Key, error) {
 			kept = e.(json.RawMessage)
 			return lock.Key{Name: "n"}, nil
-		}, lambda.Handler(echo{}), newRig().options()...),
+		}, lambda.Handler(echo{}), newFixture().options()...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := w.Invoke(t.Context(), payload)

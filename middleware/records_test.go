@@ -26,11 +26,11 @@ func s3Record(key string) events.S3EventRecord { return upload(key, "01").Record
 // only those run when the whole event is delivered again.
 func TestEachS3Record(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		does := map[string]string{"b": "fails", "d": "panics"}
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error {
 			return runs.act(ctx, r.S3.Object.Key, does[r.S3.Object.Key])
-		}, rig.options(middleware.Concurrency(1))...)
+		}, f.options(middleware.Concurrency(1))...)
 		event := middleware.S3Event{S3Event: events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b"), s3Record("%zz"), s3Record("c"), s3Record("d")}}}
 		err := h(ctx, event)
 		var batch *middleware.BatchError
@@ -85,10 +85,10 @@ func TestS3EventDecodesEachRecord(t *testing.T) { // F31
 		if err := json.Unmarshal(payload, &e); err != nil {
 			t.Fatal(err)
 		}
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error {
 			return runs.act(ctx, r.S3.Object.URLDecodedKey, "")
-		}, rig.options(middleware.Concurrency(1))...)
+		}, f.options(middleware.Concurrency(1))...)
 		err = h(ctx, e)
 		if !slices.Equal(runs.began, []string{"holiday 2026/a+b&c é.jpg", "holiday 2026/two.jpg"}) || err == nil || !strings.Contains(err.Error(), "1 of 3 records failed; Records[1]: ") {
 			t.Errorf("ran %q, %v", runs.began, err)
@@ -102,8 +102,8 @@ func TestS3EventDecodesEachRecord(t *testing.T) { // F31
 // TestEachS3RecordOfNone shows that the s3:TestEvent is acknowledged.
 func TestEachS3RecordOfNone(t *testing.T) { // F26
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error { return runs.act(ctx, "", "") }, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error { return runs.act(ctx, "", "") }, f.options()...)
 		var e middleware.S3Event
 		if err := json.Unmarshal([]byte(`{"Event":"s3:TestEvent"}`), &e); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 		if err := h(ctx, e); err != nil {
 			t.Error(err)
 		}
-		rig.want(t, middleware.OutcomeIgnored)
+		f.want(t, middleware.OutcomeIgnored)
 	})
 }
 
@@ -119,10 +119,10 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 // an event without records is refused.
 func TestEachSNSRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		h := middleware.EachSNSRecord(keyfuncs.SNSRecord, func(ctx context.Context, r events.SNSEventRecord) error {
 			return runs.act(ctx, r.SNS.MessageID, r.SNS.Message)
-		}, rig.options()...)
+		}, f.options()...)
 		e := events.SNSEvent{Records: make([]events.SNSEventRecord, 2)}
 		e.Records[0].SNS.MessageID, e.Records[1].SNS.MessageID, e.Records[1].SNS.Message = "a", "b", "fails"
 		if err := h(ctx, e); !errors.Is(err, errRecord) {
@@ -142,8 +142,8 @@ func TestEachSNSRecord(t *testing.T) {
 // that the rest is returned after a failure.
 func TestEachKinesisRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options()...)
 		r, err := h(ctx, kinesisBatch(map[string]string{"a2": "fails"}))
 		wantReturned(t, r, err, "102", "103", "104", "105")
 		if !slices.Equal(runs.began, []string{"a1", "b1", "a2"}) || runs.mostAtOne != 1 {
@@ -165,8 +165,8 @@ func TestEachKinesisRecord(t *testing.T) {
 // record on.
 func TestOrderByName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, rig.options(middleware.OrderByName())...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options(middleware.OrderByName())...)
 		r, err := h(ctx, kinesisBatch(map[string]string{"a2": "fails"}))
 		wantReturned(t, r, err, "102", "104")
 		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"a1", "a2", "b1", "b2", "b3"}) || runs.mostAtOne != 2 {
@@ -187,8 +187,8 @@ func TestOrderByName(t *testing.T) {
 // and that the rest is returned after a failure.
 func TestEachDynamoDBRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
-		h := middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, runs.dynamoDB, rig.options()...)
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, runs.dynamoDB, f.options()...)
 		r, err := h(ctx, dynamoDBBatch("", "fails", "", ""))
 		wantReturned(t, r, err, "1", "2", "3")
 		r, err = h(ctx, dynamoDBBatch("", "", "", ""))
@@ -204,7 +204,7 @@ func TestEachDynamoDBRecord(t *testing.T) {
 // partition runs again.
 func TestEachKafkaRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		batch := func(does string) events.KafkaEvent {
 			e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
 			for _, id := range []string{"0/1", "1/1", "0/2", "1/2", "0/3", "1/3"} {
@@ -221,7 +221,7 @@ func TestEachKafkaRecord(t *testing.T) {
 		}
 		h := middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(ctx context.Context, r events.KafkaRecord) error {
 			return runs.act(ctx, fmt.Sprintf("%d/%d", r.Partition, r.Offset), r.Value)
-		}, rig.options()...)
+		}, f.options()...)
 		err := h(ctx, batch("0/2"))
 		if !errors.Is(err, errRecord) || !strings.Contains(err.Error(), "2 of 6 records failed; records[orders-0] offset 2: the record is bad") {
 			t.Error(err)
@@ -240,7 +240,7 @@ func TestEachKafkaRecord(t *testing.T) {
 // or with OrderByName those of a document.
 func TestEachDocumentDBRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, runs := newRig(), &runLog{}
+		f, runs := newFixture(), &runLog{}
 		batch := func(does string) (e awsevents.DocumentDBEvent) {
 			for i, id := range []string{"a1", "b1", "a2", "b2"} {
 				var r awsevents.DocumentDBEventRecord
@@ -255,7 +255,7 @@ func TestEachDocumentDBRecord(t *testing.T) {
 		handle := func(ctx context.Context, r awsevents.DocumentDBEventRecord) error {
 			return runs.act(ctx, r.Event.OperationType, string(r.Event.FullDocument))
 		}
-		h := middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handle, rig.options()...)
+		h := middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handle, f.options()...)
 		err := h(ctx, batch("b1"))
 		if !errors.Is(err, errRecord) || !strings.Contains(err.Error(), "3 of 4 records failed; events[1]: the record is bad") {
 			t.Error(err)
@@ -264,7 +264,7 @@ func TestEachDocumentDBRecord(t *testing.T) {
 			t.Errorf("ran %q, %v", runs.began, err)
 		}
 		runs.began = nil
-		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix(keyfuncs.DocumentDBRecord, "by name"), handle, rig.options(middleware.OrderByName())...)
+		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix(keyfuncs.DocumentDBRecord, "by name"), handle, f.options(middleware.OrderByName())...)
 		if err := byName(ctx, batch("b1")); err == nil || len(runs.began) != 3 {
 			t.Errorf("ran %q, %v: the documents should not wait for each other", runs.began, err)
 		}

@@ -66,7 +66,7 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 						return errors.New("boom")
 					}
 					return nil
-				}, newRig().options(middleware.Store(store))...)
+				}, newFixture().options(middleware.Store(store))...)
 				if err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
 					t.Fatalf("the first delivery: %v", err)
 				}
@@ -95,7 +95,7 @@ func TestRememberAtLeast(t *testing.T) {
 			t.Parallel()
 			ran, forgotten := 0, 0
 			h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil },
-				newRig().options(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
+				newFixture().options(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
 					forgotten += o.Forgotten
 				}))...)
 			deliver := func(from, to int) {
@@ -150,7 +150,7 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		for option, keeps := range map[string]time.Duration{"by default": c.keeps, "for an hour": time.Hour} {
 			t.Run(name+" "+option, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					opts := newRig().options()
+					opts := newFixture().options()
 					if option != "by default" {
 						opts = append(opts, middleware.Remember(keeps))
 					}

@@ -30,10 +30,10 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 		"no records":  {`{"Records":[]}`, "no S3 notification"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
+			f := newFixture()
 			h := middleware.EachS3Record(
 				func(context.Context, events.S3EventRecord) (lock.Key, error) { return lock.Key{Name: "n"}, nil }, // looks at nothing
-				func(context.Context, events.S3EventRecord) error { t.Error("ran"); return nil }, rig.options()...)
+				func(context.Context, events.S3EventRecord) error { t.Error("ran"); return nil }, f.options()...)
 			var e middleware.S3Event
 			err := json.Unmarshal([]byte(c.event), &e)
 			if err == nil {
@@ -42,7 +42,7 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want a KeyError that says %q", err, c.says)
 			}
-			rig.want(t, lock.OutcomeRefused)
+			f.want(t, lock.OutcomeRefused)
 		})
 	}
 }
@@ -57,20 +57,20 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 		"any JSON":       {`{"order":17}`, "no S3 notification"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
+			f := newFixture()
 			handler := rawFunc(func([]byte) ([]byte, error) { t.Error("ran"); return nil, nil })
-			out, err := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(handler), rig.options()...).Invoke(t.Context(), []byte(c.event))
+			out, err := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(handler), f.options()...).Invoke(t.Context(), []byte(c.event))
 			if c.says == "" {
 				if string(out) != "null" || err != nil {
 					t.Errorf("%s, %v", out, err)
 				}
-				rig.want(t, middleware.OutcomeIgnored)
+				f.want(t, middleware.OutcomeIgnored)
 				return
 			}
 			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want a KeyError that says %q", err, c.says)
 			}
-			rig.want(t, lock.OutcomeRefused)
+			f.want(t, lock.OutcomeRefused)
 		})
 	}
 }
@@ -89,11 +89,11 @@ func testdata(t *testing.T, name string) string {
 // handled, each once, and do not change the order of uploads.
 func TestNewsOfAnUpload(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
-		rig, ran := newRig(), []string{}
+		f, ran := newFixture(), []string{}
 		h := middleware.WithLock(keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), func(_ context.Context, e events.S3Event) error {
 			ran = append(ran, e.Records[0].EventName+" "+e.Records[0].S3.Object.Sequencer)
 			return nil
-		}, rig.options()...)
+		}, f.options()...)
 		deliver := func(kind, sequencer string) {
 			r := s3Record("k")
 			r.EventName, r.S3.Object.Sequencer, r.ResponseElements = kind, sequencer, map[string]string{"x-amz-request-id": kind + sequencer}

@@ -26,29 +26,29 @@ func (b *body) ContentType() string          { return "text/plain" }
 func (b *body) MarshalJSON() ([]byte, error) { return nil, errors.New("not json") }
 
 // streamed wraps a handler with that result.
-func streamed[T any](rig *rig, result func() T) func(context.Context, order) (T, error) {
-	return middleware.WithLock(byOrder, func(context.Context, order) (T, error) { return result(), nil }, rig.options()...)
+func streamed[T any](f *fixture, result func() T) func(context.Context, order) (T, error) {
+	return middleware.WithLock(byOrder, func(context.Context, order) (T, error) { return result(), nil }, f.options()...)
 }
 
 // TestStreamHoldsTheLockToItsEnd shows that the event is completed when its
 // stream has been read.
 func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
-	h := streamed(rig, func() io.Reader { return strings.NewReader("hello") })
+	f := newFixture()
+	h := streamed(f, func() io.Reader { return strings.NewReader("hello") })
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig.want(t, lock.OutcomeAcquired)
+	f.want(t, lock.OutcomeAcquired)
 	if _, err := h(t.Context(), order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("while it is streamed: %v", err)
 	}
-	rig.want(t, lock.OutcomeHeld)
+	f.want(t, lock.OutcomeHeld)
 	if b, err := io.ReadAll(out); string(b) != "hello" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	rig.want(t, lock.OutcomeReleased)
+	f.want(t, lock.OutcomeReleased)
 	if err := out.(io.Closer).Close(); err != nil {
 		t.Error(err)
 	}
@@ -61,9 +61,9 @@ func TestStreamHoldsTheLockToItsEnd(t *testing.T) {
 // its stream is closed early.
 func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	inner := &body{Reader: strings.NewReader("hello")}
-	h := streamed(rig, func() io.ReadCloser { return inner })
+	h := streamed(f, func() io.ReadCloser { return inner })
 	for range 2 {
 		out, err := h(t.Context(), order{ID: "1"})
 		if err != nil || out == nil {
@@ -75,7 +75,7 @@ func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 		if err := out.Close(); err != nil || !inner.closed {
 			t.Errorf("%v, inner closed %v", err, inner.closed)
 		}
-		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
@@ -83,11 +83,11 @@ func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 // that the event runs again.
 func TestStreamThatFails(t *testing.T) {
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	broken := errors.New("broken")
 	r, w := io.Pipe()
 	w.CloseWithError(broken)
-	h := streamed(rig, func() any { return r })
+	h := streamed(f, func() any { return r })
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -95,14 +95,14 @@ func TestStreamThatFails(t *testing.T) {
 	if _, err := io.ReadAll(out.(io.Reader)); err != broken {
 		t.Errorf("%v, want the stream's own error", err)
 	}
-	if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
+	if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 		t.Errorf("the event does not run again: %v", err)
 	}
 }
 
 // mustRun wraps a handler that fails for a completed event.
-func mustRun(rig *rig) func(context.Context, order) error {
-	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, rig.options(middleware.OnCompleted(middleware.Fail))...)
+func mustRun(f *fixture) func(context.Context, order) error {
+	return middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options(middleware.OnCompleted(middleware.Fail))...)
 }
 
 // TestContentTypeAndJSONFormOfAStream shows that the runtime sends a wrapped
@@ -110,8 +110,8 @@ func mustRun(rig *rig) func(context.Context, order) error {
 func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	t.Parallel()
 	contentType := func(v any) string { return v.(interface{ ContentType() string }).ContentType() }
-	rig := newRig()
-	out, err := streamed(rig, func() io.Reader { return &body{Reader: strings.NewReader("x")} })(t.Context(), order{ID: "1"})
+	f := newFixture()
+	out, err := streamed(f, func() io.Reader { return &body{Reader: strings.NewReader("x")} })(t.Context(), order{ID: "1"})
 	if err != nil || contentType(out) != "text/plain" {
 		t.Errorf("%v, %v", contentType(out), err)
 	}
@@ -119,7 +119,7 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 		t.Error("a stream was encoded as JSON")
 	}
 	_ = out.(io.Closer).Close()
-	out, err = streamed(newRig(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
+	out, err = streamed(newFixture(), func() io.Reader { return strings.NewReader("x") })(t.Context(), order{ID: "1"})
 	if err != nil || contentType(out) != "application/octet-stream" {
 		t.Errorf("%v, %v: want what the runtime says of a reader without type", contentType(out), err)
 	}
@@ -128,12 +128,12 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	}
 	_ = out.(io.Closer).Close()
 
-	rig = newRig()
+	f = newFixture()
 	type both struct {
 		io.Reader `json:"-"`
 		A         string
 	}
-	out, err = streamed(rig, func() io.Reader { return both{strings.NewReader("x"), "<a>"} })(t.Context(), order{ID: "1"})
+	out, err = streamed(f, func() io.Reader { return both{strings.NewReader("x"), "<a>"} })(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,52 +143,52 @@ func TestContentTypeAndJSONFormOfAStream(t *testing.T) {
 	if err := e.Encode(out); err != nil || buf.String() != "{\"A\":\"<a>\"}\n" {
 		t.Errorf("%s, %v: the runtime sends a reader that has a JSON form as JSON", buf.String(), err)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
 // TestStreamingResponses shows that the body of a streaming response holds the
 // lock, and that a response without a body does not.
 func TestStreamingResponses(t *testing.T) {
 	t.Parallel()
-	read := func(t *testing.T, rig *rig, out io.ReadCloser, err error) {
+	read := func(t *testing.T, f *fixture, out io.ReadCloser, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		rig.want(t, lock.OutcomeAcquired)
+		f.want(t, lock.OutcomeAcquired)
 		b, err := io.ReadAll(out)
 		if !bytes.Contains(b, []byte(`"statusCode":201`)) || !bytes.HasSuffix(b, []byte("hello")) || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
-		rig.want(t, lock.OutcomeReleased)
+		f.want(t, lock.OutcomeReleased)
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	rig := newRig()
-	url, err := streamed(rig, func() *events.LambdaFunctionURLStreamingResponse {
+	f := newFixture()
+	url, err := streamed(f, func() *events.LambdaFunctionURLStreamingResponse {
 		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, rig, url, err)
+	read(t, f, url, err)
 
-	rig = newRig()
-	gateway, err := streamed(rig, func() *events.APIGatewayProxyStreamingResponse {
+	f = newFixture()
+	gateway, err := streamed(f, func() *events.APIGatewayProxyStreamingResponse {
 		return &events.APIGatewayProxyStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, rig, gateway, err)
+	read(t, f, gateway, err)
 
-	rig = newRig()
-	dynamic, err := streamed(rig, func() any {
+	f = newFixture()
+	dynamic, err := streamed(f, func() any {
 		return &events.LambdaFunctionURLStreamingResponse{StatusCode: 201, Body: strings.NewReader("hello")}
 	})(t.Context(), order{ID: "1"})
-	read(t, rig, dynamic.(io.ReadCloser), err)
+	read(t, f, dynamic.(io.ReadCloser), err)
 
 	for _, result := range []*events.LambdaFunctionURLStreamingResponse{{StatusCode: 204}, nil} {
-		rig = newRig()
-		if _, err := streamed(rig, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
+		f = newFixture()
+		if _, err := streamed(f, func() *events.LambdaFunctionURLStreamingResponse { return result })(t.Context(), order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
-		rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 	}
 }
 
@@ -196,9 +196,9 @@ func TestStreamingResponses(t *testing.T) {
 // which is reported at once.
 func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
-		rig.options(middleware.OnCompleted(middleware.Replay))...)
+		f.options(middleware.OnCompleted(middleware.Replay))...)
 	out, err := h(t.Context(), order{ID: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	if b, err := io.ReadAll(out.(io.Reader)); string(b) != "x" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	if out, err := h(t.Context(), order{ID: "1"}); out != nil || err != nil {
 		t.Errorf("its duplicate: %v, %v; want skipped", out, err)
 	}
@@ -237,8 +237,8 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 		"MarshalJSON": func(b io.ReadCloser) { _, _ = json.Marshal(b) },
 	} {
 		t.Run(method, func(t *testing.T) {
-			rig := newRig()
-			out, err := streamed(rig, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
+			f := newFixture()
+			out, err := streamed(f, func() io.ReadCloser { return bodyThatPanics{method} })(t.Context(), order{ID: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,8 +250,8 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 				}()
 				use(out)
 			}()
-			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
-			if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
+			f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+			if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 				t.Errorf("the event does not run again: %v", err)
 			}
 		})
@@ -262,14 +262,14 @@ func TestStreamThatPanics(t *testing.T) { // F35, F48
 // observer panics when it hears that a stream is not stored.
 func TestObserverOfADroppedStreamThatPanics(t *testing.T) { // F48
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
 		if o.Outcome == lock.OutcomeResultDropped {
 			panic("observer")
 		}
 	})
 	h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return strings.NewReader("x"), nil },
-		rig.options(middleware.OnCompleted(middleware.Replay), observe)...)
+		f.options(middleware.OnCompleted(middleware.Replay), observe)...)
 	func() {
 		defer func() {
 			if p := recover(); p != "observer" {
@@ -278,7 +278,7 @@ func TestObserverOfADroppedStreamThatPanics(t *testing.T) { // F48
 		}()
 		_, _ = h(t.Context(), order{ID: "1"})
 	}()
-	if err := mustRun(rig)(t.Context(), order{ID: "1"}); err != nil {
+	if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 		t.Errorf("the event does not run again: %v", err)
 	}
 }

@@ -25,74 +25,74 @@ func TestEverySignature(t *testing.T) {
 	boom := errors.New("boom")
 	static := keyfuncs.Static("job")
 	skipHeld := middleware.OnHeld(middleware.Skip)
-	for name, call := range map[string]func(t *testing.T, rig *rig) (any, error){
-		"()": func(t *testing.T, rig *rig) (any, error) {
-			middleware.WithLock(static, func() { ran++ }, rig.options(skipHeld)...)()
+	for name, call := range map[string]func(t *testing.T, f *fixture) (any, error){
+		"()": func(t *testing.T, f *fixture) (any, error) {
+			middleware.WithLock(static, func() { ran++ }, f.options(skipHeld)...)()
 			return nil, nil
 		},
-		"(event)": func(t *testing.T, rig *rig) (any, error) {
-			middleware.WithLock(byOrder, func(order) { ran++ }, rig.options(skipHeld)...)(order{ID: "1"})
+		"(event)": func(t *testing.T, f *fixture) (any, error) {
+			middleware.WithLock(byOrder, func(order) { ran++ }, f.options(skipHeld)...)(order{ID: "1"})
 			return nil, nil
 		},
-		"() error": func(t *testing.T, rig *rig) (any, error) {
-			return nil, middleware.WithLock(static, func() error { ran++; return boom }, rig.options()...)()
+		"() error": func(t *testing.T, f *fixture) (any, error) {
+			return nil, middleware.WithLock(static, func() error { ran++; return boom }, f.options()...)()
 		},
-		"(event) error": func(t *testing.T, rig *rig) (any, error) {
-			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, rig.options()...)(order{ID: "1"})
+		"(event) error": func(t *testing.T, f *fixture) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(order) error { ran++; return boom }, f.options()...)(order{ID: "1"})
 		},
-		"() result": func(t *testing.T, rig *rig) (any, error) {
-			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, rig.options()...)()
+		"() result": func(t *testing.T, f *fixture) (any, error) {
+			return middleware.WithLock(static, func() (*order, error) { ran++; return result, nil }, f.options()...)()
 		},
-		"(event) result": func(t *testing.T, rig *rig) (any, error) {
-			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, rig.options()...)(order{ID: "1"})
+		"(event) result": func(t *testing.T, f *fixture) (any, error) {
+			return middleware.WithLock(byOrder, func(order) (*order, error) { ran++; return result, nil }, f.options()...)(order{ID: "1"})
 		},
-		"(ctx)": func(t *testing.T, rig *rig) (any, error) {
-			middleware.WithLock(static, func(context.Context) { ran++ }, rig.options(skipHeld)...)(t.Context())
+		"(ctx)": func(t *testing.T, f *fixture) (any, error) {
+			middleware.WithLock(static, func(context.Context) { ran++ }, f.options(skipHeld)...)(t.Context())
 			return nil, nil
 		},
-		"(ctx, event)": func(t *testing.T, rig *rig) (any, error) {
-			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, rig.options(skipHeld)...)(t.Context(), order{ID: "1"})
+		"(ctx, event)": func(t *testing.T, f *fixture) (any, error) {
+			middleware.WithLock(byOrder, func(context.Context, order) { ran++ }, f.options(skipHeld)...)(t.Context(), order{ID: "1"})
 			return nil, nil
 		},
-		"(ctx) error": func(t *testing.T, rig *rig) (any, error) {
-			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, rig.options()...)(t.Context())
+		"(ctx) error": func(t *testing.T, f *fixture) (any, error) {
+			return nil, middleware.WithLock(static, func(context.Context) error { ran++; return boom }, f.options()...)(t.Context())
 		},
-		"(ctx, event) error": func(t *testing.T, rig *rig) (any, error) {
-			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, rig.options()...)(t.Context(), order{ID: "1"})
+		"(ctx, event) error": func(t *testing.T, f *fixture) (any, error) {
+			return nil, middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return boom }, f.options()...)(t.Context(), order{ID: "1"})
 		},
-		"(ctx) result": func(t *testing.T, rig *rig) (any, error) {
-			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, rig.options()...)(t.Context())
+		"(ctx) result": func(t *testing.T, f *fixture) (any, error) {
+			return middleware.WithLock(static, func(context.Context) (*order, error) { ran++; return result, nil }, f.options()...)(t.Context())
 		},
-		"(ctx, event) result with error": func(t *testing.T, rig *rig) (any, error) {
+		"(ctx, event) result with error": func(t *testing.T, f *fixture) (any, error) {
 			return middleware.WithLock(byOrder, func(ctx context.Context, _ order) (*order, error) {
 				if _, ok := lock.FromContext(ctx); !ok {
 					t.Error("no lease in the handler's context")
 				}
 				ran++
 				return result, boom
-			}, rig.options()...)(t.Context(), order{ID: "1"})
+			}, f.options()...)(t.Context(), order{ID: "1"})
 		},
-		"(ctx, any) of nil": func(t *testing.T, rig *rig) (any, error) { // a key function of anything, and an event that is nil
-			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, rig.options()...)(t.Context(), nil)
+		"(ctx, any) of nil": func(t *testing.T, f *fixture) (any, error) { // a key function of anything, and an event that is nil
+			return nil, middleware.WithLock(static, func(_ context.Context, e any) error { ran++; return boom }, f.options()...)(t.Context(), nil)
 		},
-		"as any": func(t *testing.T, rig *rig) (any, error) { // given as any, as lambda.Start takes it
+		"as any": func(t *testing.T, f *fixture) (any, error) { // given as any, as lambda.Start takes it
 			var h any = func(context.Context, order) error { ran++; return boom }
-			return nil, middleware.WithLock(byOrder, h, rig.options()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
+			return nil, middleware.WithLock(byOrder, h, f.options()...).(func(context.Context, order) error)(t.Context(), order{ID: "1"})
 		},
-		"named type": func(t *testing.T, rig *rig) (any, error) {
+		"named type": func(t *testing.T, f *fixture) (any, error) {
 			type named func(context.Context, order) error
 			var h named = func(context.Context, order) error { ran++; return boom }
-			return nil, middleware.WithLock(byOrder, h, rig.options()...)(t.Context(), order{ID: "1"})
+			return nil, middleware.WithLock(byOrder, h, f.options()...)(t.Context(), order{ID: "1"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
+			f := newFixture()
 			before := ran
-			out, err := call(t, rig)
+			out, err := call(t, f)
 			if ran != before+1 || err != nil && err != boom || out != nil && !reflect.ValueOf(out).IsNil() && out != result {
 				t.Errorf("ran %d times, returned %v, %v", ran-before, out, err)
 			}
-			rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+			f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
 		})
 	}
 }
@@ -100,9 +100,9 @@ func TestEverySignature(t *testing.T) {
 // TestDuplicateIsSkipped shows that a completed event does not run again.
 func TestDuplicateIsSkipped(t *testing.T) { // P5
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	ran := 0
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, rig.options()...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil }, f.options()...)
 	for range 3 {
 		if err := h(t.Context(), order{ID: "1"}); err != nil {
 			t.Error(err)
@@ -111,14 +111,14 @@ func TestDuplicateIsSkipped(t *testing.T) { // P5
 	if ran != 1 {
 		t.Errorf("ran %d times", ran)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 }
 
 // TestDuplicateInProgressIsNotAcknowledged shows that an event fails, so that
 // it is delivered again, while it or another event of its name is in progress.
 func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) { // P6
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	var h func(context.Context, order) error
 	depth := 0
 	h = middleware.WithLock(byOrder, func(context.Context, order) error {
@@ -132,7 +132,7 @@ func TestDuplicateInProgressIsNotAcknowledged(t *testing.T) { // P6
 			}
 		}
 		return nil
-	}, rig.options()...)
+	}, f.options()...)
 	if err := h(t.Context(), order{ID: "1"}); err != nil || depth != 1 {
 		t.Errorf("%v after %d runs", err, depth)
 	}
@@ -151,7 +151,7 @@ func TestFailedEventRunsAgain(t *testing.T) {
 			return "", errRecord
 		}
 		return "", nil
-	}, newRig().options()...)
+	}, newFixture().options()...)
 	for i, want := range []error{errRecord, errRecord, nil, nil} {
 		if _, err := h(t.Context(), order{ID: "1"}); err != want {
 			t.Errorf("delivery %d: %v, want %v", i+1, err, want)
@@ -166,15 +166,15 @@ func TestFailedEventRunsAgain(t *testing.T) {
 // handler runs.
 func TestHandlerThatMutatesItsEvent(t *testing.T) { // F25
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	key := func(_ context.Context, o *order) (lock.Key, error) { return lock.Key{Name: "orders", Event: o.ID}, nil }
-	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, rig.options()...)
+	h := middleware.WithLock(key, func(_ context.Context, o *order) error { o.ID = "changed"; return nil }, f.options()...)
 	for range 2 {
 		if err := h(t.Context(), &order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
 
 // TestEventByPointer shows that a handler may take a pointer to the key
@@ -184,7 +184,7 @@ func TestEventByPointer(t *testing.T) {
 	h := middleware.WithLock(byOrder, func(ctx context.Context, o *order) (string, error) {
 		lease, _ := lock.FromContext(ctx)
 		return lease.Key.Event, nil
-	}, newRig().options()...)
+	}, newFixture().options()...)
 	for want, event := range map[string]*order{"1": {ID: "1"}, "": nil} {
 		t.Run(fmt.Sprintf("%q", want), func(t *testing.T) {
 			if got, err := h(t.Context(), event); got != want || err != nil {
@@ -199,7 +199,7 @@ func TestEventByPointer(t *testing.T) {
 func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 	t.Parallel()
 	type custom struct{ error }
-	rig := newRig()
+	f := newFixture()
 	mine := &custom{errors.New("mine")}
 	h := middleware.WithLock(byOrder, func(_ context.Context, o order) error {
 		switch o.ID {
@@ -209,7 +209,7 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 			runtime.Goexit()
 		}
 		return mine
-	}, rig.options()...)
+	}, f.options()...)
 	if err := h(t.Context(), order{ID: "error"}); err != mine {
 		t.Errorf("error became %v", err)
 	}
@@ -223,7 +223,7 @@ func TestErrorAndPanicPassThrough(t *testing.T) { // P7, F18
 			t.Errorf("panic became %v", v)
 		}
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAcquired, lock.OutcomeReleased)
 }
 
 func panicsHere(context.Context, order) error { panic("boom") }
@@ -232,15 +232,15 @@ func panicsHere(context.Context, order) error { panic("boom") }
 // if the event cannot be completed, and that the lock stays held then.
 func TestCompleteFailureKeepsTheResult(t *testing.T) { // F7
 	synctest.Test(t, func(t *testing.T) {
-		rig := newRig()
-		rig.store.Always(locktest.Release, locktest.Drop)
+		f := newFixture()
+		f.faulty.Always(locktest.Release, locktest.DropBefore)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, rig.options()...)
+		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, f.options()...)
 		if out, err := h(ctx, order{ID: "1"}); out != "done" || err != nil {
 			t.Errorf("%q, %v: want the handler's result", out, err)
 		}
-		rig.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
 		again, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if _, err := h(again, order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
@@ -265,13 +265,13 @@ func TestNoKeyNoHandler(t *testing.T) { // F26
 		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, middleware.OutcomeIgnored},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := newRig()
+			f := newFixture()
 			key := func(context.Context, order) (lock.Key, error) { return c.key, c.err }
-			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil }, rig.options()...)
+			h := middleware.WithLock(key, func(context.Context, order) error { t.Error("ran"); return nil }, f.options()...)
 			if err := h(t.Context(), order{}); !c.want(err) {
 				t.Error(err)
 			}
-			rig.want(t, c.outcome)
+			f.want(t, c.outcome)
 		})
 	}
 }
@@ -280,8 +280,8 @@ func TestNoKeyNoHandler(t *testing.T) { // F26
 // answer, and that FailOpen runs it without a lease.
 func TestStoreFailure(t *testing.T) { // F13
 	synctest.Test(t, func(t *testing.T) {
-		rig := newRig()
-		rig.store.Always(locktest.Acquire, locktest.Drop)
+		f := newFixture()
+		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
 		ran := 0
 		handler := func(ctx context.Context, _ order) error {
 			ran++
@@ -290,16 +290,16 @@ func TestStoreFailure(t *testing.T) { // F13
 			}
 			return nil
 		}
-		err := middleware.WithLock(byOrder, handler, rig.options()...)(t.Context(), order{ID: "1"})
+		err := middleware.WithLock(byOrder, handler, f.options()...)(t.Context(), order{ID: "1"})
 		if _, ok := err.(*lock.StoreError); !ok || ran != 0 {
 			t.Errorf("closed: %v after %d runs", err, ran)
 		}
-		rig.want(t, lock.OutcomeStoreFailed)
-		err = middleware.WithLock(byOrder, handler, rig.options(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
+		f.want(t, lock.OutcomeStoreFailed)
+		err = middleware.WithLock(byOrder, handler, f.options(middleware.FailOpen())...)(t.Context(), order{ID: "1"})
 		if err != nil || ran != 1 {
 			t.Errorf("open: %v after %d runs", err, ran)
 		}
-		rig.want(t, lock.OutcomeStoreFailed, middleware.OutcomeUnlocked)
+		f.want(t, lock.OutcomeStoreFailed, middleware.OutcomeUnlocked)
 	})
 }
 
@@ -307,9 +307,9 @@ func TestStoreFailure(t *testing.T) { // F13
 // if its handler cannot return the error.
 func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rig := newRig()
-		rig.store.Always(locktest.Acquire, locktest.Deny)
-		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, rig.options(middleware.OnHeld(middleware.Skip))...)
+		f := newFixture()
+		f.faulty.Always(locktest.Acquire, locktest.Deny)
+		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, f.options(middleware.OnHeld(middleware.Skip))...)
 		defer func() {
 			if _, ok := recover().(*lock.StoreError); !ok {
 				t.Error("want a panic with the StoreError: the event must not be acknowledged")
@@ -322,15 +322,15 @@ func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 // TestNested shows that decorators can be nested if their names differ.
 func TestNested(t *testing.T) { // F33
 	t.Parallel()
-	rig := newRig()
+	f := newFixture()
 	inner := middleware.WithLock(keyfuncs.Prefix(keyfuncs.Func[order](func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "r"}, nil }), "resource"),
-		func(context.Context, order) error { return nil }, rig.options()...)
-	if err := middleware.WithLock(byOrder, inner, rig.options()...)(t.Context(), order{ID: "1"}); err != nil {
+		func(context.Context, order) error { return nil }, f.options()...)
+	if err := middleware.WithLock(byOrder, inner, f.options()...)(t.Context(), order{ID: "1"}); err != nil {
 		t.Error(err)
 	}
-	rig.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
-	same := middleware.WithLock(byOrder, inner, rig.options()...)
-	err := middleware.WithLock(byOrder, same, rig.options()...)(t.Context(), order{ID: "2"})
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeReleased)
+	same := middleware.WithLock(byOrder, inner, f.options()...)
+	err := middleware.WithLock(byOrder, same, f.options()...)(t.Context(), order{ID: "2"})
 	if _, ok := err.(*lock.ConfigError); !ok {
 		t.Errorf("the same name twice: %v, want a ConfigError", err)
 	}

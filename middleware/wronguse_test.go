@@ -21,7 +21,7 @@ import (
 // options that do not fit together panic when the handler is wrapped.
 func TestWrongUsePanicsAtConstruction(t *testing.T) {
 	t.Parallel()
-	opts := newRig().options
+	opts := newFixture().options
 	ok := func(context.Context, order) error { return nil }
 	text := func(context.Context, order) (string, error) { return "", nil }
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestWrongOptions(t *testing.T) {
 // that is an interface with methods, because every duplicate would get nil.
 func TestReplayNeedsAResultThatCanBeDecoded(t *testing.T) {
 	t.Parallel()
-	replay := newRig().options(middleware.OnCompleted(middleware.Replay))
+	replay := newFixture().options(middleware.OnCompleted(middleware.Replay))
 	for name, use := range map[string]func(){
 		"Stringer": func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (fmt.Stringer, error) { return nil, nil }, replay...)
@@ -167,7 +167,7 @@ func TestLastOptionCounts(t *testing.T) {
 	count := func(n *int) middleware.Option {
 		return middleware.Observe(func(context.Context, lock.Observation) { *n++ })
 	}
-	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newRig().options(count(&first), count(&second))...)
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, newFixture().options(count(&first), count(&second))...)
 	if err := h(t.Context(), order{ID: "1"}); err != nil || first != 0 || second != 2 {
 		t.Errorf("%v; the first observer was told %d times, the second %d times", err, first, second)
 	}

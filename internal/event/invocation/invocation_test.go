@@ -42,7 +42,7 @@ func TestLastStart(t *testing.T) { // F12
 	})
 }
 
-func TestDeadlineThatCannotBeBelieved(t *testing.T) {
+func TestImplausibleDeadline(t *testing.T) {
 	for name, deadline := range map[string]time.Time{"1970": time.Unix(0, 0), "an hour ago": time.Now().Add(-time.Hour)} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithDeadline(t.Context(), deadline)

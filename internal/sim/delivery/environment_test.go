@@ -75,7 +75,7 @@ func (e *environment) began(r *run, lease lock.Lease) {
 var errConnection = errors.New("connection lost")
 
 func temporary(rejected bool) error {
-	return &lock.StoreError{Store: "simulated", Temporary: true, Rejected: rejected, Err: errConnection}
+	return &driver.Error{Store: "simulated", Temporary: true, Rejected: rejected, Err: errConnection}
 }
 
 // ask sends one request. 1.2 % of them are throttled, get lost, or lose their answer,
@@ -187,7 +187,7 @@ func (e *environment) record(ctx context.Context, g *grant, s *driver.Settlement
 		delete(e.open, r)
 		g.owned = false // to its lease end, but that is what was asked for
 		r.event.denied = true
-		return driver.Row{}, false, &lock.StoreError{Store: "simulated", Rejected: true, Err: errors.New("denied")}
+		return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
 	}
 	row, ok, err := e.w.store.Release(ctx, s)
 	if ok && err == nil {

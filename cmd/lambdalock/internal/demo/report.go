@@ -128,7 +128,7 @@ func (t *tally) add(a attempt, zero time.Time, all []note) timeline.Span {
 	span.Start, span.End = begin.Time.Sub(zero), end.Sub(zero)
 	span.LockStart, span.LockEnd = held(notes, zero)
 	t.holds = append(t.holds, history.Hold{
-		Name: a.upload.object, Who: fmt.Sprintf("environment %d", a.Environment), Fence: begin.Fence, Start: begin.Time, End: end,
+		Name: a.upload.object, Holder: fmt.Sprintf("environment %d", a.Environment), Fence: begin.Fence, Start: begin.Time, End: end,
 	})
 	if a.Outcome == locallambda.Succeeded {
 		t.uploads[a.upload]++

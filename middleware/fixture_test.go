@@ -35,11 +35,11 @@ func lockPerOrder(_ context.Context, o order) (lock.Key, error) {
 
 var noLog = middleware.Logger(slog.New(slog.DiscardHandler))
 
-// rig is a store that can be made to fail, and what was observed of it.
-type rig struct {
-	store *locktest.Faulty
-	mu    sync.Mutex
-	seen  []sighting
+// fixture is a store that can be made to fail, and what was observed of it.
+type fixture struct {
+	faulty   *locktest.Faulty
+	mu       sync.Mutex
+	observed []sighting
 }
 
 type sighting struct {
@@ -47,24 +47,24 @@ type sighting struct {
 	at time.Time
 }
 
-func newRig() *rig { return &rig{store: locktest.NewFaulty(memstore.New())} }
+func newFixture() *fixture { return &fixture{faulty: locktest.NewFaulty(memstore.New())} }
 
-// options returns the options for a decorator that uses the rig and writes no
+// options returns the options for a decorator that uses the fixture and writes no
 // log. Those of more count last.
-func (r *rig) options(more ...middleware.Option) []middleware.Option {
+func (r *fixture) options(more ...middleware.Option) []middleware.Option {
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.seen = append(r.seen, sighting{o, time.Now()})
+		r.observed = append(r.observed, sighting{o, time.Now()})
 	})
-	return append([]middleware.Option{middleware.Store(r.store), noLog, observe}, more...)
+	return append([]middleware.Option{middleware.Store(r.faulty), noLog, observe}, more...)
 }
 
 // acquireElsewhere acquires a lock as another function would, with a lease of
-// 5 s, and unseen by the rig.
-func (r *rig) acquireElsewhere(t *testing.T, k lock.Key) *lock.Lock {
+// 5 s, and unseen by the fixture.
+func (r *fixture) acquireElsewhere(t *testing.T, k lock.Key) *lock.Lock {
 	t.Helper()
-	locker, err := lock.New(r.store.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
+	locker, err := lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,27 +76,27 @@ func (r *rig) acquireElsewhere(t *testing.T, k lock.Key) *lock.Lock {
 }
 
 // outcomes returns what was observed since the last want.
-func (r *rig) outcomes() []lock.Outcome {
+func (r *fixture) outcomes() []lock.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []lock.Outcome
-	for _, s := range r.seen {
+	for _, s := range r.observed {
 		all = append(all, s.Outcome)
 	}
 	return all
 }
 
 // of returns the observations of one outcome since the last want.
-func (r *rig) of(outcome lock.Outcome) []sighting {
+func (r *fixture) of(outcome lock.Outcome) []sighting {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.seen), func(s sighting) bool { return s.Outcome != outcome })
+	return slices.DeleteFunc(slices.Clone(r.observed), func(s sighting) bool { return s.Outcome != outcome })
 }
 
-func (r *rig) count(outcome lock.Outcome) int { return len(r.of(outcome)) }
+func (r *fixture) count(outcome lock.Outcome) int { return len(r.of(outcome)) }
 
 // want checks what was observed since the last want.
-func (r *rig) want(t *testing.T, outcomes ...lock.Outcome) {
+func (r *fixture) want(t *testing.T, outcomes ...lock.Outcome) {
 	t.Helper()
 	if got := r.outcomes(); !slices.Equal(got, outcomes) {
 		t.Errorf("observed %q, want %q", got, outcomes)
@@ -104,10 +104,10 @@ func (r *rig) want(t *testing.T, outcomes ...lock.Outcome) {
 	r.forget()
 }
 
-func (r *rig) forget() {
+func (r *fixture) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = nil
+	r.observed = nil
 }
 
 // warnings is a log of warnings and errors, safe for concurrent use.
