@@ -9,62 +9,48 @@ import (
 	"strconv"
 )
 
-// batch is an event of a queue or a stream, whose records succeed one by one: the
-// function names those that failed, and they come again. The mapping is taken to have
-// ReportBatchItemFailures.
+// batch is an event of a queue or a stream whose event source mapping has
+// ReportBatchItemFailures: the function returns the records that failed, and they
+// are delivered again.
 type batch struct {
-	stream  bool // what follows a failed record comes again too
+	stream  bool // what follows a failed record is delivered again, too
 	records []batchRecord
 	rest    map[string]json.RawMessage // of the document
 }
 
 type batchRecord struct {
-	id   string
+	id   string // what a partial batch response calls it
 	body map[string]json.RawMessage
 }
 
-// readBatch returns nil where the payload is no such event.
+// readBatch returns nil if the payload is another kind of event.
 func readBatch(payload []byte) *batch {
 	b := &batch{}
-	var records []map[string]json.RawMessage
-	if json.Unmarshal(payload, &b.rest) != nil || json.Unmarshal(b.rest["Records"], &records) != nil {
+	var bodies []map[string]json.RawMessage
+	var known []struct {
+		EventSource, MessageID string
+		Kinesis, DynamoDB      struct{ SequenceNumber string }
+	}
+	if json.Unmarshal(payload, &b.rest) != nil || json.Unmarshal(b.rest["Records"], &bodies) != nil ||
+		json.Unmarshal(b.rest["Records"], &known) != nil || len(known) == 0 {
 		return nil
 	}
-	for _, r := range records {
-		id, stream := identify(r)
+	for i, r := range known {
+		id := ""
+		switch r.EventSource {
+		case "aws:sqs":
+			id = r.MessageID
+		case "aws:kinesis":
+			id, b.stream = r.Kinesis.SequenceNumber, true
+		case "aws:dynamodb":
+			id, b.stream = r.DynamoDB.SequenceNumber, true
+		}
 		if id == "" {
 			return nil
 		}
-		b.stream = stream
-		b.records = append(b.records, batchRecord{id, r})
-	}
-	if len(b.records) == 0 {
-		return nil
+		b.records = append(b.records, batchRecord{id, bodies[i]})
 	}
 	return b
-}
-
-// identify returns what an answer calls a record; empty for other sources.
-func identify(r map[string]json.RawMessage) (id string, stream bool) {
-	var known struct {
-		EventSource string
-		MessageID   string
-		Kinesis     struct{ SequenceNumber string }
-		DynamoDB    struct{ SequenceNumber string }
-	}
-	text, _ := json.Marshal(r)
-	if json.Unmarshal(text, &known) != nil {
-		return "", false
-	}
-	switch known.EventSource {
-	case "aws:sqs":
-		return known.MessageID, false
-	case "aws:kinesis":
-		return known.Kinesis.SequenceNumber, true
-	case "aws:dynamodb":
-		return known.DynamoDB.SequenceNumber, true
-	}
-	return "", false
 }
 
 func (b *batch) ids() []string {
@@ -84,10 +70,10 @@ func (b *batch) share(ids []string) string {
 	return fmt.Sprintf("%d of %d %s", len(ids), len(b.records), what)
 }
 
-// failed returns the records that come again after an answer, in the order of the
+// failed returns the records to deliver again after an answer, in the order of the
 // batch. An answer that Lambda cannot read returns all of them, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
-// A text or a number names no failures.
+// A JSON string or number names no failures.
 func (b *batch) failed(answer []byte) []string {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || json.Valid(answer) && answer[0] != '{' {
@@ -114,8 +100,7 @@ func (b *batch) failed(answer []byte) []string {
 	return slices.DeleteFunc(known, func(id string) bool { return !slices.Contains(failed, id) })
 }
 
-// again returns the batch of what comes again after these have failed; nil if nothing
-// does.
+// again returns the batch of the records that failed, or nil if none did.
 func (b *batch) again(failed []string) *batch {
 	next := &batch{stream: b.stream, rest: b.rest}
 	for _, r := range b.records {
@@ -131,19 +116,16 @@ func (b *batch) again(failed []string) *batch {
 
 // receivedAgain counts the receives of a message, as SQS does.
 func (r batchRecord) receivedAgain() batchRecord {
-	var attributes map[string]json.RawMessage
-	var count string
-	if json.Unmarshal(r.body["attributes"], &attributes) != nil || json.Unmarshal(attributes["ApproximateReceiveCount"], &count) != nil {
-		return r
-	}
-	n, err := strconv.Atoi(count)
+	const count = "ApproximateReceiveCount"
+	var attributes map[string]string
+	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
+	n, err := strconv.Atoi(attributes[count])
 	if err != nil {
 		return r
 	}
-	attributes = maps.Clone(attributes)
-	attributes["ApproximateReceiveCount"], _ = json.Marshal(strconv.Itoa(n + 1)) // a string has no error
+	attributes[count] = strconv.Itoa(n + 1)
 	body := maps.Clone(r.body)
-	body["attributes"], _ = json.Marshal(attributes) // it was decoded from JSON
+	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
 	return batchRecord{r.id, body}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -13,30 +12,30 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
-// inFlight is how many deliveries are under way at most, those in the line for an
-// environment among them: a hundred thousand copies need not exist all at once.
-const inFlight = 1000
+// maxInFlight is how many deliveries are under way at most, including those that
+// wait for an environment, so that a million copies fit into memory.
+const maxInFlight = 1000
 
-// receives is how often a queue delivers a message, or a stream a record: AWS advises
-// a maxReceiveCount of at least 5, see
+// maxReceiveCount is how often a queue delivers a message, or a stream a record: AWS
+// advises at least 5, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
-const receives = 5
+const maxReceiveCount = 5
 
 // deliverer delivers events to a platform.
 type deliverer struct {
 	*invokeCmd
 	platform *locallambda.Platform
-	table    *localtable.Table // nil: not embedded
+	table    *localtable.Table
 	report   *report
 }
 
-// all delivers everything at once: in the given order into the line for an
-// environment, without waiting for anything to end.
-func (d *deliverer) all(ctx context.Context, deliveries iter.Seq[*event]) {
-	places := make(chan struct{}, inFlight)
+// all delivers events in the given order, all at once: each delivery takes its
+// place in the queue for an environment and does not wait for any other to end.
+func (d *deliverer) all(ctx context.Context, events []*event) {
+	places := make(chan struct{}, maxInFlight)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for e := range deliveries {
+	for _, e := range events {
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done():
@@ -51,109 +50,109 @@ func (d *deliverer) all(ctx context.Context, deliveries iter.Seq[*event]) {
 	}
 }
 
-// deliver brings one event to its end, as its source does.
+// deliver delivers one copy of an event, and delivers it again as its source does.
 func (d *deliverer) deliver(ctx context.Context, e *event, queued func()) {
-	defer queued() // where there was no attempt
-	c := &chain{deliverer: d, event: e, batch: e.batch}
-	opt := locallambda.Async{Scale: d.Scale, Queued: queued, TooEarly: c.tooEarly, Observe: c.observe, Waits: []time.Duration{}}
+	defer queued() // in case that there was no attempt
+	s := &source{deliverer: d, event: e, batch: e.batch}
+	opt := locallambda.Redelivery{Scale: d.Scale, Queued: queued, TooEarly: s.tooEarly, Observe: s.observe, Waits: []time.Duration{}}
 	switch {
 	case e.batch != nil:
-		opt.Again = c.again
-		for range receives - 1 {
-			opt.Waits = append(opt.Waits, d.visibility())
-		}
+		opt.Again = s.again
+		opt.Waits = slices.Repeat([]time.Duration{d.visibilityTimeout()}, maxReceiveCount-1)
 	case d.Async:
 		opt.Waits = nil // Lambda's
 	}
 	d.platform.Deliver(ctx, e.payload, opt)
-	if ctx.Err() != nil && !c.over {
+	if ctx.Err() != nil && !s.over {
 		d.report.interrupt(e)
 	}
 }
 
-// visibility is how long a message that failed stays away: the timeout that AWS
-// advises for a queue, see services-sqs-configure.html.
-func (d *deliverer) visibility() time.Duration { return 6 * d.Timeout }
+// visibilityTimeout returns how long a message that failed stays invisible: what AWS
+// advises, see https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
+func (d *deliverer) visibilityTimeout() time.Duration { return 6 * d.Timeout }
 
-// chain is one delivery of an event, with what follows on it. Its methods are called
-// one after the other for each attempt: tooEarly, observe, again.
-type chain struct {
+// source is the event source of one copy of an event. Its methods are called in
+// this order for each delivery: tooEarly, observe, again.
+type source struct {
 	*deliverer
 	event   *event
-	batch   *batch // what is being delivered of it; nil: the event is no batch
+	batch   *batch // what is being delivered of it; nil: the event is not a batch
 	outcome outcome
-	failed  []string // records of the last attempt
+	failed  []string // records that the last delivery returned
 	over    bool     // nothing is left to deliver
 }
 
-// tooEarly: an attempt that was held up says nothing yet. A real wait would have
-// outlasted that lock, or the lock will still be there when the real wait is over.
-func (c *chain) tooEarly(r locallambda.Result) bool {
+// tooEarly reports whether a delivery was held up. It says nothing yet: the real wait
+// would have outlasted that lock, or the lock will still be held after it.
+func (s *source) tooEarly(r locallambda.Result) bool {
 	records := 1
-	if c.batch != nil {
-		records = len(c.batch.records)
+	if s.batch != nil {
+		records = len(s.batch.records)
 	}
-	if c.Concurrency > 1 {
+	if s.Concurrency > 1 {
 		r.LogStream = "" // others share it
 	}
-	c.outcome = outcomeOf(r, c.table, records)
-	if c.batch != nil {
-		c.judgeRecords(r)
+	s.outcome = outcomeOf(r, s.table.Claims(r.RequestID, r.LogStream), records)
+	if s.batch != nil {
+		s.judgeRecords(r)
 	}
-	return c.outcome.heldUp()
+	return s.outcome.heldUp()
 }
 
-// judgeRecords: a success that returns records is none.
-func (c *chain) judgeRecords(r locallambda.Result) {
+// judgeRecords finds the records that failed. A success that returns all of them is
+// a failure.
+func (s *source) judgeRecords(r locallambda.Result) {
 	if r.Outcome != locallambda.Succeeded {
-		c.failed = c.batch.ids()
+		s.failed = s.batch.ids()
 		return
 	}
-	c.failed = c.batch.failed(r.Payload)
+	s.failed = s.batch.failed(r.Payload)
 	heldUp := onlyHeld(logged(r.Log))
 	switch {
-	case len(c.failed) == 0:
-	case len(c.failed) < len(c.batch.records):
-		c.outcome = outcome{word: partly}
+	case len(s.failed) == 0:
+	case len(s.failed) < len(s.batch.records):
+		s.outcome = outcome{word: partly}
 		if heldUp {
-			c.outcome = c.outcome.note(held)
+			s.outcome = s.outcome.note(held)
 		}
 	case heldUp:
-		c.outcome = outcome{word: held}
+		s.outcome = outcome{word: held}
 	default:
-		c.outcome = outcome{word: failed}
+		s.outcome = outcome{word: failed}
 	}
 }
 
-func (c *chain) observe(r locallambda.Result, counts bool) {
-	w := row{event: c.event, outcome: c.outcome, result: r, completed: c.completed()}
+func (s *source) observe(r locallambda.Result, counts bool) {
+	w := row{event: s.event, outcome: s.outcome, result: r, completed: s.completed()}
 	if !counts {
 		w.outcome = w.outcome.note("too early")
 	}
-	if c.batch != nil && r.Outcome == locallambda.Succeeded && len(c.failed) > 0 {
-		w.remark = fmt.Sprintf("%s failed: %s", c.batch.share(c.failed), strings.Join(c.failed, " "))
+	succeeded := r.Outcome == locallambda.Succeeded
+	if succeeded && len(s.failed) > 0 {
+		w.remark = fmt.Sprintf("%s failed: %s", s.batch.share(s.failed), strings.Join(s.failed, " "))
 	}
-	c.over = counts && r.Outcome == locallambda.Succeeded && len(c.failed) == 0
-	c.report.add(w)
+	s.over = counts && succeeded && len(s.failed) == 0
+	s.report.add(w)
 }
 
-// completed returns the records that the last attempt completed.
-func (c *chain) completed() []string {
+// completed returns the records that the last delivery completed.
+func (s *source) completed() []string {
 	switch {
-	case c.batch == nil && c.outcome.completed():
+	case s.batch == nil && s.outcome.completed():
 		return []string{whole}
-	case c.batch == nil, c.outcome.word == skipped && c.outcome.heldUp():
+	case s.batch == nil, s.outcome.word == skipped && s.outcome.heldUp():
 		return nil
 	}
-	return slices.DeleteFunc(c.batch.ids(), func(id string) bool { return slices.Contains(c.failed, id) })
+	return slices.DeleteFunc(s.batch.ids(), func(id string) bool { return slices.Contains(s.failed, id) })
 }
 
-// again is what comes again after an attempt.
-func (c *chain) again(locallambda.Result) []byte {
-	next := c.batch.again(c.failed)
+// again returns the records to deliver again.
+func (s *source) again(locallambda.Result) []byte {
+	next := s.batch.again(s.failed)
 	if next == nil {
 		return nil
 	}
-	c.batch = next
+	s.batch = next
 	return next.payload()
 }

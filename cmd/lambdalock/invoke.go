@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -15,27 +14,27 @@ import (
 )
 
 type invokeCmd struct {
-	Bootstrap string   `arg:"" help:"The function: an executable that calls lambda.Start, as it is deployed."`
-	Events    []string `arg:"" help:"Files with one event each, in JSON; - for standard input."`
+	Bootstrap string   `arg:"" help:"The function: the executable that is deployed, which calls lambda.Start."`
+	Events    []string `arg:"" help:"Files that hold one event each, in JSON; - reads standard input."`
 
-	Environments int           `short:"n" default:"1" help:"How many execution environments (${default})."`
-	Copies       int           `short:"c" default:"1" help:"Deliver each event that often, at the same moment (${default})."`
-	Shuffle      bool          `help:"Deliver in random order."`
-	Async        bool          `help:"Deliver as Lambda does for asynchronous sources (S3, SNS, EventBridge): a failed attempt is retried twice with the same request id, after 1 and 2 minutes."`
-	Scale        float64       `default:"30" help:"Make the waits before a further delivery that many times shorter (${default})."`
-	Timeout      time.Duration `default:"3s" help:"The function's timeout; an environment is killed when it is over (${default})."`
-	Concurrency  int           `default:"1" help:"Invocations at once in one environment, as on Lambda Managed Instances (${default})."`
+	Environments int           `short:"n" default:"1" help:"Number of execution environments (${default})."`
+	Copies       int           `short:"c" default:"1" help:"Number of times to deliver each event, all at once (${default})."`
+	Shuffle      bool          `help:"Deliver the events in random order."`
+	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (S3, SNS, EventBridge): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
+	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
+	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
+	Concurrency  int           `default:"1" help:"Invocations at once in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
 }
 
-// Help is what --help adds.
+// Help returns what --help adds.
 func (c *invokeCmd) Help() string {
-	return `Each delivery is a row: ran, or skipped and why (done: the event had been completed; stale: a later one had; held: another was at work), held (refused, to be delivered again), failed, failed in part (a batch), timed out, killed, crashed; succeeded where neither the lock table nor the function's log says which. The last line counts them. The status is 1 if an event was not completed, 130 after Ctrl-C.
+	return `Each delivery prints a row with its outcome: ran; skipped, and why (completed: the event was completed before; stale: a later event was; held: another invocation holds the lock); held (refused, to be delivered again); failed; failed in part (some records of a batch); timed out; killed; crashed. "succeeded" means that neither the lock table nor the function's log tells whether the handler ran. The last line counts the outcomes. The status is 1 if an event was not completed, and 130 after Ctrl-C.
 
-Messages of SQS and records of Kinesis and DynamoDB streams that fail come again, up to 5 times in all, after six times the function's timeout. A partial answer (batchItemFailures) is understood as with ReportBatchItemFailures.
+SQS messages and records of Kinesis and DynamoDB streams that fail are delivered again, up to 5 times in all, after six times the function's timeout. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures.
 
---scale shortens waits, but handlers and leases take their real time. A further delivery that came early because of --scale and was refused because of a lock does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here.
+--scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here.
 
-Without LOCK_TABLE_NAME the function gets an empty lock table of its own and no AWS credentials. With it, the function gets profile, Region, endpoint and credentials that create-table would use.`
+Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. With it, the function gets the Region, endpoint and credentials that create-table would use.`
 }
 
 func (c *invokeCmd) Run(ctx context.Context) error {
@@ -46,17 +45,15 @@ func (c *invokeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := locallambda.Config{
-		Command: []string{c.Bootstrap}, Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,
-	}
-	table, err := lockTable(ctx, &cfg)
+	table, err := lockTable(ctx)
 	if err != nil {
 		return err
 	}
-	if table != nil {
-		defer table.Close()
-	}
-	platform, err := locallambda.Start(ctx, cfg)
+	defer table.Close()
+	platform, err := locallambda.Start(ctx, locallambda.Config{
+		Command: []string{c.Bootstrap}, Env: table.Env, Credentials: table.Credentials,
+		Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,
+	})
 	if err != nil {
 		return explainStart(c.Bootstrap, err)
 	}
@@ -85,40 +82,31 @@ func (c *invokeCmd) check() error {
 	return err
 }
 
-// lockTable gives the function the table that the environment names, or an embedded
-// one, which it returns.
-func lockTable(ctx context.Context, cfg *locallambda.Config) (*localtable.Table, error) {
-	name := os.Getenv(dynamostore.TableVariable)
+// lockTable returns the table that the environment names, or else an embedded one.
+func lockTable(ctx context.Context) (*localtable.Table, error) {
+	const variable = dynamostore.TableVariable
+	name := os.Getenv(variable)
 	if name == "" {
-		table, err := localtable.Start(ctx, "locks")
-		if err != nil {
-			return nil, err
-		}
-		cfg.Env = table.Env
-		fmt.Fprintf(os.Stderr, "%s is not set: the function gets an empty lock table that lives as long as this command.\n", dynamostore.TableVariable)
-		return table, nil
+		fmt.Fprintf(os.Stderr, "%s is not set: the function gets an empty lock table that lives as long as this command.\n", variable)
+		return localtable.Start(ctx, "locks")
 	}
-	account, err := localtable.Open(ctx)
+	table, err := localtable.InAccount(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("the table that %s names cannot be used: %w", dynamostore.TableVariable, err)
+		return nil, fmt.Errorf("cannot use the table %s that %s names: %w", name, variable, err)
 	}
-	cfg.Env, cfg.Fresh = account.Env(name), account.Credentials
-	return nil, nil
+	return table, nil
 }
 
-// order is the deliveries, one after the other, without all of them in memory.
-func (c *invokeCmd) order(events []*event) iter.Seq[*event] {
-	n := len(events) * c.Copies
-	place := func(i int) int { return i }
-	if c.Shuffle {
-		shuffled := rand.Perm(n)
-		place = func(i int) int { return shuffled[i] }
-	}
-	return func(yield func(*event) bool) {
-		for i := range n {
-			if !yield(events[place(i)/c.Copies]) {
-				return
-			}
+// order returns the events in the order of their deliveries.
+func (c *invokeCmd) order(events []*event) []*event {
+	var deliveries []*event
+	for _, e := range events {
+		for range c.Copies {
+			deliveries = append(deliveries, e)
 		}
 	}
+	if c.Shuffle {
+		rand.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })
+	}
+	return deliveries
 }

@@ -15,11 +15,11 @@ import (
 )
 
 type cli struct {
-	Demo        demoCmd        `cmd:"" help:"Show what the locks do: one S3 function in several environments, duplicates, a failure, a crash. Needs nothing but this program."`
-	Invoke      invokeCmd      `cmd:"" help:"Run a Lambda function locally in several environments and deliver events to it, all at once."`
-	CreateTable createTableCmd `cmd:"" help:"Create the DynamoDB lock table, with its TTL attribute, and wait for it."`
+	Demo        demoCmd        `cmd:"" help:"Show what the locks do: one S3 function in several environments, with duplicates, a failure and a crash. Needs no AWS account."`
+	Invoke      invokeCmd      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at once."`
+	CreateTable createTableCmd `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
 
-	Version kong.VersionFlag `help:"Print version, Go version and revision."`
+	Version kong.VersionFlag `help:"Print the version, the Go version and the revision."`
 }
 
 func main() {
@@ -32,22 +32,22 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for anything
 	app := kong.Parse(&cli{},
 		kong.Name("lambdalock"),
-		kong.Description("Locks and event memory for AWS Lambda handlers."),
+		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
 		kong.UsageOnError(),
 		kong.Vars{"version": version()},
 		kong.BindTo(ctx, (*context.Context)(nil)))
 	err := app.Run()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = &stopped{}
+		err = interruption{}
 	}
 	app.FatalIfErrorf(err)
 }
 
-// stopped is the end by a signal. Shells expect 128 and the number of the signal,
-// of which 130 for Ctrl-C is the one that is asked for.
-type stopped struct{}
+// interruption is the error of a run that a signal ended. Shells expect 128 plus
+// the number of the signal as the status, which for Ctrl-C is 130.
+type interruption struct{}
 
-func (*stopped) Error() string { return "interrupted" }
+func (interruption) Error() string { return "interrupted" }
 
-// ExitCode is the status with which kong ends the program.
-func (*stopped) ExitCode() int { return 128 + int(syscall.SIGINT) }
+// ExitCode returns the status with which kong ends the program.
+func (interruption) ExitCode() int { return 128 + int(syscall.SIGINT) }

@@ -11,24 +11,24 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// The outcomes of a delivery. What Lambda calls a success may be a handler that ran, or
-// one that did not have to.
+// The outcomes of a delivery. Where Lambda reports a success, the handler ran or was
+// skipped.
 const (
 	ran         = "ran"
 	skipped     = "skipped"
-	succeeded   = "succeeded" // whether the handler ran is not known
+	succeeded   = "succeeded" // it is unknown whether the handler ran
 	held        = "held"      // refused because of a lock, to be delivered again
-	refused     = "refused"   // no key could be had, which the function answered by itself
+	refused     = "refused"   // the event gave no key, and the function answered that itself
 	ignored     = "ignored"   // the event holds nothing to work on
 	timedOut    = "timed out"
 	killed      = "killed"
 	crashed     = "crashed"
 	interrupted = "interrupted"    // by Ctrl-C
-	partly      = "failed in part" // some records of a batch, the others were completed
+	partly      = "failed in part" // some records of a batch; the others were completed
 	failed      = "failed"
 )
 
-// outcome is what became of a delivery.
+// outcome says what became of a delivery.
 type outcome struct {
 	word  string
 	notes []string // such as why a handler was skipped
@@ -48,8 +48,8 @@ func (o outcome) note(n string) outcome {
 // heldUp reports whether another invocation's lock was in the way.
 func (o outcome) heldUp() bool { return o.word == held || slices.Contains(o.notes, held) }
 
-// completed reports whether the event needs no further delivery: it was handled now or
-// earlier. A delivery that was skipped while another one was at work does not count.
+// completed reports whether the event needs no further delivery because it was
+// completed now or earlier. One that was skipped because its lock was held was not.
 func (o outcome) completed() bool {
 	switch o.word {
 	case ran, skipped, succeeded, ignored:
@@ -67,7 +67,7 @@ const (
 	unlocked  = "unlocked"
 )
 
-// noteOf is the note for what the function's log says.
+// noteOf holds the notes for what the function's log says.
 var noteOf = map[lock.Outcome]string{
 	lock.OutcomeAlreadyCompleted: completed,
 	lock.OutcomeStale:            stale,
@@ -76,14 +76,10 @@ var noteOf = map[lock.Outcome]string{
 	middleware.OutcomeUnlocked:   unlocked,
 }
 
-// outcomeOf judges an attempt by three things: its result; what the embedded table saw
-// of it, if there is one; and the lines that lambdalock logs by default.
-func outcomeOf(r locallambda.Result, table *localtable.Table, records int) outcome {
+// outcomeOf judges a delivery by its result, by what the invocation claimed from an
+// embedded table, and by the lines that lambdalock logs by default.
+func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outcome {
 	log := logged(r.Log)
-	var asked localtable.Asked
-	if table != nil {
-		asked = table.Asked(r.RequestID, r.LogStream)
-	}
 	switch r.Outcome {
 	case locallambda.TimedOut:
 		return outcome{word: timedOut}
@@ -95,16 +91,14 @@ func outcomeOf(r locallambda.Result, table *localtable.Table, records int) outco
 	case locallambda.Failed:
 		return failure(r, log)
 	}
-	var o outcome
-	switch {
-	case asked.Acquired > 0:
-		o.word = ran
-	case asked.Refused > 0:
-		o.word = skipped
-	default:
+	if claims.Acquired+claims.Refused == 0 {
 		return byLog(log, records)
 	}
-	if asked.Waited {
+	o := outcome{word: skipped}
+	if claims.Acquired > 0 {
+		o.word = ran
+	}
+	if claims.Waited {
 		o = o.note(waited)
 	}
 	return o.explain(log)
@@ -134,13 +128,14 @@ func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {
 	return outcome{word: failed}
 }
 
-// onlyHeld reports whether no record of a batch failed by itself.
+// onlyHeld reports whether every record that a batch returned was held, and none
+// failed.
 func onlyHeld(log map[lock.Outcome]bool) bool {
 	return log[lock.OutcomeHeld] && !log[middleware.OutcomeHandlerFailed] && !log[lock.OutcomeStoreFailed] && !log[lock.OutcomeRefused]
 }
 
-// byLog is what can be known without the table. That a lock was acquired is not logged
-// by default, and of several records some may have been skipped.
+// byLog returns what the log alone tells. It does not tell by default that a lock
+// was acquired, nor how many of several records were skipped.
 func byLog(log map[lock.Outcome]bool, records int) outcome {
 	switch {
 	case log[lock.OutcomeTakenOver], log[middleware.OutcomeUnlocked]:
@@ -155,8 +150,8 @@ func byLog(log map[lock.Outcome]bool, records int) outcome {
 	return outcome{word: succeeded}
 }
 
-// logLine finds an outcome in a line of the log, as text or as JSON. Each of these lines
-// says how many requests it took.
+// logLine finds an outcome in a line of the log, as text or as JSON. The number of
+// requests, which each of these lines has, tells them from the text of an error.
 var logLine = regexp.MustCompile(
 	`lambdalock: (held|already_completed|stale|taken_over|unlocked|ignored|refused|handler_failed|store_failed)\b.*requests"?[=:]`)
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -32,10 +33,10 @@ func TestRecordsThatFailed(t *testing.T) {
 		{both, []string{held, worked}, "failed", false, "[]"},
 	} {
 		batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
-		chain := &chain{deliverer: &deliverer{invokeCmd: &invokeCmd{}}, batch: batch}
-		early := chain.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
-		if got := chain.outcome.String(); got != c.want || early != c.early || fmt.Sprint(chain.completed()) != c.completed {
-			t.Errorf("%s %q: %s, early %v, completed %v; want %+v", c.answer, c.log, got, early, chain.completed(), c)
+		source := &source{deliverer: &deliverer{invokeCmd: &invokeCmd{}, table: &localtable.Table{}}, batch: batch}
+		early := source.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
+		if got := source.outcome.String(); got != c.want || early != c.early || fmt.Sprint(source.completed()) != c.completed {
+			t.Errorf("%s %q: %s, early %v, completed %v; want %+v", c.answer, c.log, got, early, source.completed(), c)
 		}
 	}
 }

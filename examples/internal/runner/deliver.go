@@ -85,12 +85,12 @@ func rest(batch []byte, r locallambda.Result) []byte {
 
 // once delivers an event without retries.
 func (st *stage) once(ctx context.Context, event []byte) attempts {
-	return st.deliver(ctx, event, locallambda.Async{Waits: []time.Duration{}})
+	return st.deliver(ctx, event, locallambda.Redelivery{Waits: []time.Duration{}})
 }
 
 // retried delivers an event as its source does, which retries what failed.
 func (st *stage) retried(ctx context.Context, event []byte) attempts {
-	options := locallambda.Async{Scale: scale}
+	options := locallambda.Redelivery{Scale: scale}
 	if st.partial {
 		sent := event
 		options.Waits = slices.Repeat([]time.Duration{time.Minute}, 4)

@@ -27,8 +27,19 @@ const targetPrefix = "DynamoDB_20120810."
 // maxRequestBytes is the service's limit on the size of a request.
 const maxRequestBytes = 16 << 20
 
+// Update is what the OnUpdate hook is told about an UpdateItem request.
+type Update struct {
+	Key     string            // the value of the partition key
+	Values  map[string]string // the expression attribute values that are strings
+	Applied bool              // false: it was refused
+}
+
 // Server is a DynamoDB endpoint in memory. It is safe for concurrent use.
 type Server struct {
+	// OnUpdate is called for every UpdateItem request before it is answered, by
+	// several goroutines at once. It must be set before the first request.
+	OnUpdate func(Update)
+
 	requests  atomic.Int64
 	onRequest atomic.Pointer[func(Request) Fault]
 
@@ -57,6 +68,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.operation = operation
 	}
 	res, err := s.fault(in).apply(r.Context(), s, in)
+	if s.OnUpdate != nil && in.operation == "UpdateItem" {
+		s.OnUpdate(Update{in.partitionKey(), in.ExpressionAttributeValues.strings(), err == nil})
+	}
 	answer(w, res, err)
 }
 

@@ -42,6 +42,17 @@ func (v value) kind() string {
 	return kind
 }
 
+// strings returns the attributes that are strings.
+func (it item) strings() map[string]string {
+	all := map[string]string{}
+	for name, v := range it {
+		if v.S != nil {
+			all[name] = *v.S
+		}
+	}
+	return all
+}
+
 // check checks values that lie within depth maps.
 func (it item) check(depth int) error {
 	for name, v := range it {

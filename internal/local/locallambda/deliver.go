@@ -6,48 +6,45 @@ import (
 	"time"
 )
 
-// Async are the options of Deliver. The zero value is Lambda's behaviour towards
-// asynchronous sources.
-type Async struct {
-	RequestID string // zero: a new UUID
+// Redelivery says what Deliver does after an attempt. The zero value is what Lambda
+// does for asynchronous invocations.
+type Redelivery struct {
 	// Waits come before the second attempt and each further one. Nil: a minute
 	// and two minutes. Empty: there is no second attempt.
 	Waits []time.Duration
-	// Scale divides the waits between attempts: 10 makes them ten times shorter.
-	// Zero or less means 1.
+	// Scale divides the waits: 10 makes them ten times shorter. Zero means 1.
 	Scale float64
-	// Again returns what of an attempt has to be delivered again, nil if nothing
-	// has; each attempt then has a request id of its own. That is how queues and
-	// streams deliver. Nil: all of it, under the same id, unless it succeeded.
+	// Again returns the payload to deliver again after an attempt, as queues and
+	// streams do, each time with a new request id; nil: nothing. If Again is nil,
+	// an attempt that did not succeed is repeated with the same request id.
 	Again func(Result) []byte
-	// TooEarly reports whether an attempt failed only because it came early, such
-	// as one that was refused because of a lease that a real wait would have
-	// outlasted. Such an attempt does not count while the real wait is not over:
-	// it is repeated, after twice the wait. It is asked of each attempt, before
-	// Observe and Again. Nil: every attempt counts.
+	// TooEarly reports whether an attempt failed only because its wait was
+	// shortened, for example because of a lease that the real wait would have
+	// outlasted. Such an attempt does not count: it is repeated, each time after
+	// twice the wait, until the real wait is over. TooEarly is called for each
+	// attempt, before Observe and Again. Nil: every attempt counts.
 	TooEarly func(Result) bool
 	// Observe receives each attempt when it ends, and whether it counts. Nil
 	// discards them.
 	Observe func(r Result, counts bool)
-	// Queued is called when the first attempt has its place in the line for an
+	// Queued is called when the first attempt has its place in the queue for an
 	// environment. Nil: it is not.
 	Queued func()
 }
 
-// Deliver invokes the function as an asynchronous event source such as S3 does:
-// an attempt that does not succeed is followed by a second one a minute later
-// and a third one two minutes after that, all with the same request id (see
+// Deliver invokes the function as an asynchronous event source such as S3 does: an
+// attempt that does not succeed is followed by a second one a minute later and a
+// third one two minutes after that, all with the same request id (see
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html).
-// It returns the attempts in order. Environments that cannot be initialised
-// count as a failed attempt. The list ends early, possibly empty or with an
-// attempt that did not succeed, when the context is cancelled or the platform
-// closed.
-func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Async) []Result {
+// It returns the attempts in order. An environment that cannot be initialised is a
+// failed attempt. The list ends early, possibly empty or with an attempt that did
+// not succeed, if the context is cancelled or the platform closed.
+func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Redelivery) []Result {
 	opt.complete()
-	in := Invocation{RequestID: opt.RequestID, Payload: payload, Queued: opt.Queued}
+	in := Invocation{RequestID: newRequestID(), Payload: payload, Queued: opt.Queued}
 	var attempts []Result
-	for _, d := range append([]time.Duration{0}, opt.Waits...) {
-		w := wait{real: d, next: max(time.Duration(float64(d)/opt.Scale), min(d, time.Millisecond)), from: time.Now()}
+	for _, real := range append([]time.Duration{0}, opt.Waits...) {
+		w := newWait(real, opt.Scale, time.Now())
 		for counts := false; !counts; {
 			if !p.pause(ctx, w.step(time.Now())) {
 				return attempts
@@ -69,12 +66,9 @@ func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Async) []Res
 	return attempts
 }
 
-func (opt *Async) complete() {
-	if opt.Scale <= 0 {
+func (opt *Redelivery) complete() {
+	if opt.Scale == 0 {
 		opt.Scale = 1
-	}
-	if opt.RequestID == "" {
-		opt.RequestID = newRequestID()
 	}
 	if opt.Waits == nil {
 		opt.Waits = []time.Duration{time.Minute, 2 * time.Minute}
@@ -87,9 +81,9 @@ func (opt *Async) complete() {
 	}
 }
 
-// next prepares the attempt after one with that result; it returns false when
-// there is none.
-func (opt *Async) next(in *Invocation, r Result, counts bool) bool {
+// next prepares the attempt after one with that result. It reports false if there
+// is none.
+func (opt *Redelivery) next(in *Invocation, r Result, counts bool) bool {
 	in.Queued = nil
 	if opt.Again == nil {
 		return !counts || r.Outcome != Succeeded
@@ -111,6 +105,10 @@ type wait struct {
 	from       time.Time
 }
 
+func newWait(real time.Duration, scale float64, from time.Time) *wait {
+	return &wait{real: real, next: max(time.Duration(float64(real)/scale), min(real, time.Millisecond)), from: from}
+}
+
 // due reports whether the real wait is over.
 func (w *wait) due(now time.Time) bool { return now.Sub(w.from) >= w.real }
 
@@ -122,27 +120,24 @@ func (w *wait) step(now time.Time) time.Duration {
 	return d
 }
 
-// attempt is Invoke with environments that fail to initialise as a result.
+// attempt calls Invoke, and returns a crash if the environments cannot be
+// initialised.
 func (p *Platform) attempt(ctx context.Context, in Invocation) (Result, error) {
 	asked := time.Now()
 	result, err := p.Invoke(ctx, in)
-	var failed *initError
-	if !errors.As(err, &failed) {
-		return result, err
+	if failed := (*initError)(nil); errors.As(err, &failed) {
+		return Result{
+			RequestID: in.RequestID, Environment: failed.env, Started: asked, Ended: time.Now(),
+			Outcome: Crashed, ErrorType: "Runtime.ExitError", ErrorMessage: failed.Error(),
+		}, nil
 	}
-	result = Result{RequestID: in.RequestID, Environment: failed.env, Started: asked, Ended: time.Now()}
-	end := failedWith("Runtime.ExitError", failed.Error())
-	end.outcome = Crashed
-	end.describe(&result)
-	return result, nil
+	return result, err
 }
 
-// pause waits; it returns false when the context or the platform ends first.
+// pause waits. It reports false if the context or the platform ends first.
 func (p *Platform) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false

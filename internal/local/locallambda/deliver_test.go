@@ -15,7 +15,7 @@ func TestEarlyRetriesDoNotCount(t *testing.T) {
 	attempts := make(chan []Result, 1)
 	var seen []bool
 	go func() {
-		attempts <- p.Deliver(context.Background(), g.event(), Async{
+		attempts <- p.Deliver(context.Background(), g.event(), Redelivery{
 			Scale: 1e5, TooEarly: func(r Result) bool { return r.ErrorMessage == "no luck" },
 			Observe: func(_ Result, counts bool) { seen = append(seen, counts) },
 		})
@@ -38,7 +38,7 @@ func TestEarlyRetriesDoNotCount(t *testing.T) {
 func TestRetriesCountWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	last := time.Now()
-	w := wait{real: 20 * time.Second, next: time.Second, from: last}
+	w := newWait(20*time.Second, 20, last)
 	var waits []time.Duration
 	for !w.due(last) {
 		waits = append(waits, w.step(last))
@@ -54,7 +54,7 @@ func TestRetriesCountWhenTheyAreDue(t *testing.T) {
 func TestAgain(t *testing.T) {
 	p, _ := start(t, config("chatty"))
 	queued := 0
-	got := p.Deliver(t.Context(), []byte(`"three"`), Async{
+	got := p.Deliver(t.Context(), []byte(`"three"`), Redelivery{
 		Waits: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
 		Again: func(r Result) []byte {
 			return map[string][]byte{"three begun": []byte(`"two"`), "two begun": []byte(`"one"`)}[r.Log[0]]
@@ -68,7 +68,7 @@ func TestAgain(t *testing.T) {
 
 func TestNoSecondAttempt(t *testing.T) {
 	p, _ := start(t, config("chatty"))
-	if got := p.Deliver(t.Context(), []byte(`"exit"`), Async{Waits: []time.Duration{}}); len(got) != 1 {
+	if got := p.Deliver(t.Context(), []byte(`"exit"`), Redelivery{Waits: []time.Duration{}}); len(got) != 1 {
 		t.Errorf("attempts %+v", got)
 	}
 }

@@ -1,7 +1,6 @@
 package locallambda
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,18 +10,18 @@ import (
 )
 
 const (
-	// hopeless is the number of failed initialisations in a row after which
-	// invocations are refused instead of kept waiting.
-	hopeless = 3
+	// maxInitFailures is the number of failed initialisations in a row after
+	// which invocations are refused instead of kept waiting.
+	maxInitFailures = 3
 
 	maxBackoff = 10 * time.Second
 )
 
-// environment is a numbered place in which one process after another runs.
-// Platform.mu guards all but the number and the channel.
+// environment is a numbered execution environment, in which one process after
+// another runs. Platform.mu guards all but the number and the channel.
 type environment struct {
 	number   int
-	sandbox  *sandbox   // the current process; nil between two
+	process  *process   // nil between two
 	first    chan error // receives how the first initialisation went
 	failures int        // initialisations that failed, in a row
 	failure  *initError // the last of them
@@ -32,7 +31,7 @@ type environment struct {
 type initError struct {
 	env    int
 	reason string
-	output []string // the last lines the process printed
+	output []string // the last lines that the process printed
 	cause  error    // why there was no process at all; else nil
 }
 
@@ -52,119 +51,109 @@ func (e *initError) Error() string {
 // keep runs one process after another in an environment until the platform
 // closes.
 func (p *Platform) keep(env *environment) {
-	for {
-		wait := p.run(env)
-		if !p.pause(context.Background(), wait) {
-			return
-		}
+	for wait := time.Duration(0); p.pause(context.Background(), wait); {
+		wait = p.run(env)
 	}
 }
 
 // run runs one process from its start to its end and returns how long to wait
 // before the next one.
 func (p *Platform) run(env *environment) time.Duration {
-	sb, err := p.launch(env)
+	proc, err := p.launch(env)
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.failInit(&initError{env: env.number, reason: err.Error(), cause: err}, env)
+		return p.failInit(env, &initError{env: env.number, reason: err.Error(), cause: err})
 	}
-	if sb == nil {
+	if proc == nil {
 		return 0
 	}
-	state := sb.wait()
-	return p.bury(sb, state)
+	return p.reap(proc, proc.wait())
 }
 
-// bury settles what an ended process leaves behind.
-func (p *Platform) bury(sb *sandbox, state string) time.Duration {
+// reap resolves the calls of a process that ended with that state, and returns
+// how long to wait before the next process.
+func (p *Platform) reap(proc *process, state string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	env := sb.env
-	env.sandbox = nil
-	sb.initTimer.Stop()
-	asked := p.closed || sb.initTimedOut
-	for _, c := range sb.calls() {
+	proc.env.process = nil
+	proc.initTimer.Stop()
+	explained := p.closed || proc.initTimedOut
+	for _, c := range proc.calls() {
 		c.timer.Stop()
 		switch {
 		case c.expired && !p.managed():
-			asked = true
-			p.settle(sb, c, timedOut(c.id, p.cfg.Timeout))
+			explained = true
+			p.resolve(proc, c, timedOut(c.id, p.cfg.Timeout))
 		case p.closed:
-			p.abandon(c, ErrClosed)
+			c.reject(ErrClosed)
 		case !c.ended():
-			asked = true
-			p.settle(sb, c, crashed(c.id, state))
+			explained = true
+			p.resolve(proc, c, crashed(c.id, state))
 		}
 	}
-	if !asked {
-		p.note(sb, EventCrashed, "", state)
+	if !explained {
+		p.note(proc, eventCrashed, "", state)
 	}
-	p.note(sb, EventStopped, "", state)
+	p.note(proc, eventStopped, "", state)
 	switch {
-	case p.closed:
+	case p.closed, proc.killed && !proc.initTimedOut: // says nothing about the next process
 		return 0
-	case sb.killed && !sb.initTimedOut:
-		return 0 // by Kill or at a deadline, which says nothing about the next one
-	case !sb.ready:
-		return p.failInit(sb.initError(state), env)
-	case !sb.used:
-		// One that leaves without work and unasked would do so again at once.
-		return p.firstBackoff
+	case !proc.ready:
+		return p.failInit(proc.env, proc.initError(state))
+	case !proc.used:
+		return p.firstBackoff // the next one might end at once as well
 	}
 	return 0
 }
 
-// calls returns the calls a process has in hand in the order of delivery.
-func (sb *sandbox) calls() []*call {
-	return slices.SortedFunc(maps.Values(sb.running), func(a, b *call) int {
-		return cmp.Compare(a.deadline.UnixNano(), b.deadline.UnixNano())
-	})
+// calls returns the calls that a process has in hand in the order of delivery.
+func (proc *process) calls() []*call {
+	return slices.SortedFunc(maps.Values(proc.running), func(a, b *call) int { return a.deadline.Compare(b.deadline) })
 }
 
-// failInit records a failed initialisation and returns the wait before the
-// next. The caller holds p.mu.
-func (p *Platform) failInit(failure *initError, env *environment) time.Duration {
+// failInit notes a failed initialisation and returns the wait before the next
+// one. The caller holds p.mu.
+func (p *Platform) failInit(env *environment, failure *initError) time.Duration {
 	env.failures++
 	env.failure = failure
-	select {
-	case env.first <- failure:
-	default: // only the first start is waited for
-	}
-	waiting := p.queue[:0:0]
-	for _, c := range p.queue {
-		if err := p.unavailable(c); err != nil {
-			p.abandon(c, err)
-		} else {
-			waiting = append(waiting, c)
+	env.reportFirst(failure)
+	if err := p.unavailable(); err != nil {
+		for _, c := range p.queue {
+			c.reject(err)
 		}
+		p.queue = nil
 	}
-	p.queue = waiting
 	return min(p.firstBackoff<<min(env.failures-1, 16), maxBackoff)
 }
 
-// unavailable returns an error when no environment that could take a call has
-// any prospect of doing so. The caller holds p.mu.
-func (p *Platform) unavailable(c *call) error {
-	var last *initError
-	for _, env := range p.eligible(c) {
-		if env.failures < hopeless {
-			return nil
-		}
-		last = env.failure
+// reportFirst tells Start how the first initialisation went.
+func (env *environment) reportFirst(err error) {
+	select {
+	case env.first <- err:
+	default: // it was told already
 	}
-	return last
 }
 
-// initError explains why a process that ended with the given state was never
-// ready.
-func (sb *sandbox) initError(state string) *initError {
+// unavailable returns an error if every environment has failed to initialise
+// maxInitFailures times in a row. The caller holds p.mu.
+func (p *Platform) unavailable() error {
+	for _, env := range p.envs {
+		if env.failures < maxInitFailures {
+			return nil
+		}
+	}
+	return p.envs[0].failure
+}
+
+// initError explains why a process that ended with that state was never ready.
+func (proc *process) initError(state string) *initError {
 	reason := "the process ended (" + state + ") before it asked for an invocation"
 	switch {
-	case sb.initReport != "":
-		reason = "it reported " + sb.initReport
-	case sb.initTimedOut:
-		reason = fmt.Sprintf("it did not ask for an invocation within %v", sb.p.initLimit)
+	case proc.initReport != "":
+		reason = "it reported " + proc.initReport
+	case proc.initTimedOut:
+		reason = fmt.Sprintf("it did not ask for an invocation within %v", proc.p.initLimit)
 	}
-	return &initError{env: sb.env.number, reason: reason, output: sb.output.lines.last()}
+	return &initError{env: proc.env.number, reason: reason, output: proc.output.lines.last()}
 }

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Outcome says how an invocation ended. The zero value is none of them.
+// Outcome says how an invocation ended.
 type Outcome string
 
-// The ways an invocation ends.
+// The ways in which an invocation ends.
 const (
 	Succeeded Outcome = "succeeded" // the function returned a response
 	Failed    Outcome = "failed"    // the function reported an error, or its response was refused
@@ -21,45 +21,39 @@ const (
 	Crashed   Outcome = "crashed"   // the process ended first
 )
 
-// Invocation is one event for the function. The zero value is an invocation
-// with the payload {} in any environment.
+// Invocation is one event for the function.
 type Invocation struct {
-	RequestID string // zero: a new UUID
+	RequestID string // empty: a new UUID
 	Payload   []byte // the event, normally JSON; nil means {}
 
 	// Stream receives the response as it arrives, piece by piece, and lifts the
 	// 6 MB limit as invoking with response streaming does. It is not written to
-	// after Invoke has returned; a write that fails is the last one. Nil: the
-	// response is only collected.
+	// after Invoke has returned, nor after a write has failed. Nil: the response
+	// is only collected.
 	Stream io.Writer
 
 	// Queued is called, while the platform is locked, when the invocation has its
-	// place in the line. Nil: it is not.
+	// place in the queue. Nil: it is not.
 	Queued func()
-
-	// Environment is the number of the environment that is to handle the
-	// invocation, which waits for it to be free; zero: any.
-	Environment int
 }
 
-// Result is what became of an invocation. The zero value is not a result.
+// Result is what became of an invocation.
 type Result struct {
 	RequestID   string
-	Environment int     // the number of the environment that handled it, from 1
-	Outcome     Outcome // never empty
+	Environment int // the number of the environment that handled it, from 1
+	Outcome     Outcome
 	// Payload is the response, or after a function error the error document, in
 	// JSON with errorType and errorMessage.
 	Payload     []byte
 	ContentType string // of the payload
 
-	FunctionError string          // "", or "Unhandled" unless the outcome is Succeeded
-	ErrorType     string          // such as Sandbox.Timedout; empty when it succeeded
-	ErrorMessage  string          // empty when it succeeded
-	StackTrace    json.RawMessage // as the function reported it; nil: none
+	ErrorType    string          // such as Sandbox.Timedout; empty if it succeeded
+	ErrorMessage string          // empty if it succeeded
+	StackTrace   json.RawMessage // as the function reported it; nil: none
 
 	// Log is what the environment printed from the delivery to the answer, at most
-	// its first 10,000 lines. Nil with Concurrency above 1, where nobody can tell
-	// whose a line is.
+	// its first 10,000 lines. It is nil with Concurrency above 1, because then it
+	// is unknown which invocation printed a line.
 	Log []string
 	// LogStream is the name of the log stream of the process that handled it.
 	LogStream string
@@ -68,16 +62,16 @@ type Result struct {
 	Ended   time.Time // when its response was complete, or its failure certain
 }
 
-// call is an invocation on its way. Platform.mu guards the fields between the
+// call is an invocation under way. Platform.mu guards the fields between the
 // blank lines.
 type call struct {
 	id   string
 	in   Invocation
 	done chan struct{} // closed when result or err is final
 
-	result   Result
+	result   Result // without an Outcome until the call has ended
 	err      error
-	settled  bool // done is closed; after an error the call may still be running
+	returned bool // done is closed; after an error the call may still be running
 	posting  bool // a response is being received
 	answered bool // the environment has posted a complete response or error
 	expired  bool // the deadline passed before the environment was free again
@@ -89,12 +83,11 @@ type call struct {
 	streamEnd bool
 }
 
-// Invoke delivers an event to the first environment that is free, waiting in
-// line for one, and waits for the result. An error the function reports, a
-// timeout and a crash are results. It returns an error when the platform is
-// closed, when the context ends the wait (the function, once it has the event,
-// goes on), when in.Environment does not exist, or when every environment that
-// could take the event has failed to initialise three times in a row.
+// Invoke delivers an event to the first environment that is free, waiting in the
+// queue for one, and waits for the result. An error that the function reports, a
+// timeout and a crash are results. Invoke returns an error if the platform is
+// closed, if the context ends the wait (the function, once it has the event, goes
+// on), or if every environment has failed to initialise three times in a row.
 func (p *Platform) Invoke(ctx context.Context, in Invocation) (Result, error) {
 	c := &call{id: in.RequestID, in: in, done: make(chan struct{})}
 	if c.id == "" {
@@ -121,10 +114,7 @@ func (p *Platform) enqueue(c *call) error {
 	if p.closed {
 		return ErrClosed
 	}
-	if c.in.Environment < 0 || c.in.Environment > len(p.envs) {
-		return p.noSuchEnvironment(c.in.Environment)
-	}
-	if err := p.unavailable(c); err != nil {
+	if err := p.unavailable(); err != nil {
 		return err
 	}
 	p.queue = append(p.queue, c)
@@ -139,127 +129,114 @@ func (p *Platform) enqueue(c *call) error {
 func (p *Platform) giveUp(c *call, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.queue, c); i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
-	}
-	p.abandon(c, fmt.Errorf("locallambda: no longer waiting for invocation %s: %w", c.id, cause))
+	p.queue = slices.DeleteFunc(p.queue, func(queued *call) bool { return queued == c })
+	c.reject(fmt.Errorf("locallambda: no longer waiting for invocation %s: %w", c.id, cause))
 }
 
 // dispatch gives the queued calls, oldest first, to the environments that can
 // take them. The caller holds p.mu.
 func (p *Platform) dispatch() {
-	waiting := p.queue[:0:0]
-	for _, c := range p.queue {
-		if sb := p.pick(c); sb != nil {
-			p.deliver(sb, c)
-		} else {
-			waiting = append(waiting, c)
+	p.queue = slices.DeleteFunc(p.queue, func(c *call) bool {
+		proc := p.pick(c)
+		if proc != nil {
+			p.deliver(proc, c)
 		}
-	}
-	p.queue = waiting
+		return proc != nil
+	})
 }
 
-// pick returns the least busy environment that can take a call now, or nil.
-func (p *Platform) pick(c *call) *sandbox {
-	var best *sandbox
-	for _, env := range p.eligible(c) {
-		sb := env.sandbox
-		if sb != nil && sb.canTake(c.id) && (best == nil || len(sb.running) < len(best.running)) {
-			best = sb
+// pick returns the least busy process that can take a call now, or nil.
+func (p *Platform) pick(c *call) *process {
+	var best *process
+	for _, env := range p.envs {
+		proc := env.process
+		if proc != nil && proc.canTake(c.id) && (best == nil || len(proc.running) < len(best.running)) {
+			best = proc
 		}
 	}
 	return best
 }
 
-// eligible returns the environments a call may run in.
-func (p *Platform) eligible(c *call) []*environment {
-	if n := c.in.Environment; n > 0 {
-		return p.envs[n-1 : n]
-	}
-	return p.envs
-}
-
-// deliver hands a call to an environment that can take it. The caller holds
-// p.mu.
-func (p *Platform) deliver(sb *sandbox, c *call) {
+// deliver hands a call to a process that can take it. The caller holds p.mu.
+func (p *Platform) deliver(proc *process, c *call) {
 	now := time.Now()
-	c.result = Result{RequestID: c.id, Environment: sb.env.number, LogStream: sb.stream, Started: now}
-	_ = sb.output.lines.record.take() // of the time before
+	c.result = Result{RequestID: c.id, Environment: proc.env.number, LogStream: proc.stream, Started: now}
+	_ = proc.output.lines.record.take() // printed before the delivery
 	c.deadline = now.Add(p.cfg.Timeout)
-	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(sb, c) })
-	sb.running[c.id] = c
-	sb.thaw()
-	p.note(sb, EventInvoked, c.id, "")
-	next := sb.waiting[0]
-	sb.waiting = sb.waiting[1:]
+	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(proc, c) })
+	proc.running[c.id] = c
+	proc.used = true
+	proc.thaw()
+	p.note(proc, eventInvoked, c.id, "")
+	next := proc.waiting[0]
+	proc.waiting = proc.waiting[1:]
 	next <- c
 }
 
-// settle records how a call ended, unless that is known already, and lets
-// Invoke return. The caller holds p.mu.
-func (p *Platform) settle(sb *sandbox, c *call, end ending) {
+// resolve completes the result of a call with how it ended, unless it has ended
+// already, and lets Invoke return. The caller holds p.mu.
+func (p *Platform) resolve(proc *process, c *call, e ending) {
 	if c.ended() {
 		return
 	}
-	end.describe(&c.result)
-	if log := sb.output.lines.record.take(); !p.managed() {
+	c.result.Outcome, c.result.Payload, c.result.ContentType = e.outcome, e.payload, e.contentType
+	c.result.ErrorType, c.result.ErrorMessage, c.result.StackTrace = e.ErrorType, e.ErrorMessage, e.StackTrace
+	if log := proc.output.lines.record.take(); !p.managed() {
 		c.result.Log = log
 	}
 	c.result.Ended = time.Now()
-	p.note(sb, eventFor(end.outcome), c.id, c.result.ErrorMessage)
-	if !c.settled {
-		c.settled = true
-		close(c.done)
-	}
+	p.note(proc, eventOf[e.outcome], c.id, e.ErrorMessage)
+	c.letReturn()
 }
 
 func (c *call) ended() bool { return c.result.Outcome != "" }
 
-// abandon lets Invoke return an error instead of a result. The caller holds
-// p.mu.
-func (p *Platform) abandon(c *call, err error) {
-	if c.settled {
-		return
+// reject lets Invoke return an error instead of a result. The caller holds
+// Platform.mu.
+func (c *call) reject(err error) {
+	if !c.returned {
+		c.err = err
 	}
-	c.err = err
-	c.settled = true
-	close(c.done)
+	c.letReturn()
 }
 
-// expire acts on a call whose deadline has passed: a classic environment is
-// killed, and its end settles the call; a managed one is left alone, and the
-// call keeps its place in it until the handler returns (see
+func (c *call) letReturn() {
+	if !c.returned {
+		c.returned = true
+		close(c.done)
+	}
+}
+
+// expire acts on a call whose deadline has passed: the process of a classic
+// environment is killed, and its end resolves the call; a managed one is left
+// alone, and the call keeps its place in it until the handler returns (see
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html).
-func (p *Platform) expire(sb *sandbox, c *call) {
+func (p *Platform) expire(proc *process, c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if sb.running[c.id] != c {
+	if proc.running[c.id] != c {
 		return
 	}
 	c.expired = true
 	switch {
 	case p.managed():
-		p.settle(sb, c, timedOut(c.id, p.cfg.Timeout))
+		p.resolve(proc, c, timedOut(c.id, p.cfg.Timeout))
 		return
 	case c.ended():
-		p.note(sb, EventTimedOut, c.id, "it did not ask for the next invocation before the deadline")
+		p.note(proc, eventTimedOut, c.id, "it did not ask for the next invocation before the deadline")
 	}
-	sb.kill()
+	proc.kill()
 }
 
 // stream passes a piece of the response on. Only one goroutine calls it.
 func (c *call) stream(piece []byte) {
-	if c.in.Stream == nil {
-		return
-	}
 	c.streaming.Lock()
 	defer c.streaming.Unlock()
-	if c.streamEnd {
+	if c.in.Stream == nil || c.streamEnd {
 		return
 	}
-	if _, err := c.in.Stream.Write(piece); err != nil {
-		c.streamEnd = true
-	}
+	_, err := c.in.Stream.Write(piece)
+	c.streamEnd = err != nil
 }
 
 // endStream returns when no write to the stream is under way and none will

@@ -46,30 +46,6 @@ func TestOverlappingInvocationsRunSideBySide(t *testing.T) {
 	}
 }
 
-func TestInvocationWaitsForItsEnvironment(t *testing.T) {
-	cfg := config("gated")
-	cfg.Environments = 2
-	p, _ := start(t, cfg)
-	g := newGate(t)
-	one := background(t, p, Invocation{Payload: g.event(), Environment: 2})
-	v := g.next(t)
-	two := background(t, p, Invocation{Payload: g.event(), Environment: 2})
-	eventually(t, "the second invocation to be in line", func() bool { return queued(p) == 1 })
-	// One that can go elsewhere is not held up by it.
-	three := background(t, p, Invocation{Payload: g.event()})
-	g.next(t).tell(t, "return")
-	if r := receive(t, three, "result"); r.Environment != 1 {
-		t.Errorf("result %+v", r)
-	}
-	v.tell(t, "return")
-	receive(t, one, "result")
-	again := g.next(t)
-	again.tell(t, "return")
-	if r := receive(t, two, "result"); r.Environment != 2 || again.PID != v.PID {
-		t.Errorf("process %d after %d: %+v", again.PID, v.PID, r)
-	}
-}
-
 func TestManyCallersLoseNothing(t *testing.T) {
 	cfg := config("echo")
 	cfg.Environments = 4
@@ -130,7 +106,7 @@ func TestResultOfSuccess(t *testing.T) {
 	if !uuid.MatchString(r.RequestID) {
 		t.Errorf("request id %q", r.RequestID)
 	}
-	if r.Outcome != Succeeded || r.FunctionError != "" || r.ErrorType != "" || r.ContentType != "application/json" {
+	if r.Outcome != Succeeded || r.ErrorType != "" || r.ContentType != "application/json" {
 		t.Errorf("result %+v", r)
 	}
 	if r.Started.Before(before) || r.Ended.Before(r.Started) {
@@ -157,7 +133,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	needProc(t)
 	p, seen := start(t, config("gated"))
 	g := newGate(t)
-	pid := seen.await(t, EventFrozen).PID
+	pid := seen.await(t, eventFrozen).pid
 	stopped := func() bool { return processState(pid) == "T" }
 	eventually(t, "the idle process to be stopped", stopped)
 	result := background(t, p, Invocation{Payload: g.event()})
@@ -168,7 +144,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	v.tell(t, "return")
 	receive(t, result, "result")
 	eventually(t, "the process to be stopped again", stopped)
-	seen.await(t, EventFrozen)
+	seen.await(t, eventFrozen)
 	if want := "started, frozen, thawed, invoked, finished, frozen"; seen.kinds() != want {
 		t.Errorf("events %s, want %s", seen.kinds(), want)
 	}
@@ -205,7 +181,7 @@ func TestConcurrencyInOneProcess(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 	}
-	if len(processes) != 1 || strings.Contains(seen.kinds(), string(EventFrozen)) {
+	if len(processes) != 1 || strings.Contains(seen.kinds(), string(eventFrozen)) {
 		t.Errorf("it took %d processes; events %s", len(processes), seen.kinds())
 	}
 }
@@ -248,14 +224,13 @@ func TestCancelledWait(t *testing.T) {
 		t.Error("the cancelled invocation is still in line")
 	}
 	v.tell(t, "return")
-	seen.await(t, EventFinished)
+	seen.await(t, eventFinished)
 }
 
 func TestVariables(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_REGION": "", "AWS_DEFAULT_REGION": "eu-central-1", "AWS_LAMBDA_MAX_CONCURRENCY": "9",
-		"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "", "AWS_SHARED_CREDENTIALS_FILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "", "INHERITED": "yes",
+		"INHERITED": "yes",
 	} {
 		t.Setenv(name, value)
 	}
@@ -268,8 +243,8 @@ func TestVariables(t *testing.T) {
 		"INHERITED=yes", "MINE=1", "argument",
 		"AWS_LAMBDA_FUNCTION_NAME=" + name, "AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512",
 		"AWS_LAMBDA_LOG_GROUP_NAME=/aws/lambda/" + name, "AWS_LAMBDA_INITIALIZATION_TYPE=on-demand",
-		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023", "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local",
-		"AWS_SECRET_ACCESS_KEY=local", "LAMBDA_TASK_ROOT=" + filepath.Dir(os.Args[0]), "_HANDLER=" + name, "TZ=:UTC",
+		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023", "AWS_REGION=eu-central-1",
+		"LAMBDA_TASK_ROOT=" + filepath.Dir(os.Args[0]), "_HANDLER=" + name, "TZ=:UTC",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)
@@ -285,8 +260,6 @@ func TestVariables(t *testing.T) {
 }
 
 func TestVariablesOfManagedInstances(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "theirs")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "also theirs")
 	cfg := config("variables")
 	cfg.Concurrency = 3
 	cfg.Function = "named"
@@ -295,7 +268,7 @@ func TestVariablesOfManagedInstances(t *testing.T) {
 	got := variablesOf(t, p)
 	for _, want := range []string{
 		"AWS_LAMBDA_MAX_CONCURRENCY=3", "AWS_LAMBDA_INITIALIZATION_TYPE=lambda-managed-instances",
-		"AWS_LAMBDA_FUNCTION_NAME=named", "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=theirs",
+		"AWS_LAMBDA_FUNCTION_NAME=named", "AWS_REGION=eu-west-3",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)

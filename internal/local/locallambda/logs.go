@@ -2,14 +2,16 @@ package locallambda
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 )
 
 const (
-	// maxLine is the length in bytes at which an unfinished line is passed on,
-	// that of the largest CloudWatch log event when there was a limit of 256 KB.
+	// maxLine is the length in bytes at which a line is cut, that of the largest
+	// CloudWatch log event when there was a limit of 256 KB.
 	maxLine = 256 << 10
 
 	// keptLines is the number of lines quoted when an environment cannot be
@@ -34,12 +36,17 @@ func newLogs(emit func(env int, line string)) *logs {
 	return &logs{emit: emit}
 }
 
-func (l *logs) of(env int) *lines { return &lines{logs: l, env: env} }
+// of returns what cuts the output of one process of that environment into lines.
+func (l *logs) of(env int) *lines {
+	return &lines{logs: l, env: env, mark: []byte("\x00" + rand.Text() + "\n"), marked: make(chan struct{}, 1)}
+}
 
 // lines cuts what one process prints into lines.
 type lines struct {
-	logs *logs
-	env  int
+	logs   *logs
+	env    int
+	mark   []byte        // no part of the output, and no line break of it
+	marked chan struct{} // receives for each mark in the output
 
 	mu      sync.Mutex
 	partial []byte
@@ -48,8 +55,8 @@ type lines struct {
 	record record
 }
 
-// record is what has been printed since an invocation was delivered. It has a
-// lock of its own because the others are held while lines are passed on.
+// record is what has been printed since an invocation was delivered. It has its
+// own lock because the others are held while lines are passed on.
 type record struct {
 	mu    sync.Mutex
 	lines []string
@@ -72,7 +79,7 @@ func (r *record) take() []string {
 	return lines
 }
 
-// Write takes in a piece of output; it never fails.
+// Write accepts a piece of output. It never fails.
 func (l *lines) Write(piece []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,12 +89,17 @@ func (l *lines) Write(piece []byte) (int, error) {
 		if !found {
 			break
 		}
+		if before, marked := bytes.CutSuffix(l.partial[:len(line)+1], l.mark); marked {
+			l.partial = slices.Concat(before, rest)
+			l.marked <- struct{}{}
+			continue
+		}
 		l.emit(bytes.TrimSuffix(line, []byte{'\r'}))
 		l.partial = rest
 	}
-	if len(l.partial) > maxLine {
-		l.emit(l.partial)
-		l.partial = nil
+	if len(l.partial) > maxLine+len(l.mark) { // more than the first half of a mark
+		l.emit(l.partial[:maxLine])
+		l.partial = l.partial[maxLine:]
 	}
 	return len(piece), nil
 }
@@ -104,10 +116,7 @@ func (l *lines) flush() {
 
 func (l *lines) emit(line []byte) {
 	text := string(line)
-	if len(l.kept) == keptLines {
-		l.kept = append(l.kept[:0], l.kept[1:]...)
-	}
-	l.kept = append(l.kept, text)
+	l.kept = append(l.kept[max(0, len(l.kept)+1-keptLines):], text)
 	l.record.add(text)
 	l.logs.mu.Lock()
 	defer l.logs.mu.Unlock()
@@ -118,5 +127,5 @@ func (l *lines) emit(line []byte) {
 func (l *lines) last() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.kept...)
+	return slices.Clone(l.kept)
 }

@@ -50,7 +50,7 @@ func start(t *testing.T, cfg Config) (*Platform, *recorder) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	seen := newRecorder()
-	cfg.Observe = seen.add
+	cfg.observe = seen.add
 	p, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -130,13 +130,13 @@ func needProc(t *testing.T) {
 // recorder keeps the events a platform reports.
 type recorder struct {
 	mu     sync.Mutex
-	events []Event
-	added  chan Event
+	events []event
+	added  chan event
 }
 
-func newRecorder() *recorder { return &recorder{added: make(chan Event, 10000)} }
+func newRecorder() *recorder { return &recorder{added: make(chan event, 10000)} }
 
-func (r *recorder) add(e Event) {
+func (r *recorder) add(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -144,16 +144,16 @@ func (r *recorder) add(e Event) {
 }
 
 // await returns the next event of a kind, passing over others.
-func (r *recorder) await(t *testing.T, kind EventKind) Event {
+func (r *recorder) await(t *testing.T, kind eventKind) event {
 	t.Helper()
 	for {
-		if e := receive(t, r.added, string(kind)+" event"); e.Kind == kind {
+		if e := receive(t, r.added, string(kind)+" event"); e.kind == kind {
 			return e
 		}
 	}
 }
 
-func (r *recorder) all() []Event {
+func (r *recorder) all() []event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
@@ -162,8 +162,8 @@ func (r *recorder) all() []Event {
 func (r *recorder) pids() []int {
 	var pids []int
 	for _, e := range r.all() {
-		if e.Kind == EventStarted {
-			pids = append(pids, e.PID)
+		if e.kind == eventStarted {
+			pids = append(pids, e.pid)
 		}
 	}
 	return pids
@@ -172,7 +172,7 @@ func (r *recorder) pids() []int {
 func (r *recorder) kinds() string {
 	var kinds []string
 	for _, e := range r.all() {
-		kinds = append(kinds, string(e.Kind))
+		kinds = append(kinds, string(e.kind))
 	}
 	return strings.Join(kinds, ", ")
 }

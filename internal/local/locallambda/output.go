@@ -3,86 +3,58 @@ package locallambda
 import (
 	"os"
 	"sync"
-	"time"
 )
 
-// pipeSize is how much a pipe holds at most, 64 KB on Linux and macOS: whatever
-// was printed at some moment and is not read yet is within that.
-const pipeSize = 64 << 10
-
-// output is the pipe a process prints into. It is read here rather than by
-// os/exec so that everything printed before an answer can be taken in before
-// the answer is passed on.
+// output is the pipe that a process prints into. It is read here rather than by
+// os/exec so that everything printed before an answer can be read before the
+// answer is passed on. To that end the platform keeps the writing end as well: a
+// mark that it writes comes out after everything that the process had printed.
 type output struct {
-	lines *lines
-	read  *os.File
-	ended chan struct{} // closed when nothing more will come
-
-	mu sync.Mutex // held while a piece is read and passed on, which keeps the order
+	lines       *lines
+	read, write *os.File
+	ended       chan struct{} // closed when pump has ended
+	draining    sync.Mutex    // one mark at a time
 }
 
-// newOutput returns a pipe for a process, and the end that is to be its stdout
-// and stderr.
-func newOutput(l *lines) (*output, *os.File, error) {
+// newOutput returns a pipe whose writing end is to be a process's stdout and
+// stderr.
+func newOutput(l *lines) (*output, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &output{lines: l, read: read, ended: make(chan struct{})}, write, nil
+	return &output{lines: l, read: read, write: write, ended: make(chan struct{})}, nil
 }
 
-// pump passes on what is printed until all writers have closed the pipe, or it is
-// closed here.
+// pump passes on what is printed until the pipe is closed.
 func (o *output) pump() {
 	defer close(o.ended)
-	conn, err := o.read.SyscallConn()
-	for over := false; err == nil && !over; {
-		err = conn.Read(func(fd uintptr) bool {
-			n, more := o.take(fd)
-			over = !more
-			return n > 0 || over
-		})
-	}
+	_, _ = o.read.WriteTo(o.lines) // ends with the pipe
 }
 
-// drain passes on what has been printed so far.
+// drain returns when everything printed so far has been passed on.
 func (o *output) drain() {
-	conn, err := o.read.SyscallConn()
-	if err != nil {
+	o.draining.Lock()
+	defer o.draining.Unlock()
+	if _, err := o.write.Write(o.lines.mark); err != nil {
 		return // closed
 	}
-	_ = conn.Control(func(fd uintptr) { // fails only where it is closed
-		for taken := 0; taken < pipeSize; {
-			n, more := o.take(fd)
-			if n == 0 || !more {
-				return
-			}
-			taken += n
-		}
-	})
-}
-
-// take reads what is there at the moment; more is false at the end.
-func (o *output) take(fd uintptr) (n int, more bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	piece := make([]byte, 32<<10)
-	n, more = readNow(fd, piece)
-	_, _ = o.lines.Write(piece[:n]) // never fails
-	return n, more
-}
-
-// finish takes in what an ended process has left in the pipe. A process of its own
-// making that left its group can hold the pipe open; it is waited for no longer
-// than drainLimit.
-func (o *output) finish() {
-	limit := time.NewTimer(drainLimit)
-	defer limit.Stop()
 	select {
+	case <-o.lines.marked:
 	case <-o.ended:
-	case <-limit.C:
 	}
-	_ = o.read.Close() // wakes pump; what it reports is the end of a pipe already done with
+}
+
+// finish reads what an ended process has left in the pipe, and closes it. A
+// process that it left behind may still have it open.
+func (o *output) finish() {
+	o.drain()
+	o.close()
 	<-o.ended
 	o.lines.flush()
+}
+
+func (o *output) close() {
+	_ = o.write.Close()
+	_ = o.read.Close() // wakes pump
 }

@@ -1,15 +1,15 @@
-// Package locallambda is AWS Lambda's execution side on one machine, without
-// Docker: it serves the Lambda Runtime API (version 2018-06-01) on the loopback
-// interface and runs copies of a bootstrap executable as execution
-// environments, which it freezes, thaws, times out, kills and restarts as the
-// service does.
+// Package locallambda runs a Lambda function on this machine, without Docker: it
+// serves the Lambda Runtime API (version 2018-06-01) on the loopback interface and
+// runs copies of a bootstrap executable as execution environments, which it
+// freezes, thaws, times out, kills and restarts as the service does.
 //
 // It follows https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html.
-// Extensions, the Telemetry API and SnapStart are left out.
+// It has no extensions, no Telemetry API and no SnapStart.
 package locallambda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// ErrClosed is returned by calls on a platform that has been closed, and by
-// invocations that were under way when it was.
+// ErrClosed is the error of every call on a closed platform, and of invocations
+// that were under way when it was closed.
 var ErrClosed = errors.New("locallambda: the platform is closed")
 
 const (
@@ -37,25 +37,24 @@ const (
 	shutdownGrace = 500 * time.Millisecond
 )
 
-// Config says what to run and how. The zero value lacks a Command.
+// Config says what to run and how. Only Command is required.
 type Config struct {
-	// Command is the bootstrap and its arguments; required. The working
-	// directory of the environments is that of the calling process.
+	// Command is the bootstrap and its arguments. It runs in the working
+	// directory of the calling process.
 	Command []string
 
-	// Env holds "K=V" pairs added to the calling process's environment and to
-	// the variables Lambda sets; of two with the same name the one given here
-	// wins, except AWS_LAMBDA_RUNTIME_API. Nil adds nothing. When neither has
-	// AWS credentials (an access key, AWS_PROFILE, ...), dummy ones are added.
+	// Env holds "K=V" pairs that are added to the calling process's environment
+	// and to the variables that Lambda sets. They win over both, except
+	// AWS_LAMBDA_RUNTIME_API.
 	Env []string
 
-	// Fresh returns further "K=V" pairs, which win over those of Env. It is called
-	// before each start of a process, by several goroutines at once, so that
-	// credentials that expire can be replaced as Lambda does. Its error is that
-	// of a failed initialisation. Nil adds nothing.
-	Fresh func() ([]string, error)
+	// Credentials returns further "K=V" pairs, which win over Env. It is called
+	// before each start of a process, by several goroutines at once, so that each
+	// process gets credentials that have not expired. If it fails, so does the
+	// environment's initialisation. Nil adds nothing.
+	Credentials func() ([]string, error)
 
-	// Environments is the number of copies; zero means 1.
+	// Environments is the number of execution environments; zero means 1.
 	Environments int
 
 	// Concurrency is how many invocations each environment handles at once; zero
@@ -70,23 +69,20 @@ type Config struct {
 	// Function is the function's name; empty means the base name of Command[0].
 	Function string
 
-	// Logs receives each line an environment prints to stdout or stderr, without
-	// the line break. Calls never overlap. Nil writes the lines to the standard
-	// error of the calling process, each with its environment's number in front.
+	// Logs receives each line that an environment prints to stdout or stderr,
+	// without the line break. Calls never overlap. Nil writes the lines to the
+	// calling process's stderr, each after its environment's number.
 	Logs func(env int, line string)
 
-	// Observe receives the life cycle of environments and invocations. Calls are
-	// made in the order of the events and never overlap; they may use the
-	// platform, but not Close it. Nil discards the events.
-	Observe func(Event)
+	// observe receives each event under Platform.mu, for tests; nil: nobody does.
+	observe func(event)
 }
 
-// Platform is a set of running execution environments. Start makes one; the
-// zero value is not usable. Its methods may be called from several goroutines.
+// Platform runs the execution environments of one function. Start returns one. It
+// is safe for concurrent use.
 type Platform struct {
-	cfg      Config
-	timeline *timeline
-	logs     *logs
+	cfg  Config
+	logs *logs
 	// Fields rather than constants so that tests need not wait that long.
 	initLimit    time.Duration
 	firstBackoff time.Duration
@@ -96,16 +92,15 @@ type Platform struct {
 
 	mu     sync.Mutex // guards what follows and the state of all environments
 	envs   []*environment
-	queue  []*call // invocations no environment has taken yet, oldest first
+	queue  []*call // invocations that wait for an environment, oldest first
 	closed bool
 }
 
-// Start starts all the environments and waits until each has asked for its
-// first invocation. When one of them ends or reports an error before that, or
-// does not ask within Lambda's limit for the Init phase (10 s; 130 s with
-// Concurrency above 1), Start closes the platform and returns an error that
-// includes the last lines the environment printed. The context bounds the start
-// only; end the platform with Close.
+// Start starts all environments and waits until each has asked for its first
+// invocation. If one of them ends, reports an error, or does not ask within
+// Lambda's limit for the Init phase (10 s; 130 s with Concurrency above 1), Start
+// closes the platform and returns an error that includes the last lines that the
+// environment printed. The context bounds the start only; Close ends the platform.
 func Start(ctx context.Context, cfg Config) (*Platform, error) {
 	p, err := newPlatform(cfg)
 	if err != nil {
@@ -124,7 +119,6 @@ func newPlatform(cfg Config) (*Platform, error) {
 	}
 	p := &Platform{
 		cfg:          cfg,
-		timeline:     newTimeline(cfg.Observe),
 		logs:         newLogs(cfg.Logs),
 		initLimit:    initLimit,
 		firstBackoff: 100 * time.Millisecond,
@@ -145,10 +139,10 @@ func complete(cfg *Config) error {
 		return platformUnsupported
 	}
 	if len(cfg.Command) == 0 {
-		return errors.New("locallambda: Config.Command is empty")
+		return errors.New("locallambda: Config.Command is empty: name the bootstrap executable")
 	}
 	if cfg.Environments < 0 || cfg.Concurrency < 0 || cfg.Timeout < 0 {
-		return errors.New("locallambda: Config has a negative Environments, Concurrency or Timeout")
+		return errors.New("locallambda: Environments, Concurrency and Timeout of Config must not be negative")
 	}
 	for _, pair := range cfg.Env {
 		if strings.Index(pair, "=") < 1 {
@@ -157,12 +151,8 @@ func complete(cfg *Config) error {
 	}
 	cfg.Environments = max(cfg.Environments, 1)
 	cfg.Concurrency = max(cfg.Concurrency, 1)
-	if cfg.Timeout == 0 {
-		cfg.Timeout = defaultTimeout
-	}
-	if cfg.Function == "" {
-		cfg.Function = filepath.Base(cfg.Command[0])
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
+	cfg.Function = cmp.Or(cfg.Function, filepath.Base(cfg.Command[0]))
 	return nil
 }
 
@@ -187,10 +177,10 @@ func (p *Platform) start(ctx context.Context) error {
 // Instance.
 func (p *Platform) managed() bool { return p.cfg.Concurrency > 1 }
 
-// Kill sends SIGKILL to an environment's process group now, frozen or not. What
-// it was handling ends as Crashed, and a new process takes its place. It is an
-// error to name an environment that does not exist, or one that has no process
-// at the moment because it is being restarted.
+// Kill sends SIGKILL to an environment's process group, frozen or not. What it was
+// handling ends as Crashed, and a new process takes its place. Kill returns an
+// error if there is no such environment, or if it has no process at the moment
+// because it is being restarted.
 func (p *Platform) Kill(env int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,54 +188,47 @@ func (p *Platform) Kill(env int) error {
 		return ErrClosed
 	}
 	if env < 1 || env > len(p.envs) {
-		return p.noSuchEnvironment(env)
+		return fmt.Errorf("locallambda: there is no environment %d: they are numbered 1 to %d", env, len(p.envs))
 	}
-	sb := p.envs[env-1].sandbox
-	if sb == nil {
+	proc := p.envs[env-1].process
+	if proc == nil {
 		return fmt.Errorf("locallambda: environment %d has no process at the moment", env)
 	}
-	sb.kill()
+	proc.kill()
 	return nil
 }
 
-func (p *Platform) noSuchEnvironment(env int) error {
-	return fmt.Errorf("locallambda: there is no environment %d: they are numbered 1 to %d", env, len(p.envs))
-}
-
-// Close ends all environments, with SIGTERM and half a second later SIGKILL,
-// and returns when their processes are gone, their listeners closed and all
-// events delivered. Invocations under way return ErrClosed. Closing again does
-// nothing; the error is always nil.
+// Close ends all environments, with SIGTERM and half a second later SIGKILL, and
+// returns when their processes are gone and their listeners closed. Invocations
+// under way return ErrClosed. Closing again does nothing; the error is always nil.
 func (p *Platform) Close() error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
 		close(p.closing)
 		for _, c := range p.queue {
-			p.abandon(c, ErrClosed)
+			c.reject(ErrClosed)
 		}
 		p.queue = nil
-		p.eachSandbox((*sandbox).terminate)
+		p.eachProcess((*process).terminate)
 	}
 	p.mu.Unlock()
 
 	grace := time.AfterFunc(shutdownGrace, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.eachSandbox((*sandbox).kill)
+		p.eachProcess((*process).kill)
 	})
 	p.wg.Wait()
 	grace.Stop()
-	p.timeline.close()
 	return nil
 }
 
-// eachSandbox calls f for every environment's current process. The caller
-// holds p.mu.
-func (p *Platform) eachSandbox(f func(*sandbox)) {
+// eachProcess calls f for every environment's process. The caller holds p.mu.
+func (p *Platform) eachProcess(f func(*process)) {
 	for _, env := range p.envs {
-		if env.sandbox != nil {
-			f(env.sandbox)
+		if env.process != nil {
+			f(env.process)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 var errTooLarge = errors.New("the response is too large")
 
 // response receives what the function returned.
-func (sb *sandbox) response(w http.ResponseWriter, r *http.Request) {
-	c, refused := sb.begin(r.PathValue("id"))
+func (proc *process) response(w http.ResponseWriter, r *http.Request) {
+	c, refused := proc.begin(r.PathValue("id"))
 	if refused != nil {
 		refused.write(w)
 		return
@@ -23,20 +23,20 @@ func (sb *sandbox) response(w http.ResponseWriter, r *http.Request) {
 	payload, err := c.receive(r.Body, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		sb.finish(c, tooLarge())
+		proc.finish(c, tooLarge())
 		oversized.write(w)
 	case err != nil:
-		sb.retract(c)
+		proc.retract(c)
 		cutShort.write(w)
 	default:
-		sb.finish(c, conclude(payload, r))
+		proc.finish(c, conclude(payload, r))
 		accept(w)
 	}
 }
 
-// receive reads a response to its end and passes each piece on as it comes.
-// More than limit bytes, unless that is zero, are read as well, so that the
-// runtime gets to see the answer, but not kept.
+// receive reads a response to its end and passes each piece on as it comes. A
+// response above limit bytes, unless that is zero, is read to its end as well, so
+// that the runtime gets to see the refusal.
 func (c *call) receive(body io.Reader, limit int) ([]byte, error) {
 	payload := []byte{}
 	piece := make([]byte, 32<<10)
@@ -61,7 +61,7 @@ func (c *call) receive(body io.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// conclude makes the ending from a response that has been read to its end. A
+// conclude returns the ending for a response that has been read to its end. A
 // runtime that fails after it has begun to stream says so in the trailers (see
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-custom.html#runtimes-custom-response-streaming).
 func conclude(payload []byte, r *http.Request) ending {
@@ -69,9 +69,6 @@ func conclude(payload []byte, r *http.Request) ending {
 	if errorType == "" {
 		return ending{outcome: Succeeded, payload: payload, contentType: r.Header.Get("Content-Type")}
 	}
-	document, err := base64.StdEncoding.DecodeString(r.Trailer.Get("Lambda-Runtime-Function-Error-Body"))
-	if err != nil {
-		return failedWith(errorType, "")
-	}
-	return ending{outcome: Failed, failure: readError(document, errorType)}
+	document, _ := base64.StdEncoding.DecodeString(r.Trailer.Get("Lambda-Runtime-Function-Error-Body"))
+	return readError(document, errorType).endsWith(Failed)
 }

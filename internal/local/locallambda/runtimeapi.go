@@ -31,88 +31,85 @@ var (
 	}
 )
 
-func (sb *sandbox) routes() http.Handler {
+func (proc *process) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+apiRoot+"/invocation/next", sb.next)
-	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/response", sb.response)
-	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/error", sb.failure)
-	mux.HandleFunc("POST "+apiRoot+"/init/error", sb.initFailure)
+	mux.HandleFunc("GET "+apiRoot+"/invocation/next", proc.next)
+	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/response", proc.response)
+	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/error", proc.failure)
+	mux.HandleFunc("POST "+apiRoot+"/init/error", proc.initFailure)
 	return mux
 }
 
 // next holds the request open until there is an invocation for it.
-func (sb *sandbox) next(w http.ResponseWriter, r *http.Request) {
-	assigned, refused := sb.ask()
+func (proc *process) next(w http.ResponseWriter, r *http.Request) {
+	assigned, refused := proc.ask()
 	if refused != nil {
 		refused.write(w)
 		return
 	}
 	select {
 	case c := <-assigned:
-		sb.writeCall(w, c)
+		proc.writeCall(w, c)
 	case <-r.Context().Done():
-		sb.withdraw(assigned)
+		proc.withdraw(assigned)
 	}
 }
 
-// ask records that the environment wants an invocation, which also says that a
-// classic one is done with the last.
-func (sb *sandbox) ask() (chan *call, *refusal) {
-	sb.output.drain() // what was printed before belongs to the last invocation, or to none
-	p := sb.p
+// ask registers a request for an invocation, with which a classic environment also
+// says that it has finished the last one.
+func (proc *process) ask() (chan *call, *refusal) {
+	proc.output.drain() // what was printed before belongs to the last invocation, or to none
+	p := proc.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.managed() {
-		for _, c := range sb.running {
+		for _, c := range proc.running {
 			if !c.answered {
 				return nil, wrongMoment
 			}
-			sb.release(c)
+			proc.release(c)
 		}
 	}
-	if !sb.ready {
-		sb.becomeReady()
+	if !proc.ready {
+		proc.becomeReady()
 	}
 	assigned := make(chan *call, 1)
-	sb.waiting = append(sb.waiting, assigned)
+	proc.waiting = append(proc.waiting, assigned)
 	p.dispatch()
-	sb.idle()
+	proc.idle()
 	return assigned, nil
 }
 
 // becomeReady ends the Init phase.
-func (sb *sandbox) becomeReady() {
-	sb.ready = true
-	sb.initTimer.Stop()
-	sb.env.failures = 0
-	select {
-	case sb.env.first <- nil:
-	default: // only the first start is waited for
-	}
+func (proc *process) becomeReady() {
+	proc.ready = true
+	proc.initTimer.Stop()
+	proc.env.failures = 0
+	proc.env.reportFirst(nil)
 }
 
 // release frees the place a call has in the environment.
-func (sb *sandbox) release(c *call) {
+func (proc *process) release(c *call) {
 	c.timer.Stop()
-	delete(sb.running, c.id)
+	delete(proc.running, c.id)
 }
 
-// withdraw forgets a request whose connection is gone. An invocation that had
-// been assigned to it ends with the process, or at its deadline.
-func (sb *sandbox) withdraw(assigned chan *call) {
-	sb.p.mu.Lock()
-	defer sb.p.mu.Unlock()
-	if i := slices.Index(sb.waiting, assigned); i >= 0 {
-		sb.waiting = slices.Delete(sb.waiting, i, i+1)
+// withdraw forgets a request whose connection is gone. An invocation that was
+// assigned to it ends with the process, or at its deadline.
+func (proc *process) withdraw(assigned chan *call) {
+	proc.p.mu.Lock()
+	defer proc.p.mu.Unlock()
+	if i := slices.Index(proc.waiting, assigned); i >= 0 {
+		proc.waiting = slices.Delete(proc.waiting, i, i+1)
 	}
 }
 
-func (sb *sandbox) writeCall(w http.ResponseWriter, c *call) {
+func (proc *process) writeCall(w http.ResponseWriter, c *call) {
 	h := w.Header()
 	h.Set("Content-Type", contentTypeJSON)
 	h.Set("Lambda-Runtime-Aws-Request-Id", c.id)
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
-	h.Set("Lambda-Runtime-Invoked-Function-Arn", sb.p.functionARN())
+	h.Set("Lambda-Runtime-Invoked-Function-Arn", proc.p.functionARN())
 	h.Set("Lambda-Runtime-Trace-Id", newTraceID())
 	payload := c.in.Payload
 	if payload == nil {
@@ -123,10 +120,10 @@ func (sb *sandbox) writeCall(w http.ResponseWriter, c *call) {
 }
 
 // begin claims the right to answer a call.
-func (sb *sandbox) begin(id string) (*call, *refusal) {
-	sb.p.mu.Lock()
-	defer sb.p.mu.Unlock()
-	c := sb.running[id]
+func (proc *process) begin(id string) (*call, *refusal) {
+	proc.p.mu.Lock()
+	defer proc.p.mu.Unlock()
+	c := proc.running[id]
 	switch {
 	case c == nil:
 		return nil, unknownRequest
@@ -137,78 +134,74 @@ func (sb *sandbox) begin(id string) (*call, *refusal) {
 	return c, nil
 }
 
-// finish records a complete answer. One that comes after a managed
-// environment's deadline is accepted, as the handler cannot know, but changes
-// nothing.
-func (sb *sandbox) finish(c *call, end ending) {
-	sb.output.drain() // it was printed before the answer was posted
-	p := sb.p
+// finish takes a complete answer. One that comes after a managed environment's
+// deadline is accepted, because the handler cannot know, but changes nothing.
+func (proc *process) finish(c *call, end ending) {
+	proc.output.drain() // what was printed before the answer belongs to this invocation
+	p := proc.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.posting = false
 	c.answered = true
-	p.settle(sb, c, end)
+	p.resolve(proc, c, end)
 	if p.managed() {
-		sb.release(c)
+		proc.release(c)
 		p.dispatch()
 	}
 }
 
-// retract gives up an answer whose upload broke off. Usually the process is
-// dying, and its end settles the call.
-func (sb *sandbox) retract(c *call) {
-	sb.p.mu.Lock()
-	defer sb.p.mu.Unlock()
+// retract forgets an answer whose upload broke off. Usually the process is dying, and its end resolves the call.
+func (proc *process) retract(c *call) {
+	proc.p.mu.Lock()
+	defer proc.p.mu.Unlock()
 	c.posting = false
 }
 
 // failure receives a function error.
-func (sb *sandbox) failure(w http.ResponseWriter, r *http.Request) {
-	c, refused := sb.begin(r.PathValue("id"))
+func (proc *process) failure(w http.ResponseWriter, r *http.Request) {
+	c, refused := proc.begin(r.PathValue("id"))
 	if refused != nil {
 		refused.write(w)
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
 	if err != nil {
-		sb.retract(c)
+		proc.retract(c)
 		cutShort.write(w)
 		return
 	}
-	end := ending{outcome: Failed, failure: readError(body, r.Header.Get(headerErrorType))}
+	end := readError(body, r.Header.Get(headerErrorType)).endsWith(Failed)
 	if json.Valid(body) {
-		end.payload = body
-		end.contentType = r.Header.Get("Content-Type")
+		end.payload, end.contentType = body, r.Header.Get("Content-Type")
 	}
-	sb.finish(c, end)
+	proc.finish(c, end)
 	accept(w)
 }
 
-// initFailure receives the reason why the Init phase failed. The process has a
-// moment to end by itself.
-func (sb *sandbox) initFailure(w http.ResponseWriter, r *http.Request) {
+// initFailure receives the reason why the Init phase failed.
+func (proc *process) initFailure(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
 	if err != nil {
 		cutShort.write(w)
 		return
 	}
-	if !sb.reportInit(readError(body, r.Header.Get(headerErrorType))) {
+	if !proc.reportInit(readError(body, r.Header.Get(headerErrorType))) {
 		wrongMoment.write(w)
 		return
 	}
 	accept(w)
 }
 
-// reportInit records a failed Init phase; it returns false when that phase is
-// over.
-func (sb *sandbox) reportInit(d errorDocument) bool {
-	sb.p.mu.Lock()
-	defer sb.p.mu.Unlock()
-	if sb.ready {
+// reportInit notes a failed Init phase and gives the process a moment to end by
+// itself. It reports false if that phase is over.
+func (proc *process) reportInit(d errorDocument) bool {
+	proc.p.mu.Lock()
+	defer proc.p.mu.Unlock()
+	if proc.ready {
 		return false
 	}
-	sb.initReport = d.ErrorType + ": " + d.ErrorMessage
-	sb.initTimer.Reset(drainLimit)
+	proc.initReport = d.ErrorType + ": " + d.ErrorMessage
+	proc.initTimer.Reset(drainLimit)
 	return true
 }
 

@@ -46,8 +46,8 @@ func TestInitHasALimit(t *testing.T) {
 func TestStartObeysItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := config("init hang")
-	cfg.Observe = func(e Event) {
-		if e.Kind == EventStarted {
+	cfg.observe = func(e event) {
+		if e.kind == eventStarted {
 			cancel()
 		}
 	}
@@ -93,14 +93,14 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 	if err := p.Kill(1); err != nil {
 		t.Fatal(err)
 	}
-	seen.await(t, EventCrashed)
+	seen.await(t, eventCrashed)
 	for range 2 { // in line while it fails, and refused at once after that
 		_, err := p.Invoke(t.Context(), Invocation{})
 		if err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), "the file exists") {
 			t.Fatalf("error %v", err)
 		}
 	}
-	attempts := p.Deliver(t.Context(), nil, Async{Scale: 1e9})
+	attempts := p.Deliver(t.Context(), nil, Redelivery{Scale: 1e9})
 	if len(attempts) != 3 || attempts[0].Outcome != Crashed || !strings.Contains(attempts[2].ErrorMessage, "the file exists") {
 		t.Errorf("attempts %+v", attempts)
 	}
@@ -126,12 +126,14 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 func TestLines(t *testing.T) {
 	var got []string
 	l := newLogs(func(env int, line string) { got = append(got, line) }).of(1)
-	for _, piece := range []string{"a", "b\r\n\nc", strings.Repeat("x", maxLine), "d"} {
+	for _, piece := range []string{"a", "b\r\n\nc", strings.Repeat("x", maxLine+len(l.mark)), "d", string(l.mark[:5]), string(l.mark[5:])} {
 		_, _ = l.Write([]byte(piece))
 	}
+	<-l.marked
+	_, _ = l.Write([]byte("e"))
 	l.flush()
 	l.flush()
-	want := []string{"ab", "", "c" + strings.Repeat("x", maxLine), "d"}
+	want := []string{"ab", "", "c" + strings.Repeat("x", maxLine-1), "x" + strings.Repeat("x", len(l.mark)) + "de"}
 	if len(got) != len(want) {
 		t.Fatalf("%d lines", len(got))
 	}

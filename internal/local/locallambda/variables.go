@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// variables returns the environment of a process: the caller's, the variables
+// variables returns the environment of a process: the caller's, the variables that
 // Lambda defines (see
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html) and
-// those of the configuration, the fresh ones last.
-func (p *Platform) variables(path, api, stream string, fresh []string) []string {
-	// The caller's own, were it a Lambda function, must not show through.
+// those of the configuration.
+func (p *Platform) variables(path, stream string) []string {
+	// The caller's own must not show through, should it be a Lambda function.
 	vars := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "AWS_LAMBDA_")
 	})
@@ -44,33 +44,7 @@ func (p *Platform) variables(path, api, stream string, fresh []string) []string 
 		"_HANDLER="+filepath.Base(path),
 		"TZ=:UTC",
 	)
-	if !p.hasCredentials() && len(fresh) == 0 {
-		vars = append(vars, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local")
-	}
-	vars = append(vars, p.cfg.Env...)
-	vars = append(vars, fresh...)
-	return append(vars, "AWS_LAMBDA_RUNTIME_API="+api)
-}
-
-// fresh returns the variables of a process that is about to start.
-func (p *Platform) fresh() ([]string, error) {
-	if p.cfg.Fresh == nil {
-		return nil, nil
-	}
-	return p.cfg.Fresh()
-}
-
-// hasCredentials reports whether AWS credentials are given in any of the ways
-// the SDKs read from the environment.
-func (p *Platform) hasCredentials() bool {
-	return slices.ContainsFunc([]string{
-		"AWS_ACCESS_KEY_ID",
-		"AWS_PROFILE",
-		"AWS_SHARED_CREDENTIALS_FILE",
-		"AWS_WEB_IDENTITY_TOKEN_FILE",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-		"AWS_CONTAINER_CREDENTIALS_FULL_URI",
-	}, func(name string) bool { return p.given(name) != "" })
+	return append(vars, p.cfg.Env...)
 }
 
 // given returns a variable of the configuration or else of the calling process.
@@ -99,7 +73,7 @@ func newLogStream() string {
 // newRequestID returns a random UUID (version 4).
 func newRequestID() string {
 	var b [16]byte
-	rand.Read(b[:]) // never fails
+	rand.Read(b[:])
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -112,6 +86,6 @@ func newTraceID() string {
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
-	rand.Read(b) // never fails
+	rand.Read(b)
 	return fmt.Sprintf("%x", b)
 }

@@ -1,6 +1,6 @@
-// Package localtable gives local runs a lock table: one without AWS, on an embedded
-// DynamoDB-compatible endpoint on the loopback interface, or one of the account that
-// this process uses.
+// Package localtable gives a function that runs locally its lock table: an embedded
+// one on a DynamoDB-compatible endpoint on the loopback interface, or one in the
+// AWS account that this process uses.
 package localtable
 
 import (
@@ -18,14 +18,22 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// Table is a lock table on an endpoint of its own.
+// Table is a lock table for the functions that this process starts.
 type Table struct {
-	// URL is the endpoint's address.
+	// URL is the address of an embedded table's endpoint.
 	URL string
-	// Env is what a process needs in its environment to use the table.
-	Env    []string
-	server *http.Server
-	watch  *watch
+	// Client asks the table's endpoint as this process.
+	Client *dynamodb.Client
+	// Env is what a process needs in its environment to use the table, except the
+	// credentials of an account.
+	Env []string
+	// Credentials returns the variables with which Lambda gives a process its
+	// credentials. They may expire, so each process should get those of its own
+	// start. Nil: they are in Env.
+	Credentials func() ([]string, error)
+
+	server *http.Server // nil: the table is not embedded
+	claims claims
 }
 
 // Start serves an endpoint that holds one empty lock table.
@@ -34,23 +42,62 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lambdalock: serve a local lock table: %w", err)
 	}
-	t := &Table{URL: "http://" + listener.Addr().String(), watch: &watch{next: fakedynamo.New(), asked: map[string]map[string]*tries{}}}
-	t.server = &http.Server{Handler: t.watch, ReadHeaderTimeout: 10 * time.Second}
+	t := &Table{URL: "http://" + listener.Addr().String()}
+	endpoint := fakedynamo.New()
+	endpoint.OnUpdate = t.claims.note
+	t.server = &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = t.server.Serve(listener) }() // ends with Close
-	t.Env = []string{
-		"AWS_ENDPOINT_URL_DYNAMODB=" + t.URL, dynamostore.TableVariable + "=" + name,
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
-	}
-	client := dynamodb.New(dynamodb.Options{
+	t.Client = dynamodb.New(dynamodb.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String(t.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	if err := dynamostore.EnsureTable(ctx, client, name); err != nil {
+	t.Env = append(variables(t.Client, name), "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=")
+	if err := dynamostore.EnsureTable(ctx, t.Client, name); err != nil {
 		t.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// Close ends the endpoint; the table is gone with it.
-func (t *Table) Close() { _ = t.server.Close() }
+// InAccount returns the table of that name that the AWS SDK's default configuration
+// (profile, Region, endpoint and credentials) leads to, whether or not the table
+// exists. The error says which part of the configuration is missing.
+func InAccount(ctx context.Context, name string) (*Table, error) {
+	client, err := dynamostore.OpenClient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{
+		Client: client, Env: variables(client, name),
+		Credentials: func() ([]string, error) { return retrieve(client) },
+	}, nil
+}
+
+// variables returns what a process needs in its environment to find a table.
+func variables(client *dynamodb.Client, name string) []string {
+	o := client.Options()
+	env := []string{dynamostore.TableVariable + "=" + name, "AWS_REGION=" + o.Region}
+	if o.BaseEndpoint != nil {
+		env = append(env, "AWS_ENDPOINT_URL_DYNAMODB="+*o.BaseEndpoint)
+	}
+	return env
+}
+
+func retrieve(client *dynamodb.Client) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := client.Options().Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		"AWS_ACCESS_KEY_ID=" + c.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + c.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.SessionToken,
+	}, nil
+}
+
+// Close ends the endpoint of an embedded table, which is gone then.
+func (t *Table) Close() {
+	if t.server != nil {
+		_ = t.server.Close()
+	}
+}

@@ -78,11 +78,11 @@ type upload struct {
 
 // Run runs all scenarios, about 20 seconds.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	env, fresh, closeTable, err := table(ctx)
+	table, err := lockTable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeTable()
+	defer table.Close()
 	notes, err := os.MkdirTemp("", "lambdalock-demo")
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	cfg.Environments = max(4, cfg.Environments)
 	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), begun: make(chan int, 64)}
 	function := locallambda.Config{
-		Command: cfg.Command, Env: append(env, RoleVariable+"="+notes), Fresh: fresh,
+		Command: cfg.Command, Env: append(table.Env, RoleVariable+"="+notes), Credentials: table.Credentials,
 		Environments: cfg.Environments, Timeout: timeout, Function: "thumbnails", Logs: r.log,
 	}
 	bare := function
@@ -133,23 +133,17 @@ func (r *run) play(ctx context.Context, function locallambda.Config, progress fu
 	return context.Cause(ctx)
 }
 
-// table is the endpoint that the environment names, or an embedded one.
-func table(ctx context.Context) (env []string, fresh func() ([]string, error), done func(), err error) {
+// lockTable returns a table at the endpoint that the environment names, or else an
+// embedded one.
+func lockTable(ctx context.Context) (*localtable.Table, error) {
 	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
-		t, err := localtable.Start(ctx, tableName)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return t.Env, nil, t.Close, nil
+		return localtable.Start(ctx, tableName)
 	}
-	account, err := localtable.Open(ctx)
+	table, err := localtable.InAccount(ctx, tableName)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	if err := dynamostore.EnsureTable(ctx, account.Client, tableName); err != nil {
-		return nil, nil, nil, err
-	}
-	return account.Env(tableName), account.Credentials, func() {}, nil
+	return table, dynamostore.EnsureTable(ctx, table.Client, tableName)
 }
 
 // log keeps what the function notes, and what it says besides.
@@ -177,7 +171,7 @@ func (r *run) deliver(ctx context.Context, u upload) <-chan struct{} {
 	now := r.scenes[len(r.scenes)-1]
 	r.wg.Go(func() {
 		defer close(over)
-		results := r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Async{Scale: Scale, TooEarly: heldUp})
+		results := r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Redelivery{Scale: Scale, TooEarly: heldUp})
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for i, result := range results {

@@ -16,10 +16,8 @@ const (
 )
 
 var platformUnsupported = errors.New("locallambda: not supported on " + runtime.GOOS +
-	": freezing and killing execution environments takes Unix process groups")
+	": execution environments are frozen and killed by signals to a Unix process group; use Linux, macOS or WSL")
 
 func ownGroup(*exec.Cmd) {}
-
-func readNow(uintptr, []byte) (int, bool) { return 0, false }
 
 func signalGroup(int, int) {}

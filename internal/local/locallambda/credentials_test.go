@@ -11,7 +11,7 @@ import (
 func TestFreshVariables(t *testing.T) {
 	cfg := config("gated")
 	var given []string
-	cfg.Fresh = func() ([]string, error) {
+	cfg.Credentials = func() ([]string, error) {
 		given = append(given, "AWS_SESSION_TOKEN="+strings.Repeat("x", len(given)+1))
 		return given[len(given)-1:], nil
 	}
@@ -21,7 +21,7 @@ func TestFreshVariables(t *testing.T) {
 		if err := p.Kill(1); err != nil {
 			t.Fatal(err)
 		}
-		seen.await(t, EventStopped)
+		seen.await(t, eventStopped)
 		result := background(t, p, Invocation{Payload: g.event()})
 		g.next(t).tell(t, "return")
 		receive(t, result, "result")
@@ -34,7 +34,7 @@ func TestFreshVariables(t *testing.T) {
 func TestFreshVariablesFail(t *testing.T) {
 	cfg := config("gated")
 	cause := errors.New("the SSO session has expired")
-	cfg.Fresh = func() ([]string, error) { return nil, cause }
+	cfg.Credentials = func() ([]string, error) { return nil, cause }
 	p, err := Start(t.Context(), cfg)
 	if err == nil {
 		_ = p.Close()

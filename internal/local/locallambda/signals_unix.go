@@ -3,7 +3,6 @@
 package locallambda
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
 )
@@ -25,23 +24,8 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// readNow reads from a descriptor that does not block what is there at the
-// moment; more is false at its end.
-func readNow(fd uintptr, piece []byte) (n int, more bool) {
-	for {
-		n, err := syscall.Read(int(fd), piece)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EAGAIN):
-			return 0, true
-		}
-		return max(n, 0), n > 0
-	}
-}
-
-// signalGroup signals a process group. That the group has ended already is no
-// error: every sender is prepared for that.
+// signalGroup signals a process group. Every sender expects that the group may
+// have ended already.
 func signalGroup(pid int, signal syscall.Signal) {
 	_ = syscall.Kill(-pid, signal)
 }

@@ -6,25 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// TestAsked: what an invocation got is known from its requests.
-func TestAsked(t *testing.T) {
+// TestClaims: what an invocation got is known from its requests.
+func TestClaims(t *testing.T) {
 	t.Parallel()
 	table, err := Start(t.Context(), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
-	store := dynamostore.New(dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(table.URL), Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
-	}), "locks")
+	store := dynamostore.New(table.Client, "locks")
 	now := time.Now()
 	claim := func(name, holder string, event ...string) {
 		t.Helper()
@@ -44,21 +38,23 @@ func TestAsked(t *testing.T) {
 	claim("e", "f request 5 log s5", "first")
 	claim("e", "f request 5 log s5", "second") // as a batch does with two events of one name
 	for _, c := range []struct {
-		id, stream string
-		want       Asked
+		name, id, stream string
+		want             Claims
 	}{
-		{"1", "s1", Asked{Acquired: 1}},
-		{"2", "s2", Asked{Acquired: 1, Refused: 1, Waited: true}},
-		{"2", "s2", Asked{}},
-		{"3", "s3", Asked{Acquired: 1}},
-		{"4", "s4", Asked{}},
-		{"5", "s5", Asked{Acquired: 1, Refused: 1}},
+		{"acquired", "1", "s1", Claims{Acquired: 1}},
+		{"refused, asked again", "2", "s2", Claims{Acquired: 1, Refused: 1, Waited: true}},
+		{"counted already", "2", "s2", Claims{}},
+		{"known by its log stream", "3", "s3", Claims{Acquired: 1}},
+		{"without claims", "4", "s4", Claims{}},
+		{"two events of one name", "5", "s5", Claims{Acquired: 1, Refused: 1}},
 	} {
-		if got := table.Asked(c.id, c.stream); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.id, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := table.Claims(c.id, c.stream); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
 	}
-	if left := len(table.watch.asked); left != 0 {
+	if left := len(table.claims.open); left != 0 {
 		t.Errorf("%d invocations are kept", left)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxResponse is the size in bytes of the largest response Lambda accepts
+// maxResponse is the size in bytes of the largest response that Lambda accepts
 // unless it is streamed: 6 MB, or as the service counts them 6291556 bytes.
 const maxResponse = 6291556
 
@@ -18,48 +18,29 @@ type errorDocument struct {
 	StackTrace   json.RawMessage `json:"stackTrace,omitempty"`
 }
 
-// ending is how an invocation ended. A nil payload of one that did not succeed
-// stands for the error document.
-type ending struct {
-	outcome     Outcome
-	payload     []byte
-	contentType string
-	failure     errorDocument
-}
-
-func (e ending) describe(r *Result) {
-	r.Outcome = e.outcome
-	r.Payload = e.payload
-	r.ContentType = e.contentType
-	if e.outcome == Succeeded {
-		return
-	}
-	r.FunctionError = "Unhandled"
-	r.ErrorType = e.failure.ErrorType
-	r.ErrorMessage = e.failure.ErrorMessage
-	r.StackTrace = e.failure.StackTrace
-	if r.Payload == nil {
-		r.Payload = e.failure.encode()
-		r.ContentType = contentTypeJSON
-	}
-}
-
+// encode returns the document as JSON. Only the stack trace could fail to encode,
+// and that was decoded from JSON.
 func (d errorDocument) encode() []byte {
-	// The only field that could fail to encode is the stack trace, and that was
-	// decoded from JSON.
 	document, _ := json.Marshal(d)
 	return document
 }
 
-func failedWith(errorType, message string) ending {
-	return ending{outcome: Failed, failure: errorDocument{ErrorType: errorType, ErrorMessage: message}}
+// ending is how an invocation ended, with an empty error document if it succeeded.
+type ending struct {
+	outcome     Outcome
+	payload     []byte
+	contentType string
+	errorDocument
 }
 
+// endsWith returns an ending whose payload is the error document.
+func (d errorDocument) endsWith(o Outcome) ending { return ending{o, d.encode(), contentTypeJSON, d} }
+
 func timedOut(id string, after time.Duration) ending {
-	return ending{outcome: TimedOut, failure: errorDocument{
+	return errorDocument{
 		ErrorType:    "Sandbox.Timedout",
 		ErrorMessage: fmt.Sprintf("RequestId: %s Error: Task timed out after %.2f seconds", id, after.Seconds()),
-	}}
+	}.endsWith(TimedOut)
 }
 
 // crashed describes a process that ended with the given state, as
@@ -69,15 +50,17 @@ func crashed(id, state string) ending {
 	if state == "exit status 0" {
 		message = "Runtime exited without providing a reason"
 	}
-	return ending{outcome: Crashed, failure: errorDocument{
+	return errorDocument{
 		ErrorType:    "Runtime.ExitError",
 		ErrorMessage: fmt.Sprintf("RequestId: %s Error: %s", id, message),
-	}}
+	}.endsWith(Crashed)
 }
 
 func tooLarge() ending {
-	return failedWith("Function.ResponseSizeTooLarge",
-		fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse))
+	return errorDocument{
+		ErrorType:    "Function.ResponseSizeTooLarge",
+		ErrorMessage: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse),
+	}.endsWith(Failed)
 }
 
 // readError reads a posted error document. A runtime may leave out the body, or
