@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// findBootstrap returns the path of the function. A name without a slash is a file of
-// the current folder, which os/exec does not look into, or else a program of PATH.
+// findBootstrap returns the path of the function. A name without a slash is a file in
+// the current folder, where os/exec does not look, or else a program in PATH.
 func findBootstrap(name string) (string, error) {
 	const build = "build the function first, for example with\n  go build -tags lambda.norpc -o bootstrap ."
 	info, err := os.Stat(name)
@@ -23,7 +23,7 @@ func findBootstrap(name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return "", fmt.Errorf("%s is not there: %s", name, build)
+			return "", fmt.Errorf("%s does not exist: %s", name, build)
 		}
 		return path, nil
 	case err != nil:
@@ -43,46 +43,47 @@ func findBootstrap(name string) (string, error) {
 
 // explainStart says what to do about a program that the system does not start.
 func explainStart(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s needs %s, which is not on this machine: %w", name, interpreter(name), err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%s does not run here: %s (%w)", name, notExecutable(name), err)
 	}
-	if !errors.Is(err, syscall.ENOEXEC) {
-		return err
-	}
-	return fmt.Errorf("%s does not run here: %s (%w)", name, notExecutable(name), err)
+	return err
 }
 
 func notExecutable(name string) string {
-	here := fmt.Sprintf("build it with GOOS=%s GOARCH=%s to try it on this machine", runtime.GOOS, runtime.GOARCH)
+	here := fmt.Sprintf("build it with GOOS=%s GOARCH=%s to run it on this machine", runtime.GOOS, runtime.GOARCH)
 	if f, err := elf.Open(name); err == nil {
 		defer func() { _ = f.Close() }()
 		return fmt.Sprintf("it is a Linux program for %s, and this machine is %s/%s; %s", f.Machine, runtime.GOOS, runtime.GOARCH, here)
 	}
 	switch start := beginning(name); {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
-		return "it is an archive; unzip it, and name the bootstrap in it"
+		return "it is an archive: unzip it, and name the bootstrap in it"
 	case bytes.ContainsRune(start, 0):
-		return "it is not a program for this system; " + here
+		return "it is not a program for this system: " + here
 	}
-	return "if it is a script, its first line must name its interpreter, as #!/bin/sh"
+	return "if it is a script, its first line must name its interpreter, like #!/bin/sh"
 }
 
-// interpreter is what the first line of a script names, or the loader of a program that
-// is not static.
+// interpreter returns what the first line of a script names, or says what a program
+// that is not a script may lack.
 func interpreter(name string) string {
-	if line, ok := bytes.CutPrefix(beginning(name), []byte("#!")); ok {
-		line, _, _ = bytes.Cut(line, []byte("\n"))
+	if script, ok := bytes.CutPrefix(beginning(name), []byte("#!")); ok {
+		line, _, _ := bytes.Cut(script, []byte("\n"))
 		return strings.TrimSpace(string(line))
 	}
-	return "a loader or library (CGO_ENABLED=0 makes it static)"
+	return "a loader or library (CGO_ENABLED=0 builds a program that needs none)"
 }
 
+// beginning returns the first bytes of a file, or fewer if it cannot be read.
 func beginning(name string) []byte {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	start, _ := io.ReadAll(io.LimitReader(f, 256)) // what there is of it is enough
+	start, _ := io.ReadAll(io.LimitReader(f, 256))
 	return start
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,19 +14,18 @@ type createTableCmd struct {
 }
 
 func (c *createTableCmd) Run(ctx context.Context) error {
-	if c.Table == "" {
-		c.Table = os.Getenv(dynamostore.TableVariable)
-	}
-	if c.Table == "" {
-		return fmt.Errorf("name the table: lambdalock create-table NAME, or set %s", dynamostore.TableVariable)
+	const variable = dynamostore.TableVariable
+	table := cmp.Or(c.Table, os.Getenv(variable))
+	if table == "" {
+		return fmt.Errorf("name the table: lambdalock create-table NAME, or set %s", variable)
 	}
 	client, err := dynamostore.OpenClient(ctx)
 	if err != nil {
 		return err
 	}
-	if err := dynamostore.EnsureTable(ctx, client, c.Table); err != nil {
+	if err := dynamostore.EnsureTable(ctx, client, table); err != nil {
 		return err
 	}
-	fmt.Printf("Table %s is ready. Set %s=%s in the function's environment, and allow its role dynamodb:UpdateItem on the table.\n", c.Table, dynamostore.TableVariable, c.Table)
+	fmt.Printf("Table %s is ready. Set %s=%[1]s in the function's environment, and allow its role dynamodb:UpdateItem on the table.\n", table, variable)
 	return nil
 }

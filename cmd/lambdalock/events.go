@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// What Lambda accepts, see
+// The largest events that Lambda accepts, see
 // https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html.
 const (
 	maxEvent      = 6 << 20
@@ -37,12 +37,12 @@ func readEvents(names []string, async bool) ([]*event, error) {
 		if err != nil {
 			return nil, err
 		}
-		limit, kind := maxEvent, "Lambda accepts at most 6 MB"
+		limit, source := maxEvent, ""
 		if async && e.batch == nil {
-			limit, kind = maxAsyncEvent, "Lambda accepts at most 1 MB from an asynchronous source"
+			limit, source = maxAsyncEvent, " from an asynchronous source"
 		}
 		if len(e.payload) > limit {
-			return nil, fmt.Errorf("%s has %.1f MB: %s", e.name, float64(len(e.payload))/(1<<20), kind)
+			return nil, fmt.Errorf("%s has %.1f MB: Lambda accepts at most %d MB%s", e.name, float64(len(e.payload))/(1<<20), limit>>20, source)
 		}
 		all = append(all, e)
 	}
@@ -58,36 +58,35 @@ func readEvent(name string) (*event, error) {
 	} else {
 		payload, err = os.ReadFile(name)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = checkJSON(name, payload)
 	}
-	if err := checkJSON(name, payload); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return &event{name: name, payload: payload, batch: readBatch(payload)}, nil
 }
 
-// checkJSON finds what the function would only report as its own error.
+// checkJSON finds mistakes that the function would only report as its own error, and
+// says where they are.
 func checkJSON(name string, text []byte) error {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return fmt.Errorf("%s is empty: an event is a JSON document", name)
 	case bytes.HasPrefix(text, []byte("\ufeff")):
-		return fmt.Errorf("%s begins with a byte order mark, which JSON does not allow: save it as UTF-8 without", name)
+		return fmt.Errorf("%s begins with a byte order mark, which JSON does not allow: save it as UTF-8 without one", name)
 	}
-	var v json.RawMessage
-	err := json.Unmarshal(text, &v)
 	syntax := (*json.SyntaxError)(nil)
-	if !errors.As(err, &syntax) {
+	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
 		return err
 	}
-	// Offset counts what was read before the error was found, with the byte at fault.
-	at := int(syntax.Offset)
-	if at > 0 && at <= len(text) && syntax.Error() != "unexpected end of JSON input" {
-		at--
+	// Offset counts the bytes that were read before the error was found, including
+	// the one at fault, unless that is the end.
+	before := text[:syntax.Offset]
+	if syntax.Error() != "unexpected end of JSON input" {
+		before = text[:syntax.Offset-1]
 	}
-	before := text[:at]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	column := 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1)
+	column := len(before) - bytes.LastIndexByte(before, '\n')
 	return fmt.Errorf("%s:%d:%d: %w", name, line, column, syntax)
 }

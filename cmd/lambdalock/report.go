@@ -7,11 +7,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
-// report prints a row for each delivery, and in the end what became of the events.
+// report prints a row for each delivery, and in the end a summary.
 type report struct {
 	begun time.Time
 
@@ -22,7 +23,7 @@ type report struct {
 	open       map[*event][]string // the records that no delivery has completed
 }
 
-// whole is the one record of an event that is no batch.
+// whole stands for the one record of an event that is not a batch.
 const whole = ""
 
 func newReport(out io.Writer, events []*event) *report {
@@ -42,24 +43,33 @@ type row struct {
 	event     *event
 	outcome   outcome
 	result    locallambda.Result
-	completed []string // records
-	remark    string   // in place of the answer
+	completed []string // the records that it completed
+	remark    string   // shown in place of the answer
 }
 
 func (r *report) add(w row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(w)
+	result := w.result
 	text := oneLine(w.remark, longestAnswer)
 	switch {
 	case text != "":
-	case w.result.Outcome == locallambda.Succeeded:
-		text = oneLine(string(w.result.Payload), longestAnswer)
+	case result.Outcome == locallambda.Succeeded:
+		text = oneLine(string(result.Payload), longestAnswer)
 	default:
-		text = oneLine(w.result.ErrorType+": "+w.result.ErrorMessage, longestError)
+		text = oneLine(result.ErrorType+": "+result.ErrorMessage, longestError)
 	}
-	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-17s  %s  %s\n", w.result.Started.Sub(r.begun).Seconds(), w.result.Environment,
-		w.result.Ended.Sub(w.result.Started).Seconds(), w.outcome, w.event.name, text)
+	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-17s  %s  %s\n", result.Started.Sub(r.begun).Seconds(), result.Environment,
+		result.Ended.Sub(result.Started).Seconds(), w.outcome, w.event.name, text)
+}
+
+// interrupt adds a delivery that has not ended.
+func (r *report) interrupt(e *event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count(row{event: e, outcome: outcome{word: interrupted}})
+	fmt.Fprintf(r.out, "    -    -      -  %-17s  %s\n", interrupted, e.name)
 }
 
 func (r *report) count(w row) {
@@ -68,24 +78,17 @@ func (r *report) count(w row) {
 	r.open[w.event] = slices.DeleteFunc(r.open[w.event], func(id string) bool { return slices.Contains(w.completed, id) })
 }
 
-// interrupt adds a delivery that has no end.
-func (r *report) interrupt(e *event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count(row{event: e, outcome: outcome{word: interrupted}})
-	fmt.Fprintf(r.out, "    -    -      -  %-17s  %s\n", interrupted, e.name)
-}
+// words are the outcomes in the order of the summary, which has ran, skipped and failed
+// always, and the others if there are any.
+var words = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
-// shown are the counts of the summary: the first and last always, the others where
-// there are any.
-var shown = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
-
-// summary prints the figures. The error names the events that were not completed.
+// summary prints how many deliveries had each outcome. Its error names the events
+// that were not completed.
 func (r *report) summary(events []*event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.out, "deliveries %d", r.deliveries)
-	for _, word := range shown {
+	for _, word := range words {
 		if n := r.counts[word]; n > 0 || word == ran || word == skipped || word == failed {
 			fmt.Fprintf(r.out, "   %s %d", word, n)
 		}
@@ -103,7 +106,7 @@ func (r *report) summary(events []*event) error {
 	return fmt.Errorf("not completed: %s", strings.Join(names, ", "))
 }
 
-// missing names an event, and what of it is not completed.
+// missing names an event, and those of its records that are not completed.
 func (e *event) missing(open []string) string {
 	if e.batch == nil {
 		return e.name
@@ -111,21 +114,21 @@ func (e *event) missing(open []string) string {
 	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(open), oneLine(strings.Join(open, " "), longestError))
 }
 
-// What is shown of an answer, and of an error, whose cause is at its end.
+// The characters shown of an answer, and of an error, whose cause is at its end.
 const (
 	longestAnswer = 120
 	longestError  = 400
 )
 
-// oneLine makes a text that a function chose fit for a line of a terminal.
+// oneLine shortens a text from a function and replaces its control characters, so that
+// it is safe to print and stays on one line.
 func oneLine(s string, longest int) string {
-	s = strings.ToValidUTF8(s, "?")
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s)
+	}, strings.ToValidUTF8(s, "?"))
 	if runes := []rune(s); len(runes) > longest {
 		return string(runes[:longest]) + "…"
 	}
