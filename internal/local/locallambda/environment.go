@@ -155,5 +155,5 @@ func (proc *process) initError(state string) *initError {
 	case proc.initTimedOut:
 		reason = fmt.Sprintf("it did not ask for an invocation within %v", proc.p.initLimit)
 	}
-	return &initError{env: proc.env.number, reason: reason, output: proc.output.lines.last()}
+	return &initError{env: proc.env.number, reason: reason, output: proc.output.lines.last}
 }

@@ -161,7 +161,7 @@ func (p *Platform) pick(c *call) *process {
 func (p *Platform) deliver(proc *process, c *call) {
 	now := time.Now()
 	c.result = Result{RequestID: c.id, Environment: proc.env.number, LogStream: proc.stream, Started: now}
-	_ = proc.output.lines.record.take() // printed before the delivery
+	_ = proc.output.lines.take() // printed before the delivery
 	c.deadline = now.Add(p.cfg.Timeout)
 	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(proc, c) })
 	proc.running[c.id] = c
@@ -181,7 +181,7 @@ func (p *Platform) resolve(proc *process, c *call, e ending) {
 	}
 	c.result.Outcome, c.result.Payload, c.result.ContentType = e.outcome, e.payload, e.contentType
 	c.result.ErrorType, c.result.ErrorMessage, c.result.StackTrace = e.ErrorType, e.ErrorMessage, e.StackTrace
-	if log := proc.output.lines.record.take(); !p.managed() {
+	if log := proc.output.lines.take(); !p.managed() {
 		c.result.Log = log
 	}
 	c.result.Ended = time.Now()
@@ -218,25 +218,23 @@ func (p *Platform) expire(proc *process, c *call) {
 		return
 	}
 	c.expired = true
-	switch {
-	case p.managed():
+	if p.managed() {
 		p.resolve(proc, c, timedOut(c.id, p.cfg.Timeout))
-		return
-	case c.ended():
-		p.note(proc, eventTimedOut, c.id, "it did not ask for the next invocation before the deadline")
+	} else {
+		proc.kill()
 	}
-	proc.kill()
 }
 
-// stream passes a piece of the response on. Only one goroutine calls it.
-func (c *call) stream(piece []byte) {
+// Write passes a piece of the response on, if Invoke's caller wants it. It never
+// fails.
+func (c *call) Write(piece []byte) (int, error) {
 	c.streaming.Lock()
 	defer c.streaming.Unlock()
-	if c.in.Stream == nil || c.streamEnd {
-		return
+	if c.in.Stream != nil && !c.streamEnd {
+		_, err := c.in.Stream.Write(piece)
+		c.streamEnd = err != nil
 	}
-	_, err := c.in.Stream.Write(piece)
-	c.streamEnd = err != nil
+	return len(piece), nil
 }
 
 // endStream returns when no write to the stream is under way and none will

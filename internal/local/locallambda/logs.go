@@ -41,48 +41,32 @@ func (l *logs) of(env int) *lines {
 	return &lines{logs: l, env: env, mark: []byte("\x00" + rand.Text() + "\n"), marked: make(chan struct{}, 1)}
 }
 
-// lines cuts what one process prints into lines.
+// lines cuts what one process prints into lines. Only one goroutine writes to it;
+// the last lines may be read when it has ended.
 type lines struct {
-	logs   *logs
-	env    int
-	mark   []byte        // no part of the output, and no line break of it
-	marked chan struct{} // receives for each mark in the output
-
-	mu      sync.Mutex
+	logs    *logs
+	env     int
+	mark    []byte        // what output writes into the pipe; no process prints that
+	marked  chan struct{} // receives for each mark in the output
 	partial []byte
-	kept    []string
+	last    []string
 
-	record record
+	mu  sync.Mutex
+	log []string // what was printed since the last call of take
 }
 
-// record is what has been printed since an invocation was delivered. It has its
-// own lock because the others are held while lines are passed on.
-type record struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (r *record) add(line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.lines) < maxLog {
-		r.lines = append(r.lines, line)
-	}
-}
-
-// take returns the lines and forgets them.
-func (r *record) take() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	lines := r.lines
-	r.lines = nil
-	return lines
+// take returns the lines since the last call of take. It does not wait while a line
+// is passed on.
+func (l *lines) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	log := l.log
+	l.log = nil
+	return log
 }
 
 // Write accepts a piece of output. It never fails.
 func (l *lines) Write(piece []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.partial = append(l.partial, piece...)
 	for {
 		line, rest, found := bytes.Cut(l.partial, []byte{'\n'})
@@ -97,7 +81,7 @@ func (l *lines) Write(piece []byte) (int, error) {
 		l.emit(bytes.TrimSuffix(line, []byte{'\r'}))
 		l.partial = rest
 	}
-	if len(l.partial) > maxLine+len(l.mark) { // more than the first half of a mark
+	if len(l.partial) > maxLine+len(l.mark) { // of which the last may begin a mark
 		l.emit(l.partial[:maxLine])
 		l.partial = l.partial[maxLine:]
 	}
@@ -106,8 +90,6 @@ func (l *lines) Write(piece []byte) (int, error) {
 
 // flush passes on a last line that has no line break.
 func (l *lines) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.partial) > 0 {
 		l.emit(l.partial)
 		l.partial = nil
@@ -116,16 +98,17 @@ func (l *lines) flush() {
 
 func (l *lines) emit(line []byte) {
 	text := string(line)
-	l.kept = append(l.kept[max(0, len(l.kept)+1-keptLines):], text)
-	l.record.add(text)
+	l.last = append(l.last[max(0, len(l.last)+1-keptLines):], text)
+	l.add(text)
 	l.logs.mu.Lock()
 	defer l.logs.mu.Unlock()
 	l.logs.emit(l.env, text)
 }
 
-// last returns the last lines printed.
-func (l *lines) last() []string {
+func (l *lines) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.kept)
+	if len(l.log) < maxLog {
+		l.log = append(l.log, line)
+	}
 }

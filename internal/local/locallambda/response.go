@@ -2,62 +2,30 @@ package locallambda
 
 import (
 	"encoding/base64"
-	"errors"
 	"io"
 	"net/http"
 )
 
-var errTooLarge = errors.New("the response is too large")
-
-// response receives what the function returned.
+// response receives what the function returned. A response that is too large is
+// read to its end as well, so that the runtime gets to see the refusal.
 func (proc *process) response(w http.ResponseWriter, r *http.Request) {
 	c, refused := proc.begin(r.PathValue("id"))
 	if refused != nil {
 		refused.write(w)
 		return
 	}
-	limit := maxResponse
-	if c.in.Stream != nil || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming" {
-		limit = 0
-	}
-	payload, err := c.receive(r.Body, limit)
+	payload, err := io.ReadAll(io.TeeReader(r.Body, c))
+	streamed := c.in.Stream != nil || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming"
 	switch {
-	case errors.Is(err, errTooLarge):
-		proc.finish(c, tooLarge())
-		oversized.write(w)
 	case err != nil:
 		proc.retract(c)
 		cutShort.write(w)
+	case !streamed && len(payload) > maxResponse:
+		proc.finish(c, tooLarge())
+		oversized.write(w)
 	default:
 		proc.finish(c, conclude(payload, r))
 		accept(w)
-	}
-}
-
-// receive reads a response to its end and passes each piece on as it comes. A
-// response above limit bytes, unless that is zero, is read to its end as well, so
-// that the runtime gets to see the refusal.
-func (c *call) receive(body io.Reader, limit int) ([]byte, error) {
-	payload := []byte{}
-	piece := make([]byte, 32<<10)
-	for {
-		n, err := body.Read(piece)
-		if n > 0 {
-			c.stream(piece[:n])
-			payload = append(payload, piece[:n]...)
-		}
-		if limit > 0 && len(payload) > limit {
-			if _, err := io.Copy(io.Discard, body); err != nil {
-				return nil, err
-			}
-			return nil, errTooLarge
-		}
-		if err == io.EOF {
-			return payload, nil
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 }
 

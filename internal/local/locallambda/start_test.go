@@ -145,7 +145,7 @@ func TestLines(t *testing.T) {
 	for range keptLines {
 		_, _ = l.Write([]byte("filler\n"))
 	}
-	if kept := l.last(); len(kept) != keptLines || kept[0] != "filler" {
+	if kept := l.last; len(kept) != keptLines || kept[0] != "filler" {
 		t.Errorf("kept %q", kept)
 	}
 }

@@ -21,10 +21,7 @@ func (p *Platform) variables(path, stream string) []string {
 	vars := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "AWS_LAMBDA_")
 	})
-	root, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		root = filepath.Dir(path)
-	}
+	root, _ := filepath.Abs(filepath.Dir(path)) // fails only without a working directory
 	initialization := "on-demand"
 	if p.managed() {
 		initialization = "lambda-managed-instances"
