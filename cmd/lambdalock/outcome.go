@@ -67,13 +67,23 @@ const (
 	unlocked  = "unlocked"
 )
 
-// noteOf holds the notes for what the function's log says.
-var noteOf = map[lock.Outcome]string{
-	lock.OutcomeAlreadyCompleted: completed,
-	lock.OutcomeStale:            stale,
-	lock.OutcomeHeld:             held,
-	lock.OutcomeTakenOver:        takenOver,
-	middleware.OutcomeUnlocked:   unlocked,
+// noted holds what the log may add to an outcome. The first that is in the log counts.
+var noted = map[string][]struct {
+	logged lock.Outcome
+	note   string
+}{
+	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}},
+	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeHeld, held}},
+}
+
+// explain adds what only the log says.
+func (o outcome) explain(log map[lock.Outcome]bool) outcome {
+	for _, n := range noted[o.word] {
+		if log[n.logged] {
+			return o.note(n.note)
+		}
+	}
+	return o
 }
 
 // outcomeOf judges a delivery by its result, by what the invocation claimed from an
@@ -102,20 +112,6 @@ func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outc
 		o = o.note(waited)
 	}
 	return o.explain(log)
-}
-
-// explain adds what only the log says.
-func (o outcome) explain(log map[lock.Outcome]bool) outcome {
-	why := []lock.Outcome{lock.OutcomeStale, lock.OutcomeAlreadyCompleted, lock.OutcomeHeld}
-	if o.word == ran {
-		why = []lock.Outcome{lock.OutcomeTakenOver, middleware.OutcomeUnlocked}
-	}
-	for _, outcome := range why {
-		if log[outcome] {
-			return o.note(noteOf[outcome])
-		}
-	}
-	return o
 }
 
 func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {

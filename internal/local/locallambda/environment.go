@@ -14,7 +14,8 @@ const (
 	// which invocations are refused instead of kept waiting.
 	maxInitFailures = 3
 
-	maxBackoff = 10 * time.Second
+	firstBackoff = 100 * time.Millisecond
+	maxBackoff   = 10 * time.Second
 )
 
 // environment is a numbered execution environment, in which one process after
@@ -102,7 +103,7 @@ func (p *Platform) reap(proc *process, state string) time.Duration {
 	case !proc.ready:
 		return p.failInit(proc.env, proc.initError(state))
 	case !proc.used:
-		return p.firstBackoff // the next one might end at once as well
+		return firstBackoff // the next one might end at once as well
 	}
 	return 0
 }
@@ -124,7 +125,7 @@ func (p *Platform) failInit(env *environment, failure *initError) time.Duration 
 		}
 		p.queue = nil
 	}
-	return min(p.firstBackoff<<min(env.failures-1, 16), maxBackoff)
+	return min(firstBackoff<<min(env.failures-1, 16), maxBackoff)
 }
 
 // reportFirst tells Start how the first initialisation went.

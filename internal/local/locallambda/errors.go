@@ -63,9 +63,9 @@ func tooLarge() ending {
 	}.endsWith(Failed)
 }
 
-// readError reads a posted error document. A runtime may leave out the body, or
+// decodeError decodes a posted error document. A runtime may leave out the body, or
 // post one that is not JSON; the error type is then the header's.
-func readError(body []byte, headerType string) errorDocument {
+func decodeError(body []byte, headerType string) errorDocument {
 	var d errorDocument
 	if json.Unmarshal(body, &d) != nil {
 		d = errorDocument{ErrorMessage: string(body)}

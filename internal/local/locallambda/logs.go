@@ -3,8 +3,6 @@ package locallambda
 import (
 	"bytes"
 	"crypto/rand"
-	"fmt"
-	"os"
 	"slices"
 	"sync"
 )
@@ -23,29 +21,17 @@ const (
 	maxLog = 10_000
 )
 
-// logs passes the lines of all environments on, one at a time.
-type logs struct {
-	mu   sync.Mutex
-	emit func(env int, line string)
-}
-
-func newLogs(emit func(env int, line string)) *logs {
-	if emit == nil {
-		emit = func(env int, line string) { fmt.Fprintf(os.Stderr, "[%d] %s\n", env, line) }
-	}
-	return &logs{emit: emit}
-}
-
-// of returns what cuts the output of one process of that environment into lines.
-func (l *logs) of(env int) *lines {
-	return &lines{logs: l, env: env, mark: []byte("\x00" + rand.Text() + "\n"), marked: make(chan struct{}, 1)}
+// print passes a line on, one at a time.
+func (p *Platform) print(env int, line string) {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	p.cfg.Logs(env, line)
 }
 
 // lines cuts what one process prints into lines. Only one goroutine writes to it;
 // the last lines may be read when it has ended.
 type lines struct {
-	logs    *logs
-	env     int
+	print   func(line string)
 	mark    []byte        // what output writes into the pipe; no process prints that
 	marked  chan struct{} // receives for each mark in the output
 	partial []byte
@@ -53,6 +39,10 @@ type lines struct {
 
 	mu  sync.Mutex
 	log []string // what was printed since the last call of take
+}
+
+func newLines(print func(line string)) *lines {
+	return &lines{print: print, mark: []byte("\x00" + rand.Text() + "\n"), marked: make(chan struct{}, 1)}
 }
 
 // take returns the lines since the last call of take. It does not wait while a line
@@ -100,9 +90,7 @@ func (l *lines) emit(line []byte) {
 	text := string(line)
 	l.last = append(l.last[max(0, len(l.last)+1-keptLines):], text)
 	l.add(text)
-	l.logs.mu.Lock()
-	defer l.logs.mu.Unlock()
-	l.logs.emit(l.env, text)
+	l.print(text)
 }
 
 func (l *lines) add(line string) {

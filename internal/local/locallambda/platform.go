@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -81,14 +82,11 @@ type Config struct {
 // Platform runs the execution environments of one function. Start returns one. It
 // is safe for concurrent use.
 type Platform struct {
-	cfg  Config
-	logs *logs
-	// Fields rather than constants so that tests need not wait that long.
-	initLimit    time.Duration
-	firstBackoff time.Duration
-
-	closing chan struct{}
-	wg      sync.WaitGroup
+	cfg       Config
+	initLimit time.Duration // a test does not wait as long as Lambda
+	closing   chan struct{}
+	wg        sync.WaitGroup
+	printing  sync.Mutex // held during calls of Config.Logs
 
 	mu     sync.Mutex // guards what follows and the state of all environments
 	envs   []*environment
@@ -117,13 +115,7 @@ func newPlatform(cfg Config) (*Platform, error) {
 	if err := complete(&cfg); err != nil {
 		return nil, err
 	}
-	p := &Platform{
-		cfg:          cfg,
-		logs:         newLogs(cfg.Logs),
-		initLimit:    initLimit,
-		firstBackoff: 100 * time.Millisecond,
-		closing:      make(chan struct{}),
-	}
+	p := &Platform{cfg: cfg, initLimit: initLimit, closing: make(chan struct{})}
 	if p.managed() {
 		p.initLimit = max(managedInitLimit, cfg.Timeout)
 	}
@@ -148,6 +140,9 @@ func complete(cfg *Config) error {
 		if strings.Index(pair, "=") < 1 {
 			return fmt.Errorf("locallambda: Config.Env has %q, which is not of the form K=V", pair)
 		}
+	}
+	if cfg.Logs == nil {
+		cfg.Logs = func(env int, line string) { fmt.Fprintf(os.Stderr, "[%d] %s\n", env, line) }
 	}
 	cfg.Environments = max(cfg.Environments, 1)
 	cfg.Concurrency = max(cfg.Concurrency, 1)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
-	"sync"
 	"time"
 )
 
@@ -24,7 +23,6 @@ type process struct {
 	stream string // the name of its log stream
 	output *output
 	server *http.Server
-	conns  sync.WaitGroup // connections being served
 
 	waiting      []chan *call     // requests for an invocation, held open
 	running      map[string]*call // by request id, until the environment is free of it
@@ -51,7 +49,7 @@ func (p *Platform) launch(env *environment) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	output, err := newOutput(p.logs.of(env.number))
+	output, err := newOutput(newLines(func(line string) { p.print(env.number, line) }))
 	if err != nil {
 		listener.Close()
 		return nil, err
@@ -73,7 +71,8 @@ func (p *Platform) launch(env *environment) (*process, error) {
 		output.close()
 		return nil, err
 	}
-	proc.serve(listener)
+	proc.server = &http.Server{Handler: proc.routes()}
+	p.wg.Go(func() { _ = proc.server.Serve(listener) }) // ends in wait
 	return proc, nil
 }
 
@@ -96,22 +95,6 @@ func (proc *process) start() (bool, error) {
 	proc.initTimer = time.AfterFunc(p.initLimit, proc.endInit)
 	p.note(proc, eventStarted, "", "")
 	return true, nil
-}
-
-// serve answers the process's requests until the server is closed.
-func (proc *process) serve(listener net.Listener) {
-	proc.server = &http.Server{Handler: proc.routes(), ConnState: func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			proc.conns.Add(1)
-		case http.StateClosed:
-			proc.conns.Done()
-		}
-	}}
-	proc.p.wg.Go(func() {
-		_ = proc.server.Serve(listener) // always returns ErrServerClosed or the loss of the listener
-		proc.conns.Wait()
-	})
 }
 
 // endInit kills a process that has used up its time to initialise.

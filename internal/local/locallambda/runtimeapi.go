@@ -34,8 +34,8 @@ var (
 func (proc *process) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+apiRoot+"/invocation/next", proc.next)
-	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/response", proc.response)
-	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/error", proc.failure)
+	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/response", proc.answer(readResponse))
+	mux.HandleFunc("POST "+apiRoot+"/invocation/{id}/error", proc.answer(readFailure))
 	mux.HandleFunc("POST "+apiRoot+"/init/error", proc.initFailure)
 	return mux
 }
@@ -157,36 +157,58 @@ func (proc *process) retract(c *call) {
 	c.posting = false
 }
 
-// failure receives a function error.
-func (proc *process) failure(w http.ResponseWriter, r *http.Request) {
-	c, refused := proc.begin(r.PathValue("id"))
+// answer receives the end of an invocation, as read returns it.
+func (proc *process) answer(read func(*call, *http.Request) (ending, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, refused := proc.begin(r.PathValue("id"))
+		if refused != nil {
+			refused.write(w)
+			return
+		}
+		end, refused := read(c, r)
+		if refused == cutShort {
+			proc.retract(c)
+		} else {
+			proc.finish(c, end)
+		}
+		if refused != nil {
+			refused.write(w)
+			return
+		}
+		accept(w)
+	}
+}
+
+// readFailure reads a function error.
+func readFailure(_ *call, r *http.Request) (ending, *refusal) {
+	document, body, refused := readError(r)
 	if refused != nil {
-		refused.write(w)
-		return
+		return ending{}, refused
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
-	if err != nil {
-		proc.retract(c)
-		cutShort.write(w)
-		return
-	}
-	end := readError(body, r.Header.Get(headerErrorType)).endsWith(Failed)
+	end := document.endsWith(Failed)
 	if json.Valid(body) {
 		end.payload, end.contentType = body, r.Header.Get("Content-Type")
 	}
-	proc.finish(c, end)
-	accept(w)
+	return end, nil
+}
+
+// readError reads a posted error document, and returns its text as well.
+func readError(r *http.Request) (errorDocument, []byte, *refusal) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
+	if err != nil {
+		return errorDocument{}, nil, cutShort
+	}
+	return decodeError(body, r.Header.Get(headerErrorType)), body, nil
 }
 
 // initFailure receives the reason why the Init phase failed.
 func (proc *process) initFailure(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
-	if err != nil {
-		cutShort.write(w)
-		return
+	document, _, refused := readError(r)
+	if refused == nil && !proc.reportInit(document) {
+		refused = wrongMoment
 	}
-	if !proc.reportInit(readError(body, r.Header.Get(headerErrorType))) {
-		wrongMoment.write(w)
+	if refused != nil {
+		refused.write(w)
 		return
 	}
 	accept(w)

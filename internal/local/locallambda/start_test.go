@@ -125,7 +125,7 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	var got []string
-	l := newLogs(func(env int, line string) { got = append(got, line) }).of(1)
+	l := newLines(func(line string) { got = append(got, line) })
 	for _, piece := range []string{"a", "b\r\n\nc", strings.Repeat("x", maxLine+len(l.mark)), "d", string(l.mark[:5]), string(l.mark[5:])} {
 		_, _ = l.Write([]byte(piece))
 	}

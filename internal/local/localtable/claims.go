@@ -18,7 +18,7 @@ type Claims struct {
 // function's log nor the meaning of a row.
 type claims struct {
 	mu   sync.Mutex
-	open map[invocation]map[lock]*tries
+	open map[invocation]map[lock]tries
 }
 
 // invocation is the request id of an invocation; its log stream, if its handler
@@ -49,20 +49,12 @@ func (c *claims) note(u fakedynamo.Update) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[invocation]map[lock]*tries{}
-	}
 	if c.open[id] == nil {
-		c.open[id] = map[lock]*tries{}
+		c.open[id] = map[lock]tries{}
 	}
 	l := lock{u.Key, u.Values[":event"]}
 	t := c.open[id][l]
-	if t == nil {
-		t = &tries{}
-		c.open[id][l] = t
-	}
-	t.requests++
-	t.acquired = t.acquired || u.Applied
+	c.open[id][l] = tries{t.acquired || u.Applied, t.requests + 1}
 }
 
 // Claims returns what an invocation claimed since the last call for it; nothing, if

@@ -42,7 +42,7 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lambdalock: serve a local lock table: %w", err)
 	}
-	t := &Table{URL: "http://" + listener.Addr().String()}
+	t := &Table{URL: "http://" + listener.Addr().String(), claims: claims{open: map[invocation]map[lock]tries{}}}
 	endpoint := fakedynamo.New()
 	endpoint.OnUpdate = t.claims.note
 	t.server = &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
