@@ -16,10 +16,13 @@ import (
 // wait for an environment, so that a million copies fit into memory.
 const maxInFlight = 1000
 
-// maxReceiveCount is how often a queue delivers a message, or a stream a record: AWS
-// advises at least 5, see
-// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
-const maxReceiveCount = 5
+// A queue delivers a message, and a stream a record, up to maxReceiveCount times. A
+// message that failed stays invisible for so many timeouts of the function. AWS advises
+// both, see https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
+const (
+	maxReceiveCount   = 5
+	visibilityTimeout = 6
+)
 
 // deliverer delivers events to a platform.
 type deliverer struct {
@@ -58,7 +61,7 @@ func (d *deliverer) deliver(ctx context.Context, e *event, queued func()) {
 	switch {
 	case e.batch != nil:
 		opt.Again = s.again
-		opt.Waits = slices.Repeat([]time.Duration{d.visibilityTimeout()}, maxReceiveCount-1)
+		opt.Waits = slices.Repeat([]time.Duration{visibilityTimeout * d.Timeout}, maxReceiveCount-1)
 	case d.Async:
 		opt.Waits = nil // Lambda's
 	}
@@ -67,10 +70,6 @@ func (d *deliverer) deliver(ctx context.Context, e *event, queued func()) {
 		d.report.interrupt(e)
 	}
 }
-
-// visibilityTimeout returns how long a message that failed stays invisible: what AWS
-// advises, see https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
-func (d *deliverer) visibilityTimeout() time.Duration { return 6 * d.Timeout }
 
 // source is the event source of one copy of an event. Its methods are called in
 // this order for each delivery: tooEarly, observe, again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
@@ -101,9 +102,7 @@ func lockTable(ctx context.Context) (*localtable.Table, error) {
 func (c *invokeCmd) order(events []*event) []*event {
 	var deliveries []*event
 	for _, e := range events {
-		for range c.Copies {
-			deliveries = append(deliveries, e)
-		}
+		deliveries = append(deliveries, slices.Repeat([]*event{e}, c.Copies)...)
 	}
 	if c.Shuffle {
 		rand.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// condition tells whether an item, nil if there is none, fulfils the condition
-// expression. All of the expression is read, whatever its first part gives, so
-// that errors do not depend on the item.
+// condition reports whether an item, nil if there is none, fulfils the condition
+// expression. It reads the whole expression, whatever the first part gives, so that
+// errors do not depend on the item.
 func (e *evaluator) condition(it item) bool {
 	if e.in.ConditionExpression == nil {
 		return true
@@ -51,13 +51,13 @@ func (e *evaluator) predicate() bool {
 // parentheses reads the rest of a condition in parentheses. The service refuses
 // parentheses directly around parentheses.
 func (e *evaluator) parentheses() bool {
-	from := e.at
+	start := e.at
 	fulfilled := e.or()
-	if e.group == [2]int{from, e.at} {
+	if e.group == (span{start, e.at}) {
 		e.fail("The expression has redundant parentheses;")
 	}
 	e.expect(")")
-	e.group = [2]int{from - 1, e.at}
+	e.group = span{start - 1, e.at}
 	return fulfilled
 }
 
@@ -68,13 +68,16 @@ func (e *evaluator) exists() bool {
 	return v.kind() != ""
 }
 
+// orders holds what each operator takes as the order of two values.
+var orders = map[string][]int{"=": {0}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
+
 // comparison reads and compares as the service does: a missing attribute is
 // neither equal to nor before or after anything, and an order exists only
 // between values of the same type.
 func (e *evaluator) comparison() bool {
 	left := e.path()
 	operator := e.tokens[e.at]
-	if !slices.Contains([]string{"=", "<", "<=", ">", ">="}, operator) {
+	if orders[operator] == nil {
 		e.unsupported()
 		return false
 	}
@@ -86,17 +89,5 @@ func (e *evaluator) comparison() bool {
 	if right.M != nil {
 		e.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: M", operator)
 	}
-	if left.kind() != right.kind() {
-		return false
-	}
-	switch order := left.compare(right); operator {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	default:
-		return order >= 0
-	}
+	return left.kind() == right.kind() && slices.Contains(orders[operator], left.compare(right))
 }

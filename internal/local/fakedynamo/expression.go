@@ -10,15 +10,15 @@ import (
 // maxExpressionBytes is the service's limit on the length of an expression.
 const maxExpressionBytes = 4096
 
-// A token is a word, a #placeholder, a :placeholder, or an operator or other
-// character. What does not belong into an expression is left to the evaluator.
+// token matches a word, a #placeholder, a :placeholder, an operator or any other
+// character. The evaluator refuses what does not belong in an expression.
 var token = regexp.MustCompile(`[A-Za-z]\w*|[#:]\w+|[<>]=|\S`)
 
-// end stands after the last token; no token is like it.
+// end follows the last token. No token equals it.
 const end = "<EOF>"
 
-// evaluator evaluates the expressions of a request while it reads them. After
-// the first error it stands at the end of the expression and reads nothing more.
+// evaluator evaluates the expressions of a request while it reads them. After the
+// first error it moves to the end of the expression and reads nothing more.
 type evaluator struct {
 	in       *input
 	used     map[string]bool // the placeholders
@@ -26,21 +26,24 @@ type evaluator struct {
 	mismatch error           // between the update and the item
 	err      error           // the first one, in either expression
 
-	// The expression at hand:
+	// The current expression:
 	member string // of the request
 	item   item   // that it is evaluated for
 	tokens []string
 	at     int
-	group  [2]int // where the last parentheses start, and what follows them
+	group  span // of the last parentheses
 }
+
+// span is a part of the tokens: where it starts, and what follows it.
+type span struct{ from, to int }
 
 func newEvaluator(in *input) *evaluator {
 	return &evaluator{in: in, used: make(map[string]bool), changed: make(map[string]bool)}
 }
 
-// start turns to an expression.
+// start begins an expression.
 func (e *evaluator) start(member, text string, it item) {
-	e.member, e.item, e.at, e.group = member, it, 0, [2]int{}
+	e.member, e.item, e.at, e.group = member, it, 0, span{}
 	e.tokens = append(token.FindAllString(text, -1), end)
 	if len(text) > maxExpressionBytes {
 		e.fail("Expression size has exceeded the maximum allowed size; expression size: %d", len(text))
@@ -58,13 +61,13 @@ func (e *evaluator) fail(format string, args ...any) {
 	e.at = len(e.tokens) - 1
 }
 
-// unsupported refuses the token at hand. What the service takes and what it
-// would call a syntax error are not told apart.
+// unsupported refuses the current token, whether the service would accept it or
+// call it a syntax error.
 func (e *evaluator) unsupported() {
 	e.fail("fakedynamo does not support %q after %q", e.tokens[e.at], strings.Join(e.tokens[:e.at], " "))
 }
 
-// skip steps over that token if it is the one at hand.
+// skip steps over that token and reports true, if it is the current one.
 func (e *evaluator) skip(token string) bool {
 	if e.tokens[e.at] != token {
 		return false
@@ -73,7 +76,7 @@ func (e *evaluator) skip(token string) bool {
 	return true
 }
 
-// expect steps over that token, which must be the one at hand.
+// expect steps over that token, which must be the current one.
 func (e *evaluator) expect(token string) {
 	if !e.skip(token) {
 		e.unsupported()
@@ -106,7 +109,7 @@ func (e *evaluator) name() string {
 func (e *evaluator) path() value {
 	v := e.item[e.name()]
 	for e.skip(".") {
-		v = v.M[e.name()] // nothing in everything that is not a map
+		v = v.M[e.name()] // only a map has members
 	}
 	return v
 }
@@ -127,7 +130,7 @@ func (e *evaluator) value() value {
 	return v
 }
 
-// check reports what is wrong with the expressions and their placeholders.
+// check returns what is wrong with the expressions and their placeholders.
 func (e *evaluator) check() error {
 	return cmp.Or(e.err,
 		e.in.ExpressionAttributeValues.check(0),
@@ -135,8 +138,8 @@ func (e *evaluator) check() error {
 		checkUse("ExpressionAttributeValues", e.in.ExpressionAttributeValues, e.used))
 }
 
-// checkUse checks that all placeholders are used. One that is none by its form
-// cannot be.
+// checkUse checks that all placeholders are used, which a name without # or : cannot
+// be.
 func checkUse[V any](member string, defined map[string]V, used map[string]bool) error {
 	if defined != nil && len(defined) == 0 {
 		return invalid("%s must not be empty", member)

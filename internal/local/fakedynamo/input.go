@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// input is a request. Its exported fields are the members that a body may have;
-// one with any other member is refused, because what it asks for would not be
-// done. One type serves all operations, because the SDK cannot mix up their
-// members, nor send their names in another case, which encoding/json would take.
+// input is a request. Its exported fields are the members that a body may have; a
+// body with any other member is refused. One type serves all operations, because the
+// SDK does not mix up their members.
 type input struct {
 	TableName string
 
@@ -36,8 +35,8 @@ type input struct {
 	err       error  // what is wrong with the body
 }
 
-// decode reads the body of a request. A body that cannot be decoded gives an
-// input with what could be read, so that such requests reach the fault hook too.
+// decode decodes the body of a request. It returns what could be decoded even of a
+// wrong body, so that such requests reach the fault hook too.
 func decode(body []byte) *input {
 	in := new(input)
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -55,8 +54,7 @@ func decode(body []byte) *input {
 	return in
 }
 
-// partitionKey returns the string of the key attribute, of which there should be
-// one, or "".
+// partitionKey returns the value of the key, or "" if it is not a string.
 func (in *input) partitionKey() string {
 	for _, v := range in.Key {
 		if v.S != nil {

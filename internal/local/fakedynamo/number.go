@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// number is an exact number in the form in which the service returns it: without
-// an exponent and without needless zeros, so equal numbers are equal strings.
+// number is an exact number as the service writes it: without an exponent and
+// without needless zeros, so that equal numbers are equal strings.
 type number string
 
 // UnmarshalText reads a number as the service does and checks its limits.
@@ -50,8 +50,8 @@ func (n number) span() (first, last int) {
 	return len(digits) - len(fraction) - 1, last
 }
 
-// size is the number's part in the size of an item: a byte for each pair of
-// digits, paired from the decimal point outwards, one more, and one for a minus.
+// size returns what the number adds to the size of an item: a byte for each pair of
+// digits, counted from the decimal point outwards, one more, and one for a minus.
 func (n number) size() int {
 	first, last := n.span()
 	size := first>>1 - last>>1 + 2 // >> rounds down below zero as well

@@ -1,15 +1,14 @@
-// Package fakedynamo is a DynamoDB endpoint in memory, for unit tests and for
-// demonstrations over loopback where no DynamoDB Local is at hand.
+// Package fakedynamo is a DynamoDB endpoint in memory, for unit tests and for local
+// runs over the loopback interface that should need no DynamoDB Local.
 //
-// It implements only what the DynamoDB store of this module sends: UpdateItem
-// with condition and update expressions on tables with one string partition
-// key, and the few table operations that prepare such a table. Whatever else a
-// request asks for is refused, so that nothing is silently ignored that the
-// real service would have honoured. What the real service refuses of that part
-// is refused with the real error.
+// It implements what the DynamoDB store of this module sends: UpdateItem with
+// condition and update expressions on tables with one string partition key, and the
+// few table operations that prepare such a table. It refuses everything else, so
+// that it never silently ignores what the real service would have honoured. What the
+// real service refuses of that part, it refuses with the real error.
 //
-// Every operation takes effect at one instant under one lock, so the endpoint
-// is linearizable. It checks no signature and keeps nothing on disk.
+// Every operation takes effect at one instant under one lock, so the endpoint is
+// linearizable. It checks no signature and keeps nothing on disk.
 package fakedynamo
 
 import (
@@ -29,9 +28,17 @@ const maxRequestBytes = 16 << 20
 
 // Update is what the OnUpdate hook is told about an UpdateItem request.
 type Update struct {
-	Key     string            // the value of the partition key
-	Values  map[string]string // the expression attribute values that are strings
-	Applied bool              // false: it was refused
+	Key     string // the value of the partition key
+	Applied bool   // false: it was refused
+	values  item
+}
+
+// Value returns an expression attribute value, or "" if it is not a string.
+func (u Update) Value(placeholder string) string {
+	if s := u.values[placeholder].S; s != nil {
+		return *s
+	}
+	return ""
 }
 
 // Server is a DynamoDB endpoint in memory. It is safe for concurrent use.
@@ -52,11 +59,11 @@ func New() *Server { return &Server{tables: make(map[string]*table)} }
 
 // ServeHTTP answers one request of the DynamoDB JSON 1.0 protocol.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// All of the body is read even if its start is wrong: only then does the
-	// HTTP server notice that the client goes away, which Hang waits for.
+	// The whole body is read even if its start is wrong: only then does the HTTP
+	// server notice that the client goes away, which Hang waits for.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client went away, or never meant to stop
+		panic(http.ErrAbortHandler) // the client went away, or sent too much
 	}
 	if r.Header.Get("Authorization") == "" {
 		answer(w, nil, failure(coralType+"MissingAuthenticationTokenException", "Missing Authentication Token"))
@@ -69,12 +76,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	res, err := s.fault(in).apply(r.Context(), s, in)
 	if s.OnUpdate != nil && in.operation == "UpdateItem" {
-		s.OnUpdate(Update{in.partitionKey(), in.ExpressionAttributeValues.strings(), err == nil})
+		s.OnUpdate(Update{in.partitionKey(), err == nil, in.ExpressionAttributeValues})
 	}
 	answer(w, res, err)
 }
 
-// operations are the operations by their names. They run under the lock.
+// operations holds the operations by their names. They run under the lock.
 var operations = map[string]func(*Server, *input) (any, error){
 	"UpdateItem":         (*Server).updateItem,
 	"CreateTable":        (*Server).createTable,

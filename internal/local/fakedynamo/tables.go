@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// table is one table: its key schema and its items by partition key.
+// table is one table.
 type table struct {
 	description map[string]any
-	key         string // the name of the partition key attribute
-	ttl         string // the time to live attribute, "" while disabled
-	items       map[string]item
+	key         string          // the name of the partition key attribute
+	ttl         string          // the time to live attribute, "" while disabled
+	items       map[string]item // by partition key
 }
 
 type keyElement struct{ AttributeName, KeyType string }
@@ -39,11 +39,11 @@ func (s *Server) createTable(in *input) (any, error) {
 	if s.tables[in.TableName] != nil {
 		return nil, failure(dynamoType+"ResourceInUseException", "Table already exists: "+in.TableName)
 	}
-	t := &table{key: key, items: make(map[string]item), description: map[string]any{
+	description := map[string]any{
 		"TableName": in.TableName, "TableStatus": "ACTIVE", "KeySchema": in.KeySchema, "AttributeDefinitions": in.AttributeDefinitions,
-	}}
-	s.tables[in.TableName] = t
-	return map[string]any{"TableDescription": t.description}, nil
+	}
+	s.tables[in.TableName] = &table{key: key, items: make(map[string]item), description: description}
+	return map[string]any{"TableDescription": description}, nil
 }
 
 // existing returns the table that a request is about.
@@ -69,7 +69,7 @@ func (s *Server) updateTimeToLive(in *input) (any, error) {
 	case err != nil:
 		return nil, err
 	case !spec.Enabled || spec.AttributeName == "":
-		return nil, invalid("fakedynamo does not support UpdateTimeToLive but to enable it for an attribute")
+		return nil, invalid("fakedynamo does not support UpdateTimeToLive except to enable it for an attribute")
 	case t.ttl != "":
 		return nil, invalid("TimeToLive is already enabled")
 	}

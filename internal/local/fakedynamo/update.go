@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math/big"
+	"slices"
 )
 
 // maxKeyBytes is the service's limit on the size of a partition key.
@@ -25,7 +26,7 @@ func (s *Server) updateItem(in *input) (any, error) {
 	fulfilled := e.condition(old)
 	err = e.check()
 	switch {
-	// What is wrong with the request by itself goes before the condition …
+	// Errors of the request itself go before the condition …
 	case err != nil:
 		return nil, err
 	case e.changed[t.key]:
@@ -36,7 +37,7 @@ func (s *Server) updateItem(in *input) (any, error) {
 			failed.Item = old
 		}
 		return nil, failed
-	// … and what does not fit the item goes after it.
+	// … and errors that depend on the item go after it.
 	case e.mismatch != nil:
 		return nil, e.mismatch
 	case it.size() > maxItemBytes:
@@ -58,16 +59,13 @@ type output struct {
 }
 
 func (in *input) checkOptions() error {
-	switch in.ReturnValues {
-	case "", "NONE", "ALL_NEW", "ALL_OLD":
-	default:
+	if !slices.Contains([]string{"", "NONE", "ALL_NEW", "ALL_OLD"}, in.ReturnValues) {
 		return invalid("fakedynamo does not support ReturnValues %q", in.ReturnValues)
 	}
-	switch in.ReturnValuesOnConditionCheckFailure {
-	case "", "NONE", "ALL_OLD":
-		return nil
+	if !slices.Contains([]string{"", "NONE", "ALL_OLD"}, in.ReturnValuesOnConditionCheckFailure) {
+		return invalid("fakedynamo does not support ReturnValuesOnConditionCheckFailure %q", in.ReturnValuesOnConditionCheckFailure)
 	}
-	return invalid("fakedynamo does not support ReturnValuesOnConditionCheckFailure %q", in.ReturnValuesOnConditionCheckFailure)
+	return nil
 }
 
 // checkKey checks the key against that of the table.
@@ -84,14 +82,14 @@ func (in *input) checkKey(name string) error {
 	return nil
 }
 
-// update returns the item that the update expression makes of old, nil if there
-// is none. It shares with old the values that stay the same, and changes none.
+// update returns the item that the update expression makes of old, which is nil if
+// there is no item. It changes nothing in old.
 func (e *evaluator) update(old item) item {
 	e.start("UpdateExpression", e.in.UpdateExpression, old)
 	if old == nil {
 		e.item = e.in.Key
 	}
-	it := maps.Clone(e.item) // e.item stays as it was, for all actions to read
+	it := maps.Clone(e.item) // all actions read the item as it was
 	if e.skip("SET") {
 		for more := true; more; more = e.skip(",") {
 			name := e.target()
@@ -108,7 +106,7 @@ func (e *evaluator) update(old item) item {
 	return it
 }
 
-// target reads the name of an attribute to change.
+// target reads the name of the attribute that an action changes.
 func (e *evaluator) target() string {
 	name := e.name()
 	if e.changed[name] {
@@ -118,8 +116,8 @@ func (e *evaluator) target() string {
 	return name
 }
 
-// operand reads what a SET action sets: a :placeholder, or the call
-// if_not_exists(name, :placeholder), and + :placeholder if that follows.
+// operand reads what a SET action assigns: a :placeholder or if_not_exists(name,
+// :placeholder), and "+ :placeholder" if that follows.
 func (e *evaluator) operand() value {
 	var v value
 	if e.skip("if_not_exists") {

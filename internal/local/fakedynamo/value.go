@@ -11,12 +11,12 @@ const (
 	maxNesting   = 31 // maps within each other
 )
 
-// item is the attributes of a stored item. Items and values are never changed
-// once stored, so that answers can be written without holding the lock.
+// item holds the attributes of an item. Stored items and their values never change,
+// so that answers can be written without holding the lock.
 type item map[string]value
 
-// value is one attribute value in the form of the protocol's JSON. The zero
-// value stands for a missing attribute.
+// value is an attribute value as the protocol encodes it in JSON. The zero value
+// stands for a missing attribute.
 type value struct {
 	S *string `json:",omitzero"`
 	N *number `json:",omitzero"`
@@ -24,7 +24,7 @@ type value struct {
 	M item    `json:",omitzero"`
 }
 
-// kind returns the name of the member that is set, or of all of them.
+// kind returns the name of the member that is set, or all names if several are.
 func (v value) kind() string {
 	kind := ""
 	if v.S != nil {
@@ -42,18 +42,7 @@ func (v value) kind() string {
 	return kind
 }
 
-// strings returns the attributes that are strings.
-func (it item) strings() map[string]string {
-	all := map[string]string{}
-	for name, v := range it {
-		if v.S != nil {
-			all[name] = *v.S
-		}
-	}
-	return all
-}
-
-// check checks values that lie within depth maps.
+// check checks an item's values, which are nested in depth maps.
 func (it item) check(depth int) error {
 	for name, v := range it {
 		switch {
@@ -71,7 +60,7 @@ func (it item) check(depth int) error {
 	return nil
 }
 
-// compare orders two values of the same kind, which is not M.
+// compare returns the order of two values of the same kind, which is not M.
 func (v value) compare(w value) int {
 	switch v.kind() {
 	case "S":
@@ -82,7 +71,7 @@ func (v value) compare(w value) int {
 	return bytes.Compare(v.B, w.B)
 }
 
-// size is the size of the item by the service's rule.
+// size returns the size of the item by the service's rule.
 func (it item) size() int {
 	size := 0
 	for name, v := range it {

@@ -87,14 +87,14 @@ func (p *Platform) reap(proc *process, state string) time.Duration {
 			explained = true
 			p.resolve(proc, c, timedOut(c.id, p.cfg.Timeout))
 		case p.closed:
-			c.reject(ErrClosed)
+			c.letReturn(ErrClosed)
 		case !c.ended():
 			explained = true
 			p.resolve(proc, c, crashed(c.id, state))
 		}
 	}
 	if !explained {
-		p.note(proc, eventCrashed, "", state)
+		p.note(proc, string(Crashed), "", state)
 	}
 	p.note(proc, eventStopped, "", state)
 	switch {
@@ -121,7 +121,7 @@ func (p *Platform) failInit(env *environment, failure *initError) time.Duration 
 	env.reportFirst(failure)
 	if err := p.unavailable(); err != nil {
 		for _, c := range p.queue {
-			c.reject(err)
+			c.letReturn(err)
 		}
 		p.queue = nil
 	}

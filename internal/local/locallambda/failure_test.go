@@ -149,7 +149,7 @@ func TestPanicIsReportedAndRestarts(t *testing.T) {
 	if !strings.Contains(string(r.StackTrace), "gated") || !strings.Contains(string(r.Payload), `"stackTrace"`) {
 		t.Errorf("stack trace %s", r.StackTrace)
 	}
-	if crash := seen.await(t, eventCrashed); crash.requestID != "" || crash.detail != "exit status 1" {
+	if crash := seen.await(t, string(Crashed)); crash.requestID != "" || crash.detail != "exit status 1" {
 		t.Errorf("crash %+v", crash)
 	}
 	result = background(t, p, Invocation{Payload: g.event()})

@@ -130,7 +130,7 @@ func (p *Platform) giveUp(c *call, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = slices.DeleteFunc(p.queue, func(queued *call) bool { return queued == c })
-	c.reject(fmt.Errorf("locallambda: no longer waiting for invocation %s: %w", c.id, cause))
+	c.letReturn(fmt.Errorf("locallambda: no longer waiting for invocation %s: %w", c.id, cause))
 }
 
 // dispatch gives the queued calls, oldest first, to the environments that can
@@ -185,23 +185,17 @@ func (p *Platform) resolve(proc *process, c *call, e ending) {
 		c.result.Log = log
 	}
 	c.result.Ended = time.Now()
-	p.note(proc, eventOf[e.outcome], c.id, e.ErrorMessage)
-	c.letReturn()
+	p.note(proc, string(e.outcome), c.id, e.ErrorMessage)
+	c.letReturn(nil)
 }
 
 func (c *call) ended() bool { return c.result.Outcome != "" }
 
-// reject lets Invoke return an error instead of a result. The caller holds
-// Platform.mu.
-func (c *call) reject(err error) {
+// letReturn lets Invoke return, with the result or else with that error. The caller
+// holds Platform.mu.
+func (c *call) letReturn(err error) {
 	if !c.returned {
 		c.err = err
-	}
-	c.letReturn()
-}
-
-func (c *call) letReturn() {
-	if !c.returned {
 		c.returned = true
 		close(c.done)
 	}

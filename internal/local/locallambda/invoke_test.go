@@ -145,7 +145,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	receive(t, result, "result")
 	eventually(t, "the process to be stopped again", stopped)
 	seen.await(t, eventFrozen)
-	if want := "started, frozen, thawed, invoked, finished, frozen"; seen.kinds() != want {
+	if want := "started, frozen, thawed, invoked, succeeded, frozen"; seen.kinds() != want {
 		t.Errorf("events %s, want %s", seen.kinds(), want)
 	}
 }
@@ -181,7 +181,7 @@ func TestConcurrencyInOneProcess(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 	}
-	if len(processes) != 1 || strings.Contains(seen.kinds(), string(eventFrozen)) {
+	if len(processes) != 1 || strings.Contains(seen.kinds(), eventFrozen) {
 		t.Errorf("it took %d processes; events %s", len(processes), seen.kinds())
 	}
 }
@@ -224,7 +224,7 @@ func TestCancelledWait(t *testing.T) {
 		t.Error("the cancelled invocation is still in line")
 	}
 	v.tell(t, "return")
-	seen.await(t, eventFinished)
+	seen.await(t, string(Succeeded))
 }
 
 func TestVariables(t *testing.T) {

@@ -89,14 +89,10 @@ func (l *lines) flush() {
 func (l *lines) emit(line []byte) {
 	text := string(line)
 	l.last = append(l.last[max(0, len(l.last)+1-keptLines):], text)
-	l.add(text)
-	l.print(text)
-}
-
-func (l *lines) add(line string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.log) < maxLog {
-		l.log = append(l.log, line)
+		l.log = append(l.log, text)
 	}
+	l.mu.Unlock()
+	l.print(text)
 }

@@ -144,10 +144,10 @@ func (r *recorder) add(e event) {
 }
 
 // await returns the next event of a kind, passing over others.
-func (r *recorder) await(t *testing.T, kind eventKind) event {
+func (r *recorder) await(t *testing.T, kind string) event {
 	t.Helper()
 	for {
-		if e := receive(t, r.added, string(kind)+" event"); e.kind == kind {
+		if e := receive(t, r.added, kind+" event"); e.kind == kind {
 			return e
 		}
 	}
@@ -172,7 +172,7 @@ func (r *recorder) pids() []int {
 func (r *recorder) kinds() string {
 	var kinds []string
 	for _, e := range r.all() {
-		kinds = append(kinds, string(e.kind))
+		kinds = append(kinds, e.kind)
 	}
 	return strings.Join(kinds, ", ")
 }

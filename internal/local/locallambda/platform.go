@@ -202,7 +202,7 @@ func (p *Platform) Close() error {
 		p.closed = true
 		close(p.closing)
 		for _, c := range p.queue {
-			c.reject(ErrClosed)
+			c.letReturn(ErrClosed)
 		}
 		p.queue = nil
 		p.eachProcess((*process).terminate)

@@ -70,22 +70,17 @@ func (proc *process) ask() (chan *call, *refusal) {
 			proc.release(c)
 		}
 	}
-	if !proc.ready {
-		proc.becomeReady()
+	if !proc.ready { // the end of the Init phase
+		proc.ready = true
+		proc.initTimer.Stop()
+		proc.env.failures = 0
+		proc.env.reportFirst(nil)
 	}
 	assigned := make(chan *call, 1)
 	proc.waiting = append(proc.waiting, assigned)
 	p.dispatch()
 	proc.idle()
 	return assigned, nil
-}
-
-// becomeReady ends the Init phase.
-func (proc *process) becomeReady() {
-	proc.ready = true
-	proc.initTimer.Stop()
-	proc.env.failures = 0
-	proc.env.reportFirst(nil)
 }
 
 // release frees the place a call has in the environment.

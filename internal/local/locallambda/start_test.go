@@ -93,7 +93,7 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 	if err := p.Kill(1); err != nil {
 		t.Fatal(err)
 	}
-	seen.await(t, eventCrashed)
+	seen.await(t, string(Crashed))
 	for range 2 { // in line while it fails, and refused at once after that
 		_, err := p.Invoke(t.Context(), Invocation{})
 		if err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), "the file exists") {

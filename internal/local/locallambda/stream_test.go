@@ -93,6 +93,6 @@ func TestResponseSizeLimit(t *testing.T) {
 		t.Errorf("%s %s %s", r.Outcome, r.ErrorType, r.ErrorMessage)
 	}
 	// aws-lambda-go gives up on a refused response.
-	seen.await(t, eventCrashed)
+	seen.await(t, string(Crashed))
 	seen.await(t, eventFrozen)
 }

@@ -39,7 +39,7 @@ var holder = regexp.MustCompile(` request (\S+) log (\S+)`)
 // note counts a request, if it claims a lock for an invocation: no others say who
 // the holder is.
 func (c *claims) note(u fakedynamo.Update) {
-	m := holder.FindStringSubmatch(u.Values[":holder"])
+	m := holder.FindStringSubmatch(u.Value(":holder"))
 	if m == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (c *claims) note(u fakedynamo.Update) {
 	if c.open[id] == nil {
 		c.open[id] = map[lock]tries{}
 	}
-	l := lock{u.Key, u.Values[":event"]}
+	l := lock{u.Key, u.Value(":event")}
 	t := c.open[id][l]
 	c.open[id][l] = tries{t.acquired || u.Applied, t.requests + 1}
 }
