@@ -13,29 +13,24 @@ import (
 // ReportBatchItemFailures: the function returns the records that failed, and they
 // are delivered again.
 type batch struct {
-	stream  bool // what follows a failed record is delivered again, too
-	records []batchRecord
-	rest    map[string]json.RawMessage // of the document
-}
-
-type batchRecord struct {
-	id   string // what a partial batch response calls it
-	body map[string]json.RawMessage
+	stream bool                         // what follows a failed record is delivered again, too
+	ids    []string                     // what a partial batch response calls the records
+	bodies []map[string]json.RawMessage // of the records
+	rest   map[string]json.RawMessage   // of the document
 }
 
 // readBatch returns nil if the payload is another kind of event.
 func readBatch(payload []byte) *batch {
 	b := &batch{}
-	var bodies []map[string]json.RawMessage
 	var known []struct {
 		EventSource, MessageID string
 		Kinesis, DynamoDB      struct{ SequenceNumber string }
 	}
-	if json.Unmarshal(payload, &b.rest) != nil || json.Unmarshal(b.rest["Records"], &bodies) != nil ||
+	if json.Unmarshal(payload, &b.rest) != nil || json.Unmarshal(b.rest["Records"], &b.bodies) != nil ||
 		json.Unmarshal(b.rest["Records"], &known) != nil || len(known) == 0 {
 		return nil
 	}
-	for i, r := range known {
+	for _, r := range known {
 		id := ""
 		switch r.EventSource {
 		case "aws:sqs":
@@ -48,17 +43,9 @@ func readBatch(payload []byte) *batch {
 		if id == "" {
 			return nil
 		}
-		b.records = append(b.records, batchRecord{id, bodies[i]})
+		b.ids = append(b.ids, id)
 	}
 	return b
-}
-
-func (b *batch) ids() []string {
-	ids := make([]string, len(b.records))
-	for i, r := range b.records {
-		ids[i] = r.id
-	}
-	return ids
 }
 
 // share says how many of the records these are.
@@ -67,7 +54,7 @@ func (b *batch) share(ids []string) string {
 	if b.stream {
 		what = "records"
 	}
-	return fmt.Sprintf("%d of %d %s", len(ids), len(b.records), what)
+	return fmt.Sprintf("%d of %d %s", len(ids), len(b.ids), what)
 }
 
 // failed returns the records to deliver again after an answer, in the order of the
@@ -83,59 +70,55 @@ func (b *batch) failed(answer []byte) []string {
 		BatchItemFailures []struct{ ItemIdentifier string }
 	}
 	if json.Unmarshal(answer, &a) != nil {
-		return b.ids()
+		return b.ids
 	}
-	known := b.ids()
 	var failed []string
 	for _, f := range a.BatchItemFailures {
-		if !slices.Contains(known, f.ItemIdentifier) {
-			return known
+		if !slices.Contains(b.ids, f.ItemIdentifier) {
+			return b.ids
 		}
 		failed = append(failed, f.ItemIdentifier)
 	}
-	first := slices.IndexFunc(known, func(id string) bool { return slices.Contains(failed, id) })
+	first := slices.IndexFunc(b.ids, func(id string) bool { return slices.Contains(failed, id) })
 	if b.stream && first >= 0 {
-		return known[first:]
+		return b.ids[first:]
 	}
-	return slices.DeleteFunc(known, func(id string) bool { return !slices.Contains(failed, id) })
+	return slices.DeleteFunc(slices.Clone(b.ids), func(id string) bool { return !slices.Contains(failed, id) })
 }
 
 // again returns the batch of the records that failed, or nil if none did.
 func (b *batch) again(failed []string) *batch {
 	next := &batch{stream: b.stream, rest: b.rest}
-	for _, r := range b.records {
-		if slices.Contains(failed, r.id) {
-			next.records = append(next.records, r.receivedAgain())
+	for i, id := range b.ids {
+		if slices.Contains(failed, id) {
+			next.ids = append(next.ids, id)
+			next.bodies = append(next.bodies, receivedAgain(b.bodies[i]))
 		}
 	}
-	if len(next.records) == 0 {
+	if len(next.ids) == 0 {
 		return nil
 	}
 	return next
 }
 
 // receivedAgain counts the receives of a message, as SQS does.
-func (r batchRecord) receivedAgain() batchRecord {
+func receivedAgain(body map[string]json.RawMessage) map[string]json.RawMessage {
 	const count = "ApproximateReceiveCount"
 	var attributes map[string]string
-	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
+	_ = json.Unmarshal(body["attributes"], &attributes) // without them there is no count
 	n, err := strconv.Atoi(attributes[count])
 	if err != nil {
-		return r
+		return body
 	}
 	attributes[count] = strconv.Itoa(n + 1)
-	body := maps.Clone(r.body)
+	body = maps.Clone(body)
 	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
-	return batchRecord{r.id, body}
+	return body
 }
 
 func (b *batch) payload() []byte {
-	records := make([]map[string]json.RawMessage, len(b.records))
-	for i, r := range b.records {
-		records[i] = r.body
-	}
 	document := maps.Clone(b.rest)
-	document["Records"], _ = json.Marshal(records) // they were decoded from JSON
+	document["Records"], _ = json.Marshal(b.bodies) // they were decoded from JSON
 	text, _ := json.Marshal(document)
 	return text
 }

@@ -87,7 +87,7 @@ type source struct {
 func (s *source) tooEarly(r locallambda.Result) bool {
 	records := 1
 	if s.batch != nil {
-		records = len(s.batch.records)
+		records = len(s.batch.ids)
 	}
 	if s.Concurrency > 1 {
 		r.LogStream = "" // others share it
@@ -103,14 +103,14 @@ func (s *source) tooEarly(r locallambda.Result) bool {
 // a failure.
 func (s *source) judgeRecords(r locallambda.Result) {
 	if r.Outcome != locallambda.Succeeded {
-		s.failed = s.batch.ids()
+		s.failed = s.batch.ids
 		return
 	}
 	s.failed = s.batch.failed(r.Payload)
 	heldUp := onlyHeld(logged(r.Log))
 	switch {
 	case len(s.failed) == 0:
-	case len(s.failed) < len(s.batch.records):
+	case len(s.failed) < len(s.batch.ids):
 		s.outcome = outcome{word: partly}
 		if heldUp {
 			s.outcome = s.outcome.note(held)
@@ -143,7 +143,7 @@ func (s *source) completed() []string {
 	case s.batch == nil, s.outcome.word == skipped && s.outcome.heldUp():
 		return nil
 	}
-	return slices.DeleteFunc(s.batch.ids(), func(id string) bool { return slices.Contains(s.failed, id) })
+	return slices.DeleteFunc(slices.Clone(s.batch.ids), func(id string) bool { return slices.Contains(s.failed, id) })
 }
 
 // again returns the records to deliver again.

@@ -31,7 +31,7 @@ func newReport(out io.Writer, events []*event) *report {
 	for _, e := range events {
 		r.open[e] = []string{whole}
 		if e.batch != nil {
-			r.open[e] = e.batch.ids()
+			r.open[e] = slices.Clone(e.batch.ids)
 		}
 	}
 	fmt.Fprintln(out, "    at  env   took  outcome            event")

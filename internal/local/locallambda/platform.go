@@ -144,6 +144,9 @@ func complete(cfg *Config) error {
 	if cfg.Logs == nil {
 		cfg.Logs = func(env int, line string) { fmt.Fprintf(os.Stderr, "[%d] %s\n", env, line) }
 	}
+	if cfg.Credentials == nil {
+		cfg.Credentials = func() ([]string, error) { return nil, nil }
+	}
 	cfg.Environments = max(cfg.Environments, 1)
 	cfg.Concurrency = max(cfg.Concurrency, 1)
 	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)

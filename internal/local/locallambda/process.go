@@ -38,12 +38,9 @@ type process struct {
 // launch starts a process in an environment. It returns nil without an error
 // if the platform is closed.
 func (p *Platform) launch(env *environment) (*process, error) {
-	var credentials []string
-	if p.cfg.Credentials != nil {
-		var err error
-		if credentials, err = p.cfg.Credentials(); err != nil {
-			return nil, err
-		}
+	credentials, err := p.cfg.Credentials()
+	if err != nil {
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
