@@ -13,8 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// retries is how long Lambda waits before it delivers an event of an asynchronous
-// invocation again; then the event goes to the failure destination.
+// retries is how long Lambda waits before each redelivery of an asynchronous
+// invocation; after the last one the event goes to the failure destination.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 var retries = []time.Duration{time.Minute, 2 * time.Minute}
 
@@ -30,15 +30,15 @@ type notification struct {
 	at    time.Time
 }
 
-// The ways to handle a notification.
+// The ways to wrap the handler.
 const (
 	eachRecord = iota // EachS3Record
 	wholeEvent        // WithLock
-	latestOnly        // WithLock, what was overtaken is skipped
+	latestOnly        // WithLock, stale events are skipped
 )
 
-// newBucket sends a notification for each of n uploads of n/8 objects, one in a second.
-// Notifications come up to three minutes late, and so overtake each other.
+// newBucket returns notifications of n uploads of n/8 objects, one per second.
+// Notifications come up to three minutes late, and so out of order.
 func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
 	b := &bucket{function: s3Function(w, way, with)}
 	w.orders = way == latestOnly
@@ -59,7 +59,7 @@ func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
 	return b
 }
 
-// badEscape makes an object key that cannot be decoded.
+// badEscape returns what makes the object key of a poison event undecodable.
 func badEscape(e *event) string {
 	if e.undecodable() {
 		return "%zz"
@@ -85,7 +85,7 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 	return f
 }
 
-// decoding does what the runtime does with the text of an event.
+// decoding decodes the text of an event, as the runtime does.
 func decoding[E any](handler func(context.Context, E) error) func(context.Context, []byte) (struct{}, error) {
 	return func(ctx context.Context, text []byte) (struct{}, error) {
 		var e E
@@ -97,7 +97,7 @@ func decoding[E any](handler func(context.Context, E) error) func(context.Contex
 }
 
 // drain delivers every notification, and 5 % of them twice, at about the same time or
-// later: each delivery has retries of its own.
+// later. Each delivery has its own retries.
 func (b *bucket) drain() {
 	var wg sync.WaitGroup
 	copies := 0
@@ -129,7 +129,7 @@ func (b *bucket) deliver(n notification) {
 		case out == answered:
 			return
 		case try == len(retries):
-			b.w.bury(n.event)
+			b.w.giveUp(n.event)
 			return
 		}
 		time.Sleep(retries[try])

@@ -10,8 +10,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// environment is one process of the function, and its connection to the store. An
-// environment handles one invocation at a time, and keeps nothing when it dies.
+// environment is one execution environment of the function, and its connection to the
+// store. It handles one invocation at a time, and keeps nothing when it dies.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 type environment struct {
 	w      *world
@@ -23,14 +23,14 @@ type environment struct {
 	inv    *invocation
 	grants map[string]*grant // by token
 	latest map[string]*grant // by the name as the store knows it
-	open   map[*run]bool     // their effect may have happened, their record not
+	open   map[*run]bool     // their effect may have happened, their completion has not
 }
 
 // grant is a claim that the store has applied.
 type grant struct {
 	name   string
 	fence  int64
-	owned  bool
+	held   bool
 	run    *run // nil until the handler begins
 	faults int  // in a row
 }
@@ -45,7 +45,8 @@ func (e *environment) crash() {
 	}
 }
 
-// die needs the world's lock. What the process still does after it reaches nobody.
+// die ends the environment: what its process does from then on reaches nobody. The
+// caller holds w.mu.
 func (e *environment) die() {
 	if e.dead {
 		return
@@ -54,14 +55,14 @@ func (e *environment) die() {
 	for r := range e.open {
 		e.w.end(r)
 		if r.effect {
-			r.event.excuses++
+			r.event.lostCompletions++
 		}
 	}
 	close(e.died)
 	e.inv.cancel()
 }
 
-// began needs the world's lock.
+// began notes that a handler runs under a lease. The caller holds w.mu.
 func (e *environment) began(r *run, lease lock.Lease) {
 	e.open[r] = true
 	g := e.latest[namespace+"/"+lease.Key.Name]
@@ -78,9 +79,8 @@ func temporary(rejected bool) error {
 	return &driver.Error{Store: "simulated", Temporary: true, Rejected: rejected, Err: errConnection}
 }
 
-// ask sends one request. 1.2 % of them are throttled, get lost, or lose their answer,
-// at most two in a row, so that repeating them is enough. step applies it, and
-// says whether the environment dies of it.
+// ask sends one request, which step applies. 1.2 % of the requests are throttled, get
+// lost, or lose their answer, at most two in a row, so that repeating them is enough.
 func (e *environment) ask(ctx context.Context, g *grant, step func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
 	e.delay()
 	e.w.mu.Lock()
@@ -117,7 +117,8 @@ func (e *environment) delay() {
 	time.Sleep(d)
 }
 
-// Acquire implements driver.Store. One in a thousand kills the process, applied or not.
+// Acquire implements driver.Store. One in a thousand kills the environment, applied or
+// not.
 func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	e.w.mu.Lock()
 	g := e.grants[c.Token]
@@ -135,7 +136,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 		}
 		row, ok, err := e.w.store.Acquire(ctx, c)
 		if ok {
-			g.fence, g.owned = row.Fence, true
+			g.fence, g.held = row.Fence, true
 			e.latest[c.Name] = g
 		}
 		if death == 1 {
@@ -159,44 +160,44 @@ func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver
 				delete(e.open, r)
 			}
 			if r != nil && r.effect {
-				e.w.fail("%s had its effect, and its lock is freed without a record", r.event.id)
+				e.w.fail("%s had its effect, and its lock is released without completion", r.event.id)
 			}
 			row, ok, err := e.w.store.Release(ctx, s)
-			g.owned = g.owned && !ok
+			g.held = g.held && !ok
 			return row, ok, err
 		}
-		return e.record(ctx, g, s)
+		return e.complete(ctx, g, s)
 	})
 }
 
-// record needs the world's lock.
-func (e *environment) record(ctx context.Context, g *grant, s *driver.Settlement) (driver.Row, bool, error) {
+// complete applies a release that completes the event. The caller holds w.mu.
+func (e *environment) complete(ctx context.Context, g *grant, s *driver.Settlement) (driver.Row, bool, error) {
 	r := g.run
 	if !r.effect {
-		e.w.fail("%s is recorded as completed without an effect", r.event.id)
+		e.w.fail("%s is completed without an effect", r.event.id)
 	}
 	switch r.fate {
-	case diesAsking:
+	case diesCompleting:
 		e.w.crashes++
 		e.die()
 		return driver.Row{}, false, temporary(false)
 	case denied:
 		if e.open[r] { // else the answer was lost, and this is the request again
-			r.event.excuses++
+			r.event.lostCompletions++
 		}
 		delete(e.open, r)
-		g.owned = false // to its lease end, but that is what was asked for
+		g.held = false // until its lease ends, as requested
 		r.event.denied = true
 		return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
 	}
 	row, ok, err := e.w.store.Release(ctx, s)
 	if ok && err == nil {
-		r.event.records++
-		r.event.recorded = time.Now()
-		g.owned = false
+		r.event.completions++
+		r.event.completedAt = time.Now()
+		g.held = false
 		delete(e.open, r)
 	}
-	if r.fate == diesRecorded {
+	if r.fate == diesCompleted {
 		e.w.crashes++
 		e.die()
 		return driver.Row{}, false, temporary(false)
@@ -204,11 +205,9 @@ func (e *environment) record(ctx context.Context, g *grant, s *driver.Settlement
 	return row, ok, err
 }
 
-// Renew implements driver.Store. Nothing is renewed where the platform kills.
+// Renew implements driver.Store. No lease is renewed where the platform kills at the
+// deadline.
 func (e *environment) Renew(context.Context, *driver.Renewal) (driver.Row, bool, error) {
 	e.w.complain("a lease was renewed")
 	return driver.Row{}, false, temporary(true)
 }
-
-// Check implements driver.Store.
-func (e *environment) Check(context.Context) error { return nil }

@@ -14,7 +14,7 @@ import (
 
 const (
 	timeout = 30 * time.Second // of the function
-	// lastStart is how long before the deadline the middleware begins nothing new:
+	// lastStart is how long before the deadline the middleware starts no more handlers:
 	// the reserve, and the least time that a handler must have.
 	lastStart = 1100 * time.Millisecond
 	namespace = "delivery"
@@ -34,7 +34,7 @@ type invocation struct {
 	reasons  map[*event]string // why an event may come back
 }
 
-// observe learns why the middleware did not run a handler.
+// observe notes why the middleware did not run a handler.
 func (w *world) observe(ctx context.Context, o lock.Observation) {
 	inv, _ := ctx.Value(invocationKey{}).(*invocation)
 	if inv == nil {
@@ -46,10 +46,10 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 	switch o.Outcome {
 	case lock.OutcomeHeld:
 		w.held++
-		if e.records > 0 && !inv.env.dead && time.Since(e.recorded) > longestDelay {
-			w.fail("%s is held, although it is done", e.id)
+		if e.completions > 0 && !inv.env.dead && time.Since(e.completedAt) > longestDelay {
+			w.fail("%s is held, although it is completed", e.id)
 		}
-		if g := inv.env.latest[namespace+"/"+o.Key.Name]; g != nil && g.owned {
+		if g := inv.env.latest[namespace+"/"+o.Key.Name]; g != nil && g.held {
 			w.fail("%s is held by its own batch", e.id)
 		}
 	case lock.OutcomeStoreFailed, lock.OutcomeLost:
@@ -59,7 +59,7 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 	inv.reasons[e] = string(o.Outcome)
 }
 
-// keyed lets the world know which event a key stands for.
+// keyed tells the world which event a key stands for.
 func keyed[R any](w *world, key keyfuncs.Func[R], id func(R) string) keyfuncs.Func[R] {
 	return func(ctx context.Context, r R) (lock.Key, error) {
 		k, err := key(ctx, r)
@@ -75,7 +75,7 @@ func keyed[R any](w *world, key keyfuncs.Func[R], id func(R) string) keyfuncs.Fu
 	}
 }
 
-// function is a Lambda function: as many environments as are needed at a time.
+// function is a Lambda function, with as many environments as it needs at a time.
 type function[E, A any] struct {
 	w    *world
 	wrap func(...middleware.Option) func(context.Context, E) (A, error)
@@ -90,7 +90,7 @@ type process[E, A any] struct {
 	handler func(context.Context, E) (A, error)
 }
 
-// start is a cold start: the handler is wrapped anew.
+// start returns an idle environment, or starts one, which wraps the handler anew.
 func (f *function[E, A]) start() *process[E, A] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +114,7 @@ func (f *function[E, A]) start() *process[E, A] {
 	return &process[E, A]{environment: e, handler: f.wrap(options...)}
 }
 
-// outcome is what the source learns.
+// outcome is what the source learns of an invocation.
 type outcome int
 
 const (
@@ -123,7 +123,7 @@ const (
 	vanished         // no answer: crash, timeout
 )
 
-// invoke delivers e. judge is told of an answer before it can get lost.
+// invoke delivers e. It calls judge with an answer before that can get lost.
 func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A, error)) (A, outcome) {
 	p := f.start()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -131,7 +131,7 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	inv := &invocation{env: p.environment, events: records, cancel: cancel, deadline: time.Now().Add(timeout), keys: map[lock.Key]*event{}, reasons: map[*event]string{}}
 	f.w.mu.Lock()
 	p.inv = inv
-	clear(p.grants) // of the invocation before: their locks are settled
+	clear(p.grants) // of the invocation before
 	clear(p.latest)
 	f.w.deliveries += len(records)
 	for _, r := range records {
@@ -140,7 +140,7 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	f.w.mu.Unlock()
 	answer, err, alive := f.call(context.WithValue(ctx, invocationKey{}, inv), p, e)
 	if !alive {
-		// The source learns of a dead process at once, or when its time is over.
+		// The source learns of a dead process at once, or at the deadline.
 		if f.w.roll(2) == 0 {
 			time.Sleep(time.Until(inv.deadline))
 		}
@@ -150,7 +150,7 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	f.w.mu.Lock()
 	for r := range p.open {
 		if r.effect {
-			f.w.fail("%s had its effect, and the function answered without a record of it", r.event.id)
+			f.w.fail("%s had its effect, and the function answered without completing it", r.event.id)
 		}
 	}
 	f.w.mu.Unlock()
@@ -170,8 +170,8 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	return answer, answered
 }
 
-// call runs the handler until it returns or its process dies, at the deadline at the
-// latest. A panic that nobody recovers ends the process.
+// call runs the handler until it returns or its environment dies, at the latest at the
+// deadline. A panic ends the environment.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-exceptions.html
 func (f *function[E, A]) call(ctx context.Context, p *process[E, A], e E) (A, error, bool) {
 	var answer A

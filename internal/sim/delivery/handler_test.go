@@ -11,28 +11,28 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// fate is what will happen to one run of a handler.
+// fate says what will happen to one run of a handler.
 type fate int
 
 const (
 	succeeds fate = iota
 	fails
 	panics
-	hangs        // to the deadline, where Lambda kills the process
-	diesBefore   // the effect
-	diesAfter    // the effect, before its record is sent
-	diesAsking   // while the record is sent: it does not arrive
-	diesRecorded // while the record is sent: it arrives, its answer does not
-	denied       // the store refuses the record for good
+	hangs          // to the deadline, where Lambda kills the process
+	diesBefore     // the effect
+	diesAfter      // the effect, before the completion is sent
+	diesCompleting // while the completion is sent: it does not arrive
+	diesCompleted  // while the completion is sent: it arrives, its answer does not
+	denied         // the store refuses the completion for good
 )
 
-// fateOf: 1 % of the runs crash, 2 % fail, 0.5 % panic.
+// fateOf draws the fate of a run: 1 % crash, 2 % fail, 0.5 % panic.
 func fateOf(e *event) fate {
 	n := e.random.IntN(1000)
 	for _, f := range []struct {
 		below int
 		fate  fate
-	}{{20, fails}, {25, panics}, {27, hangs}, {30, diesBefore}, {33, diesAfter}, {35, diesAsking}, {37, diesRecorded}, {38, denied}} {
+	}{{20, fails}, {25, panics}, {27, hangs}, {30, diesBefore}, {33, diesAfter}, {35, diesCompleting}, {37, diesCompleted}, {38, denied}} {
 		if n < f.below {
 			return f.fate
 		}
@@ -51,19 +51,19 @@ type run struct {
 	effect bool
 }
 
-// begin needs the lock.
+// begin notes that a handler begins. The caller holds w.mu.
 func (w *world) begin(inv *invocation, e *event, lease lock.Lease) *run {
 	w.runs++
 	e.runs++
 	if g := e.group; g != nil {
-		for g.next < len(g.events) && (g.events[g.next].done() || g.events[g.next].dead) {
+		for g.next < len(g.events) && (g.events[g.next].completed() || g.events[g.next].dead) {
 			g.next++
 		}
 		if e.place > g.next {
-			w.fail("%s began before %s of the same group %s was done", e.id, g.events[g.next].id, g.name)
+			w.fail("%s began before %s of the same group %s was completed", e.id, g.events[g.next].id, g.name)
 		}
 	}
-	if w.overtaken(e) {
+	if w.stale(e) {
 		w.fail("%s began after a later one of %s was completed", e.id, e.resource)
 	}
 	r := &run{event: e, env: inv.env, start: time.Now(), fence: lease.Fence, fate: fateOf(e)}
@@ -71,7 +71,8 @@ func (w *world) begin(inv *invocation, e *event, lease lock.Lease) *run {
 	return r
 }
 
-// end needs the lock. A run ends with its environment at the latest.
+// end notes that a run ended, at the latest with its environment. The caller holds
+// w.mu.
 func (w *world) end(r *run) {
 	if r.ended {
 		return
@@ -88,7 +89,7 @@ var (
 	errTransient = errors.New("the backend is busy")
 )
 
-// work is the handler of every source. The effect is one step: it happens, or not.
+// work is the handler of every source. Its effect is one step, which happens or not.
 func (w *world) work(ctx context.Context, id, body string) error {
 	inv := ctx.Value(invocationKey{}).(*invocation)
 	lease, ok := lock.FromContext(ctx)
@@ -118,7 +119,7 @@ func (w *world) work(ctx context.Context, id, body string) error {
 	if err := json.Unmarshal([]byte(body), &decoded); err != nil {
 		return err
 	}
-	if r.fate == hangs { // deaf to the end of its context
+	if r.fate == hangs { // ignores the end of its context
 		ctx, first = context.WithoutCancel(ctx), 2*timeout
 	}
 	if err := inv.spend(ctx, first); err != nil {
@@ -127,14 +128,14 @@ func (w *world) work(ctx context.Context, id, body string) error {
 	if err := w.effect(r); err != nil {
 		return err
 	}
-	_ = inv.spend(ctx, last) // what has happened has happened
+	_ = inv.spend(ctx, last) // the effect cannot be undone
 	if r.fate == diesAfter {
 		inv.env.crash()
 	}
 	return nil
 }
 
-// effect is the moment that must not come twice.
+// effect does what must not be done twice.
 func (w *world) effect(r *run) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +159,8 @@ func (w *world) effect(r *run) error {
 	return nil
 }
 
-// spend is time that passes in the handler. A process that is killed in it never
-// returns from it; here it returns an error, which nobody sees.
+// spend lets time pass in the handler. A process that is killed meanwhile would never
+// return; here it returns an error, which nobody sees.
 func (inv *invocation) spend(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

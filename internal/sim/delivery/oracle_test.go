@@ -13,38 +13,38 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// longest is by when every source must have drained, in fake time.
+// longest is the fake time in which every source must have drained.
 const longest = 7 * 24 * time.Hour
 
-// event is what a producer meant to happen once, and what did.
+// event is what a producer meant to happen once, and what happened.
 type event struct {
 	id       string
 	resource string // no two handlers of one resource may overlap
-	group    *group // in which order matters; nil: none
+	group    *group // in which order matters; nil: it does not
 	place    int    // in group
 	poison   bool   // no handler can succeed
 	random   *rand.Rand
 
-	deliveries int
-	runs       int
-	effects    int
-	records    int // completions that reached the store
-	recorded   time.Time
-	excuses    int  // effects of which the record could not reach the store
-	denied     bool // one of them is an effect whose record was refused for good
-	acks       int
-	waited     int  // returned because an earlier one of its group was
-	dead       bool // in the dead-letter queue or failure destination
+	deliveries      int
+	runs            int
+	effects         int
+	completions     int // that reached the store
+	completedAt     time.Time
+	lostCompletions int  // effects whose completion did not reach the store
+	denied          bool // the store refused one of them for good
+	acks            int
+	waited          int  // times it was returned because an earlier event of its group was
+	dead            bool // in the dead-letter queue or failure destination
 }
 
-// done: whoever was told so by the function was told the truth.
-func (e *event) done() bool { return e.records > 0 || e.denied }
+// completed reports whether the function may acknowledge the event.
+func (e *event) completed() bool { return e.completions > 0 || e.denied }
 
 // group is a message group, a shard, or a partition key.
 type group struct {
 	name   string
 	events []*event
-	next   int // all before are done or dead
+	next   int // all before are completed or dead
 }
 
 func (g *group) add(e *event) {
@@ -52,10 +52,10 @@ func (g *group) add(e *event) {
 	g.events = append(g.events, e)
 }
 
-// tally is what a history was made of.
+// tally counts what happened in a history.
 type tally struct {
 	events, deliveries, copies, redeliveries int
-	runs, effects, excuses                   int
+	runs, effects, lostCompletions           int
 	crashes, timeouts, lostAnswers, held     int
 	poison, dead, bystanders, waited         int
 }
@@ -67,7 +67,7 @@ func (t *tally) add(o tally) {
 	t.redeliveries += o.redeliveries
 	t.runs += o.runs
 	t.effects += o.effects
-	t.excuses += o.excuses
+	t.lostCompletions += o.lostCompletions
 	t.crashes += o.crashes
 	t.timeouts += o.timeouts
 	t.lostAnswers += o.lostAnswers
@@ -80,15 +80,15 @@ func (t *tally) add(o tally) {
 
 func (t *tally) String() string {
 	return fmt.Sprintf("%d events, %d of them poison; %d deliveries of records (%d copies by the source, %d redeliveries, %d after lost answers); "+
-		"%d crashes, %d timeouts, %d times held; %d runs, %d effects (%d again, after a crash or refusal before the record); "+
-		"%d dead letters, %d of them no poison, of which %d had to wait for an earlier one",
+		"%d crashes, %d timeouts, %d times held; %d runs, %d effects (%d repeated, because their completion did not reach the store); "+
+		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one",
 		t.events, t.poison, t.deliveries, t.copies, t.redeliveries, t.lostAnswers,
-		t.crashes, t.timeouts, t.held, t.runs, t.effects, t.excuses, t.dead, t.bystanders, t.waited)
+		t.crashes, t.timeouts, t.held, t.runs, t.effects, t.lostCompletions, t.dead, t.bystanders, t.waited)
 }
 
 // world is one simulated history of one source. The seed fixes what the simulator
-// decides, but neither the jitter of the engine nor the order of what falls into the
-// same instant: most failures come again with their seed, not all.
+// decides, but neither the jitter of the engine nor the order of what happens at the
+// same instant: most failures can be repeated with their seed, not all.
 type world struct {
 	t      *testing.T
 	name   string
@@ -115,8 +115,8 @@ func newWorld(t *testing.T, name string, seed uint64) *world {
 	}
 }
 
-// event makes an event. Each decides for itself, so that what happens to one does
-// not change what happens to the others.
+// event adds an event. Each has its own random numbers, so that what happens to one
+// does not change what happens to the others.
 func (w *world) event(id, resource, groupName string) *event {
 	e := &event{id: id, resource: resource, random: rand.New(rand.NewPCG(w.seed, uint64(len(w.events)+1)))}
 	e.poison = e.random.IntN(100) == 0
@@ -131,13 +131,14 @@ func (w *world) event(id, resource, groupName string) *event {
 	return e
 }
 
-// order is what the bodies hold as JSON.
+// order is what the bodies contain as JSON.
 type order struct {
 	ID       string
 	Customer string
 }
 
-// body is not JSON for every second poison; the handler refuses the other ones.
+// body returns text that is not JSON for every second poison message; the handler
+// refuses the others.
 func (w *world) body(e *event, customer string) string {
 	b, err := json.Marshal(order{ID: e.id, Customer: customer})
 	if err != nil {
@@ -151,29 +152,31 @@ func (w *world) body(e *event, customer string) string {
 
 func (e *event) undecodable() bool { return e.poison && e.place%2 == 0 }
 
-// roll needs no lock.
+// roll returns a random number below n. The caller does not hold w.mu.
 func (w *world) roll(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.random.IntN(n)
 }
 
-// fail needs the lock.
+// fail reports the first few errors of a history. The caller holds w.mu.
 func (w *world) fail(format string, args ...any) {
 	if w.errors++; w.errors <= 5 {
 		w.t.Errorf("%s, seed %d, after %v: %s", w.name, w.seed, time.Since(w.began), fmt.Sprintf(format, args...))
 	}
 }
 
+// complain calls fail. The caller does not hold w.mu.
 func (w *world) complain(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fail(format, args...)
 }
 
-// checkAnswer: an answer always names what failed, and comes with an error if nothing
-// succeeded. The error gives back the whole batch, and so does such an answer. Of an event
-// that is twice in the batch, one delivery may have failed and the other succeeded.
+// checkAnswer checks that a partial answer has its list, and that it comes with an
+// error exactly if nothing succeeded: that error, like such an answer, returns the whole
+// batch. If an event is in the batch twice, one delivery may have failed and the other
+// succeeded.
 func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bool, err error) {
 	all := !slices.ContainsFunc(records, func(e *event) bool { return !failed[e] })
 	twice := len(failed) < len(records)
@@ -182,21 +185,21 @@ func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bo
 	}
 }
 
-// answered compares what the function said of its records with what happened.
-// failed are those that it wants again; the source has not acted on it yet.
+// answered compares what the function answered with what happened, before the source
+// acts on it. failed are the events that the function returned.
 func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	late := !time.Now().Before(inv.deadline.Add(-lastStart))
 	for _, g := range inv.env.grants {
-		if g.owned && !late {
-			w.fail("the function answered, and still owns %s", g.name)
+		if g.held && !late {
+			w.fail("the function answered, and still holds %s", g.name)
 		}
 	}
 	waits := map[*group]bool{}
 	for _, e := range inv.events {
 		switch {
-		case !failed[e] && !e.done() && !w.overtaken(e):
+		case !failed[e] && !e.completed() && !w.stale(e):
 			w.fail("%s was acknowledged, but never completed", e.id)
 		case !failed[e]:
 			e.acks++
@@ -211,32 +214,33 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	}
 }
 
-// overtaken: under keyfuncs.S3LatestRecord an upload is given up when a later one of
-// the same object was completed.
-func (w *world) overtaken(e *event) bool {
+// stale reports whether a later upload of the same object was completed, which makes
+// an event stale under keyfuncs.S3LatestRecord.
+func (w *world) stale(e *event) bool {
 	if !w.orders {
 		return false
 	}
 	for _, o := range w.events {
-		if o.resource == e.resource && o.place > e.place && o.records > 0 {
+		if o.resource == e.resource && o.place > e.place && o.completions > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// bury: the source gives an event up.
-func (w *world) bury(e *event) {
+// giveUp notes that the source sends an event to its dead-letter queue or failure
+// destination.
+func (w *world) giveUp(e *event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.dead = true
 }
 
-// verdict is the oracle's last word, when the source has drained.
+// verdict judges a history whose source has drained.
 func (w *world) verdict() tally {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.errors = 0 // the last word is heard after many others, too
+	w.errors = 0 // these errors are reported even after many others
 	overlaps := history.Overlaps(w.holds)
 	for _, err := range overlaps {
 		w.fail("%v", err)
@@ -254,7 +258,7 @@ func (w *world) verdict() tally {
 
 func (w *world) judge(e *event) {
 	w.redeliveries += max(0, e.deliveries-1)
-	w.tally.excuses += e.excuses
+	w.tally.lostCompletions += e.lostCompletions
 	if e.dead {
 		w.dead++
 	}
@@ -263,13 +267,13 @@ func (w *world) judge(e *event) {
 		w.fail("%s was never delivered", e.id)
 	case e.acks == 0 && !e.dead:
 		w.fail("%s is neither acknowledged nor a dead letter", e.id)
-	case e.records > 1:
-		w.fail("%s was completed %d times", e.id, e.records)
-	case e.effects != e.records+e.excuses:
-		w.fail("%s had its effect %d times, with %d completions and %d crashes or refusals between effect and record", e.id, e.effects, e.records, e.excuses)
-	case e.poison && (e.effects > 0 || (!e.dead || e.acks > 0) && !w.overtaken(e)):
+	case e.completions > 1:
+		w.fail("%s was completed %d times", e.id, e.completions)
+	case e.effects != e.completions+e.lostCompletions:
+		w.fail("%s had its effect %d times, with %d completions that reached the store and %d that did not", e.id, e.effects, e.completions, e.lostCompletions)
+	case e.poison && (e.effects > 0 || (!e.dead || e.acks > 0) && !w.stale(e)):
 		w.fail("%s is poison: dead letter %v, effects %d, acknowledged %d times", e.id, e.dead, e.effects, e.acks)
-	case !e.poison && e.acks > 0 && e.effects == 0 && !w.overtaken(e):
+	case !e.poison && e.acks > 0 && e.effects == 0 && !w.stale(e):
 		w.fail("%s was acknowledged without an effect", e.id)
 	}
 	if e.poison {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// visibility is what AWS asks for: six times the function's timeout.
+	// visibilityTimeout is what AWS advises: six times the function's timeout.
 	// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
-	visibility = 6 * timeout
-	// maxReceive is the least that AWS recommends there.
-	maxReceive = 5
-	batchSize  = 10
-	pollers    = 4
+	visibilityTimeout = 6 * timeout
+	// maxReceiveCount is the least that AWS advises there.
+	maxReceiveCount = 5
+	batchSize       = 10
+	pollers         = 4
 	// arrival is how long the producers send.
 	arrival = 2 * time.Minute
 )
@@ -34,9 +34,9 @@ const (
 // it is in flight.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html
 //
-// FIFO: in order within a message group, of which no more is received while some of
-// it is in flight. A batch that got no answer comes again. What waits behind a failed
-// message is received as often as that one, and may follow it to the dead-letter queue.
+// FIFO: in order within a message group; while some of its messages are in flight, no
+// more are received. A batch without an answer is received again. The messages behind a
+// failed one are received as often, and may follow it to the dead-letter queue.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 type queue struct {
 	*function[events.SQSEvent, events.SQSEventResponse]
@@ -46,8 +46,8 @@ type queue struct {
 	entries []*entry // in the order in which they were sent
 }
 
-// entry is a message in the queue. A standard queue may hold a second one: the copy
-// on a server that did not hear of the first delivery, nor of the deletion.
+// entry is a message in the queue. A standard queue may have a second one: the copy on
+// a server that knows neither of the first delivery nor of the deletion.
 type entry struct {
 	event    *event
 	message  events.SQSMessage
@@ -141,8 +141,8 @@ func (q *queue) drain() {
 	}
 }
 
-// receive takes a batch, and says how long to wait when there is none; less than
-// zero: for ever.
+// receive returns a batch, or how long to wait if there is none; below zero: the queue
+// is empty.
 func (q *queue) receive() ([]*entry, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,7 +160,7 @@ func (q *queue) receive() ([]*entry, time.Duration) {
 	for _, n := range batch {
 		n.received++
 		if !n.copied {
-			n.visible = now.Add(visibility)
+			n.visible = now.Add(visibilityTimeout)
 		}
 		n.copied = false
 	}
@@ -171,21 +171,21 @@ func (q *queue) receive() ([]*entry, time.Duration) {
 	return nil, max(2*time.Second, next.visible.Sub(now))
 }
 
-// redrive moves what would be received once too often to the dead-letter queue.
+// redrive moves messages that were received too often to the dead-letter queue.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
 func (q *queue) redrive() {
 	now := time.Now()
 	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
-		if n.received < maxReceive || n.visible.After(now) {
+		if n.received < maxReceiveCount || n.visible.After(now) {
 			return false
 		}
-		q.w.bury(n.event)
+		q.w.giveUp(n.event)
 		return true
 	})
 }
 
-// any takes what is visible, in no order. 2 % of the messages stay visible for another
-// poller, 3 % are twice in the batch.
+// any takes visible messages, in no order. 2 % of them stay visible for another poller,
+// 3 % are in the batch twice.
 func (q *queue) any() []*entry {
 	now := time.Now()
 	var batch []*entry
@@ -217,14 +217,14 @@ func (q *queue) copy(n *entry) *entry {
 	return &c
 }
 
-// groups takes the first messages of groups of which none is in flight, some of each.
+// groups takes the first messages of groups that have none in flight.
 func (q *queue) groups() []*entry {
 	now := time.Now()
 	waiting := map[string][]*entry{}
 	for _, n := range q.entries {
 		g := n.message.Attributes["MessageGroupId"]
 		if n.visible.After(now) && n.received == 0 {
-			break // not yet sent, nor is what follows
+			break // this message and the following ones are not sent yet
 		}
 		waiting[g] = append(waiting[g], n)
 	}
@@ -243,8 +243,8 @@ func (q *queue) groups() []*entry {
 	return batch
 }
 
-// deliver invokes the function, and deletes what it does not list. No answer, or an
-// error, leaves the whole batch; so would an id that is empty or not of the batch.
+// deliver invokes the function, and deletes the messages that it does not return. No
+// answer, or an error, leaves the whole batch; so would an id that is not in the batch.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 func (q *queue) deliver(batch []*entry) {
 	var e events.SQSEvent

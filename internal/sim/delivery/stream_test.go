@@ -37,8 +37,8 @@ type piece struct {
 	record events.KinesisEventRecord
 }
 
-// newStream puts n records into a stream. byName: the order to keep is that of
-// each partition key, not that of the shard.
+// newStream returns a stream of n records. If byName, the order to keep is that of each
+// partition key, else that of the shard.
 func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream {
 	id := func(r events.KinesisEventRecord) string { return r.Kinesis.SequenceNumber }
 	key := keyed(w, keyfuncs.KinesisRecord, id)
@@ -74,25 +74,25 @@ func (s *stream) drain() {
 	for _, pieces := range s.shards {
 		wg.Go(func() {
 			for batch := range slices.Chunk(pieces, streamBatch) {
-				s.settle(batch)
+				s.process(batch)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// settle delivers a batch until all of it is done or given up. What an answer says
-// to be done is not delivered again; a batch that has used up its attempts is split,
-// which gives each half new ones. Lambda may split sooner, at the first failure; here
-// a batch comes again whole as often as it can.
+// process delivers a batch until all of it has succeeded or is given up. It does not
+// deliver again what succeeded; it splits a batch that has used up its attempts, which
+// gives each half new ones. Lambda may split sooner, at the first failure; here a batch
+// is delivered whole as often as possible.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
-func (s *stream) settle(batch []piece) {
+func (s *stream) process(batch []piece) {
 	for attempt := 1; len(batch) > 0; attempt++ {
-		done := s.deliver(batch)
-		if batch = batch[done:]; len(batch) == 0 {
+		succeeded := s.deliver(batch)
+		if batch = batch[succeeded:]; len(batch) == 0 {
 			return
 		}
-		if done > 0 {
+		if succeeded > 0 {
 			attempt = 1
 		}
 		switch {
@@ -102,17 +102,17 @@ func (s *stream) settle(batch []piece) {
 		case attempt < maxAttempts:
 			time.Sleep(min(longestPause, time.Second<<attempt))
 		case len(batch) == 1:
-			s.w.bury(batch[0].event)
+			s.w.giveUp(batch[0].event)
 			return
 		default:
-			s.settle(batch[:len(batch)/2])
+			s.process(batch[:len(batch)/2])
 			batch, attempt = batch[len(batch)/2:], 0
 		}
 	}
 }
 
-// deliver says how many records are done. The lowest number that is listed is where
-// the shard goes on; an empty list says that all are done.
+// deliver returns how many records succeeded. The shard goes on at the lowest sequence
+// number that is listed; an empty list says that all succeeded.
 func (s *stream) deliver(batch []piece) int {
 	var e events.KinesisEvent
 	var records []*event
@@ -120,7 +120,7 @@ func (s *stream) deliver(batch []piece) int {
 		e.Records = append(e.Records, p.record)
 		records = append(records, p.event)
 	}
-	done := len(batch)
+	succeeded := len(batch)
 	_, out := s.invoke(records, e, func(inv *invocation, a events.KinesisEventResponse, err error) {
 		listed := map[*event]bool{}
 		for _, f := range a.BatchItemFailures {
@@ -130,7 +130,7 @@ func (s *stream) deliver(batch []piece) int {
 				continue
 			}
 			listed[records[n]] = true
-			done = min(done, n)
+			succeeded = min(succeeded, n)
 		}
 		s.w.checkAnswer(records, a.BatchItemFailures == nil, listed, err)
 		s.w.answered(inv, listed)
@@ -138,5 +138,5 @@ func (s *stream) deliver(batch []piece) int {
 	if out != answered {
 		return 0
 	}
-	return done
+	return succeeded
 }
