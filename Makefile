@@ -1,17 +1,17 @@
-# make demo and make test need nothing but Go.
+# make demo, make test and make local need nothing but Go.
 
 GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
-# The folders with a go.mod of their own that hold code of ours.
+# The folders that have their own go.mod.
 MODULES := . cmd/lambdalock integration examples infra infra/app/function
 CFN_LINT := infra/.venv/bin/cfn-lint
 
-# With a custom CA bundle the AWS SDK builds a slower client, and refuses some.
+# A custom CA bundle makes the AWS SDK's client slower, and some are refused.
 unexport AWS_CA_BUNDLE
 
 .PHONY: help
-help: ## show the targets
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
@@ -30,14 +30,14 @@ test: ## run all tests that need nothing but Go
 	cd examples && $(GO) test -shuffle=on ./...
 
 .PHONY: local
-local: ## run every example with a duplicate of its event, without SAM and Docker
+local: ## run every example on a duplicated event, without SAM and Docker
 	cd examples && $(GO) run ./internal/runner
 
 .PHONY: check
 check: test demo local lint race cover tidy sam infra newuser integration short ## run everything that CI runs
 
 .PHONY: lint
-lint: $(LINT) ## check style and imports
+lint: $(LINT) ## run go vet and golangci-lint in every module
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(CURDIR)/$(LINT) run ./...) || exit 1; done
 
 .PHONY: race
@@ -46,7 +46,7 @@ race: ## run the tests with the race detector (needs a C compiler)
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on ./...
 
 .PHONY: cover
-cover: $(BIN) ## check that lock, middleware, keyfuncs and stores are covered to 90 %
+cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and stores has 90 % coverage
 	$(GO) test -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/...
 	@sh .ci/coverage $(BIN)/cover.out
@@ -56,7 +56,7 @@ tidy: ## check that go.mod and go.sum are complete
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 
 .PHONY: integration
-integration: ## run against real servers, which are fetched into integration/.servers
+integration: ## run the tests against real servers, which it fetches into integration/.servers
 	cd integration && $(GO) run ./servers/fetch
 	cd integration && $(GO) test -race -short -timeout 15m ./...
 
@@ -72,7 +72,7 @@ infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Pyt
 	$(CFN_LINT) --non-zero-exit-code error infra/app/cdk.out/*.template.json
 
 .PHONY: newuser
-newuser: ## follow the README's steps in an empty folder (needs Node)
+newuser: ## follow the steps of README.md in an empty folder (needs Node)
 	.ci/newuser
 
 .PHONY: soak
@@ -83,13 +83,13 @@ soak: ## run the simulations and the integration tests in their long form
 	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .
 
 .PHONY: bench
-bench: ## measure, beside the raw AWS SDK
+bench: ## run the benchmarks, which compare with the raw AWS SDK
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 
 FUZZTIME ?= 1m
 
 .PHONY: fuzz
-fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1m, or so many runs: 500x)
+fuzz: ## fuzz key functions and the expression parsers, each for FUZZTIME (1m; 500x: 500 runs)
 	@for p in ./keyfuncs ./keyfuncs/jmespath ./internal/event/canonical ./internal/local/fakedynamo; do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
@@ -97,14 +97,14 @@ fuzz: ## fuzz every key function and the expression parser, each for FUZZTIME (1
 	done
 
 .PHONY: short
-short: ## see that benchmarks and fuzz targets run
+short: ## check that benchmarks and fuzz targets run
 	$(MAKE) bench BENCHFLAGS="-short -benchtime=1x"
 	$(MAKE) fuzz FUZZTIME=500x
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-# With the versions that sam-local/check has, so that both lint by the same rules.
+# The versions are those of sam-local/check, so that both lint by the same rules.
 $(CFN_LINT): sam-local/requirements.txt
 	python3 -m venv infra/.venv
 	infra/.venv/bin/pip install --quiet --disable-pip-version-check -c sam-local/requirements.txt cfn-lint

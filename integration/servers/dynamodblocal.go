@@ -26,9 +26,9 @@ var dynamoDBLocal = product{
 	command: dynamoDBLocalCommand,
 }
 
-// DynamoDBLocal starts an in-memory DynamoDB Local for the length of the test.
-// It comes from Maven and needs Java 17 or newer on linux/amd64. It has no
-// option to bind to loopback, so it listens on every interface.
+// DynamoDBLocal starts an in-memory DynamoDB Local for the length of the test. It comes
+// from Maven and needs Java 17 or newer on linux/amd64. It listens on every interface,
+// because it cannot be told to bind to loopback only.
 func DynamoDBLocal(tb testing.TB) Server {
 	tb.Helper()
 	return run(tb, &dynamoDBLocal)
@@ -42,7 +42,7 @@ func checkDynamoDBLocal() error {
 }
 
 func fetchDynamoDBLocal(ctx context.Context, dir string) error {
-	if err := haveTool("mvn", "install Maven or put mvn on the PATH"); err != nil {
+	if err := haveTool("mvn", "install Maven, or put mvn on the PATH"); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), dynamoDBLocalPOM, 0o644); err != nil {

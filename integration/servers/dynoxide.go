@@ -14,7 +14,7 @@ import (
 const (
 	dynoxidePackage = "@dynoxide/linux-x64"
 	dynoxideVersion = "1.2.1"
-	// dynoxideSHA256 is the sum of the binary in that version's package.
+	// dynoxideSHA256 is the checksum of the binary in that version's package.
 	dynoxideSHA256 = "be909b7910d3fb552e85db10ef3c8ebae4bd35fee0f26dffdb6dfa5cc656426e"
 )
 
@@ -29,8 +29,8 @@ var dynoxide = product{
 	},
 }
 
-// Dynoxide starts an in-memory dynoxide for the length of the test. It comes
-// from npm and runs on linux/amd64.
+// Dynoxide starts an in-memory dynoxide, a DynamoDB-compatible server, for the length of
+// the test. It comes from npm and runs on linux/amd64.
 func Dynoxide(tb testing.TB) Server {
 	tb.Helper()
 	return run(tb, &dynoxide)
@@ -41,7 +41,7 @@ func dynoxideBinary(dir string) string {
 }
 
 func fetchDynoxide(ctx context.Context, dir string) error {
-	if err := haveTool("npm", "install Node.js, which brings npm, or put npm on the PATH"); err != nil {
+	if err := haveTool("npm", "install Node.js, which includes npm, or put npm on the PATH"); err != nil {
 		return err
 	}
 	err := runTool(ctx, dir, "npm", "install", "--prefix", ".", "--no-save", "--ignore-scripts",
@@ -52,7 +52,7 @@ func fetchDynoxide(ctx context.Context, dir string) error {
 	return checkSum(dynoxideBinary(dir), dynoxideSHA256)
 }
 
-// checkSum keeps a binary from being run that is not the one pinned here.
+// checkSum returns an error if a file is not the one pinned here.
 func checkSum(path, want string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

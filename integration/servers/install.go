@@ -11,12 +11,12 @@ import (
 
 const (
 	modulePath = "github.com/lambdalock/lambdalock/integration"
-	// fetchLimit stays below the ten minutes a test binary has by default.
+	// fetchLimit is below the ten minutes that a test binary has by default.
 	fetchLimit = 5 * time.Minute
 )
 
-// serversFolder finds the module's .servers folder from the working directory,
-// which for a test is its package's folder.
+// serversFolder returns the module's .servers folder. It looks upwards from the working
+// directory, which for a test is its package's folder.
 func serversFolder() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -29,15 +29,15 @@ func serversFolder() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("working directory is not inside module " + modulePath)
+			return "", errors.New("the working directory is not inside module " + modulePath)
 		}
 		dir = parent
 	}
 }
 
-// installIn returns the product's folder below root, fetching it if need be.
-// The lock makes simultaneous test binaries fetch once; the rename makes a
-// folder under its final name complete, whenever the fetch was interrupted.
+// installIn returns the product's folder below root, and fetches it if need be. The
+// lock lets simultaneous test binaries fetch once; the rename makes sure that a folder
+// with its final name is complete, even if a fetch was interrupted.
 func (p *product) installIn(root string) (string, error) {
 	dir := filepath.Join(root, p.folder+"-"+p.version)
 	if exists(dir) {
@@ -57,8 +57,8 @@ func (p *product) installIn(root string) (string, error) {
 	return dir, p.fetchTo(dir)
 }
 
-// fetchTo fetches beside dir and moves the result there. The caller holds the
-// lock, so what lies in the partial folder is left from an interrupted fetch.
+// fetchTo fetches into a folder beside dir and renames it to dir. The caller holds the
+// lock, so an existing partial folder is left from an interrupted fetch.
 func (p *product) fetchTo(dir string) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {

@@ -72,10 +72,10 @@ func TestToolErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := fetchDynamoDBLocal(t.Context(), t.TempDir())
 	if err == nil || !strings.HasPrefix(err.Error(), "mvn not found: install Maven") {
-		t.Errorf("got error %v, want plain words about mvn", err)
+		t.Errorf("got error %v, want advice on mvn", err)
 	}
 	err = fetchDynoxide(t.Context(), t.TempDir())
 	if err == nil || !strings.HasPrefix(err.Error(), "npm not found: install Node.js") {
-		t.Errorf("got error %v, want plain words about npm", err)
+		t.Errorf("got error %v, want advice on npm", err)
 	}
 }

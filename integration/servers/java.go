@@ -9,9 +9,9 @@ import (
 
 var javaVersion = regexp.MustCompile(`version "(\d+)`)
 
-// haveJava17 says in plain words when there is no Java of at least version 17.
+// haveJava17 returns an error that says how to get Java 17 or newer, if it is missing.
 func haveJava17() error {
-	const advice = "install Java 17 or newer or put its java on the PATH"
+	const advice = "install Java 17 or newer, or put its java on the PATH"
 	if err := haveTool("java", advice); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errExited says that a server ended by itself.
+// errExited is the error of a server that ended by itself.
 var errExited = errors.New("server exited")
 
 // process is a started server.
@@ -26,8 +26,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	dieWithParent(cmd)
 	started := make(chan error)
 	go func() {
-		// The system ties the child to the thread that started it, so that
-		// thread has to live for as long as the child.
+		// The system kills the child with the thread that started it, so that
+		// thread has to live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.done)
@@ -41,7 +41,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// stop ends exactly this process and waits until it is gone.
+// stop ends the process and waits until it is gone.
 func (p *process) stop() {
 	// Killing fails only for a process that has ended already.
 	_ = p.cmd.Process.Kill()
@@ -57,12 +57,12 @@ func (p *process) exited() bool {
 	}
 }
 
-// failure describes an exited process.
+// failure describes how a process exited.
 func (p *process) failure() error {
 	return fmt.Errorf("%w (%v), its last output:\n%s", errExited, p.cmd.ProcessState, p.output)
 }
 
-// waitHTTP returns once the endpoint gives any HTTP answer.
+// waitHTTP returns when the endpoint gives any HTTP answer.
 func (p *process) waitHTTP(endpoint string, limit time.Duration) error {
 	client := http.Client{
 		Timeout:   time.Second,

@@ -14,8 +14,8 @@ import (
 const (
 	// startLimit is generous because a shared machine may start a JVM slowly.
 	startLimit = time.Minute
-	// startTries covers a port taken by someone else between being found free
-	// and being bound by the server.
+	// startTries is for a port that another process takes after it was found free
+	// and before the server binds it.
 	startTries = 3
 )
 
@@ -24,11 +24,12 @@ type product struct {
 	name, version string
 	// folder names the product's files inside the .servers folder.
 	folder string
-	// check says what is missing to run the product at all.
+	// check returns what the machine lacks to run the product.
 	check func() error
 	// fetch fills the empty folder dir with the product.
 	fetch func(ctx context.Context, dir string) error
-	// command serves from the fetched folder dir on the given port.
+	// command returns the command that serves from the fetched folder dir on the
+	// given port.
 	command func(dir, port string) *exec.Cmd
 
 	once sync.Once
@@ -39,8 +40,8 @@ type product struct {
 // String returns the product's name and version.
 func (p *product) String() string { return p.name + " " + p.version }
 
-// get returns the folder of the fetched product. It tries once per process, so
-// that without a network only the first test waits for the tools to give up.
+// get returns the folder of the fetched product. It tries once per process, so that
+// without a network only the first test waits until the tools give up.
 func (p *product) get() (string, error) {
 	p.once.Do(func() {
 		if p.err = p.check(); p.err != nil {
@@ -83,7 +84,7 @@ func (p *product) startOnce(dir string) (string, *process, error) {
 	return endpoint, proc, nil
 }
 
-// freePort asks the system for a loopback port nobody listens on.
+// freePort returns a loopback port that nobody listens on.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -94,10 +95,11 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// onLinuxAMD64 refuses platforms the products ship no native code for.
+// onLinuxAMD64 returns an error on platforms for which the products have no native
+// code.
 func onLinuxAMD64() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("runs on linux/amd64 only, this is %s/%s", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("runs on linux/amd64 only, and this machine is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	return nil
 }

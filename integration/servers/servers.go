@@ -1,10 +1,10 @@
-// Package servers starts real DynamoDB-compatible servers on loopback for
-// integration tests and benchmarks, without containers.
+// Package servers starts real DynamoDB-compatible servers on the loopback interface
+// for integration tests and benchmarks, without containers.
 //
-// The first use on a machine fetches a server at a pinned version into the
-// module's git-ignored .servers folder, with the machine's own npm or mvn and
-// their own configuration. Where a server cannot be had, the test is skipped
-// with the reason; with LAMBDALOCK_INTEGRATION=required it fails instead.
+// The first use on a machine fetches a server at a pinned version into the module's
+// .servers folder, which git ignores, with the npm or mvn of your machine and its
+// configuration. If a server is unavailable, the test is skipped and says why; with
+// LAMBDALOCK_INTEGRATION=required it fails instead.
 package servers
 
 import (
@@ -20,21 +20,22 @@ type Server struct {
 	Endpoint string
 }
 
-// Status says whether a server can be had on this machine.
+// Status says whether a server is available on this machine.
 type Status struct {
 	// Name is the product and its version.
 	Name string
-	// Err is why the server cannot be had, or nil when it is ready.
+	// Err is why the server is unavailable, or nil if it is ready.
 	Err error
 }
 
-// Required reports whether LAMBDALOCK_INTEGRATION=required is set, which turns
-// a server that cannot be had from a reason to skip into a failure.
+// Required reports whether LAMBDALOCK_INTEGRATION=required is set: then a test whose
+// server is unavailable fails instead of being skipped.
 func Required() bool {
 	return os.Getenv("LAMBDALOCK_INTEGRATION") == "required"
 }
 
-// FetchAll fetches every server that is not here yet and says how each stands.
+// FetchAll fetches every server that is not on this machine yet and returns the status
+// of each.
 func FetchAll() []Status {
 	var all []Status
 	for _, p := range []*product{&dynoxide, &dynamoDBLocal} {
@@ -44,7 +45,7 @@ func FetchAll() []Status {
 	return all
 }
 
-// run starts p for the length of the test, fetching it first where needed.
+// run starts p for the length of the test, and fetches it first if need be.
 func run(tb testing.TB, p *product) Server {
 	tb.Helper()
 	dir, err := p.get()

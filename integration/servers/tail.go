@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// tailSize holds the end of a stack trace without drowning a test's log.
+// tailSize is enough for the end of a stack trace, and little enough for a test's log.
 const tailSize = 4 << 10
 
 // tail keeps the last output written to it.
@@ -25,7 +25,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was kept, or says that there was no output.
+// String returns the kept output, or says that there was none.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// runTool runs a fetching tool in dir. Its error carries the tool's output.
+// runTool runs a tool that fetches into dir. Its error has the tool's output.
 func runTool(ctx context.Context, dir, name string, args ...string) error {
 	output := &tail{}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = output, output
-	// The tools start children that would keep the output open once killed.
+	// The tools start children, which would keep the output open after a kill.
 	cmd.WaitDelay = time.Second
 	dieWithParent(cmd)
-	// The system ties the child to the thread that started it.
+	// The system kills the child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
@@ -32,7 +32,7 @@ func runTool(ctx context.Context, dir, name string, args ...string) error {
 	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, output)
 }
 
-// haveTool says in plain words that a tool is missing and how to get it.
+// haveTool returns an error that says how to get a tool, if it is missing.
 func haveTool(name, advice string) error {
 	if _, err := exec.LookPath(name); err != nil {
 		return fmt.Errorf("%s not found: %s", name, advice)

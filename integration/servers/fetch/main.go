@@ -1,6 +1,6 @@
-// Command fetch fetches every server of package servers ahead of the tests and
-// prints one line for each. It fails for a server that cannot be had only when
-// LAMBDALOCK_INTEGRATION=required is set.
+// Command fetch fetches every server of package servers before the tests need them and
+// prints one line for each. If a server is unavailable, it fails only with
+// LAMBDALOCK_INTEGRATION=required.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// oneLine puts a message that carries a tool's output on one line.
+// oneLine returns an error, which may have a tool's output, as one line.
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool {
 		return r == '\n' || r == '\r'

@@ -14,7 +14,7 @@ import (
 // from the return of Acquire to the call of Release.
 type Hold struct {
 	Name       string
-	Who        string
+	Holder     string
 	Fence      int64
 	Start, End time.Time
 }
