@@ -12,7 +12,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 )
 
-// account is a DynamoDB that keeps who asked, as requests say it.
+// account is a DynamoDB that keeps who asked, according to the requests' signatures.
 type account struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
-// TestInvokeUsesTheProfile: the function asks as create-table did.
+// TestInvokeUsesTheProfile: the function uses the credentials that create-table used.
 func TestInvokeUsesTheProfile(t *testing.T) {
 	t.Parallel()
 	config := file(t, "config", "[default]\nregion=eu-west-1\naws_access_key_id=DEFAULTKEY\naws_secret_access_key=x\n"+
@@ -80,8 +80,8 @@ func processOf(t *testing.T, config string) string {
 	return strings.TrimSpace(program)
 }
 
-// TestInvokeWithoutCredentials: an answer from a table that nobody may ask would come
-// late, and from the function.
+// TestInvokeWithoutCredentials: the command itself says what is missing, before it starts
+// a function.
 func TestInvokeWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	event := s3Event(t, "cat.png")

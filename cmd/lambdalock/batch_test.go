@@ -17,10 +17,11 @@ func queue(t *testing.T, bodies ...string) string {
 	return file(t, "batch.json", `{"Records":[`+strings.Join(records, ",")+`]}`)
 }
 
-// TestQueue: what a batch returns as failed comes again, alone, and is no success.
+// TestQueue: only the messages that a batch returns as failed are delivered again, and
+// they are not completed.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	t.Run("comes again", func(t *testing.T) {
+	t.Run("partial answer", func(t *testing.T) {
 		t.Parallel()
 		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "once", "fine"))
 		if rows := r.rows(); !slices.Equal(rows, []string{"failed in part", "ran"}) {
@@ -31,12 +32,12 @@ func TestQueue(t *testing.T) {
 			t.Errorf("the good message came %d times\n%s", n, r)
 		}
 	})
-	t.Run("poison", func(t *testing.T) {
+	t.Run("poison message", func(t *testing.T) {
 		t.Parallel()
 		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "bad"))
 		r.expect(t, 1, "1 of 2 messages failed", "received bad for the 5", "1 of 2 messages", "m1", "not completed 1")
 	})
-	t.Run("all", func(t *testing.T) {
+	t.Run("whole batch", func(t *testing.T) {
 		t.Parallel()
 		invoke(t, "messages", "--scale", "600", queue(t, "bad", "bad too")).expect(t, 1, "received bad too for the 5", "not completed 1")
 	})
@@ -67,10 +68,13 @@ func TestAnswersToABatch(t *testing.T) {
 		`{"batchItemFailures":[{"itemIdentifier":"c"}]}`:  "a b",
 		`{"batchItemFailures":[{"itemIdentifier":"b"}]}`:  "b",
 	} {
-		b := readBatch([]byte(batch))
-		if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
-			t.Errorf("%s: failed %q, want %q", answer, got, want)
-		}
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			b := readBatch([]byte(batch))
+			if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+				t.Errorf("failed %q, want %q", got, want)
+			}
+		})
 	}
 }
 

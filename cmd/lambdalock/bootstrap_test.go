@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestBootstrapWithoutASlash: the shell wants ./bootstrap, but here nothing else can
-// be meant.
+// TestBootstrapWithoutASlash: unlike for a shell, bootstrap means ./bootstrap.
 func TestBootstrapWithoutASlash(t *testing.T) {
 	t.Parallel()
 	c := prepare(t, nil, "invoke", "bootstrap", s3Event(t, "cat.png"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEventsAreCheckedFirst: nothing is started for an event that is not one.
+// TestEventsAreCheckedFirst: no function is started for a file that is not an event.
 func TestEventsAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -112,7 +112,7 @@ func killedOnce(ctx context.Context, e events.S3Event) (string, error) {
 }
 
 func markHeld(_ context.Context, o lock.Observation) {
-	if o.Outcome == "held" {
+	if o.Outcome == lock.OutcomeHeld {
 		mark("refused")
 	}
 }

@@ -41,7 +41,7 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// TestOutcomes: a success does not say whether the handler ran.
+// TestOutcomes: each row says whether the handler ran, which Lambda's success does not.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	cat, dog := s3Event(t, "cat.png"), s3Event(t, "dog.png")
@@ -53,12 +53,12 @@ func TestOutcomes(t *testing.T) {
 		rows     []string // in any order
 		summary  string
 	}{
-		"ran":     {"", []string{cat, dog}, 0, []string{"ran", "ran"}, "deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0"},
-		"done":    {"", []string{"-c", "2", cat}, 0, []string{"ran", "skipped (completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
-		"stale":   {"latest", []string{late, early}, 0, []string{"ran", "skipped (stale)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 2   not completed 0"},
-		"held":    {"holder", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "held"}, "deliveries 2   ran 1   skipped 0   held 1   failed 0   events 1   not completed 0"},
-		"skipper": {"skipping", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (held)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
-		"waited":  {"waiting", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (waited, completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"ran":       {"", []string{cat, dog}, 0, []string{"ran", "ran"}, "deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0"},
+		"completed": {"", []string{"-c", "2", cat}, 0, []string{"ran", "skipped (completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"stale":     {"latest", []string{late, early}, 0, []string{"ran", "skipped (stale)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 2   not completed 0"},
+		"held":      {"holder", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "held"}, "deliveries 2   ran 1   skipped 0   held 1   failed 0   events 1   not completed 0"},
+		"skipper":   {"skipping", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (held)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
+		"waited":    {"waiting", []string{"-n", "2", "-c", "2", cat}, 0, []string{"ran", "skipped (waited, completed)"}, "deliveries 2   ran 1   skipped 1   failed 0   events 1   not completed 0"},
 		"waited and ran": {
 			"waiting",
 			[]string{"-n", "2", cat, upload(t, "cat.png", "02")},
@@ -109,7 +109,7 @@ func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	}
 }
 
-// TestInterrupt: whoever presses Ctrl-C wants to see what happened until then.
+// TestInterrupt: after Ctrl-C the command shows what happened until then.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	c := prepare(t, []string{functionVariable + "=blocked"}, "invoke", "--timeout", "10m", "-n", "2", os.Args[0], s3Event(t, "cat.png"), s3Event(t, "blocked.png"))
@@ -141,7 +141,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestHostileFunctions: what a function does must neither hang nor deceive the command.
+// TestHostileFunctions: a function can neither hang the command nor deceive its user.
 func TestHostileFunctions(t *testing.T) {
 	t.Parallel()
 	cat := s3Event(t, "cat.png")

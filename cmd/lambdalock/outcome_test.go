@@ -11,37 +11,40 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// TestRecordsThatFailed: a success that names failures is none, and to be held up is no
-// failure of the handler.
+// TestRecordsThatFailed: a success that returns records is none, and a record that was
+// held is no failure of the handler.
 func TestRecordsThatFailed(t *testing.T) {
 	t.Parallel()
-	held, worked := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"
+	held, handled := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"
 	one, both := `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		answer    string
 		log       []string
 		want      string
 		early     bool
 		completed string
 	}{
-		{`{}`, nil, "succeeded", false, "[a b]"},
-		{one, nil, "failed in part", false, "[b]"},
-		{one, []string{held}, "failed in part (held)", true, "[b]"},
-		{one, []string{held, worked}, "failed in part", false, "[b]"},
-		{both, nil, "failed", false, "[]"},
-		{both, []string{held}, "held", true, "[]"},
-		{both, []string{held, worked}, "failed", false, "[]"},
+		"none":                      {`{}`, nil, "succeeded", false, "[a b]"},
+		"one failed":                {one, nil, "failed in part", false, "[b]"},
+		"one was held":              {one, []string{held}, "failed in part (held)", true, "[b]"},
+		"one was held, and failed":  {one, []string{held, handled}, "failed in part", false, "[b]"},
+		"both failed":               {both, nil, "failed", false, "[]"},
+		"both were held":            {both, []string{held}, "held", true, "[]"},
+		"one was held, both failed": {both, []string{held, handled}, "failed", false, "[]"},
 	} {
-		batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
-		source := &source{deliverer: &deliverer{invokeCmd: &invokeCmd{}, table: &localtable.Table{}}, batch: batch}
-		early := source.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
-		if got := source.outcome.String(); got != c.want || early != c.early || fmt.Sprint(source.completed()) != c.completed {
-			t.Errorf("%s %q: %s, early %v, completed %v; want %+v", c.answer, c.log, got, early, source.completed(), c)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
+			s := &source{deliverer: &deliverer{invokeCmd: &invokeCmd{}, table: &localtable.Table{}}, batch: batch}
+			early := s.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
+			if got := s.outcome.String(); got != c.want || early != c.early || fmt.Sprint(s.completed()) != c.completed {
+				t.Errorf("%s, early %v, completed %v; want %+v", got, early, s.completed(), c)
+			}
+		})
 	}
 }
 
-// TestLogLines: whichever handler the function has, its lines are understood.
+// TestLogLines: the lines are found whichever slog handler the function has.
 func TestLogLines(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
@@ -49,16 +52,22 @@ func TestLogLines(t *testing.T) {
 		"JSON":  func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
 		"group": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil).WithGroup("app") },
 	} {
-		for _, kind := range []string{"held", "taken_over"} {
-			var b bytes.Buffer
-			slog.New(handler(&b)).With("function", "a").Info("lambdalock: "+kind, "key", "k", "requests", 1)
-			if got := logged([]string{b.String()}); len(got) != 1 || !got[lock.Outcome(kind)] {
-				t.Errorf("%s: %v from %s", name, got, b.String())
-			}
+		for _, outcome := range []lock.Outcome{lock.OutcomeHeld, lock.OutcomeTakenOver} {
+			t.Run(name+" "+string(outcome), func(t *testing.T) {
+				t.Parallel()
+				var b bytes.Buffer
+				slog.New(handler(&b)).With("function", "a").Info("lambdalock: "+string(outcome), "key", "k", "requests", 1)
+				if got := logged([]string{b.String()}); len(got) != 1 || !got[outcome] {
+					t.Errorf("%v from %s", got, b.String())
+				}
+			})
 		}
 	}
-	plain := "2026/11/21 18:15:33 INFO lambdalock: held key=k duration=1ms requests=1"
-	if got := logged([]string{plain, "lambdalock: already_completed", "lambdalock: key a is held by requests=1"}); len(got) != 1 || !got["held"] {
-		t.Errorf("%v", got)
-	}
+	t.Run("default logger", func(t *testing.T) {
+		t.Parallel()
+		line := "2026/11/21 18:15:33 INFO lambdalock: held key=k duration=1ms requests=1"
+		if got := logged([]string{line, "lambdalock: already_completed", "lambdalock: key a is held by requests=1"}); len(got) != 1 || !got[lock.OutcomeHeld] {
+			t.Errorf("%v", got)
+		}
+	})
 }

@@ -8,9 +8,12 @@ import (
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]bool{"TOKEN": true, "token": true, "Name": true, "abort": true, "remove": true, "zone": true, "id": false, "fence": false, "exp": false, "rel": false, "": false} {
-		if got := reserved(word); got != want {
-			t.Errorf("reserved(%q) = %t", word, got)
-		}
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			if got := reserved(word); got != want {
+				t.Errorf("%t, want %t", got, want)
+			}
+		})
 	}
 	if n := len(strings.Fields(reservedWords)); n != 573 || len(reservedSet()) != n+1 {
 		t.Errorf("%d words, %d different ones, want the published 573", n, len(reservedSet())-1)

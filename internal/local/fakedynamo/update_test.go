@@ -152,21 +152,24 @@ func nested(levels int) string {
 	return strings.Repeat(`{"M":{"m":`, levels) + `{"N":"1"}` + strings.Repeat(`}}`, levels)
 }
 
-// What is wrong with the update by itself is found whether or not the condition
-// holds; what does not fit the item is only if it does.
+// TestUpdateErrorsAndCondition: an error of the update itself is reported whether or not
+// the condition holds; one that depends on the item only if it does.
 func TestUpdateErrorsAndCondition(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	put(t, s, `{"s":{"S":"x"}}`)
 	for update, kind := range map[string]string{
 		"SET s = if_not_exists(s, :v) + :v": dynamoType + "ConditionalCheckFailedException",
 		"SET name = :v":                     validateType + "ValidationException",
 		"SET id = :v":                       validateType + "ValidationException",
 	} {
-		_, answer := updateItem(t, s, `"UpdateExpression":"`+update+`","ConditionExpression":"attribute_exists(q)","ExpressionAttributeValues":{":v":{"N":"1"}}`)
-		if answer["__type"] != kind {
-			t.Errorf("%s: %v, want %s", update, answer, kind)
-		}
+		t.Run(update, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			put(t, s, `{"s":{"S":"x"}}`)
+			_, answer := updateItem(t, s, `"UpdateExpression":"`+update+`","ConditionExpression":"attribute_exists(q)","ExpressionAttributeValues":{":v":{"N":"1"}}`)
+			if answer["__type"] != kind {
+				t.Errorf("%v, want %s", answer, kind)
+			}
+		})
 	}
 }
 
@@ -207,7 +210,8 @@ func TestLargestKeyAndDeepestValue(t *testing.T) {
 	}
 }
 
-// The sizes were measured with DynamoDB Local, by filling an item up to the limit.
+// TestItemSize checks sizes that were measured with DynamoDB Local, by filling an item up
+// to the limit.
 func TestItemSize(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -59,15 +59,17 @@ func TestStartObeysItsContext(t *testing.T) {
 func TestStartRefusesBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"Command is empty":    func(c *Config) { c.Command = nil },
-		"negative":            func(c *Config) { c.Timeout = -1 },
+		"not be negative":     func(c *Config) { c.Timeout = -1 },
 		"not of the form K=V": func(c *Config) { c.Env = []string{"nothing"} },
 		"no such file":        func(c *Config) { c.Command = []string{"./missing"} },
 	} {
-		cfg := config("echo")
-		change(&cfg)
-		if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			cfg := config("echo")
+			change(&cfg)
+			if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }
 

@@ -24,9 +24,12 @@ func TestCheck(t *testing.T) {
 		"same fence":          {history.Hold{Name: "a", Fence: 5, Start: at(21), End: at(30)}, "fence 5"},
 		"falling fence":       {history.Hold{Name: "a", Fence: 4, Start: at(21), End: at(30)}, "had 4"},
 	} {
-		err := history.Check([]history.Hold{c.second, first})
-		if (err == nil) != (c.within == "") || err != nil && !strings.Contains(err.Error(), c.within) {
-			t.Errorf("%s: %v, want %q", name, err, c.within)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := history.Check([]history.Hold{c.second, first})
+			if (err == nil) != (c.within == "") || err != nil && !strings.Contains(err.Error(), c.within) {
+				t.Errorf("%v, want %q", err, c.within)
+			}
+		})
 	}
 }
