@@ -1,6 +1,7 @@
 package locallambda
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -44,7 +45,7 @@ func (proc *process) routes() http.Handler {
 func (proc *process) next(w http.ResponseWriter, r *http.Request) {
 	assigned, refused := proc.ask()
 	if refused != nil {
-		refused.write(w)
+		reply(w, refused)
 		return
 	}
 	select {
@@ -94,9 +95,7 @@ func (proc *process) release(c *call) {
 func (proc *process) withdraw(assigned chan *call) {
 	proc.p.mu.Lock()
 	defer proc.p.mu.Unlock()
-	if i := slices.Index(proc.waiting, assigned); i >= 0 {
-		proc.waiting = slices.Delete(proc.waiting, i, i+1)
-	}
+	proc.waiting = slices.DeleteFunc(proc.waiting, func(c chan *call) bool { return c == assigned })
 }
 
 func (proc *process) writeCall(w http.ResponseWriter, c *call) {
@@ -152,26 +151,40 @@ func (proc *process) retract(c *call) {
 	c.posting = false
 }
 
-// answer receives the end of an invocation, as read returns it.
+// answer receives the end of an invocation, which read reads.
 func (proc *process) answer(read func(*call, *http.Request) (ending, *refusal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, refused := proc.begin(r.PathValue("id"))
-		if refused != nil {
-			refused.write(w)
-			return
+		if c != nil {
+			var end ending
+			if end, refused = read(c, r); refused == cutShort {
+				proc.retract(c)
+			} else {
+				proc.finish(c, end)
+			}
 		}
-		end, refused := read(c, r)
-		if refused == cutShort {
-			proc.retract(c)
-		} else {
-			proc.finish(c, end)
-		}
-		if refused != nil {
-			refused.write(w)
-			return
-		}
-		accept(w)
+		reply(w, refused)
 	}
+}
+
+// readResponse reads what the function returned. It reads a response that is too large
+// to its end as well, so that the runtime gets to see the refusal.
+func readResponse(c *call, r *http.Request) (ending, *refusal) {
+	payload, err := io.ReadAll(io.TeeReader(r.Body, c))
+	streamed := c.in.Stream != nil || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming"
+	switch {
+	case err != nil:
+		return ending{}, cutShort
+	case !streamed && len(payload) > maxResponse:
+		return tooLarge(), oversized
+	}
+	// A runtime that fails after it has begun to stream says so in the trailers, see
+	// https://docs.aws.amazon.com/lambda/latest/dg/runtimes-custom.html#runtimes-custom-response-streaming.
+	if errorType := r.Trailer.Get(headerErrorType); errorType != "" {
+		document, _ := base64.StdEncoding.DecodeString(r.Trailer.Get("Lambda-Runtime-Function-Error-Body"))
+		return decodeError(document, errorType).endsWith(Failed), nil
+	}
+	return ending{outcome: Succeeded, payload: payload, contentType: r.Header.Get("Content-Type")}, nil
 }
 
 // readFailure reads a function error.
@@ -202,11 +215,7 @@ func (proc *process) initFailure(w http.ResponseWriter, r *http.Request) {
 	if refused == nil && !proc.reportInit(document) {
 		refused = wrongMoment
 	}
-	if refused != nil {
-		refused.write(w)
-		return
-	}
-	accept(w)
+	reply(w, refused)
 }
 
 // reportInit notes a failed Init phase and gives the process a moment to end by
@@ -222,14 +231,14 @@ func (proc *process) reportInit(d errorDocument) bool {
 	return true
 }
 
-func accept(w http.ResponseWriter) {
+// reply accepts what a process posted, or refuses it.
+func reply(w http.ResponseWriter, refused *refusal) {
 	w.Header().Set("Content-Type", contentTypeJSON)
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{"status":"OK"}`+"\n")
-}
-
-func (f *refusal) write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", contentTypeJSON)
-	w.WriteHeader(f.status)
-	_, _ = w.Write(errorDocument{ErrorType: f.errorType, ErrorMessage: f.message}.encode())
+	if refused == nil {
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"status":"OK"}`+"\n")
+		return
+	}
+	w.WriteHeader(refused.status)
+	_, _ = w.Write(errorDocument{ErrorType: refused.errorType, ErrorMessage: refused.message}.encode())
 }
