@@ -12,7 +12,8 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 )
 
-// account is a DynamoDB that keeps who asked, according to the requests' signatures.
+// account is a DynamoDB that keeps who asked, according to the requests'
+// signatures.
 type account struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -35,7 +36,8 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
-// TestInvokeUsesTheProfile: the function uses the credentials that create-table used.
+// TestInvokeUsesTheProfile: the function uses the credentials that create-table
+// used.
 func TestInvokeUsesTheProfile(t *testing.T) {
 	t.Parallel()
 	config := file(t, "config", "[default]\nregion=eu-west-1\naws_access_key_id=DEFAULTKEY\naws_secret_access_key=x\n"+
@@ -80,8 +82,8 @@ func processOf(t *testing.T, config string) string {
 	return strings.TrimSpace(program)
 }
 
-// TestInvokeWithoutCredentials: the command itself says what is missing, before it starts
-// a function.
+// TestInvokeWithoutCredentials: the command itself says what is missing, before
+// it starts a function.
 func TestInvokeWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	event := s3Event(t, "cat.png")

@@ -10,8 +10,8 @@ import (
 )
 
 // batch is an event of a queue or a stream whose event source mapping has
-// ReportBatchItemFailures: the function returns the records that failed, and they
-// are delivered again.
+// ReportBatchItemFailures: the function returns the records that failed, and
+// they are delivered again.
 type batch struct {
 	stream bool                         // what follows a failed record is delivered again, too
 	ids    []string                     // what a partial batch response calls the records
@@ -57,8 +57,8 @@ func (b *batch) share(ids []string) string {
 	return fmt.Sprintf("%d of %d %s", len(ids), len(b.ids), what)
 }
 
-// failed returns the records to deliver again after an answer, in the order of the
-// batch. An answer that Lambda cannot read returns all of them, see
+// failed returns the records to deliver again after an answer, in the order of
+// the batch. An answer that Lambda cannot read returns all of them, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
 // A JSON string or number names no failures.
 func (b *batch) failed(answer []byte) []string {

@@ -17,8 +17,8 @@ func queue(t *testing.T, bodies ...string) string {
 	return file(t, "batch.json", `{"Records":[`+strings.Join(records, ",")+`]}`)
 }
 
-// TestQueue: only the messages that a batch returns as failed are delivered again, and
-// they are not completed.
+// TestQueue: only the messages that a batch returns as failed are delivered
+// again, and they are not completed.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	t.Run("partial answer", func(t *testing.T) {

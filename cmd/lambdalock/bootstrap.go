@@ -14,8 +14,9 @@ import (
 	"syscall"
 )
 
-// findBootstrap returns the path of the function. A name without a slash is a file in
-// the current folder, where os/exec does not look, or else a program in PATH.
+// findBootstrap returns the path of the function. A name without a slash is a
+// file in the current folder, where os/exec does not look, or else a program in
+// PATH.
 func findBootstrap(name string) (string, error) {
 	const build = "build the function first, for example with\n  go build -tags lambda.norpc -o bootstrap ."
 	info, err := os.Stat(name)
@@ -67,8 +68,8 @@ func notExecutable(name string) string {
 	return "if it is a script, its first line must name its interpreter, like #!/bin/sh"
 }
 
-// interpreter returns what the first line of a script names, or says what a program
-// that is not a script may lack.
+// interpreter returns what the first line of a script names, or says what a
+// program that is not a script may lack.
 func interpreter(name string) string {
 	if script, ok := bytes.CutPrefix(beginning(name), []byte("#!")); ok {
 		line, _, _ := bytes.Cut(script, []byte("\n"))

@@ -12,13 +12,14 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
-// maxInFlight is how many deliveries are under way at most, including those that
-// wait for an environment, so that a million copies fit into memory.
+// maxInFlight is how many deliveries are under way at most, including those
+// that wait for an environment, so that a million copies fit into memory.
 const maxInFlight = 1000
 
-// A queue delivers a message, and a stream a record, up to maxReceiveCount times. A
-// message that failed stays invisible for so many timeouts of the function. AWS advises
-// both, see https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
+// A queue delivers a message, and a stream a record, up to maxReceiveCount
+// times. A message that failed stays invisible for so many timeouts of the
+// function. AWS advises both, see
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
 const (
 	maxReceiveCount   = 5
 	visibilityTimeout = 6
@@ -53,7 +54,8 @@ func (d *deliverer) all(ctx context.Context, events []*event) {
 	}
 }
 
-// deliver delivers one copy of an event, and delivers it again as its source does.
+// deliver delivers one copy of an event, and delivers it again as its source
+// does.
 func (d *deliverer) deliver(ctx context.Context, e *event, queued func()) {
 	defer queued() // in case that there was no attempt
 	s := &source{deliverer: d, event: e, batch: e.batch}
@@ -82,8 +84,9 @@ type source struct {
 	over    bool     // nothing is left to deliver
 }
 
-// tooEarly reports whether a delivery was held up. It says nothing yet: the real wait
-// would have outlasted that lock, or the lock will still be held after it.
+// tooEarly reports whether a delivery was held up. It says nothing yet: the
+// real wait would have outlasted that lock, or the lock will still be held
+// after it.
 func (s *source) tooEarly(r locallambda.Result) bool {
 	records := 1
 	if s.batch != nil {
@@ -99,8 +102,8 @@ func (s *source) tooEarly(r locallambda.Result) bool {
 	return s.outcome.heldUp()
 }
 
-// judgeRecords finds the records that failed. A success that returns all of them is
-// a failure.
+// judgeRecords finds the records that failed. A success that returns all of
+// them is a failure.
 func (s *source) judgeRecords(r locallambda.Result) {
 	if r.Outcome != locallambda.Succeeded {
 		s.failed = s.batch.ids

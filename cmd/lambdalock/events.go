@@ -67,8 +67,8 @@ func readEvent(name string) (*event, error) {
 	return &event{name: name, payload: payload, batch: readBatch(payload)}, nil
 }
 
-// checkJSON finds mistakes that the function would only report as its own error, and
-// says where they are.
+// checkJSON finds mistakes that the function would only report as its own
+// error, and says where they are.
 func checkJSON(name string, text []byte) error {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:

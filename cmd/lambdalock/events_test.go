@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestEventsAreCheckedFirst: no function is started for a file that is not an event.
+// TestEventsAreCheckedFirst: no function is started for a file that is not an
+// event.
 func TestEventsAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

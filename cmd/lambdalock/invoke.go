@@ -83,7 +83,8 @@ func (c *invokeCmd) check() error {
 	return err
 }
 
-// lockTable returns the table that the environment names, or else an embedded one.
+// lockTable returns the table that the environment names, or else an embedded
+// one.
 func lockTable(ctx context.Context) (*localtable.Table, error) {
 	const variable = dynamostore.TableVariable
 	name := os.Getenv(variable)

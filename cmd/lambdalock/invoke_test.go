@@ -41,7 +41,8 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// TestOutcomes: each row says whether the handler ran, which Lambda's success does not.
+// TestOutcomes: each row says whether the handler ran, which Lambda's success
+// does not.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	cat, dog := s3Event(t, "cat.png"), s3Event(t, "dog.png")
@@ -88,8 +89,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestCrashIsNoLossWithShorterWaits: the lease of a killed attempt is not shortened, but
-// a real wait of a minute would outlast it.
+// TestCrashIsNoLossWithShorterWaits: the lease of a killed attempt is not
+// shortened, but a real wait of a minute would outlast it.
 func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	t.Parallel()
 	for function, args := range map[string][]string{
@@ -141,7 +142,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestHostileFunctions: a function can neither hang the command nor deceive its user.
+// TestHostileFunctions: a function can neither hang the command nor deceive its
+// user.
 func TestHostileFunctions(t *testing.T) {
 	t.Parallel()
 	cat := s3Event(t, "cat.png")

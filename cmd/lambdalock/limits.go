@@ -3,8 +3,8 @@ package main
 import "fmt"
 
 const (
-	// maxEnvironments is the concurrency of an AWS account, unless it is raised; see
-	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html.
+	// maxEnvironments is the concurrency of an AWS account, unless it is raised;
+	// see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html.
 	maxEnvironments = 1000
 	maxDeliveries   = 1_000_000
 
@@ -14,8 +14,8 @@ const (
 	ownFiles, environmentFiles, invocationFiles = 64, 8, 4
 )
 
-// checkSize refuses a run that would run out of files or memory half-way. maxFiles is
-// how many files may be open.
+// checkSize refuses a run that would run out of files or memory half-way.
+// maxFiles is how many files may be open.
 func (c *invokeCmd) checkSize(maxFiles uint64) error {
 	if c.Environments > maxEnvironments {
 		return fmt.Errorf("-n %d: at most %d environments, as many as a new AWS account may run", c.Environments, maxEnvironments)

@@ -1,5 +1,5 @@
-// Command lambdalock creates the lock table, runs Lambda functions locally under
-// contention, and shows what the locks do.
+// Command lambdalock creates the lock table, runs Lambda functions locally
+// under contention, and shows what the locks do.
 package main
 
 import (
@@ -43,8 +43,8 @@ func main() {
 	app.FatalIfErrorf(err)
 }
 
-// interruption is the error of a run that a signal ended. Shells expect 128 plus
-// the number of the signal as the status, which for Ctrl-C is 130.
+// interruption is the error of a run that a signal ended. Shells expect 128
+// plus the number of the signal as the status, which for Ctrl-C is 130.
 type interruption struct{}
 
 func (interruption) Error() string { return "interrupted" }

@@ -11,8 +11,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// The outcomes of a delivery. Where Lambda reports a success, the handler ran or was
-// skipped.
+// The outcomes of a delivery. Where Lambda reports a success, the handler ran
+// or was skipped.
 const (
 	ran         = "ran"
 	skipped     = "skipped"
@@ -49,7 +49,8 @@ func (o outcome) note(n string) outcome {
 func (o outcome) heldUp() bool { return o.word == held || slices.Contains(o.notes, held) }
 
 // completed reports whether the event needs no further delivery because it was
-// completed now or earlier. One that was skipped because its lock was held was not.
+// completed now or earlier. One that was skipped because its lock was held was
+// not.
 func (o outcome) completed() bool {
 	switch o.word {
 	case ran, skipped, succeeded, ignored:
@@ -67,7 +68,8 @@ const (
 	unlocked  = "unlocked"
 )
 
-// noted holds what the log may add to an outcome. The first that is in the log counts.
+// noted holds what the log may add to an outcome. The first that is in the log
+// counts.
 var noted = map[string][]struct {
 	logged lock.Outcome
 	note   string
@@ -86,8 +88,8 @@ func (o outcome) explain(log map[lock.Outcome]bool) outcome {
 	return o
 }
 
-// outcomeOf judges a delivery by its result, by what the invocation claimed from an
-// embedded table, and by the lines that lambdalock logs by default.
+// outcomeOf judges a delivery by its result, by what the invocation claimed
+// from an embedded table, and by the lines that lambdalock logs by default.
 func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outcome {
 	log := logged(r.Log)
 	switch r.Outcome {
@@ -124,14 +126,14 @@ func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {
 	return outcome{word: failed}
 }
 
-// onlyHeld reports whether every record that a batch returned was held, and none
-// failed.
+// onlyHeld reports whether every record that a batch returned was held, and
+// none failed.
 func onlyHeld(log map[lock.Outcome]bool) bool {
 	return log[lock.OutcomeHeld] && !log[middleware.OutcomeHandlerFailed] && !log[lock.OutcomeStoreFailed] && !log[lock.OutcomeRefused]
 }
 
-// byLog returns what the log alone tells. It does not tell by default that a lock
-// was acquired, nor how many of several records were skipped.
+// byLog returns what the log alone tells. It does not tell by default that a
+// lock was acquired, nor how many of several records were skipped.
 func byLog(log map[lock.Outcome]bool, records int) outcome {
 	switch {
 	case log[lock.OutcomeTakenOver], log[middleware.OutcomeUnlocked]:
@@ -146,8 +148,9 @@ func byLog(log map[lock.Outcome]bool, records int) outcome {
 	return outcome{word: succeeded}
 }
 
-// logLine finds an outcome in a line of the log, as text or as JSON. The number of
-// requests, which each of these lines has, tells them from the text of an error.
+// logLine finds an outcome in a line of the log, as text or as JSON. The number
+// of requests, which each of these lines has, tells them from the text of an
+// error.
 var logLine = regexp.MustCompile(
 	`lambdalock: (held|already_completed|stale|taken_over|unlocked|ignored|refused|handler_failed|store_failed)\b.*requests"?[=:]`)
 

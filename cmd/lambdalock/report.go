@@ -78,12 +78,12 @@ func (r *report) count(w row) {
 	r.open[w.event] = slices.DeleteFunc(r.open[w.event], func(id string) bool { return slices.Contains(w.completed, id) })
 }
 
-// words are the outcomes in the order of the summary, which has ran, skipped and failed
-// always, and the others if there are any.
+// words are the outcomes in the order of the summary, which has ran, skipped
+// and failed always, and the others if there are any.
 var words = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
-// summary prints how many deliveries had each outcome. Its error names the events
-// that were not completed.
+// summary prints how many deliveries had each outcome. Its error names the
+// events that were not completed.
 func (r *report) summary(events []*event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,14 +114,15 @@ func (e *event) missing(open []string) string {
 	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(open), oneLine(strings.Join(open, " "), longestError))
 }
 
-// The characters shown of an answer, and of an error, whose cause is at its end.
+// The characters shown of an answer, and of an error, whose cause is at its
+// end.
 const (
 	longestAnswer = 120
 	longestError  = 400
 )
 
-// oneLine shortens a text from a function and replaces its control characters, so that
-// it is safe to print and stays on one line.
+// oneLine shortens a text from a function and replaces its control characters,
+// so that it is safe to print and stays on one line.
 func oneLine(s string, longest int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -26,9 +26,9 @@ var dynamoDBLocal = product{
 	command: dynamoDBLocalCommand,
 }
 
-// DynamoDBLocal starts an in-memory DynamoDB Local for the length of the test. It comes
-// from Maven and needs Java 17 or newer on linux/amd64. It listens on every interface,
-// because it cannot be told to bind to loopback only.
+// DynamoDBLocal starts an in-memory DynamoDB Local for the length of the test.
+// It comes from Maven and needs Java 17 or newer on linux/amd64. It listens on
+// every interface, because it cannot be told to bind to loopback only.
 func DynamoDBLocal(tb testing.TB) Server {
 	tb.Helper()
 	return run(tb, &dynamoDBLocal)

@@ -29,8 +29,8 @@ var dynoxide = product{
 	},
 }
 
-// Dynoxide starts an in-memory dynoxide, a DynamoDB-compatible server, for the length of
-// the test. It comes from npm and runs on linux/amd64.
+// Dynoxide starts an in-memory dynoxide, a DynamoDB-compatible server, for the
+// length of the test. It comes from npm and runs on linux/amd64.
 func Dynoxide(tb testing.TB) Server {
 	tb.Helper()
 	return run(tb, &dynoxide)

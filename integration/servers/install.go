@@ -15,8 +15,8 @@ const (
 	fetchLimit = 5 * time.Minute
 )
 
-// serversFolder returns the module's .servers folder. It looks upwards from the working
-// directory, which for a test is its package's folder.
+// serversFolder returns the module's .servers folder. It looks upwards from the
+// working directory, which for a test is its package's folder.
 func serversFolder() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -35,9 +35,10 @@ func serversFolder() (string, error) {
 	}
 }
 
-// installIn returns the product's folder below root, and fetches it if need be. The
-// lock lets simultaneous test binaries fetch once; the rename makes sure that a folder
-// with its final name is complete, even if a fetch was interrupted.
+// installIn returns the product's folder below root, and fetches it if need be.
+// The lock lets simultaneous test binaries fetch once; the rename makes sure
+// that a folder with its final name is complete, even if a fetch was
+// interrupted.
 func (p *product) installIn(root string) (string, error) {
 	dir := filepath.Join(root, p.folder+"-"+p.version)
 	if exists(dir) {
@@ -57,8 +58,9 @@ func (p *product) installIn(root string) (string, error) {
 	return dir, p.fetchTo(dir)
 }
 
-// fetchTo fetches into a folder beside dir and renames it to dir. The caller holds the
-// lock, so an existing partial folder is left from an interrupted fetch.
+// fetchTo fetches into a folder beside dir and renames it to dir. The caller
+// holds the lock, so an existing partial folder is left from an interrupted
+// fetch.
 func (p *product) fetchTo(dir string) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {

@@ -9,7 +9,8 @@ import (
 
 var javaVersion = regexp.MustCompile(`version "(\d+)`)
 
-// haveJava17 returns an error that says how to get Java 17 or newer, if it is missing.
+// haveJava17 returns an error that says how to get Java 17 or newer, if it is
+// missing.
 func haveJava17() error {
 	const advice = "install Java 17 or newer, or put its java on the PATH"
 	if err := haveTool("java", advice); err != nil {

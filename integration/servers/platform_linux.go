@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// lock locks the file at path, waiting for it if need be. The system releases the lock
-// when the process ends, so a crash does not leave it locked.
+// lock locks the file at path, waiting for it if need be. The system releases
+// the lock when the process ends, so a crash does not leave it locked.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -26,8 +26,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// dieWithParent makes the system kill the child when this process dies without cleaning
-// up, as a test binary does at its timeout.
+// dieWithParent makes the system kill the child when this process dies without
+// cleaning up, as a test binary does at its timeout.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

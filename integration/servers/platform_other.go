@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// No product runs on this system. These functions let the package build, so that its
-// tests can skip.
+// No product runs on this system. These functions let the package build, so
+// that its tests can skip.
 
 func lock(string) (unlock func(), err error) {
 	return nil, errors.ErrUnsupported

@@ -40,8 +40,8 @@ type product struct {
 // String returns the product's name and version.
 func (p *product) String() string { return p.name + " " + p.version }
 
-// get returns the folder of the fetched product. It tries once per process, so that
-// without a network only the first test waits until the tools give up.
+// get returns the folder of the fetched product. It tries once per process, so
+// that without a network only the first test waits until the tools give up.
 func (p *product) get() (string, error) {
 	p.once.Do(func() {
 		if p.err = p.check(); p.err != nil {
@@ -95,8 +95,8 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// onLinuxAMD64 returns an error on platforms for which the products have no native
-// code.
+// onLinuxAMD64 returns an error on platforms for which the products have no
+// native code.
 func onLinuxAMD64() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("runs on linux/amd64 only, and this machine is %s/%s", runtime.GOOS, runtime.GOARCH)

@@ -1,10 +1,10 @@
-// Package servers starts real DynamoDB-compatible servers on the loopback interface
-// for integration tests and benchmarks, without containers.
+// Package servers starts real DynamoDB-compatible servers on the loopback
+// interface for integration tests and benchmarks, without containers.
 //
-// The first use on a machine fetches a server at a pinned version into the module's
-// .servers folder, which git ignores, with the npm or mvn of your machine and its
-// configuration. If a server is unavailable, the test is skipped and says why; with
-// LAMBDALOCK_INTEGRATION=required it fails instead.
+// The first use on a machine fetches a server at a pinned version into the
+// module's .servers folder, which git ignores, with the npm or mvn of your
+// machine and its configuration. If a server is unavailable, the test is
+// skipped and says why; with LAMBDALOCK_INTEGRATION=required it fails instead.
 package servers
 
 import (
@@ -28,14 +28,14 @@ type Status struct {
 	Err error
 }
 
-// Required reports whether LAMBDALOCK_INTEGRATION=required is set: then a test whose
-// server is unavailable fails instead of being skipped.
+// Required reports whether LAMBDALOCK_INTEGRATION=required is set: then a test
+// whose server is unavailable fails instead of being skipped.
 func Required() bool {
 	return os.Getenv("LAMBDALOCK_INTEGRATION") == "required"
 }
 
-// FetchAll fetches every server that is not on this machine yet and returns the status
-// of each.
+// FetchAll fetches every server that is not on this machine yet and returns the
+// status of each.
 func FetchAll() []Status {
 	var all []Status
 	for _, p := range []*product{&dynoxide, &dynamoDBLocal} {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// tailSize is enough for the end of a stack trace, and little enough for a test's log.
+// tailSize is enough for the end of a stack trace, and little enough for a
+// test's log.
 const tailSize = 4 << 10
 
 // tail keeps the last output written to it.

@@ -1,6 +1,6 @@
-// Command fetch fetches every server of package servers before the tests need them and
-// prints one line for each. If a server is unavailable, it fails only with
-// LAMBDALOCK_INTEGRATION=required.
+// Command fetch fetches every server of package servers before the tests need
+// them and prints one line for each. If a server is unavailable, it fails only
+// with LAMBDALOCK_INTEGRATION=required.
 package main
 
 import (

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// condition reports whether an item, nil if there is none, fulfils the condition
-// expression. It reads the whole expression, whatever the first part gives, so that
-// errors do not depend on the item.
+// condition reports whether an item, nil if there is none, fulfils the
+// condition expression. It reads the whole expression, whatever the first part
+// gives, so that errors do not depend on the item.
 func (e *evaluator) condition(it item) bool {
 	if e.in.ConditionExpression == nil {
 		return true

@@ -10,15 +10,15 @@ import (
 // maxExpressionBytes is the service's limit on the length of an expression.
 const maxExpressionBytes = 4096
 
-// token matches a word, a #placeholder, a :placeholder, an operator or any other
-// character. The evaluator refuses what does not belong in an expression.
+// token matches a word, a #placeholder, a :placeholder, an operator or any
+// other character. The evaluator refuses what does not belong in an expression.
 var token = regexp.MustCompile(`[A-Za-z]\w*|[#:]\w+|[<>]=|\S`)
 
 // end follows the last token. No token equals it.
 const end = "<EOF>"
 
-// evaluator evaluates the expressions of a request while it reads them. After the
-// first error it moves to the end of the expression and reads nothing more.
+// evaluator evaluates the expressions of a request while it reads them. After
+// the first error it moves to the end of the expression and reads nothing more.
 type evaluator struct {
 	in       *input
 	used     map[string]bool // the placeholders
@@ -138,8 +138,8 @@ func (e *evaluator) check() error {
 		checkUse("ExpressionAttributeValues", e.in.ExpressionAttributeValues, e.used))
 }
 
-// checkUse checks that all placeholders are used, which a name without # or : cannot
-// be.
+// checkUse checks that all placeholders are used, which a name without # or :
+// cannot be.
 func checkUse[V any](member string, defined map[string]V, used map[string]bool) error {
 	if defined != nil && len(defined) == 0 {
 		return invalid("%s must not be empty", member)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// input is a request. Its exported fields are the members that a body may have; a
-// body with any other member is refused. One type serves all operations, because the
-// SDK does not mix up their members.
+// input is a request. Its exported fields are the members that a body may have;
+// a body with any other member is refused. One type serves all operations,
+// because the SDK does not mix up their members.
 type input struct {
 	TableName string
 
@@ -35,8 +35,8 @@ type input struct {
 	err       error  // what is wrong with the body
 }
 
-// decode decodes the body of a request. It returns what could be decoded even of a
-// wrong body, so that such requests reach the fault hook too.
+// decode decodes the body of a request. It returns what could be decoded even
+// of a wrong body, so that such requests reach the fault hook too.
 func decode(body []byte) *input {
 	in := new(input)
 	d := json.NewDecoder(bytes.NewReader(body))

@@ -50,8 +50,9 @@ func (n number) span() (first, last int) {
 	return len(digits) - len(fraction) - 1, last
 }
 
-// size returns what the number adds to the size of an item: a byte for each pair of
-// digits, counted from the decimal point outwards, one more, and one for a minus.
+// size returns what the number adds to the size of an item: a byte for each
+// pair of digits, counted from the decimal point outwards, one more, and one
+// for a minus.
 func (n number) size() int {
 	first, last := n.span()
 	size := first>>1 - last>>1 + 2 // >> rounds down below zero as well

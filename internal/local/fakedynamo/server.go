@@ -1,14 +1,15 @@
-// Package fakedynamo is a DynamoDB endpoint in memory, for unit tests and for local
-// runs over the loopback interface that should need no DynamoDB Local.
+// Package fakedynamo is a DynamoDB endpoint in memory, for unit tests and for
+// local runs over the loopback interface that should need no DynamoDB Local.
 //
 // It implements what the DynamoDB store of this module sends: UpdateItem with
-// condition and update expressions on tables with one string partition key, and the
-// few table operations that prepare such a table. It refuses everything else, so
-// that it never silently ignores what the real service would have honoured. What the
-// real service refuses of that part, it refuses with the real error.
+// condition and update expressions on tables with one string partition key, and
+// the few table operations that prepare such a table. It refuses everything
+// else, so that it never silently ignores what the real service would have
+// honoured. What the real service refuses of that part, it refuses with the
+// real error.
 //
-// Every operation takes effect at one instant under one lock, so the endpoint is
-// linearizable. It checks no signature and keeps nothing on disk.
+// Every operation takes effect at one instant under one lock, so the endpoint
+// is linearizable. It checks no signature and keeps nothing on disk.
 package fakedynamo
 
 import (

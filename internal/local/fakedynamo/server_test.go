@@ -182,7 +182,8 @@ func TestItem(t *testing.T) {
 	wantItem(t, s, `{"id":{"S":"k"},"s":{"S":"x"},"m":{"M":{"y":{"B":"YQ=="}}}}`)
 }
 
-// TestConcurrentUpdates: concurrent requests on one item take effect one after the other.
+// TestConcurrentUpdates: concurrent requests on one item take effect one after
+// the other.
 func TestConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

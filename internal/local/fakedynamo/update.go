@@ -82,8 +82,8 @@ func (in *input) checkKey(name string) error {
 	return nil
 }
 
-// update returns the item that the update expression makes of old, which is nil if
-// there is no item. It changes nothing in old.
+// update returns the item that the update expression makes of old, which is nil
+// if there is no item. It changes nothing in old.
 func (e *evaluator) update(old item) item {
 	e.start("UpdateExpression", e.in.UpdateExpression, old)
 	if old == nil {
@@ -116,8 +116,8 @@ func (e *evaluator) target() string {
 	return name
 }
 
-// operand reads what a SET action assigns: a :placeholder or if_not_exists(name,
-// :placeholder), and "+ :placeholder" if that follows.
+// operand reads what a SET action assigns: a :placeholder or
+// if_not_exists(name, :placeholder), and "+ :placeholder" if that follows.
 func (e *evaluator) operand() value {
 	var v value
 	if e.skip("if_not_exists") {

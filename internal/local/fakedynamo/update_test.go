@@ -152,8 +152,9 @@ func nested(levels int) string {
 	return strings.Repeat(`{"M":{"m":`, levels) + `{"N":"1"}` + strings.Repeat(`}}`, levels)
 }
 
-// TestUpdateErrorsAndCondition: an error of the update itself is reported whether or not
-// the condition holds; one that depends on the item only if it does.
+// TestUpdateErrorsAndCondition: an error of the update itself is reported
+// whether or not the condition holds; one that depends on the item only if it
+// does.
 func TestUpdateErrorsAndCondition(t *testing.T) {
 	t.Parallel()
 	for update, kind := range map[string]string{
@@ -210,8 +211,8 @@ func TestLargestKeyAndDeepestValue(t *testing.T) {
 	}
 }
 
-// TestItemSize checks sizes that were measured with DynamoDB Local, by filling an item up
-// to the limit.
+// TestItemSize checks sizes that were measured with DynamoDB Local, by filling
+// an item up to the limit.
 func TestItemSize(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

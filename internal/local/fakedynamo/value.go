@@ -11,12 +11,12 @@ const (
 	maxNesting   = 31 // maps within each other
 )
 
-// item holds the attributes of an item. Stored items and their values never change,
-// so that answers can be written without holding the lock.
+// item holds the attributes of an item. Stored items and their values never
+// change, so that answers can be written without holding the lock.
 type item map[string]value
 
-// value is an attribute value as the protocol encodes it in JSON. The zero value
-// stands for a missing attribute.
+// value is an attribute value as the protocol encodes it in JSON. The zero
+// value stands for a missing attribute.
 type value struct {
 	S *string `json:",omitzero"`
 	N *number `json:",omitzero"`

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Redelivery says what Deliver does after an attempt. The zero value is what Lambda
-// does for asynchronous invocations.
+// Redelivery says what Deliver does after an attempt. The zero value is what
+// Lambda does for asynchronous invocations.
 type Redelivery struct {
 	// Waits come before the second attempt and each further one. Nil: a minute
 	// and two minutes. Empty: there is no second attempt.
@@ -32,13 +32,13 @@ type Redelivery struct {
 	Queued func()
 }
 
-// Deliver invokes the function as an asynchronous event source such as S3 does: an
-// attempt that does not succeed is followed by a second one a minute later and a
-// third one two minutes after that, all with the same request id (see
+// Deliver invokes the function as an asynchronous event source such as S3 does:
+// an attempt that does not succeed is followed by a second one a minute later
+// and a third one two minutes after that, all with the same request id (see
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html).
-// It returns the attempts in order. An environment that cannot be initialised is a
-// failed attempt. The list ends early, possibly empty or with an attempt that did
-// not succeed, if the context is cancelled or the platform closed.
+// It returns the attempts in order. An environment that cannot be initialised
+// is a failed attempt. The list ends early, possibly empty or with an attempt
+// that did not succeed, if the context is cancelled or the platform closed.
 func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Redelivery) []Result {
 	opt.complete()
 	in := Invocation{RequestID: newRequestID(), Payload: payload, Queued: opt.Queued}
@@ -81,8 +81,8 @@ func (opt *Redelivery) complete() {
 	}
 }
 
-// next prepares the attempt after one with that result. It reports false if there
-// is none.
+// next prepares the attempt after one with that result. It reports false if
+// there is none.
 func (opt *Redelivery) next(in *Invocation, r Result, counts bool) bool {
 	in.Queued = nil
 	if opt.Again == nil {
@@ -96,7 +96,8 @@ func (opt *Redelivery) next(in *Invocation, r Result, counts bool) bool {
 	return true
 }
 
-// longestStep keeps a shortened wait from lasting much longer than what it waits for.
+// longestStep keeps a shortened wait from lasting much longer than what it
+// waits for.
 const longestStep = 5 * time.Second
 
 // wait is the time between two attempts, which may be cut short.
@@ -140,8 +141,7 @@ func (p *Platform) pause(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
-		return false
 	case <-p.closing:
-		return false
 	}
+	return false
 }

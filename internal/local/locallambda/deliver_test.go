@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestEarlyRetriesDoNotCount: three attempts that were refused while the waits are
-// shortened say nothing about three attempts in a real minute's distance.
+// TestEarlyRetriesDoNotCount: three attempts that were refused while the waits
+// are shortened say nothing about three attempts in a real minute's distance.
 func TestEarlyRetriesDoNotCount(t *testing.T) {
 	p, _ := start(t, config("gated"))
 	g := newGate(t)

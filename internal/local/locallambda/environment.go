@@ -98,14 +98,12 @@ func (p *Platform) reap(proc *process, state string) time.Duration {
 	}
 	p.note(proc, eventStopped, "", state)
 	switch {
-	case p.closed, proc.killed && !proc.initTimedOut: // says nothing about the next process
-		return 0
+	case p.closed, proc.killed && !proc.initTimedOut, proc.used:
+		return 0 // the next process need not end at once
 	case !proc.ready:
 		return p.failInit(proc.env, proc.initError(state))
-	case !proc.used:
-		return firstBackoff // the next one might end at once as well
 	}
-	return 0
+	return firstBackoff
 }
 
 // calls returns the calls that a process has in hand in the order of delivery.

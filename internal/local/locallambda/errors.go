@@ -18,14 +18,15 @@ type errorDocument struct {
 	StackTrace   json.RawMessage `json:"stackTrace,omitempty"`
 }
 
-// encode returns the document as JSON. Only the stack trace could fail to encode,
-// and that was decoded from JSON.
+// encode returns the document as JSON. Only the stack trace could fail to
+// encode, and that was decoded from JSON.
 func (d errorDocument) encode() []byte {
 	document, _ := json.Marshal(d)
 	return document
 }
 
-// ending is how an invocation ended, with an empty error document if it succeeded.
+// ending is how an invocation ended, with an empty error document if it
+// succeeded.
 type ending struct {
 	outcome     Outcome
 	payload     []byte
@@ -63,8 +64,8 @@ func tooLarge() ending {
 	}.endsWith(Failed)
 }
 
-// decodeError decodes a posted error document. A runtime may leave out the body, or
-// post one that is not JSON; the error type is then the header's.
+// decodeError decodes a posted error document. A runtime may leave out the
+// body, or post one that is not JSON; the error type is then the header's.
 func decodeError(body []byte, headerType string) errorDocument {
 	var d errorDocument
 	if json.Unmarshal(body, &d) != nil {

@@ -1,6 +1,7 @@
 package locallambda
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,16 +84,14 @@ type call struct {
 	streamEnd bool
 }
 
-// Invoke delivers an event to the first environment that is free, waiting in the
-// queue for one, and waits for the result. An error that the function reports, a
-// timeout and a crash are results. Invoke returns an error if the platform is
-// closed, if the context ends the wait (the function, once it has the event, goes
-// on), or if every environment has failed to initialise three times in a row.
+// Invoke delivers an event to the first environment that is free, waiting in
+// the queue for one, and waits for the result. An error that the function
+// reports, a timeout and a crash are results. Invoke returns an error if the
+// platform is closed, if the context ends the wait (the function, once it has
+// the event, goes on), or if every environment has failed to initialise three
+// times in a row.
 func (p *Platform) Invoke(ctx context.Context, in Invocation) (Result, error) {
-	c := &call{id: in.RequestID, in: in, done: make(chan struct{})}
-	if c.id == "" {
-		c.id = newRequestID()
-	}
+	c := &call{id: cmp.Or(in.RequestID, newRequestID()), in: in, done: make(chan struct{})}
 	if err := p.enqueue(c); err != nil {
 		return Result{}, err
 	}
@@ -191,8 +190,8 @@ func (p *Platform) resolve(proc *process, c *call, e ending) {
 
 func (c *call) ended() bool { return c.result.Outcome != "" }
 
-// letReturn lets Invoke return, with the result or else with that error. The caller
-// holds Platform.mu.
+// letReturn lets Invoke return, with the result or else with that error. The
+// caller holds Platform.mu.
 func (c *call) letReturn(err error) {
 	if !c.returned {
 		c.err = err
@@ -219,8 +218,8 @@ func (p *Platform) expire(proc *process, c *call) {
 	}
 }
 
-// Write passes a piece of the response on, if Invoke's caller wants it. It never
-// fails.
+// Write passes a piece of the response on, if Invoke's caller wants it. It
+// never fails.
 func (c *call) Write(piece []byte) (int, error) {
 	c.streaming.Lock()
 	defer c.streaming.Unlock()

@@ -28,8 +28,8 @@ func (p *Platform) print(env int, line string) {
 	p.cfg.Logs(env, line)
 }
 
-// lines cuts what one process prints into lines. Only one goroutine writes to it;
-// the last lines may be read when it has ended.
+// lines cuts what one process prints into lines. Only one goroutine writes to
+// it; the last lines may be read when it has ended.
 type lines struct {
 	print   func(line string)
 	mark    []byte        // what output writes into the pipe; no process prints that
@@ -45,8 +45,8 @@ func newLines(print func(line string)) *lines {
 	return &lines{print: print, mark: []byte("\x00" + rand.Text() + "\n"), marked: make(chan struct{}, 1)}
 }
 
-// take returns the lines since the last call of take. It does not wait while a line
-// is passed on.
+// take returns the lines since the last call of take. It does not wait while a
+// line is passed on.
 func (l *lines) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

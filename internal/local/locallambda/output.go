@@ -7,8 +7,9 @@ import (
 
 // output is the pipe that a process prints into. It is read here rather than by
 // os/exec so that everything printed before an answer can be read before the
-// answer is passed on. To that end the platform keeps the writing end as well: a
-// mark that it writes comes out after everything that the process had printed.
+// answer is passed on. To that end the platform keeps the writing end as well:
+// a mark that it writes comes out after everything that the process had
+// printed.
 type output struct {
 	lines       *lines
 	read, write *os.File

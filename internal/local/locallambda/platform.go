@@ -1,7 +1,8 @@
-// Package locallambda runs a Lambda function on this machine, without Docker: it
-// serves the Lambda Runtime API (version 2018-06-01) on the loopback interface and
-// runs copies of a bootstrap executable as execution environments, which it
-// freezes, thaws, times out, kills and restarts as the service does.
+// Package locallambda runs a Lambda function on this machine, without Docker:
+// it serves the Lambda Runtime API (version 2018-06-01) on the loopback
+// interface and runs copies of a bootstrap executable as execution
+// environments, which it freezes, thaws, times out, kills and restarts as the
+// service does.
 //
 // It follows https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html.
@@ -79,8 +80,8 @@ type Config struct {
 	observe func(event)
 }
 
-// Platform runs the execution environments of one function. Start returns one. It
-// is safe for concurrent use.
+// Platform runs the execution environments of one function. Start returns one.
+// It is safe for concurrent use.
 type Platform struct {
 	cfg       Config
 	initLimit time.Duration // a test does not wait as long as Lambda
@@ -96,9 +97,10 @@ type Platform struct {
 
 // Start starts all environments and waits until each has asked for its first
 // invocation. If one of them ends, reports an error, or does not ask within
-// Lambda's limit for the Init phase (10 s; 130 s with Concurrency above 1), Start
-// closes the platform and returns an error that includes the last lines that the
-// environment printed. The context bounds the start only; Close ends the platform.
+// Lambda's limit for the Init phase (10 s; 130 s with Concurrency above 1),
+// Start closes the platform and returns an error that includes the last lines
+// that the environment printed. The context bounds the start only; Close ends
+// the platform.
 func Start(ctx context.Context, cfg Config) (*Platform, error) {
 	p, err := newPlatform(cfg)
 	if err != nil {
@@ -171,14 +173,13 @@ func (p *Platform) start(ctx context.Context) error {
 	return nil
 }
 
-// managed reports whether the environments are those of a Lambda Managed
-// Instance.
+// managed reports whether the environments are Lambda Managed Instances.
 func (p *Platform) managed() bool { return p.cfg.Concurrency > 1 }
 
-// Kill sends SIGKILL to an environment's process group, frozen or not. What it was
-// handling ends as Crashed, and a new process takes its place. Kill returns an
-// error if there is no such environment, or if it has no process at the moment
-// because it is being restarted.
+// Kill sends SIGKILL to an environment's process group, frozen or not. What it
+// was handling ends as Crashed, and a new process takes its place. Kill returns
+// an error if there is no such environment, or if it has no process at the
+// moment because it is being restarted.
 func (p *Platform) Kill(env int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,9 +197,10 @@ func (p *Platform) Kill(env int) error {
 	return nil
 }
 
-// Close ends all environments, with SIGTERM and half a second later SIGKILL, and
-// returns when their processes are gone and their listeners closed. Invocations
-// under way return ErrClosed. Closing again does nothing; the error is always nil.
+// Close ends all environments, with SIGTERM and half a second later SIGKILL,
+// and returns when their processes are gone and their listeners closed.
+// Invocations under way return ErrClosed. Closing again does nothing; the error
+// is always nil.
 func (p *Platform) Close() error {
 	p.mu.Lock()
 	if !p.closed {

@@ -12,9 +12,9 @@ import (
 // drainLimit bounds the wait for requests that a process sent before it ended.
 const drainLimit = 500 * time.Millisecond
 
-// process is one process of an environment, and the Runtime API that it sees. Each
-// has its own listener, so that a request of an earlier process is never taken for
-// one of its own. Platform.mu guards the fields after the blank line.
+// process is one process of an environment, and the Runtime API that it sees.
+// Each has its own listener, so that a request of an earlier process is never
+// taken for one of its own. Platform.mu guards the fields after the blank line.
 type process struct {
 	p      *Platform
 	env    *environment
@@ -74,8 +74,8 @@ func (p *Platform) launch(env *environment) (*process, error) {
 }
 
 // start starts the process, unless the platform is closed. It holds the lock
-// meanwhile, so that the process's first request finds it registered, and so that
-// Close either sees it or prevents it.
+// meanwhile, so that the process's first request finds it registered, and so
+// that Close either sees it or prevents it.
 func (proc *process) start() (bool, error) {
 	p := proc.p
 	p.mu.Lock()
@@ -125,10 +125,10 @@ func (proc *process) canTake(id string) bool {
 	return len(proc.waiting) > 0 && len(proc.running) < proc.p.cfg.Concurrency && proc.running[id] == nil && !proc.killed
 }
 
-// idle freezes a classic environment that has nothing to do: "Lambda freezes the
-// execution environment when the runtime and each extension have completed and
-// there are no pending events". Its request for the next invocation has been
-// read in full by then, so stopping it cannot cut the request in two.
+// idle freezes a classic environment that has nothing to do: "Lambda freezes
+// the execution environment when the runtime and each extension have completed
+// and there are no pending events". Its request for the next invocation has
+// been read in full by then, so stopping it cannot cut the request in two.
 func (proc *process) idle() {
 	if proc.p.managed() || proc.frozen || proc.killed || proc.p.closed || len(proc.waiting) == 0 || len(proc.running) > 0 {
 		return

@@ -56,8 +56,8 @@ func (proc *process) next(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask registers a request for an invocation, with which a classic environment also
-// says that it has finished the last one.
+// ask registers a request for an invocation, with which a classic environment
+// also says that it has finished the last one.
 func (proc *process) ask() (chan *call, *refusal) {
 	proc.output.drain() // what was printed before belongs to the last invocation, or to none
 	p := proc.p
@@ -144,7 +144,8 @@ func (proc *process) finish(c *call, end ending) {
 	}
 }
 
-// retract forgets an answer whose upload broke off. Usually the process is dying, and its end resolves the call.
+// retract forgets an answer whose upload broke off. Usually the process is
+// dying, and its end resolves the call.
 func (proc *process) retract(c *call) {
 	proc.p.mu.Lock()
 	defer proc.p.mu.Unlock()
@@ -167,8 +168,8 @@ func (proc *process) answer(read func(*call, *http.Request) (ending, *refusal)) 
 	}
 }
 
-// readResponse reads what the function returned. It reads a response that is too large
-// to its end as well, so that the runtime gets to see the refusal.
+// readResponse reads what the function returned. It reads a response that is
+// too large to its end as well, so that the runtime gets to see the refusal.
 func readResponse(c *call, r *http.Request) (ending, *refusal) {
 	payload, err := io.ReadAll(io.TeeReader(r.Body, c))
 	streamed := c.in.Stream != nil || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming"
@@ -178,7 +179,8 @@ func readResponse(c *call, r *http.Request) (ending, *refusal) {
 	case !streamed && len(payload) > maxResponse:
 		return tooLarge(), oversized
 	}
-	// A runtime that fails after it has begun to stream says so in the trailers, see
+	// A runtime that fails after it has begun to stream says so in the trailers,
+	// see
 	// https://docs.aws.amazon.com/lambda/latest/dg/runtimes-custom.html#runtimes-custom-response-streaming.
 	if errorType := r.Trailer.Get(headerErrorType); errorType != "" {
 		document, _ := base64.StdEncoding.DecodeString(r.Trailer.Get("Lambda-Runtime-Function-Error-Body"))

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// variables returns the environment of a process: the caller's, the variables that
-// Lambda defines (see
+// variables returns the environment of a process: the caller's, the variables
+// that Lambda defines (see
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html) and
 // those of the configuration.
 func (p *Platform) variables(path, stream string) []string {

@@ -14,66 +14,61 @@ type Claims struct {
 	Waited   bool // it claimed one of them again, for the same event
 }
 
-// claims counts the requests that claim a lock, by invocation. It needs neither the
-// function's log nor the meaning of a row.
+// claims keeps the requests that claim a lock, by the request id of the
+// invocation, or by its log stream if its handler takes no context and so does
+// not know the request id.
 type claims struct {
-	mu   sync.Mutex
-	open map[invocation]map[lock]tries
-}
-
-// invocation is the request id of an invocation; its log stream, if its handler
-// takes no context and so does not know the request id.
-type invocation string
-
-type lock struct{ name, event string }
-
-// tries are the claims of one invocation for one lock.
-type tries struct {
-	acquired bool
-	requests int
+	mu sync.Mutex
+	of map[string][]fakedynamo.Update
 }
 
 // holder is how the decorator describes the invocation that claims a lock.
 var holder = regexp.MustCompile(` request (\S+) log (\S+)`)
 
-// note counts a request, if it claims a lock for an invocation: no others say who
-// the holder is.
+// note keeps a request, if it claims a lock for an invocation: no others say
+// who the holder is.
 func (c *claims) note(u fakedynamo.Update) {
 	m := holder.FindStringSubmatch(u.Value(":holder"))
 	if m == nil {
 		return
 	}
-	id := invocation(m[1])
+	id := m[1]
 	if id == "unknown" {
-		id = invocation(m[2])
+		id = m[2]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[id] == nil {
-		c.open[id] = map[lock]tries{}
-	}
-	l := lock{u.Key, u.Value(":event")}
-	t := c.open[id][l]
-	c.open[id][l] = tries{t.acquired || u.Applied, t.requests + 1}
+	c.of[id] = append(c.of[id], u)
 }
 
-// Claims returns what an invocation claimed since the last call for it; nothing, if
-// the table is not embedded. An invocation whose handler takes no context is known
-// by its log stream alone: empty, if others use the log stream at the same time.
+// take returns the requests of an invocation since the last call for it.
+func (c *claims) take(id string) []fakedynamo.Update {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer delete(c.of, id)
+	return c.of[id]
+}
+
+// Claims returns what an invocation claimed since the last call for it;
+// nothing, if the table is not embedded. An invocation whose handler takes no
+// context is known by its log stream alone: empty, if others use the log stream
+// at the same time.
 func (t *Table) Claims(requestID, logStream string) Claims {
-	t.claims.mu.Lock()
-	defer t.claims.mu.Unlock()
+	type lock struct{ name, event string }
+	acquired := map[lock]bool{}
 	var sum Claims
-	for _, id := range []invocation{invocation(requestID), invocation(logStream)} {
-		for _, tries := range t.claims.open[id] {
-			if tries.acquired {
-				sum.Acquired++
-			} else {
-				sum.Refused++
-			}
-			sum.Waited = sum.Waited || tries.requests > 1
+	for _, u := range append(t.claims.take(requestID), t.claims.take(logStream)...) {
+		l := lock{u.Key, u.Value(":event")}
+		before, again := acquired[l]
+		acquired[l] = before || u.Applied
+		sum.Waited = sum.Waited || again
+	}
+	for _, got := range acquired {
+		if got {
+			sum.Acquired++
+		} else {
+			sum.Refused++
 		}
-		delete(t.claims.open, id)
 	}
 	return sum
 }

@@ -54,7 +54,7 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	if left := len(table.claims.open); left != 0 {
+	if left := len(table.claims.of); left != 0 {
 		t.Errorf("%d invocations are kept", left)
 	}
 }

@@ -1,6 +1,6 @@
-// Package localtable gives a function that runs locally its lock table: an embedded
-// one on a DynamoDB-compatible endpoint on the loopback interface, or one in the
-// AWS account that this process uses.
+// Package localtable gives a function that runs locally its lock table: an
+// embedded one on a DynamoDB-compatible endpoint on the loopback interface, or
+// one in the AWS account that this process uses.
 package localtable
 
 import (
@@ -42,7 +42,7 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lambdalock: serve a local lock table: %w", err)
 	}
-	t := &Table{URL: "http://" + listener.Addr().String(), claims: claims{open: map[invocation]map[lock]tries{}}}
+	t := &Table{URL: "http://" + listener.Addr().String(), claims: claims{of: map[string][]fakedynamo.Update{}}}
 	endpoint := fakedynamo.New()
 	endpoint.OnUpdate = t.claims.note
 	t.server = &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
@@ -59,9 +59,10 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// InAccount returns the table of that name that the AWS SDK's default configuration
-// (profile, Region, endpoint and credentials) leads to, whether or not the table
-// exists. The error says which part of the configuration is missing.
+// InAccount returns the table of that name that the AWS SDK's default
+// configuration (profile, Region, endpoint and credentials) leads to, whether
+// or not the table exists. The error says which part of the configuration is
+// missing.
 func InAccount(ctx context.Context, name string) (*Table, error) {
 	client, err := dynamostore.OpenClient(ctx)
 	if err != nil {

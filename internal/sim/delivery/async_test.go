@@ -96,8 +96,8 @@ func decoding[E any](handler func(context.Context, E) error) func(context.Contex
 	}
 }
 
-// drain delivers every notification, and 5 % of them twice, at about the same time or
-// later. Each delivery has its own retries.
+// drain delivers every notification, and 5 % of them twice, at about the same
+// time or later. Each delivery has its own retries.
 func (b *bucket) drain() {
 	var wg sync.WaitGroup
 	copies := 0

@@ -12,20 +12,21 @@ import (
 )
 
 // histories is the number of simulated histories of each source, unless
-// LAMBDALOCK_SEEDS says otherwise; together they have at least least deliveries.
+// LAMBDALOCK_SEEDS says otherwise; together they have at least least
+// deliveries.
 const (
 	histories = 6
 	least     = 100_000
-	// Of so many events one may be given up that could be handled, because it failed,
-	// crashed or was held at every delivery. One that waits behind a poison message of
-	// its group is not counted: each wait is a delivery as well.
+	// Of so many events one may be given up that could be handled, because it
+	// failed, crashed or was held at every delivery. One that waits behind a poison
+	// message of its group is not counted: each wait is a delivery as well.
 	rare = 500
 )
 
 type drainer interface{ drain() }
 
-// sources are the event sources. Few events share a name, because the store in memory
-// copies all completed events of a name.
+// sources are the event sources. Few events share a name, because the store in
+// memory copies all completed events of a name.
 var sources = []struct {
 	name string
 	make func(*world) drainer
@@ -46,9 +47,10 @@ var sources = []struct {
 	}},
 }
 
-// TestDelivery lets every source deliver events to a function that fails in every way,
-// until all are completed or given up, and lets the oracle judge. A failure names the
-// source and the seed; LAMBDALOCK_SEEDS sets the number of seeds.
+// TestDelivery lets every source deliver events to a function that fails in
+// every way, until all are completed or given up, and lets the oracle judge. A
+// failure names the source and the seed; LAMBDALOCK_SEEDS sets the number of
+// seeds.
 func TestDelivery(t *testing.T) { // F1, F5, F7, F8, F16, F18, F19, F36
 	seeds := uint64(histories)
 	if s := os.Getenv("LAMBDALOCK_SEEDS"); s != "" {

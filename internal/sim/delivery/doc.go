@@ -1,6 +1,6 @@
-// Package delivery checks what package middleware promises for the way AWS delivers
-// events: at least once, in copies, again after failures and lost answers, to
-// environments that die at any moment. It has tests only.
+// Package delivery checks what package middleware promises for the way AWS
+// delivers events: at least once, in copies, again after failures and lost
+// answers, to environments that die at any moment. It has tests only.
 //
 // The tests simulate the sources (SQS standard and FIFO queues, asynchronous
 // invocation for S3, Kinesis shards) and the environments of a function in fake

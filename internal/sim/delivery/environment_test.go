@@ -10,8 +10,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// environment is one execution environment of the function, and its connection to the
-// store. It handles one invocation at a time, and keeps nothing when it dies.
+// environment is one execution environment of the function, and its connection
+// to the store. It handles one invocation at a time, and keeps nothing when it
+// dies.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 type environment struct {
 	w      *world
@@ -45,8 +46,8 @@ func (e *environment) crash() {
 	}
 }
 
-// die ends the environment: what its process does from then on reaches nobody. The
-// caller holds w.mu.
+// die ends the environment: what its process does from then on reaches nobody.
+// The caller holds w.mu.
 func (e *environment) die() {
 	if e.dead {
 		return
@@ -79,8 +80,9 @@ func temporary(rejected bool) error {
 	return &driver.Error{Store: "simulated", Temporary: true, Rejected: rejected, Err: errConnection}
 }
 
-// ask sends one request, which step applies. 1.2 % of the requests are throttled, get
-// lost, or lose their answer, at most two in a row, so that repeating them is enough.
+// ask sends one request, which step applies. 1.2 % of the requests are
+// throttled, get lost, or lose their answer, at most two in a row, so that
+// repeating them is enough.
 func (e *environment) ask(ctx context.Context, g *grant, step func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
 	e.delay()
 	e.w.mu.Lock()
@@ -117,8 +119,8 @@ func (e *environment) delay() {
 	time.Sleep(d)
 }
 
-// Acquire implements driver.Store. One in a thousand kills the environment, applied or
-// not.
+// Acquire implements driver.Store. One in a thousand kills the environment,
+// applied or not.
 func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	e.w.mu.Lock()
 	g := e.grants[c.Token]
@@ -205,8 +207,8 @@ func (e *environment) complete(ctx context.Context, g *grant, s *driver.Settleme
 	return row, ok, err
 }
 
-// Renew implements driver.Store. No lease is renewed where the platform kills at the
-// deadline.
+// Renew implements driver.Store. No lease is renewed where the platform kills
+// at the deadline.
 func (e *environment) Renew(context.Context, *driver.Renewal) (driver.Row, bool, error) {
 	e.w.complain("a lease was renewed")
 	return driver.Row{}, false, temporary(true)

@@ -14,8 +14,8 @@ import (
 
 const (
 	timeout = 30 * time.Second // of the function
-	// lastStart is how long before the deadline the middleware starts no more handlers:
-	// the reserve, and the least time that a handler must have.
+	// lastStart is how long before the deadline the middleware starts no more
+	// handlers: the reserve, and the least time that a handler must have.
 	lastStart = 1100 * time.Millisecond
 	namespace = "delivery"
 	// longestDelay of a request to the store, and of an answer.
@@ -75,7 +75,8 @@ func keyed[R any](w *world, key keyfuncs.Func[R], id func(R) string) keyfuncs.Fu
 	}
 }
 
-// function is a Lambda function, with as many environments as it needs at a time.
+// function is a Lambda function, with as many environments as it needs at a
+// time.
 type function[E, A any] struct {
 	w    *world
 	wrap func(...middleware.Option) func(context.Context, E) (A, error)
@@ -90,7 +91,8 @@ type process[E, A any] struct {
 	handler func(context.Context, E) (A, error)
 }
 
-// start returns an idle environment, or starts one, which wraps the handler anew.
+// start returns an idle environment, or starts one, which wraps the handler
+// anew.
 func (f *function[E, A]) start() *process[E, A] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +172,8 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	return answer, answered
 }
 
-// call runs the handler until it returns or its environment dies, at the latest at the
-// deadline. A panic ends the environment.
+// call runs the handler until it returns or its environment dies, at the latest
+// at the deadline. A panic ends the environment.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-exceptions.html
 func (f *function[E, A]) call(ctx context.Context, p *process[E, A], e E) (A, error, bool) {
 	var answer A

@@ -71,8 +71,8 @@ func (w *world) begin(inv *invocation, e *event, lease lock.Lease) *run {
 	return r
 }
 
-// end notes that a run ended, at the latest with its environment. The caller holds
-// w.mu.
+// end notes that a run ended, at the latest with its environment. The caller
+// holds w.mu.
 func (w *world) end(r *run) {
 	if r.ended {
 		return
@@ -89,7 +89,8 @@ var (
 	errTransient = errors.New("the backend is busy")
 )
 
-// work is the handler of every source. Its effect is one step, which happens or not.
+// work is the handler of every source. Its effect is one step, which happens or
+// not.
 func (w *world) work(ctx context.Context, id, body string) error {
 	inv := ctx.Value(invocationKey{}).(*invocation)
 	lease, ok := lock.FromContext(ctx)
@@ -159,8 +160,8 @@ func (w *world) effect(r *run) error {
 	return nil
 }
 
-// spend lets time pass in the handler. A process that is killed meanwhile would never
-// return; here it returns an error, which nobody sees.
+// spend lets time pass in the handler. A process that is killed meanwhile would
+// never return; here it returns an error, which nobody sees.
 func (inv *invocation) spend(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -86,9 +86,10 @@ func (t *tally) String() string {
 		t.crashes, t.timeouts, t.held, t.runs, t.effects, t.lostCompletions, t.dead, t.bystanders, t.waited)
 }
 
-// world is one simulated history of one source. The seed fixes what the simulator
-// decides, but neither the jitter of the engine nor the order of what happens at the
-// same instant: most failures can be repeated with their seed, not all.
+// world is one simulated history of one source. The seed fixes what the
+// simulator decides, but neither the jitter of the engine nor the order of what
+// happens at the same instant: most failures can be repeated with their seed,
+// not all.
 type world struct {
 	t      *testing.T
 	name   string
@@ -115,8 +116,8 @@ func newWorld(t *testing.T, name string, seed uint64) *world {
 	}
 }
 
-// event adds an event. Each has its own random numbers, so that what happens to one
-// does not change what happens to the others.
+// event adds an event. Each has its own random numbers, so that what happens to
+// one does not change what happens to the others.
 func (w *world) event(id, resource, groupName string) *event {
 	e := &event{id: id, resource: resource, random: rand.New(rand.NewPCG(w.seed, uint64(len(w.events)+1)))}
 	e.poison = e.random.IntN(100) == 0
@@ -137,8 +138,8 @@ type order struct {
 	Customer string
 }
 
-// body returns text that is not JSON for every second poison message; the handler
-// refuses the others.
+// body returns text that is not JSON for every second poison message; the
+// handler refuses the others.
 func (w *world) body(e *event, customer string) string {
 	b, err := json.Marshal(order{ID: e.id, Customer: customer})
 	if err != nil {
@@ -173,10 +174,10 @@ func (w *world) complain(format string, args ...any) {
 	w.fail(format, args...)
 }
 
-// checkAnswer checks that a partial answer has its list, and that it comes with an
-// error exactly if nothing succeeded: that error, like such an answer, returns the whole
-// batch. If an event is in the batch twice, one delivery may have failed and the other
-// succeeded.
+// checkAnswer checks that a partial answer has its list, and that it comes with
+// an error exactly if nothing succeeded: that error, like such an answer,
+// returns the whole batch. If an event is in the batch twice, one delivery may
+// have failed and the other succeeded.
 func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bool, err error) {
 	all := !slices.ContainsFunc(records, func(e *event) bool { return !failed[e] })
 	twice := len(failed) < len(records)
@@ -185,8 +186,8 @@ func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bo
 	}
 }
 
-// answered compares what the function answered with what happened, before the source
-// acts on it. failed are the events that the function returned.
+// answered compares what the function answered with what happened, before the
+// source acts on it. failed are the events that the function returned.
 func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,8 +215,8 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	}
 }
 
-// stale reports whether a later upload of the same object was completed, which makes
-// an event stale under keyfuncs.S3LatestRecord.
+// stale reports whether a later upload of the same object was completed, which
+// makes an event stale under keyfuncs.S3Latest.
 func (w *world) stale(e *event) bool {
 	if !w.orders {
 		return false
@@ -228,8 +229,8 @@ func (w *world) stale(e *event) bool {
 	return false
 }
 
-// giveUp notes that the source sends an event to its dead-letter queue or failure
-// destination.
+// giveUp notes that the source sends an event to its dead-letter queue or
+// failure destination.
 func (w *world) giveUp(e *event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

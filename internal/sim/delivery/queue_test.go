@@ -30,13 +30,14 @@ const (
 
 // queue is an SQS queue with its event source mapping.
 //
-// Standard: at least once, in any order, and a message may be received again while
-// it is in flight.
+// Standard: at least once, in any order, and a message may be received again
+// while it is in flight.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html
 //
-// FIFO: in order within a message group; while some of its messages are in flight, no
-// more are received. A batch without an answer is received again. The messages behind a
-// failed one are received as often, and may follow it to the dead-letter queue.
+// FIFO: in order within a message group; while some of its messages are in
+// flight, no more are received. A batch without an answer is received again.
+// The messages behind a failed one are received as often, and may follow it to
+// the dead-letter queue.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 type queue struct {
 	*function[events.SQSEvent, events.SQSEventResponse]
@@ -46,8 +47,9 @@ type queue struct {
 	entries []*entry // in the order in which they were sent
 }
 
-// entry is a message in the queue. A standard queue may have a second one: the copy on
-// a server that knows neither of the first delivery nor of the deletion.
+// entry is a message in the queue. A standard queue may have a second one: the
+// copy on a server that knows neither of the first delivery nor of the
+// deletion.
 type entry struct {
 	event    *event
 	message  events.SQSMessage
@@ -141,8 +143,8 @@ func (q *queue) drain() {
 	}
 }
 
-// receive returns a batch, or how long to wait if there is none; below zero: the queue
-// is empty.
+// receive returns a batch, or how long to wait if there is none; below zero:
+// the queue is empty.
 func (q *queue) receive() ([]*entry, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,8 +186,8 @@ func (q *queue) redrive() {
 	})
 }
 
-// any takes visible messages, in no order. 2 % of them stay visible for another poller,
-// 3 % are in the batch twice.
+// any takes visible messages, in no order. 2 % of them stay visible for another
+// poller, 3 % are in the batch twice.
 func (q *queue) any() []*entry {
 	now := time.Now()
 	var batch []*entry
@@ -243,8 +245,9 @@ func (q *queue) groups() []*entry {
 	return batch
 }
 
-// deliver invokes the function, and deletes the messages that it does not return. No
-// answer, or an error, leaves the whole batch; so would an id that is not in the batch.
+// deliver invokes the function, and deletes the messages that it does not
+// return. No answer, or an error, leaves the whole batch; so would an id that
+// is not in the batch.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 func (q *queue) deliver(batch []*entry) {
 	var e events.SQSEvent

@@ -24,8 +24,8 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// stream is a Kinesis stream with its event source mapping: of each shard one batch
-// at a time, in order.
+// stream is a Kinesis stream with its event source mapping: of each shard one
+// batch at a time, in order.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
 type stream struct {
 	*function[events.KinesisEvent, events.KinesisEventResponse]
@@ -37,8 +37,8 @@ type piece struct {
 	record events.KinesisEventRecord
 }
 
-// newStream returns a stream of n records. If byName, the order to keep is that of each
-// partition key, else that of the shard.
+// newStream returns a stream of n records. If byName, the order to keep is that
+// of each partition key, else that of the shard.
 func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream {
 	id := func(r events.KinesisEventRecord) string { return r.Kinesis.SequenceNumber }
 	key := keyed(w, keyfuncs.KinesisRecord, id)
@@ -81,10 +81,10 @@ func (s *stream) drain() {
 	wg.Wait()
 }
 
-// process delivers a batch until all of it has succeeded or is given up. It does not
-// deliver again what succeeded; it splits a batch that has used up its attempts, which
-// gives each half new ones. Lambda may split sooner, at the first failure; here a batch
-// is delivered whole as often as possible.
+// process delivers a batch until all of it has succeeded or is given up. It
+// does not deliver again what succeeded; it splits a batch that has used up its
+// attempts, which gives each half new ones. Lambda may split sooner, at the
+// first failure; here a batch is delivered whole as often as possible.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
 func (s *stream) process(batch []piece) {
 	for attempt := 1; len(batch) > 0; attempt++ {
@@ -111,8 +111,8 @@ func (s *stream) process(batch []piece) {
 	}
 }
 
-// deliver returns how many records succeeded. The shard goes on at the lowest sequence
-// number that is listed; an empty list says that all succeeded.
+// deliver returns how many records succeeded. The shard goes on at the lowest
+// sequence number that is listed; an empty list says that all succeeded.
 func (s *stream) deliver(batch []piece) int {
 	var e events.KinesisEvent
 	var records []*event
