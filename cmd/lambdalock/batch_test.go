@@ -78,6 +78,25 @@ func TestAnswersToABatch(t *testing.T) {
 	}
 }
 
+// TestAnswersToAStream: what follows a failed record is delivered again, too.
+func TestAnswersToAStream(t *testing.T) {
+	t.Parallel()
+	b := readBatch([]byte(`{"Records":[{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"1"}},
+		{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"2"}},{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"3"}}]}`))
+	for answer, want := range map[string]string{
+		`{}`: "",
+		`{"batchItemFailures":[{"itemIdentifier":"2"}]}`:                        "2 3",
+		`{"batchItemFailures":[{"itemIdentifier":"3"},{"itemIdentifier":"2"}]}`: "2 3",
+	} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+				t.Errorf("failed %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestStream(t *testing.T) {
 	t.Parallel()
 	batch := file(t, "batch.json", `{"Records":[
