@@ -105,7 +105,7 @@ func (st *stage) retried(ctx context.Context, event []byte) attempts {
 	return st.deliver(ctx, event, options)
 }
 
-func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.Async) attempts {
+func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.Redelivery) attempts {
 	results := st.functions[len(st.functions)-1].Deliver(ctx, event, options)
 	if ctx.Err() != nil {
 		results = append(results, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "no answer in time"})

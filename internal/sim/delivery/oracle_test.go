@@ -216,7 +216,7 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 }
 
 // stale reports whether a later upload of the same object was completed, which
-// makes an event stale under keyfuncs.S3Latest.
+// makes an event stale under keyfuncs.S3LatestRecord.
 func (w *world) stale(e *event) bool {
 	if !w.orders {
 		return false
