@@ -6,7 +6,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,14 +15,6 @@ const (
 	widestProse   = 100 // columns of a line in Markdown
 	widestComment = 80  // characters of a comment's line in Go, from its // on
 )
-
-// unfinished are the documents that do not yet keep to these rules. One that
-// does must leave the list.
-var unfinished []string
-
-// goIsFinished says that the comments and strings of all Go files keep to these
-// rules. If false, the tests list what does not.
-const goIsFinished = false
 
 // banned are the words that CONTRIBUTING.md replaces.
 var banned = []struct {
@@ -45,7 +36,8 @@ var banned = []struct {
 // allowed are uses of banned words that are right.
 var allowed = regexp.MustCompile(`^there (?:is|are) no |\bno (?:longer|more|less|other)$`)
 
-// identifier is a name of code, which the changelog may quote although it is gone.
+// identifier is a name of code, which the changelog may quote although it is
+// gone.
 var identifier = regexp.MustCompile("`[A-Za-z.]+`")
 
 // findBanned returns what is wrong with the words of a text.
@@ -95,14 +87,7 @@ func TestMarkdown(t *testing.T) {
 	for name, text := range documents(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problems := proseProblems(text)
-			if !slices.Contains(unfinished, name) {
-				if len(problems) > 0 {
-					t.Error(strings.Join(problems, "\n"))
-				}
-			} else if len(problems) == 0 {
-				t.Errorf("nothing is wrong with %s any more: take it off the list of the unfinished", name)
-			}
+			report(t, proseProblems(text))
 		})
 	}
 }
@@ -163,7 +148,7 @@ func TestGoWords(t *testing.T) {
 			}
 		}
 	}
-	reportGo(t, problems)
+	report(t, problems)
 }
 
 // passages returns the strings of a Go file, and its comments, joined where
@@ -225,14 +210,11 @@ func TestGoCommentWidth(t *testing.T) {
 			}
 		}
 	}
-	reportGo(t, problems)
+	report(t, problems)
 }
 
-func reportGo(t *testing.T, problems []string) {
+func report(t *testing.T, problems []string) {
 	t.Helper()
-	if !goIsFinished {
-		t.Skipf("goIsFinished is false: %d places are to be changed\n%s", len(problems), strings.Join(problems, "\n"))
-	}
 	if len(problems) > 0 {
 		t.Error(strings.Join(problems, "\n"))
 	}

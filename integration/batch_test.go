@@ -102,8 +102,8 @@ func batchContestant(b *testing.B, s servers.Server, name string, make func(*dyn
 	}}
 }
 
-// batchRound runs one batch: block gives run the number of the run, which here is the
-// size of the batch.
+// batchRound runs one batch: block gives run the number of the run, which here
+// is the size of the batch.
 func (c *contestant) batchRound(b *testing.B, size int) { c.block(b, size, 1) }
 
 func batchWork() { time.Sleep(batchHandler) }

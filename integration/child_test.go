@@ -21,7 +21,8 @@ const (
 	taskVariable = "LAMBDALOCK_TEST_TASK"
 )
 
-// roles are what a child process can do. It answers in JSON lines on its output.
+// roles are what a child process can do. It answers in JSON lines on its
+// output.
 var roles = map[string]func(task) error{
 	"contend": contend,
 	"hold":    hold,

@@ -16,8 +16,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// invocationTime stands for a function's timeout: with a deadline the lease needs
-// no heartbeat, as in Lambda.
+// invocationTime stands for a function's timeout: with a deadline the lease
+// needs no heartbeat, as in Lambda.
 const invocationTime = 10 * time.Minute
 
 // BenchmarkCycle compares acquire, empty handler and release, with a new name

@@ -32,8 +32,8 @@ var backends = []struct {
 	{"DynamoDBLocal", servers.DynamoDBLocal},
 }
 
-// embedded serves the module's own endpoint on loopback, so that other processes
-// reach it like any other server.
+// embedded serves the module's own endpoint on loopback, so that other
+// processes reach it like any other server.
 func embedded(tb testing.TB) servers.Server {
 	srv := httptest.NewServer(fakedynamo.New())
 	tb.Cleanup(srv.Close)

@@ -41,8 +41,8 @@ type modelState struct {
 	fence        int64
 }
 
-// lockModel has two next states where an answer was lost: the request was applied,
-// or it was not.
+// lockModel has two next states where an answer was lost: the request was
+// applied, or it was not.
 var lockModel = porcupine.NondeterministicModel{
 	Partition: partitionByName,
 	Init:      func() []any { return []any{modelState{}} },

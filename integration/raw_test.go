@@ -58,15 +58,16 @@ func (r rawLock) release(ctx context.Context, name, nonce string) error {
 	return err
 }
 
-// replay sends the store's own requests with the SDK alone, for other names. What it
-// costs above rawLock is the price of a richer row, to client and server; what a
-// cycle costs above replay is the library.
+// replay sends the store's own requests with the SDK alone, for other names.
+// What it costs above rawLock is the price of a richer row, to client and
+// server; what a cycle costs above replay is the library.
 type replay struct {
 	client   *dynamodb.Client
 	requests []dynamodb.UpdateItemInput
 }
 
-// newReplay records the requests of one cycle, of a plain mutex or with an event.
+// newReplay records the requests of one cycle, of a plain mutex or with an
+// event.
 func newReplay(ctx context.Context, tb testing.TB, client *dynamodb.Client, event string) *replay {
 	tb.Helper()
 	r := &replay{client: client}
@@ -77,7 +78,8 @@ func newReplay(ctx context.Context, tb testing.TB, client *dynamodb.Client, even
 	return r
 }
 
-// UpdateItem implements dynamostore.Client: it records the request and grants it.
+// UpdateItem implements dynamostore.Client: it records the request and grants
+// it.
 func (r *replay) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	r.requests = append(r.requests, *in)
 	return &dynamodb.UpdateItemOutput{}, nil

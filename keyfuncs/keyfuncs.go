@@ -2,8 +2,8 @@
 // locked (Name) and which event asks for it (Event); see [lock.Key] for why the
 // two differ.
 //
-// Functions are named for what they take, and go to the middleware as they are:
-// [SQSMessage] takes one message of a queue, [S3Object] an S3 event.
+// Functions are named for what they take, and are passed to the middleware
+// unchanged: [SQSMessage] takes one message of a queue, [S3Object] an S3 event.
 //
 //   - S3: [S3Object], [S3Record], [S3LatestRecord]; S3 Batch Operations:
 //     [S3BatchTask]

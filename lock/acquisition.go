@@ -154,8 +154,8 @@ func (a *acquisition) dateClaim() {
 	} else {
 		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
 	}
-	// If the clock was set back, the row of an earlier round's copy would end later than
-	// this claim, refuse it, and keep its own stamp.
+	// If the clock was set back, the row of an earlier round's copy would end later
+	// than this claim, refuse it, and keep its own stamp.
 	a.claim.Until = later(a.claim.Until, before)
 	a.claim.DeleteAfter = keepHeld(a.claim.Until)
 }
@@ -178,8 +178,8 @@ func (a *acquisition) ask() (bool, error) {
 	return err == nil && (ok || a.row.Token == a.claim.Token), err
 }
 
-// abandon makes sure that no copy of the claim, of any round, is granted from now
-// on. If it fails and a copy is granted, that copy's lease ends by itself.
+// abandon makes sure that no copy of the claim, of any round, is granted from
+// now on. If it fails and a copy is granted, that copy's lease ends by itself.
 func (a *acquisition) abandon() {
 	r := retries{locker: a.locker, until: time.Now().Add(a.timing.budget / 4)}
 	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {

@@ -86,8 +86,8 @@ func (e *CompletedError) Error() string {
 func (e *CompletedError) Unwrap() error { return ErrCompleted }
 
 // DeadlineError says that too little time is left before the context's deadline
-// to acquire the lock, work, and release it. The store was not asked. AWS Lambda
-// reports it as errorType "DeadlineError".
+// to acquire the lock, work, and release it. The store was not asked. AWS
+// Lambda reports it as errorType "DeadlineError".
 type DeadlineError struct {
 	Left time.Duration // until the deadline
 	Need time.Duration // to run and to release, at least
@@ -102,8 +102,8 @@ func (e *DeadlineError) Error() string {
 // Unwrap returns [context.DeadlineExceeded].
 func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
-// LostError is the cause with which the work's context ends when its lease can no
-// longer be relied on, and what [Lock.Complete] returns afterwards.
+// LostError is the cause with which the work's context ends when its lease can
+// no longer be relied on, and what [Lock.Complete] returns afterwards.
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed

@@ -39,10 +39,10 @@ func (h *heartbeat) tell(report func()) {
 	report()
 }
 
-// startHeartbeat starts the renewals, and ends the work's context through lose if
-// the lease could not be renewed in time. The renewals go on when the caller's
-// context ends: work that goes on regardless still needs its lock, and some
-// platforms report a deadline that they do not enforce.
+// startHeartbeat starts the renewals, and ends the work's context through lose
+// if the lease could not be renewed in time. The renewals go on when the
+// caller's context ends: work that goes on regardless still needs its lock, and
+// some platforms report a deadline that they do not enforce.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
@@ -102,7 +102,8 @@ func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, er
 		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Until: until, DeleteAfter: keepHeld(until),
 		})
-		// If a copy of this renewal came first, the row is ours with this end or a later one.
+		// If a copy of this renewal came first, the row is ours with this end or a
+		// later one.
 		return ok || row.Token == l.claim.Token && !row.Until.Before(until), err
 	})
 	return ok, r.sent, err

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Key names the resource to lock and the event that asks for it. The two differ:
-// two uploads of one S3 object contend for the same Name, yet each must be
-// handled; two deliveries of one upload have the same Event, and the second must
-// do nothing.
+// Key names the resource to lock and the event that asks for it. The two
+// differ: two uploads of one S3 object contend for the same Name, yet each must
+// be handled; two deliveries of one upload have the same Event, and the second
+// must do nothing.
 type Key struct {
 	// Name is the lock key: the resource, which has at most one owner at a time.
 	// Any bytes; required.
@@ -58,9 +58,9 @@ func (k Key) check() error {
 	return nil
 }
 
-// namespacePrefix makes pairs of namespace and name unambiguous: the first slash of
-// a stored name always ends the namespace. The usual namespace, a function name,
-// has nothing to escape and stays readable.
+// namespacePrefix makes pairs of namespace and name unambiguous: the first
+// slash of a stored name always ends the namespace. The usual namespace, a
+// function name, has nothing to escape and stays readable.
 func namespacePrefix(namespace string) (string, error) {
 	if len(namespace) > maxNamespace {
 		return "", &ConfigError{Reason: fmt.Sprintf("the namespace is %d bytes long; use at most %d", len(namespace), maxNamespace)}
@@ -68,9 +68,9 @@ func namespacePrefix(namespace string) (string, error) {
 	return url.PathEscape(namespace) + "/", nil
 }
 
-// storedName returns the name as stores see it: valid UTF-8, at most maxName bytes.
-// A name that begins like a hash is hashed too, so that nobody can choose a name
-// that collides with the hash of another.
+// storedName returns the name as stores see it: valid UTF-8, at most maxName
+// bytes. A name that begins like a hash is hashed too, so that nobody can
+// choose a name that collides with the hash of another.
 func storedName(prefix, name string) string {
 	if len(prefix)+len(name) <= maxName && storable(name) {
 		return prefix + name
@@ -78,7 +78,8 @@ func storedName(prefix, name string) string {
 	return prefix + hashed(name)
 }
 
-// storedEvent does the same for events, with the length that a row can remember.
+// storedEvent does the same for events, with the length that a row can
+// remember.
 func storedEvent(event string) string {
 	if len(event) <= maxEvent && storable(event) {
 		return event

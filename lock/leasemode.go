@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// LeaseMode says how long a lease lasts and whether it is renewed. The zero value
-// is a heartbeat of [DefaultLease].
+// LeaseMode says how long a lease lasts and whether it is renewed. The zero
+// value is a heartbeat of [DefaultLease].
 type LeaseMode struct {
 	kind  leaseKind
 	lease time.Duration

@@ -77,8 +77,9 @@ func (l *Lock) begin() {
 	l.startHeartbeat(lose)
 }
 
-// workEnd returns when the work must end at the latest, and why. The time is zero
-// if only a lost heartbeat ends the work; a nil cause stands for the deadline.
+// workEnd returns when the work must end at the latest, and why. The time is
+// zero if only a lost heartbeat ends the work; a nil cause stands for the
+// deadline.
 func (l *Lock) workEnd() (end time.Time, cause error) {
 	if !l.timing.deadline.IsZero() {
 		end = l.timing.deadline.Add(-l.timing.reserve)

@@ -21,7 +21,8 @@ type Locker struct {
 	pressed atomic.Int32
 }
 
-// New returns a Locker for store. opts may be nil. The error is a [*ConfigError].
+// New returns a Locker for store. opts may be nil. The error is a
+// [*ConfigError].
 func New(store driver.Store, opts *Options) (*Locker, error) {
 	if store == nil {
 		return nil, &ConfigError{Reason: "the store is nil"}

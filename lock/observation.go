@@ -11,8 +11,8 @@ import (
 // message, after "lambdalock: ".
 type Outcome string
 
-// The outcomes. Each is reported once, to Options.Observe and in one log line of
-// the level given here.
+// The outcomes. Each is reported once, to Options.Observe and in one log line
+// of the level given here.
 const (
 	OutcomeAcquired         Outcome = "acquired"          // debug
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
@@ -61,8 +61,8 @@ type Observation struct {
 	Err       error
 }
 
-// LogValue implements [slog.LogValuer]. It shows the digest of the key's name, but
-// neither name nor event.
+// LogValue implements [slog.LogValuer]. It shows the digest of the key's name,
+// but neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("key", o.Key.Digest()), slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests)}
 	if o.Fence != 0 {

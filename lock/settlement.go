@@ -95,8 +95,8 @@ func (l *Lock) settle(s *settlement) error {
 	return err
 }
 
-// write sends the settlement. Heartbeat and context end with it, even if the store
-// panics.
+// write sends the settlement. Heartbeat and context end with it, even if the
+// store panics.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	defer close(l.ended)

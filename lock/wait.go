@@ -30,7 +30,8 @@ func (a *acquisition) wait(round int) error {
 	end := a.began.Add(a.locker.opts.MaxWait)
 	cause := context.Cause(a.ctx)
 	if !a.timing.deadline.IsZero() {
-		// The requests, the shortest run and the release must still fit in after the wait.
+		// The requests, the shortest run and the release must still fit in after the
+		// wait.
 		last := a.timing.deadline.Add(-a.timing.reserve - invocation.MinRun - a.timing.budget)
 		if last.Before(end) {
 			end = last

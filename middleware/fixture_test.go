@@ -49,8 +49,8 @@ type sighting struct {
 
 func newFixture() *fixture { return &fixture{faulty: locktest.NewFaulty(memstore.New())} }
 
-// options returns the options for a decorator that uses the fixture and writes no
-// log. Those of more count last.
+// options returns the options for a decorator that uses the fixture and writes
+// no log. Those of more count last.
 func (r *fixture) options(more ...middleware.Option) []middleware.Option {
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
 		r.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// TestRecordsThatFailed: a success that returns records is none, and a record
-// that was held is no failure of the handler.
+// TestRecordsThatFailed: an answer that returns records is not a success, and a
+// record that was held is not a failure of the handler.
 func TestRecordsThatFailed(t *testing.T) {
 	t.Parallel()
 	held, handled := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"

@@ -9,9 +9,9 @@ type Settlement struct {
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
 	// Abandon gives up a claim whose outcome is unknown and of which copies may
-	// still be under way. Whoever owns the row, its stamp is raised to Stamp if
-	// it is below, so that no copy is granted from then on. If the token owns
-	// the row, the name is released too. Of another owner's row, nothing else
+	// still be under way. Regardless of the owner, the row's stamp is raised to
+	// Stamp if it is below, so that no copy is granted from then on. If the token
+	// owns the row, the name is released too. Of another owner's row, nothing else
 	// but DeleteAfter changes. A store that needs several steps raises the stamp
 	// before it looks at the owner. The bool of Release reports whether anything
 	// was applied.

@@ -2,8 +2,8 @@
 // which puts retries, waiting, heartbeats, time limits, logging and memory of
 // completed events above a [Store].
 //
-// If you write a store, run package lock/locktest against it; a store that fails
-// is not safe to use.
+// If you write a store, run package lock/locktest against it; a store that
+// fails is not safe to use.
 package driver
 
 import "context"

@@ -17,9 +17,9 @@ import (
 
 func (s *Store) name() string { return "DynamoDB table " + s.table }
 
-// conflicts are the answers of a table that is being written by another client: in a
-// transaction, or in another Region of a table with multi-Region strong consistency.
-// The SDK repeats neither by itself.
+// conflicts are the answers of a table that is being written by another client:
+// in a transaction, or in another Region of a table with multi-Region strong
+// consistency. The SDK repeats neither by itself.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html#API_UpdateItem_Errors
 var conflicts = map[string]bool{"TransactionConflictException": true, "ReplicatedWriteConflictException": true}
 
@@ -49,8 +49,8 @@ func (s *Store) classify(err error) error {
 	return e
 }
 
-// denied finds the action in IAM's answer. It need not be the one that was called:
-// DynamoDB uses a KMS key on the caller's behalf.
+// denied finds the action in IAM's answer. It need not be the one that was
+// called: DynamoDB uses a KMS key on the caller's behalf.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
 

@@ -11,7 +11,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// The embedded endpoint stands in for DynamoDB. Without these variables the
+// The embedded endpoint replaces DynamoDB here. Without these variables the
 // store uses the real one.
 func ExampleOpen() {
 	srv := httptest.NewServer(fakedynamo.New())

@@ -17,13 +17,13 @@ import (
 // TableVariable is the environment variable that names the table.
 const TableVariable = "LOCK_TABLE_NAME"
 
-// credentialsTimeout bounds the search for credentials outside Lambda, where the
-// last place to look is a metadata service that may not exist.
+// credentialsTimeout bounds the search for credentials outside Lambda, where
+// the last place to look is a metadata service that may not exist.
 const credentialsTimeout = 2 * time.Second
 
 // Open returns a Store with its own client, made from the default AWS
-// configuration. An empty table means the one named in LOCK_TABLE_NAME. The error
-// is a [*driver.ConfigError]: no table name, no Region or no credentials.
+// configuration. An empty table means the one named in LOCK_TABLE_NAME. The
+// error is a [*driver.ConfigError]: no table name, no Region or no credentials.
 func Open(ctx context.Context, table string) (*Store, error) {
 	if table == "" {
 		table = os.Getenv(TableVariable)
@@ -56,8 +56,9 @@ func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), nil
 }
 
-// httpClient keeps as many idle connections as a batch has locks in flight. With the
-// default of 10 the others would connect again, with a TLS handshake each.
+// httpClient keeps as many idle connections as a batch has locks in flight.
+// With the default of 10 the others would connect again, with a TLS handshake
+// each.
 func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64

@@ -14,7 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// layout has a fixed width, so that strings compare as the times they stand for.
+// layout has a fixed width, so that strings compare as the times they stand
+// for.
 const layout = "2006-01-02T15:04:05.000000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(layout) }
@@ -47,8 +48,8 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 	}
 }
 
-// memoryUpdate returns the update of a release that replaces the memory, and adds
-// its values to v.
+// memoryUpdate returns the update of a release that replaces the memory, and
+// adds its values to v.
 func memoryUpdate(m *driver.Memory, v values) string {
 	set, remove := make([]string, 0, 5), removeOwner
 	set = append(set, "SET deleteAfter = :deleteAfter")
@@ -73,8 +74,8 @@ func memoryUpdate(m *driver.Memory, v values) string {
 	return strings.Join(set, ", ") + " " + remove
 }
 
-// places is how many decimals of a number in the map tell an event's place in the
-// order of completion, because a map has no order of its own.
+// places is how many decimals of a number in the map tell an event's place in
+// the order of completion, because a map has no order of its own.
 const places = 5
 
 func completedValue(events []driver.CompletedEvent) types.AttributeValue {
@@ -144,7 +145,8 @@ func parseCompleted(v types.AttributeValue) []driver.CompletedEvent {
 			entries = append(entries, entry{driver.CompletedEvent{Event: event, Until: time.UnixMilli(ms)}, place})
 		}
 	}
-	// Decimals compare as text, even without the trailing zeros that the server drops.
+	// Decimals compare as text, even without the trailing zeros that the server
+	// drops.
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(strings.Compare(a.place, b.place), a.Until.Compare(b.Until))
 	})
@@ -162,8 +164,8 @@ func str(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// unreadable returns an error that is permanent but does not say that nothing was
-// applied: an acquire may have been granted the row.
+// unreadable returns an error that is permanent but does not say that nothing
+// was applied: an acquire may have been granted the row.
 func (s *Store) unreadable(why string) error {
 	return &driver.Error{Store: s.name(), Err: fmt.Errorf("the row %s", why)}
 }

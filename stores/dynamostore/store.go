@@ -23,9 +23,9 @@ type Store struct {
 	options []func(*dynamodb.Options)
 }
 
-// New returns a Store that uses client. The client's own retries are switched off
-// for each call, because package lock repeats requests itself, sooner than the SDK
-// would.
+// New returns a Store that uses client. The client's own retries are switched
+// off for each call, because package lock repeats requests itself, sooner than
+// the SDK would.
 func New(client Client, table string) *Store {
 	return &Store{client: client, table: table, options: []func(*dynamodb.Options){
 		func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} },
@@ -187,7 +187,8 @@ func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (drive
 	return s.answer(s.send(ctx, in))
 }
 
-// send returns the item of the server's answer, and whether the update was applied.
+// send returns the item of the server's answer, and whether the update was
+// applied.
 func (s *Store) send(ctx context.Context, in *dynamodb.UpdateItemInput) (map[string]types.AttributeValue, bool, error) {
 	out, err := s.client.UpdateItem(ctx, in, s.options...)
 	if err == nil {

@@ -58,9 +58,9 @@ func label(r locallambda.Result) string {
 	return text
 }
 
-// rest returns what the source of a batch delivers again: everything after an error,
-// otherwise a queue the messages that failed, and a stream all records from the
-// first failed one on. It returns nil if no record failed.
+// rest returns what the source of a batch delivers again: everything after an
+// error, otherwise a queue the messages that failed, and a stream all records
+// from the first failed one on. It returns nil if no record failed.
 func rest(batch []byte, r locallambda.Result) []byte {
 	if r.Outcome != locallambda.Succeeded {
 		return batch

@@ -1,6 +1,6 @@
 // Package invocation holds what packages lock and middleware must both know
-// about an invocation and callers need not: until when work may begin, and which
-// events came together.
+// about an invocation and callers need not: until when work may begin, and
+// which events came together.
 package invocation
 
 import (
@@ -39,9 +39,9 @@ func Reserve(chosen, remaining time.Duration) time.Duration {
 	return min(maxReserve, remaining/10)
 }
 
-// LastStart returns the latest time at which work under ctx's deadline can still
-// start and have [MinRun] before the reserve. It reports false if ctx has no
-// believable deadline.
+// LastStart returns the latest time at which work under ctx's deadline can
+// still start and have [MinRun] before the reserve. It reports false if ctx has
+// no believable deadline.
 func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
 	deadline, ok := Believable(ctx).Deadline()
 	if !ok {
@@ -50,10 +50,10 @@ func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
 	return deadline.Add(-MinRun - Reserve(reserve, time.Until(deadline))), true
 }
 
-// Batch is the events that came together in one delivery, such as the records of
-// a batch, by the lock name under which they run. The delivery may come again as
-// a whole, so none of its completed events should be forgotten for lack of room
-// while another event of the batch completes.
+// Batch is the events that came together in one delivery, such as the records
+// of a batch, by the lock name under which they run. The delivery may come
+// again as a whole, so none of its completed events should be forgotten for
+// lack of room while another event of the batch completes.
 type Batch struct {
 	events map[string][]string
 

@@ -17,7 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// newServer returns a server with the table "locks", whose partition key is "id".
+// newServer returns a server with the table "locks", whose partition key is
+// "id".
 func newServer(t testing.TB) *Server {
 	t.Helper()
 	s := New()
@@ -65,8 +66,8 @@ func serve(t testing.TB, s *Server, r *http.Request) (int, map[string]any) {
 	return w.Code, answer
 }
 
-// updateItem sends an UpdateItem for the item "k" of the table "locks" whose other
-// members are given.
+// updateItem sends an UpdateItem for the item "k" of the table "locks" whose
+// other members are given.
 func updateItem(t testing.TB, s *Server, members string) (int, map[string]any) {
 	t.Helper()
 	return send(t, s, "UpdateItem", `{"TableName":"locks","Key":{"id":{"S":"k"}},`+members+`}`)

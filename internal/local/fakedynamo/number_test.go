@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// parse returns the number in a text, and that in the service's form or the error.
+// parse returns the number in a text, and that in the service's form or the
+// error.
 func parse(text string) (number, string) {
 	var n number
 	if err := n.UnmarshalText([]byte(text)); err != nil {

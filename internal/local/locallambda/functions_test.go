@@ -99,8 +99,8 @@ func stream(ctx context.Context, p place) (io.Reader, error) {
 	return &pieces{bufio.NewReader(conn)}, err
 }
 
-// chatty prints before and after its work, which another process may take longer to
-// read than it takes to return.
+// chatty prints before and after its work, which another process may take
+// longer to read than it takes to return.
 func chatty(word string) error {
 	fmt.Println(word, "begun")
 	switch word {

@@ -133,8 +133,8 @@ func (r *run) play(ctx context.Context, function locallambda.Config, progress fu
 	return context.Cause(ctx)
 }
 
-// lockTable returns a table at the endpoint that the environment names, or else an
-// embedded one.
+// lockTable returns a table at the endpoint that the environment names, or else
+// an embedded one.
 func lockTable(ctx context.Context) (*localtable.Table, error) {
 	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
 		return localtable.Start(ctx, tableName)
