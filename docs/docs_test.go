@@ -130,6 +130,36 @@ func TestNamedIdentifiersExist(t *testing.T) {
 	}
 }
 
+// TestNamedFunctionsExist checks calls without a package, such as
+// `OnHeld(Skip)`. The changelog may name what is gone.
+func TestNamedFunctionsExist(t *testing.T) {
+	t.Parallel()
+	declared := regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?([A-Z]\w*)`)
+	exists := map[string]bool{}
+	for _, path := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
+			continue
+		}
+		for _, m := range declared.FindAllStringSubmatch(read(t, path), -1) {
+			exists[m[1]] = true
+		}
+	}
+	code := regexp.MustCompile("`[^`\n]+`")
+	called := regexp.MustCompile(`(?:^|[^.\w])([A-Z]\w*)\(`)
+	for name, text := range documents(t) {
+		if name == "../CHANGELOG.md" {
+			continue
+		}
+		for _, c := range code.FindAllString(text, -1) {
+			for _, m := range called.FindAllStringSubmatch(c, -1) {
+				if !exists[m[1]] {
+					t.Errorf("%s calls %s in %s, which does not exist", name, m[1], c)
+				}
+			}
+		}
+	}
+}
+
 // TestEveryPromiseIsShown checks that each promise links to tests, and that a
 // linked file has the test.
 func TestEveryPromiseIsShown(t *testing.T) {
