@@ -34,7 +34,7 @@ func newReport(out io.Writer, events []*event) *report {
 			r.open[e] = slices.Clone(e.batch.ids)
 		}
 	}
-	fmt.Fprintln(out, "    at  env   took  outcome            event")
+	fmt.Fprintln(out, "    at  env   took  outcome                     event")
 	return r
 }
 
@@ -60,7 +60,7 @@ func (r *report) add(w row) {
 	default:
 		text = oneLine(result.ErrorType+": "+result.ErrorMessage, longestError)
 	}
-	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-17s  %s  %s\n", result.Started.Sub(r.begun).Seconds(), result.Environment,
+	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-26s  %s  %s\n", result.Started.Sub(r.begun).Seconds(), result.Environment,
 		result.Ended.Sub(result.Started).Seconds(), w.outcome, w.event.name, text)
 }
 
@@ -69,7 +69,7 @@ func (r *report) interrupt(e *event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(row{event: e, outcome: outcome{word: interrupted}})
-	fmt.Fprintf(r.out, "    -    -      -  %-17s  %s\n", interrupted, e.name)
+	fmt.Fprintf(r.out, "    -    -      -  %-26s  %s\n", interrupted, e.name)
 }
 
 func (r *report) count(w row) {

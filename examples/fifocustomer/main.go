@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -24,12 +23,9 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// retention is how long the queue keeps messages, by default 4 days.
-const retention = 4 * 24 * time.Hour
-
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, handle, middleware.Remember(retention)))
+	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, handle))
 }
 
 type change struct {

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -25,14 +24,12 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// retention is how long the queue keeps messages, by default 4 days. A message
-// may come back at any time until then.
-const retention = 4 * 24 * time.Hour
-
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	// SQSBody adds the message id as the Event.
-	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSBody(byCustomer), handle, middleware.Remember(retention)))
+	// SQSBody adds the message id as the Event. It is remembered for 4 days, as
+	// long as a queue keeps messages by default. If yours keeps them longer, add
+	// middleware.Remember.
+	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSBody(byCustomer), handle))
 }
 
 type order struct {
