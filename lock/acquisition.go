@@ -66,12 +66,12 @@ type acquisition struct {
 	seen    sight
 }
 
-// run returns nil once the row is the claim's.
+// run returns nil once the claim owns the row.
 func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	asked := 0 // how often without a pause, since the last wait
+	asked := 0 // requests since the last wait
 	for round := 0; ; {
 		a.dateClaim()
 		granted, err := a.ask()
@@ -128,8 +128,8 @@ func (a *acquisition) prepare() error {
 	return nil
 }
 
-// heldByUs reports whether a surrounding call holds the name: waiting for it
-// would last until the deadline.
+// heldByUs reports whether a surrounding call holds the name: to wait for that
+// call would be to wait until the deadline.
 func (a *acquisition) heldByUs() bool {
 	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
 	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
@@ -154,8 +154,9 @@ func (a *acquisition) dateClaim() {
 	} else {
 		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
 	}
-	// If the clock was set back, the row of an earlier round's copy would end later
-	// than this claim, refuse it, and keep its own stamp.
+	// If the clock was set back, a copy of an earlier round may have been granted a
+	// lease that ends later than this claim's. That row would refuse this claim and
+	// keep its own stamp.
 	a.claim.Until = later(a.claim.Until, before)
 	a.claim.DeleteAfter = keepHeld(a.claim.Until)
 }
@@ -167,8 +168,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ask sends the claim. The last quarter of the budget is kept for giving up a
-// claim of which a copy may still be under way.
+// ask sends the claim. The last quarter of the budget is kept for giving up the
+// claim, whose copies may still be under way.
 func (a *acquisition) ask() (bool, error) {
 	a.requests.until, a.requests.turnedAway = time.Now().Add(a.timing.budget*3/4), 0
 	ok, err := a.requests.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {

@@ -11,13 +11,13 @@ import (
 
 var (
 	// ErrHeld says that another invocation holds the name. [*HeldError] has the
-	// facts.
+	// details.
 	ErrHeld = errors.New("lambdalock: held")
 	// ErrCompleted says that the event was already completed, or is stale.
-	// [*CompletedError] has the facts.
+	// [*CompletedError] has the details.
 	ErrCompleted = errors.New("lambdalock: completed")
-	// ErrLost says that the lease ended, or was taken over, before the work
-	// ended. [*LostError] has the facts.
+	// ErrLost says that the lease ended, or was taken over, before the work ended.
+	// [*LostError] has the details.
 	ErrLost = errors.New("lambdalock: lost")
 	// ErrReleased says that [Lock.Complete] was called after [Lock.Release]. The
 	// event does not count as completed and will run again.
@@ -29,16 +29,17 @@ var (
 type HeldError struct {
 	Key    Key
 	Holder string // as the holder describes itself; empty if the store did not say
-	// Since is when the holder acquired the name, by its own clock, or when
-	// another claim was given up after that. Zero if unknown.
+	// Since is when the holder acquired the name, by its own clock. If another
+	// invocation gave up its claim later than that, Since is the time of that
+	// claim. Zero if unknown.
 	Since time.Time
 	Until time.Time // when the lease ends if the holder dies; zero if unknown
-	// Duplicate reports that the holder works on the same event. That event is
-	// not completed yet, so it must not be acknowledged: the source delivers it
-	// again, and by then it is completed.
+	// Duplicate reports whether the holder works on the same event. That event is
+	// not completed yet, so do not acknowledge it: if the holder fails, the source
+	// must deliver it again.
 	Duplicate bool
-	// Cause is why waiting ended early: the context's cause, or a deadline that
-	// is near. Nil if there was no wait, or it lasted as long as allowed.
+	// Cause is why a wait ended early: the context's cause, or a deadline that is
+	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error
 }
 
@@ -55,7 +56,7 @@ func (e *HeldError) Error() string {
 		e.Key.Digest(), what, e.Holder, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Unwrap returns [ErrHeld] and, if a wait was cut short, the cause of that.
+// Unwrap returns [ErrHeld] and, if a wait was cut short, its Cause.
 func (e *HeldError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{ErrHeld}
@@ -66,11 +67,11 @@ func (e *HeldError) Unwrap() []error {
 // CompletedError says that nothing is left to do for the event.
 type CompletedError struct {
 	Key Key
-	// Stale reports that the event itself was not completed, but one with the
-	// same or a later Order was.
+	// Stale reports whether the event is stale: it was not completed itself, but
+	// one with the same or a later Order was.
 	Stale bool
-	// Result is what the first run kept for replay. Nil if it kept none, or if a
-	// later event of the same name has replaced it.
+	// Result is what the first run gave to [Lock.Complete]. Nil if it gave none, if
+	// that was too large, or if a later event of the same name has replaced it.
 	Result []byte
 }
 
@@ -86,11 +87,11 @@ func (e *CompletedError) Error() string {
 func (e *CompletedError) Unwrap() error { return ErrCompleted }
 
 // DeadlineError says that too little time is left before the context's deadline
-// to acquire the lock, work, and release it. The store was not asked. AWS
-// Lambda reports it as errorType "DeadlineError".
+// to do any work and release the lock. The store was not asked. AWS Lambda
+// reports it as errorType "DeadlineError".
 type DeadlineError struct {
-	Left time.Duration // until the deadline
-	Need time.Duration // to run and to release, at least
+	Left time.Duration // time left until the deadline
+	Need time.Duration // the least time to run and to release
 }
 
 // Error implements error.
@@ -102,8 +103,9 @@ func (e *DeadlineError) Error() string {
 // Unwrap returns [context.DeadlineExceeded].
 func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
-// LostError is the cause with which the work's context ends when its lease can
-// no longer be relied on, and what [Lock.Complete] returns afterwards.
+// LostError says that the lease can no longer be relied on. It is the cause
+// with which the work's context ends, and what [Lock.Complete] returns after
+// that.
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed
@@ -111,7 +113,7 @@ type LostError struct {
 
 // Error implements error.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("lambdalock: key %s: the lease that ended at %s is lost",
+	return fmt.Sprintf("lambdalock: key %s: the lease until %s is lost",
 		e.Key.Digest(), e.Until.UTC().Format(time.RFC3339Nano))
 }
 
@@ -126,18 +128,18 @@ type StoreError struct {
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known
 
-	// Temporary reports that a later try may succeed: the request was throttled,
+	// Temporary reports whether a later try may succeed: the request was throttled,
 	// met a conflict, or its connection broke.
 	Temporary bool
-	// Rejected reports that the store answered and applied nothing. If false, the
-	// request may have been applied.
+	// Rejected reports whether the store answered and applied nothing. If false,
+	// the request may have been applied.
 	Rejected bool
 
 	Requests int   // how many requests were sent for this operation
 	Err      error // what the client reported
 }
 
-// storeError returns the error for the caller that stands for a store's error.
+// storeError returns a store's error as callers see it.
 func storeError(op string, requests int, e *driver.Error) *StoreError {
 	return &StoreError{
 		Op: op, Store: e.Store, Action: e.Action, Hint: e.Hint,
@@ -166,16 +168,15 @@ func (e *StoreError) Error() string {
 // Unwrap returns the client's error.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that an event has no usable key, so that the handler does not
-// run.
+// KeyError says that an event has no usable key, so its handler does not run.
 type KeyError struct {
 	Field  string // where in the event, for example "Records[0].s3.object.key"
 	Reason string // what is wrong with it and what to change
 	Err    error  // what the parser reported; may be nil
-	// Client reports that the sender of the request can correct it, so that a
-	// handler of HTTP requests answers 400. If false the mistake is the operator's,
-	// such as an event of another source, and must stay an error that raises an
-	// alarm.
+	// Client reports whether the sender of the request can correct the mistake.
+	// Package middleware then answers an HTTP request with status 400. If false,
+	// the mistake is the operator's, such as an event from another source, and the
+	// invocation fails so that alarms see it.
 	Client bool
 }
 

@@ -15,12 +15,13 @@ import (
 // be handled; two deliveries of one upload have the same Event, and the second
 // must do nothing.
 type Key struct {
-	// Name is the lock key: the resource, which has at most one owner at a time.
+	// Name is the lock key: the resource, which has at most one holder at a time.
 	// Any bytes; required.
 	Name string
 	// Event is the idempotency key, or deduplication id: two deliveries with the
-	// same Event are duplicates, and once one is completed the others are refused.
-	// Empty means none, which makes the lock a plain mutex.
+	// same Name and Event are duplicates, and once one is completed the other is
+	// refused. Any bytes. Empty means none; without an Order either, the lock is a
+	// plain mutex.
 	Event string
 	// Order is the sequence number of the event among the events of Name, compared
 	// bytewise. An event whose Order is not above the highest completed one is
@@ -37,7 +38,7 @@ func (k Key) Digest() string {
 }
 
 const (
-	// maxName is DynamoDB's limit for a partition key, the tightest of the stores.
+	// maxName is DynamoDB's limit for a partition key, the lowest of all stores.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 	maxName      = 2048
 	maxNamespace = 256 // three times that when every byte is escaped
@@ -53,7 +54,7 @@ func (k Key) check() error {
 	case k.Name == "":
 		return &KeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name the resource"}
 	case len(k.Order) > maxOrder || !utf8.ValidString(k.Order):
-		return &KeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes, because it is compared bytewise by the store and cannot be hashed"}
+		return &KeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes: stores compare it bytewise, so it cannot be hashed"}
 	}
 	return nil
 }

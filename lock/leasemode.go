@@ -21,12 +21,13 @@ const (
 	deadlineLease
 )
 
-// Heartbeat returns a lease that is renewed while the work runs: every third of
-// it, or sooner if Grace takes up most of it. Zero means [DefaultLease].
+// Heartbeat returns a lease that is renewed while the work runs: after each
+// third of its length, or sooner if it is shorter than three times Grace. Zero
+// means [DefaultLease].
 func Heartbeat(lease time.Duration) LeaseMode { return LeaseMode{heartbeatLease, lease} }
 
-// FixedLease returns a lease that is not renewed. Work that is still running
-// Grace before its end sees its context end with [ErrLost].
+// FixedLease returns a lease that is not renewed. The work's context ends Grace
+// before the lease does, with [ErrLost] as its cause. Zero is an error.
 func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, lease} }
 
 // UntilDeadline returns a lease that ends Grace after the deadline of the

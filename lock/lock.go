@@ -57,10 +57,10 @@ func (l *Lock) check() error {
 	return l.lostError()
 }
 
-// lostAt is when the work must have ended if the lease is not renewed.
+// lostAt returns when the work must have ended if the lease is not renewed.
 func (l *Lock) lostAt() time.Time { return l.claim.Until.Add(-l.timing.margin) }
 
-// begin makes the work's context.
+// begin makes the work's context and starts the heartbeat, if there is one.
 func (l *Lock) begin() {
 	ctx := context.WithValue(l.ctx, leaseKey{}, l)
 	end, cause := l.workEnd()
@@ -99,7 +99,7 @@ func (l *Lock) workEnd() (end time.Time, cause error) {
 // release before the deadline of the context given to Acquire.
 func (l *Lock) Context() context.Context { return l.work }
 
-// Lease returns what the work may know about its lock.
+// Lease returns the lease with its present end.
 func (l *Lock) Lease() Lease {
 	return Lease{Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load())}
 }

@@ -24,7 +24,8 @@ const (
 	// eventOverhead is the size of an event without its text: a number and its
 	// share of the map.
 	eventOverhead = 12
-	// defaultRememberAtLeast is the default of Options.RememberAtLeast.
+	// defaultRememberAtLeast is how many of the longest events fit into usualRow
+	// beside a stored name of 140 bytes.
 	defaultRememberAtLeast = 8
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of
@@ -74,12 +75,12 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 	return next, forgotten, resultDropped
 }
 
-// room is how much a name may remember.
+// room says how much a name may remember.
 type room struct {
 	name  string
 	least int // how many events stay, whatever the row costs
 	// batch holds the events of the same delivery. Those that are completed stay
-	// too.
+	// too, as far as batchUnits allows.
 	batch map[string]bool
 }
 

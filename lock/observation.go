@@ -11,12 +11,12 @@ import (
 // message, after "lambdalock: ".
 type Outcome string
 
-// The outcomes. Each is reported once, to Options.Observe and in one log line
-// of the level given here.
+// The outcomes. Whenever one occurs, Options.Observe is called, and one line of
+// the level given here is logged.
 const (
 	OutcomeAcquired         Outcome = "acquired"          // debug
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
-	OutcomeWaited           Outcome = "waited"            // before the outcome that follows: debug
+	OutcomeWaited           Outcome = "waited"            // there was a wait; the outcome of the claim follows: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
@@ -46,19 +46,20 @@ func (o Outcome) level() slog.Level {
 // zero.
 type Observation struct {
 	Outcome Outcome
-	Key     Key // as given; it may hold personal data
-	Fence   int64
+	Key     Key       // as given; it may hold personal data
+	Fence   int64     // of the lock that was acquired, or that is in the way
 	Holder  string    // of the lock that is in the way, or that was taken over
 	Until   time.Time // end of the lease
-	// Duration is how long the outcome took: its requests, or the whole wait.
+	// Duration is the time from the call of Acquire, Complete or Release to the
+	// outcome. Of a renewal it is the time of its requests.
 	Duration  time.Duration
-	Held      time.Duration // from acquired to released
+	Held      time.Duration // since the lock was acquired
 	Requests  int           // sent to the store for this outcome
-	Completed bool          // the lock was released and its event completed
+	Completed bool          // the event was completed, not only the lock released
 	// Forgotten is how many events are forgotten although they have not expired;
 	// see [Options.RememberAtLeast].
 	Forgotten int
-	Err       error
+	Err       error // why, if the outcome is a refusal or a failure
 }
 
 // LogValue implements [slog.LogValuer]. It shows the digest of the key's name,

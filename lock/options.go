@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Defaults of [Options].
+// Defaults of [Options], whose fields give the reasons.
 const (
 	DefaultGrace    = 2 * time.Second
 	DefaultRemember = 24 * time.Hour
-	DefaultLease    = 30 * time.Second // of a heartbeat
+	DefaultLease    = 30 * time.Second // with a heartbeat
 )
 
 // Options configures a [Locker]. The zero value and a nil pointer mean the
@@ -22,36 +22,43 @@ type Options struct {
 	// Namespace separates the names of users that share a store. At most 256
 	// bytes. Empty is a namespace like any other.
 	Namespace string
-	// Lease says how long a lease lasts. Zero: 30 s, with a heartbeat.
+	// Lease says how long a lease lasts and whether it is renewed. Zero: a
+	// heartbeat of 30 s. It is renewed every 10 s, so a failed renewal can be
+	// repeated for 18 s; and after a crash the name stays held for no longer than
+	// 30 s.
 	Lease LeaseMode
 	// Grace is how much clocks may differ, and how late a kill may be. A heartbeat
 	// or fixed lease counts as lost that long before it ends, and must be at least
-	// 1 s longer. Zero: 2 s, far more than clocks differ at AWS, and short enough
-	// to wait for after a crash.
+	// 1 s longer. Zero: 2 s, far more than synchronised clocks differ, and a short
+	// delay after a crash.
 	Grace time.Duration
-	// Reserve is how long before the context's deadline the work's context ends,
-	// so that the release fits in. Zero: the smaller of 1 s, which leaves time
-	// for a second attempt, and a tenth of the remaining time.
+	// Reserve is how long before the context's deadline the work's context ends, so
+	// that the release fits in. Zero: the smaller of 1 s, in which a release can be
+	// repeated if its connection breaks, and a tenth of the remaining time.
 	Reserve time.Duration
 	// MaxWait is how long to wait for a name that is held. Zero: not at all,
-	// because every source except a synchronous caller delivers the event again.
+	// because Lambda bills the wait, and every source except a synchronous caller
+	// delivers the event again.
 	MaxWait time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. It
 	// should be longer than the source can take to deliver the event again. Zero:
-	// 24 h, which covers the 6 h of asynchronous invocations and a stream or queue
-	// with default retries; a queue that keeps messages longer needs more.
+	// 24 h, which covers the 6 h for which Lambda repeats an asynchronous
+	// invocation and the 24 h for which a stream keeps its records by default. SQS
+	// and Kafka keep messages longer: package middleware has defaults for them.
 	Remember time.Duration
-	// RememberAtLeast is how many completed Events of a name are always remembered,
-	// each for as long as Remember says. Those completed before them are forgotten
-	// once the row would cost more than one write unit of 1 KB, which has room for
-	// ten to twenty events; [OutcomeForgotten] reports it. Zero: 8, which fit.
+	// RememberAtLeast is how many completed Events of a name are remembered
+	// whatever the row costs, each for as long as Remember says. Those completed
+	// before them are forgotten once the row would cost more than one write unit of
+	// 1 KB, which has room for ten to twenty events; [OutcomeForgotten] reports it.
+	// A row of 350 KB, with 5,000 events or more, takes no more. Zero: 8, which fit
+	// into one write unit unless the name is long.
 	RememberAtLeast int
-	// CompleteWithin limits how long [Lock.Complete] tries, for work with a caller
-	// who waits for the result. Zero: until shortly before the deadline, because
-	// nobody else can complete the event.
+	// CompleteWithin limits how long [Lock.Complete] tries, for work whose caller
+	// waits for the result. Zero: until shortly before the deadline, because nobody
+	// else can complete the event.
 	CompleteWithin time.Duration
-	// Holder describes this process to others who find the name held. Nil: host
-	// and program name.
+	// Holder describes this process to others who find the name held. Nil: program,
+	// host and process id.
 	Holder func(context.Context) string
 	// Logger gets one line per outcome. Nil: slog.Default().
 	Logger *slog.Logger
@@ -59,7 +66,7 @@ type Options struct {
 	// of a name is logged.
 	LogKeys bool
 	// Observe is called with every outcome, on the goroutine that caused it. It
-	// must be quick and safe for concurrent use. Nil: nobody is told.
+	// must be quick and safe for concurrent use. Nil: outcomes are only logged.
 	Observe func(context.Context, Observation)
 }
 

@@ -27,7 +27,7 @@ const (
 // retries repeats one idempotent request to the store until it is answered.
 type retries struct {
 	locker *Locker
-	until  time.Time // no attempt begins or lasts beyond
+	until  time.Time // no attempt begins after it or outlasts it
 	// shed reports whether to give up after the store has throttled the request
 	// that many times. Nil: never.
 	shed func(l *Locker, times int) bool
@@ -39,8 +39,8 @@ type retries struct {
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store
 // that cannot be opened. A refusal is an answer. Of several errors it returns
-// the last one that was an answer of the store: an attempt that was cut short
-// says less.
+// the last one with which the store answered, because an attempt that was cut
+// short says less.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	var failure *driver.Error
 	began := time.Now()
@@ -107,8 +107,8 @@ func (l *Locker) shedClaim(times int) bool {
 	return times >= claimPatience || l.pressed.Load() > 0
 }
 
-// shedClaims lets a settlement go on, because it has no second chance, and the
-// claims of this process give up meanwhile.
+// shedClaims lets a settlement go on, because it has no second chance.
+// Meanwhile the claims of this process give up.
 func (l *Locker) shedClaims(times int) bool {
 	if times == 1 {
 		l.pressed.Add(1)
@@ -117,7 +117,7 @@ func (l *Locker) shedClaims(times int) bool {
 }
 
 // jitter returns a random time up to d, so that callers who failed together do
-// not come back together.
+// not try again together.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
 // sleep returns the context's cause if the context ends first.

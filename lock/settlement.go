@@ -15,7 +15,8 @@ import (
 // It retries for [Options.CompleteWithin] or, if that is zero, until shortly
 // before the deadline of the context given to Acquire, because the work is done
 // and nobody else can complete the event. Without a deadline within 15 minutes
-// it tries until the lease ends. A heartbeat renews the lease meanwhile.
+// it tries until the lease ends, and for at least 2 s. A heartbeat renews the
+// lease meanwhile.
 //
 // After an error the name stays held until its lease ends, because a release
 // would let a duplicate run: keep the work's result and report the error. A
@@ -49,7 +50,7 @@ func (l *Lock) Release() error {
 	return l.settle(l.settlement(false))
 }
 
-// drop releases a lock that the caller does not get, without a callback.
+// drop releases a lock that the caller does not get, and reports nothing.
 func (l *Lock) drop() {
 	l.ending.Store(released)
 	_, _ = l.write(l.settlement(false))
@@ -132,8 +133,8 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 }
 
 // isCompleted reports whether a refusal means that an earlier attempt without
-// an answer was applied: then the row remembers the event. It assumes so of a
-// store that does not return the row.
+// an answer was applied: then the row remembers the event. If the store did not
+// return the row, it is assumed to.
 func (l *Lock) isCompleted(row *driver.Row) bool {
 	if row.Unknown() {
 		return true
@@ -146,8 +147,9 @@ func (l *Lock) isCompleted(row *driver.Row) bool {
 
 // settleUntil returns until when a settlement may try. A completion may take
 // all the time there is, except what the runtime needs to send the result. A
-// release only saves the next claimant time. After the deadline there is still
-// a moment: the process may be killed late, or not at all.
+// release gets little, because it only saves the next claimant time. After the
+// deadline it still gets a moment, because the process may be killed late, or
+// not at all.
 func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
 	until := now.Add(maxBudget)

@@ -18,7 +18,7 @@ const (
 	shortestWork = time.Second
 )
 
-// timing is how much time one acquisition may take, and how long its lease
+// timing says how much time one acquisition may take, and how long its lease
 // lasts.
 type timing struct {
 	deadline time.Time // of the caller's context; zero: none

@@ -1,6 +1,6 @@
 package driver
 
-// Error reports that a store did not answer, or that it refused to. It says
+// Error says that a store did not answer, or that it refused to. It says
 // nothing about the lock. Package lock returns it to its callers as a
 // *lock.StoreError. An error of any other type counts as temporary, and as
 // possibly applied.
@@ -9,14 +9,14 @@ type Error struct {
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known
 
-	// Temporary reports that a later try may succeed: the request was throttled,
+	// Temporary reports whether a later try may succeed: the request was throttled,
 	// met a conflict, or its connection broke.
 	Temporary bool
-	// Rejected reports that the store answered and applied nothing. If false, the
-	// request may have been applied. Temporary and Rejected together mean that the
-	// store throttled the request, unless Conflict is set.
+	// Rejected reports whether the store answered and applied nothing. If false,
+	// the request may have been applied. Temporary and Rejected together mean that
+	// the store throttled the request, unless Conflict is set.
 	Rejected bool
-	// Conflict reports that another write of the same row was under way, so that
+	// Conflict reports whether another write of the same row was under way, so that
 	// the request may be repeated at once.
 	Conflict bool
 
@@ -46,8 +46,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ConfigError says which setting is wrong and what to change.
 type ConfigError struct {
-	Reason string
-	Err    error // the cause; may be nil
+	Reason string // what is wrong and what to change
+	Err    error  // the cause; may be nil
 }
 
 // Error implements error.

@@ -9,7 +9,7 @@ import (
 // what that is; stores keep it unchanged.
 type Memory struct {
 	Completed    []CompletedEvent // in the order of completion
-	HighestOrder string           // of all completed events
+	HighestOrder string           // of all completed events; empty if none had one
 	Result       Result           // of the last completed event that has one
 }
 
@@ -20,7 +20,7 @@ func (m *Memory) Has(event string, now time.Time) bool {
 	})
 }
 
-// CompletedEvent is an event that must not run again before Until.
+// CompletedEvent is an event that must not run again until Until has passed.
 type CompletedEvent struct {
 	Event string
 	Until time.Time // whole milliseconds

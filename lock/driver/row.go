@@ -5,21 +5,21 @@ import "time"
 // Row is what a store knows about a name.
 type Row struct {
 	Token string // of the owner; empty if the name is free
-	// Stamp is that of the last owner's claim, or of a claim that was given up
-	// since, whichever is later. It stays after the release.
+	// Stamp is the stamp of the last owner's claim or, if that is later, of a claim
+	// that was given up since. A release keeps it.
 	Stamp  time.Time
 	Until  time.Time // end of the owner's lease
 	Fence  int64     // rises with every acquisition
 	Event  string    // of the owner; empty if the name is free
-	Holder string    // describes the owner; empty if the name is free
-	// Previous describes the dead holder from which an Acquire took the name
-	// over. Every other Row leaves it empty.
+	Holder string    // describes the owner to people; empty if the name is free
+	// Previous describes the dead holder whose name this Acquire took over. It is
+	// empty in every other Row.
 	Previous string
 	Memory   Memory
 	// DeleteAfter is the time until which the row must be kept. Afterwards garbage
 	// collection may delete it.
 	DeleteAfter time.Time
-	// Newer reports that a later version of this library wrote the row, in a
+	// Newer reports whether a later version of this library wrote the row, in a
 	// format that this version cannot read. No other field means anything then.
 	Newer bool
 }
@@ -40,10 +40,10 @@ const (
 // Judge decides whether c may take r. Stores that can run Go call it; the
 // others express the same rule in their own language.
 //
-// At the very moment at which a lease ends the row is still held: an owner may
-// use its lease to the last moment. A claim with the owner's token may be
-// refused, too: a late copy must not undo a later claim of the same
-// acquisition, or a renewal.
+// At the instant at which a lease ends the row is still held, because an owner
+// may use its lease to the end. A claim with the owner's token may be refused
+// too, because a late copy must not undo a later claim of the same acquisition,
+// or a renewal.
 func (r *Row) Judge(c *Claim) Verdict {
 	switch {
 	case r.Newer:
@@ -65,6 +65,6 @@ func (r *Row) Judge(c *Claim) Verdict {
 	return Granted
 }
 
-// Unknown reports that the store did not tell its row: every row that was ever
-// acquired has a stamp.
+// Unknown reports whether the store answered without a row. Every row that was
+// ever acquired has a stamp.
 func (r *Row) Unknown() bool { return r.Stamp.IsZero() && !r.Newer }

@@ -8,13 +8,13 @@ type Settlement struct {
 	// Memory replaces the row's memory, unchanged. Nil keeps the row's.
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
-	// Abandon gives up a claim whose outcome is unknown and of which copies may
-	// still be under way. Regardless of the owner, the row's stamp is raised to
-	// Stamp if it is below, so that no copy is granted from then on. If the token
-	// owns the row, the name is released too. Of another owner's row, nothing else
-	// but DeleteAfter changes. A store that needs several steps raises the stamp
-	// before it looks at the owner. The bool of Release reports whether anything
-	// was applied.
+	// Abandon gives up a claim whose outcome is unknown and whose copies may still
+	// be under way. Regardless of the owner, the row's stamp is raised to Stamp if
+	// it is below, so that no copy is granted from then on. If the token owns the
+	// row, the name is released too. In another owner's row, only the stamp and
+	// DeleteAfter change. A store that needs several steps raises the stamp before
+	// it looks at the owner. The bool of Release reports whether anything was
+	// applied.
 	Abandon bool
 	Stamp   time.Time // the highest stamp of the claim; used only with Abandon
 }

@@ -1,6 +1,6 @@
-// Package driver is what a store of locks implements. Callers use package lock,
-// which puts retries, waiting, heartbeats, time limits, logging and memory of
-// completed events above a [Store].
+// Package driver defines what a store of locks implements. Callers use package
+// lock, which adds retries, waiting, heartbeats, time limits, logging and a
+// memory of completed events to a [Store].
 //
 // If you write a store, run package lock/locktest against it; a store that
 // fails is not safe to use.
@@ -23,7 +23,9 @@ import "context"
 // the zero Row if the store cannot tell.
 //
 // A store only keeps rows. [Row.Judge] decides what a row means for a claim;
-// package lock decides what a name remembers and how long its row lives.
+// package lock decides what a name remembers and how long its row lives. Times
+// count to the microsecond: a store may drop what is finer, and may round
+// DeleteAfter up to whole seconds.
 type Store interface {
 	// Acquire makes the claim's token the owner if [Row.Judge] says Granted. The
 	// row's fence rises by one. Without a row it starts from the claim's time in

@@ -11,8 +11,8 @@ import (
 // Fault is what goes wrong with one request to a [Faulty] store.
 type Fault int
 
-// The faults. A request that hangs is answered with the error of its context,
-// once that has ended.
+// The faults. A request that hangs returns the error of its context, once that
+// has ended.
 const (
 	None          Fault = iota // applied and answered
 	DropBefore                 // the connection breaks before the request is applied

@@ -6,9 +6,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// again returns the claim of the same acquisition's next round: it is dated
-// anew, but its lease ends when that of c does, as if at the platform's
-// deadline.
+// again returns the claim of the same acquisition's next round: it has a new
+// date, but its lease ends when c's does, as if at the platform's deadline.
 func (f *fixture) again(c *driver.Claim) *driver.Claim {
 	f.advance(time.Millisecond)
 	next := *c

@@ -1,6 +1,6 @@
 // Package locktest checks that a [driver.Store] keeps its contract. It also has
-// what other tests of locks need: a store that fails on purpose, and a checker
-// of recorded histories.
+// what other tests of locks need: a store that fails on purpose, and a check of
+// recorded histories.
 //
 // The test of a new store takes a few lines:
 //
@@ -35,9 +35,9 @@ type Harness struct {
 	NoDetail bool
 	// NoFence means that the store has no fencing token.
 	NoFence bool
-	// MakeNewer changes the row of a name as if a later version of this library
-	// had written it in another format. Nil means that the store's rows have no
-	// format; the test of it is skipped then.
+	// MakeNewer changes the row of a name as if a later version of this library had
+	// written it in another format. Nil means that the store's rows have no format,
+	// and skips the test of it.
 	MakeNewer func(t *testing.T, s driver.Store, name string)
 }
 
