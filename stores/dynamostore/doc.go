@@ -54,14 +54,15 @@
 // # Facts relied on
 //
 // An answer about a failed condition can contain the item
-// (ReturnValuesOnConditionCheckFailure). It costs as much as a write of the
-// item, one write unit per KB:
+// (ReturnValuesOnConditionCheckFailure). A failed condition costs as much as a
+// write of the item, one write unit per KB:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html.
-// TTL is in epoch seconds, and deletes an item within a few days:
+// TTL is in epoch seconds, and deletes an item within a few days after it has
+// expired:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html.
-// Size of items and keys:
+// The largest item has 400 KB, the largest partition key 2,048 bytes:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html.
-// DescribeEndpoints is answered regardless of the IAM policy:
+// DescribeEndpoints needs no permission, except through a VPC endpoint:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/inter-network-traffic-privacy.html.
 //
 // A global table with asynchronous replication evaluates conditions per Region,

@@ -17,8 +17,8 @@ import (
 
 func (s *Store) name() string { return "DynamoDB table " + s.table }
 
-// conflicts are the answers of a table that is being written by another client:
-// in a transaction, or in another Region of a table with multi-Region strong
+// conflicts are the answers of a table to which another client is writing: in a
+// transaction, or in another Region of a table with multi-Region strong
 // consistency. The SDK repeats neither by itself.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html#API_UpdateItem_Errors
 var conflicts = map[string]bool{"TransactionConflictException": true, "ReplicatedWriteConflictException": true}
@@ -49,7 +49,7 @@ func (s *Store) classify(err error) error {
 	return e
 }
 
-// denied finds the action in IAM's answer. It need not be the one that was
+// denied finds the action in IAM's answer. It need not be the action that was
 // called: DynamoDB uses a KMS key on the caller's behalf.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
@@ -77,7 +77,7 @@ func blame(code, message string) (action, hint string) {
 		}
 	case "UnrecognizedClientException", "MissingAuthenticationTokenException", "IncompleteSignatureException",
 		"InvalidSignatureException", "ExpiredTokenException", "InvalidClientTokenId":
-		return "", "check the function's credentials and the clock"
+		return "", "check the function's credentials and its clock"
 	}
 	return "", ""
 }
@@ -110,8 +110,8 @@ func explain(err error) (hint string, cause error) {
 	return "", &silence{"no answer: " + root(err).Error(), err}
 }
 
-// root returns the innermost error. The SDK wraps it in facts that it does not
-// have (StatusCode: 0).
+// root returns the innermost error. The SDK wraps it in details of an answer
+// that never came (StatusCode: 0).
 func root(err error) error {
 	for {
 		next := errors.Unwrap(err)

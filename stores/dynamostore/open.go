@@ -23,7 +23,8 @@ const credentialsTimeout = 2 * time.Second
 
 // Open returns a Store with its own client, made from the default AWS
 // configuration. An empty table means the one named in LOCK_TABLE_NAME. The
-// error is a [*driver.ConfigError]: no table name, no Region or no credentials.
+// error is a [*driver.ConfigError]: there is no table name, no Region or no
+// credentials.
 func Open(ctx context.Context, table string) (*Store, error) {
 	if table == "" {
 		table = os.Getenv(TableVariable)
@@ -57,8 +58,8 @@ func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
 }
 
 // httpClient keeps as many idle connections as a batch has locks in flight.
-// With the default of 10 the others would connect again, with a TLS handshake
-// each.
+// With the SDK's default of 10, the others would connect again, each with a TLS
+// handshake.
 func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64

@@ -14,8 +14,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// layout has a fixed width, so that strings compare as the times they stand
-// for.
+// layout has a fixed width, so that its strings sort like the times that they
+// mean.
 const layout = "2006-01-02T15:04:05.000000Z"
 
 func timestamp(t time.Time) string { return t.UTC().Format(layout) }
@@ -25,7 +25,7 @@ type values map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// one is by how much a fence rises.
+// one is how much a fence rises by.
 var one = number(1)
 
 func number(n int64) types.AttributeValue {
@@ -164,8 +164,8 @@ func str(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// unreadable returns an error that is permanent but does not say that nothing
-// was applied: an acquire may have been granted the row.
+// unreadable returns a permanent error without Rejected: an acquire may have
+// been applied.
 func (s *Store) unreadable(why string) error {
 	return &driver.Error{Store: s.name(), Err: fmt.Errorf("the row %s", why)}
 }

@@ -23,9 +23,9 @@ type Store struct {
 	options []func(*dynamodb.Options)
 }
 
-// New returns a Store that uses client. The client's own retries are switched
-// off for each call, because package lock repeats requests itself, sooner than
-// the SDK would.
+// New returns a Store that uses client. Each call switches the client's own
+// retries off, because package lock repeats requests itself, sooner than the
+// SDK would.
 func New(client Client, table string) *Store {
 	return &Store{client: client, table: table, options: []func(*dynamodb.Options){
 		func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} },
@@ -36,7 +36,7 @@ func New(client Client, table string) *Store {
 const (
 	acquireUpdate = "SET ownerToken = :token, heldUntil = :until, stamp = :stamp, " +
 		"fence = if_not_exists(fence, :micros) + :one, holder = :holder, deleteAfter = :deleteAfter"
-	acquireMutexUpdate = acquireUpdate + " REMOVE event" // of a holder that died
+	acquireMutexUpdate = acquireUpdate + " REMOVE event" // the dead holder's
 	acquireEventUpdate = acquireUpdate + ", event = :event"
 
 	readable  = "attribute_not_exists(rowFormat)"
@@ -142,11 +142,11 @@ func (s *Store) release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	return row, ok, err
 }
 
-// abandon releases the row if it is the token's, and raises its stamp, in one
-// request that needs no answer. If another token owns the row, or its stamp is
-// higher already, a second request raises the stamp only. From then on no copy
-// of the claim is granted. A copy that was granted in between is recognised by
-// its token and released.
+// abandon releases the row if the token owns it, and raises its stamp, in one
+// request. If another token owns the row, or its stamp is higher already, a
+// second request raises the stamp only. From then on no copy of the claim is
+// granted. A copy that was granted in between is recognised by its token and
+// released.
 func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	item, ok, err := s.send(ctx, s.input(t.Name, abandonUpdate, abandonIf, values{
 		":token": text(t.Token), ":stamp": text(timestamp(t.Stamp)), ":deleteAfter": wholeSeconds(t.DeleteAfter),
@@ -157,7 +157,7 @@ func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	in := s.input(t.Name, raiseUpdate, raiseIf, values{":stamp": text(timestamp(t.Stamp)), ":deleteAfter": wholeSeconds(t.DeleteAfter)})
 	in.ReturnValues = types.ReturnValueAllNew
 	item, raised, err := s.send(ctx, in)
-	// Some servers do not return the item after a failed condition: then it may be
+	// Some servers do not return the item after a failed condition, so it may be
 	// ours.
 	if err != nil || len(item) > 0 && str(item, "ownerToken") != t.Token {
 		return s.answer(item, raised, err)
@@ -166,9 +166,10 @@ func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	return row, raised || released, err
 }
 
-// Check implements [driver.Checker]: it opens the connection and proves the
-// credentials. A missing table or a denied action shows at the first acquire,
-// because the one action that is allowed is a write.
+// Check implements [driver.Checker]: it finds credentials and opens the
+// connection. Any answer will do, even a refusal. Wrong credentials, a missing
+// table or a denied action show at the first acquire, because the only action
+// that the function may be allowed is a write.
 func (s *Store) Check(ctx context.Context) error {
 	c, ok := s.client.(interface {
 		DescribeEndpoints(context.Context, *dynamodb.DescribeEndpointsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeEndpointsOutput, error)
@@ -178,7 +179,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	_, err := c.DescribeEndpoints(ctx, &dynamodb.DescribeEndpointsInput{}, s.options...)
 	if err == nil || answered(err) {
-		return nil // other servers may not know this call, but they answer
+		return nil // a server that refuses or does not know this call has answered
 	}
 	return s.classify(err)
 }

@@ -26,9 +26,11 @@ type TableClient interface {
 const tableWait = 2 * time.Minute
 
 // EnsureTable creates the on-demand table with its TTL attribute if it does not
-// exist, and waits until it can be used. It only checks a table that exists,
-// and sets the TTL attribute if the table has none. Nothing in this library
-// calls it: a function has no business creating tables.
+// exist, and waits up to two minutes until it can be used. It only checks a
+// table that exists, and sets the TTL attribute if the table has none. The
+// error is a [*driver.ConfigError] if the table has another key or TTL
+// attribute. Call it from tools and tests: a function should not need
+// permission to create tables.
 func EnsureTable(ctx context.Context, client TableClient, table string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &table,

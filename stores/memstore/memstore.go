@@ -2,8 +2,8 @@
 // local runs, and for locks between the goroutines of one program. It does what
 // the DynamoDB store does, by the caller's clock, so it works under
 // testing/synctest. A row that has expired is deleted when its name is claimed,
-// which is the earliest that DynamoDB would delete it; other expired rows are
-// deleted now and then.
+// as if DynamoDB's TTL had deleted it at once. Other expired rows are deleted
+// each time that the number of rows has doubled.
 package memstore
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Store implements [driver.Store]. The zero value is an empty store.
+// Store implements [driver.Store]. It is safe for concurrent use, and its zero
+// value is an empty store.
 type Store struct {
 	mu    sync.Mutex
 	rows  map[string]*driver.Row
