@@ -45,6 +45,8 @@ type Options struct {
 	// 24 h, which covers the 6 h for which Lambda repeats an asynchronous
 	// invocation and the 24 h for which a stream keeps its records by default. SQS
 	// and Kafka keep messages longer: package middleware has defaults for them.
+	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+	// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 	Remember time.Duration
 	// RememberAtLeast is how many completed Events of a name are remembered
 	// whatever the row costs, each for as long as Remember says. Those completed

@@ -40,7 +40,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 		tasks: make([]task[R], len(records)), ready: make(chan *task[R], len(records)), remaining: len(records),
 	}
 	d.lastStart, _ = invocation.LastStart(ctx, b.engine.Reserve)
-	for i := range records { // before any record begins, because a handler may change what records share
+	for i := range records { // before any record begins, because a handler may change data that records share
 		t := &d.tasks[i]
 		t.index, t.record = i, &records[i]
 		t.key, t.err = d.keyOf(t)
@@ -64,11 +64,11 @@ type delivery[R any] struct {
 	ready     chan *task[R]
 	workers   sync.WaitGroup
 
-	mu        sync.Mutex // of what the tasks know about each other
+	mu        sync.Mutex // guards what the tasks know about each other
 	remaining int        // tasks that have not ended
 }
 
-// rememberedTogether returns the events of the batch, none of which must be
+// rememberedTogether returns the events of the batch that should not be
 // forgotten for lack of room while the batch is handled. An event with an Order
 // needs no room, because its order tells that it is completed.
 func (d *delivery[R]) rememberedTogether() *invocation.Batch {

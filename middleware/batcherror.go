@@ -8,7 +8,8 @@ import (
 // BatchError says which records of a batch failed. It unwraps to the error of
 // each. The handler of a source that takes a partial answer returns it only if
 // every record failed, or if a record that failed has no identifier; the
-// handler of any other source returns it if one record failed.
+// handler of any other source returns it if any record failed. An event without
+// records gives it too, except with [EachS3Record].
 type BatchError struct {
 	Records int            // how many the batch has
 	Failed  []*RecordError // in the order of the batch
@@ -20,7 +21,7 @@ const shown = 5
 // Error implements error.
 func (e *BatchError) Error() string {
 	if e.Records == 0 {
-		return "lambdalock: the event has no records, so it is of another source than the handler expects: connect the function to that source, or wrap the handler for this one"
+		return "lambdalock: the event has no records, so it comes from another source than the handler expects: connect the function to that source, or wrap the handler for this one"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "lambdalock: %d of %d records failed", len(e.Failed), e.Records)
@@ -55,8 +56,8 @@ func (e *RecordError) Error() string { return e.Record + ": " + e.Err.Error() }
 // Unwrap returns the error of the handler, or why it did not run.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of the handler of one record, of its key function, or
-// of an observer or log handler that was called for it.
+// PanicError reports a panic of the handler of one record, of its key function,
+// or of an observer or log handler that was called for it.
 type PanicError struct {
 	Value any
 	Stack []byte

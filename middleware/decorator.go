@@ -25,7 +25,7 @@ func newDecorator(s *settings) *decorator {
 		d.warmUp()
 	}
 	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
-		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave the option Store out to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
+		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
 	}
 	locker, err := lock.New(s.store, &s.engine)
 	if err != nil {

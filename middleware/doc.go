@@ -13,34 +13,35 @@
 //
 // The wrapped handler has the same type as the bare one and runs only while it
 // owns the lock. Its result, error and panic reach Lambda unchanged. It runs on
-// the calling goroutine (handlers of records run on a few others), and no
-// goroutine outlives the invocation. By default an event is acknowledged only
-// if it, or an identical one, completed; with a key function that sets an
-// Order, a later one counts too.
+// the calling goroutine (handlers of records run on others, up to [Concurrency]
+// of them), and no goroutine outlives the invocation. By default an event is
+// acknowledged only if it, or an identical one, was completed; with a key
+// function that sets an Order, a later one counts too.
 //
 // # Not guaranteed
 //
 // Only the platform can stop a handler that goes on after its context has
-// ended. Write the fencing token of [lock.FromContext] beside your data to
-// refuse what such a handler writes. If the process dies after the handler has
-// returned and before the event is completed, the event runs again: a handler
-// must be safe to repeat.
+// ended. Store the fencing token of [lock.FromContext] with your data, and
+// refuse a write if a larger one is already there. If the process dies after
+// the handler has returned and before the event is completed, the event runs
+// again: a handler must be safe to repeat.
 //
 // # Errors
 //
 // If the handler cannot run, the invocation fails with a *lock.HeldError,
 // *lock.CompletedError (only with OnCompleted(Fail)), *lock.KeyError,
-// *lock.StoreError, *lock.DeadlineError or *lock.ConfigError, and Lambda
-// reports the name of the type as errorType. A batch fails with a [*BatchError]
-// that unwraps to the errors of its records. A mistake in the code, such as a
-// key function for another event type, panics when the handler is wrapped.
+// *lock.StoreError, *lock.DeadlineError, *lock.LostError (the store took longer
+// than the lease) or *lock.ConfigError, and Lambda reports the name of the type
+// as errorType. A batch fails with a [*BatchError] that unwraps to the errors
+// of its records. A mistake in the code, such as a key function for another
+// event type, panics when the handler is wrapped.
 //
 // # Timing
 //
 // On classic Lambda the lease lasts to the deadline of the invocation plus 2 s,
 // because the platform kills the process at the deadline. Where it does not
-// (several invocations in one process, or no believable deadline), a lease of
-// 30 s is renewed while the handler runs.
+// (managed instances, several invocations in one process, or no believable
+// deadline), a lease of 30 s is renewed while the handler runs.
 //
 // # Concurrency
 //

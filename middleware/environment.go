@@ -21,8 +21,9 @@ func killedAtDeadline() bool {
 }
 
 // holder returns a function that describes the holder of a lock by what a
-// person needs to find the logs of its invocation. It returns nil outside
-// Lambda, where package lock's own description is better.
+// person needs to find the logs of its invocation: function, request and log
+// stream. It returns nil outside Lambda, where package lock's own description
+// is better.
 func holder() func(context.Context) string {
 	if lambdacontext.FunctionName == "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// The outcomes of the decorator, besides those of package lock. Each is
-// reported once, to [Observe] and in one log line of the level given here.
+// The outcomes of the decorator, besides those of package lock. Whenever one
+// occurs, [Observe] is called, and one line of the level given here is logged.
 const (
 	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, because of FailOpen: error
 	OutcomeIgnored       lock.Outcome = "ignored"        // the event has nothing to work on: warn

@@ -16,8 +16,8 @@ import (
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
-// Inside Lambda a warning is logged for a memstore.Store, because what is in
-// the memory of one execution environment protects nothing from the others.
+// Inside Lambda a warning is logged for a memstore.Store, because locks in the
+// memory of one execution environment protect nothing from the others.
 func Store(s driver.Store) Option {
 	return func(o *settings) {
 		if isNil(s) {
@@ -29,7 +29,8 @@ func Store(s driver.Store) Option {
 
 // Table names the table of [DefaultStore]. Default: the one named in the
 // environment variable LOCK_TABLE_NAME. An empty name panics, because it may
-// come from a variable that was never set, and so does Table beside [Store].
+// come from a variable that was never set, and so does Table together with
+// [Store].
 func Table(name string) Option {
 	return func(o *settings) {
 		if name == "" {
@@ -52,7 +53,8 @@ func Namespace(ns string) Option {
 }
 
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
-// with a *lock.HeldError, because every other policy may lose the event.
+// with a *lock.HeldError, because Lambda bills the time that [Wait] takes, and
+// [Skip] and [Respond] may lose the event.
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -74,33 +76,35 @@ func OnCompleted(p CompletedPolicy) Option {
 	}
 }
 
-// Remember sets how long a completed event is remembered, and so its duplicates
-// are skipped: at least 1 s, at most 366 days. It should exceed the time in
-// which the source can deliver the event again. Default, and zero: 4 days for
-// SQS and 7 days for Kafka, which keep messages that long by default, and 24 h
-// otherwise, which covers the 6 h of asynchronous invocations and the 24 h for
-// which streams keep records. Set it if your queue, topic or stream keeps them
-// longer.
+// Remember sets how long a completed event is remembered, so that its
+// duplicates are skipped: at least 1 s, at most 366 days. It should be longer
+// than the source can take to deliver the event again. Default, and zero: 4
+// days for SQS and 7 days for Kafka, which keep messages that long by default,
+// and 24 h otherwise, which covers the 6 h for which Lambda repeats an
+// asynchronous invocation and the 24 h for which a stream keeps its records by
+// default. Set it if your queue, topic or stream keeps them longer.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
 	return func(o *settings) { o.engine.Remember = d }
 }
 
-// RememberAtLeast sets how many completed events of a name are remembered in
-// any case, each for as long as [Remember] says. Beyond that number, the events
-// completed first are forgotten as soon as the row would cost more than one
-// write unit (1 KB), and lock.OutcomeForgotten reports that. An event takes
-// some 50 bytes, and every write of the row costs a write unit per KB. The
-// records of a batch are remembered together in any case. Default, and zero: 8,
-// which fit into one write unit.
+// RememberAtLeast sets how many completed events of a name are remembered
+// whatever the row costs, each for as long as [Remember] says. Beyond that
+// number, the events completed first are forgotten as soon as the row would
+// cost more than one write unit (1 KB), and lock.OutcomeForgotten reports that.
+// An event takes up to 62 bytes, every write of the row costs a write unit per
+// KB, and a row of 350 KB takes no more events. The records of a batch are
+// remembered together, up to 2,000 of one name. Default, and zero: 8, which fit
+// into one write unit unless the name is long.
 func RememberAtLeast(events int) Option {
 	return func(o *settings) { o.engine.RememberAtLeast = events }
 }
 
 // Reserve sets how long before Lambda's deadline the handler's context ends, so
 // that the lock can be released before the kill: at least 1 ms. Default, and
-// zero: the smaller of 1 s, which leaves time for a second attempt, and 10 % of
-// the remaining time.
+// zero: the smaller of 1 s, in which a release can be repeated if its
+// connection breaks, and 10 % of the remaining time.
 func Reserve(d time.Duration) Option {
 	return func(o *settings) { o.engine.Reserve = d }
 }
@@ -109,28 +113,33 @@ func Reserve(d time.Duration) Option {
 // not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
 // zero: until shortly before the deadline, because nobody else can complete the
 // event; or [DefaultAnswerWithin] if the result is an HTTP response, because a
-// client waits for it and the gateway waits for no longer than 29 s.
+// client waits for it, and API Gateway gives up after 29 or 30 s by default.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
 func CompleteWithin(d time.Duration) Option {
 	return func(o *settings) { o.engine.CompleteWithin = d }
 }
 
 // DefaultAnswerWithin is the default of [CompleteWithin] for handlers whose
-// result is an HTTP response.
+// result is an HTTP response: long enough for five attempts of 1 s, and short
+// enough for a client that waits.
 const DefaultAnswerWithin = 5 * time.Second
 
-// FixedLease takes a lease of d that is not renewed, instead of one that lasts
-// to the deadline: at least 3 s. If the handler still runs 2 s before the end,
-// by which clocks may differ, its context ends with lock.ErrLost. Zero: none.
-// It excludes [Heartbeat].
+// FixedLease takes a lease of d, at least 3 s, that is not renewed. The
+// handler's context ends 2 s before the lease does, because clocks may differ
+// by that much, and its cause is lock.ErrLost. Default, and zero: the lease
+// lasts to the deadline plus 2 s, as long as the handler can run, or is renewed
+// if the platform does not kill at the deadline. FixedLease excludes
+// [Heartbeat].
 func FixedLease(d time.Duration) Option {
 	return func(o *settings) { o.fixed = d }
 }
 
-// Heartbeat takes a lease that is renewed, every third of it, while the handler
-// runs: at least 3 s. A short lease ends soon after a crash, at the price of
-// more writes. Zero: none, unless the platform does not kill at the deadline.
-// It excludes [FixedLease].
+// Heartbeat takes a lease of at least 3 s that is renewed while the handler
+// runs: after each third of its length, or sooner if it is shorter than 6 s. A
+// short lease ends soon after a crash, at the price of more writes. Default,
+// and zero: no heartbeat where the platform kills at the deadline, because the
+// lease that lasts to the deadline needs no renewal; elsewhere one of 30 s.
+// Heartbeat excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.heartbeat = lease }
 }
@@ -151,8 +160,8 @@ func FailOpen() Option {
 }
 
 // Logger gets one line per outcome. Default, and nil: slog.Default(). Successes
-// are logged at level debug, refusals at info, and what needs a look as a
-// warning or an error.
+// are logged at level debug, skipped and held events at info, and what somebody
+// should look at as a warning or an error.
 func Logger(l *slog.Logger) Option {
 	return func(o *settings) { o.engine.Logger = l }
 }
@@ -172,13 +181,12 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 }
 
 // DefaultConcurrency is the default of [Concurrency]: enough to hide the
-// latency of the store, and few enough for the smallest function's memory and
-// connections.
+// latency of the store, and few enough for the memory of the smallest function.
 const DefaultConcurrency = 16
 
 // Concurrency sets how many records of a batch are handled at a time: at least
-// 1. Default: [DefaultConcurrency]. Records that must keep their order count as
-// one.
+// 1. Default: [DefaultConcurrency]. Records that must keep their order are
+// handled one after the other.
 func Concurrency(n int) Option {
 	if n < 1 {
 		refuse("Concurrency(%d): use at least 1", n)
@@ -194,9 +202,10 @@ func OrderByName() Option {
 	return func(o *settings) { o.each.orderByName = true }
 }
 
-// RaisePanics panics again, with the first value, when all records of a batch
-// have ended. Lambda then starts a new process and delivers the whole batch
-// again. Default: a panic fails only its record.
+// RaisePanics makes a panic end the process: once all records of the batch have
+// ended, the panic of the first of them that panicked is repeated. Lambda then
+// starts a new process, and the source delivers the whole batch again. Default:
+// a panic fails only its record.
 func RaisePanics() Option {
 	return func(o *settings) { o.each.raisePanics = true }
 }

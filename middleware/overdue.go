@@ -37,7 +37,7 @@ func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() *Panic
 	deadline, ok := d.ctx.Deadline()
 	end, bounded := ctx.Deadline()
 	if !ok || !bounded || !end.Before(deadline) {
-		return func() *PanicError { return nil } // nobody kills, or no time is left to report anything
+		return func() *PanicError { return nil } // there is no deadline, or no time left to report anything
 	}
 	patience := min(deadline.Sub(end)/2, longestPatience)
 	began := time.Now()

@@ -20,9 +20,9 @@ const (
 	// Fail returns the error that says why the handler did not run, so that the
 	// source delivers the event again.
 	Fail Policy = iota
-	// Skip returns the zero result and no error, which acknowledges the event.
-	// If the lock is held, that event may be lost: the holder may fail, or work
-	// on another event.
+	// Skip returns the zero result and no error, which acknowledges the event. If
+	// the lock is held, the event may be lost: the holder may fail, or work on
+	// another event.
 	Skip
 )
 
@@ -35,9 +35,9 @@ type replayPolicy int
 // duplicates: every delivery runs, and one warning is logged.
 const Replay replayPolicy = 0
 
-// Wait asks again until the lock is released, for at most that long (at least
-// 1 ms; zero does not wait), and leaves the handler enough time to run. After
-// that it does the same as [Fail]. Lambda bills the waiting time.
+// Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
+// wait. It stops earlier if the handler would otherwise have less than 100 ms
+// to run. After that it does the same as [Fail]. Lambda bills the waiting time.
 func Wait(atMost time.Duration) HeldPolicy {
 	return waitPolicy(atMost)
 }

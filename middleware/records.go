@@ -32,8 +32,8 @@ import (
 // group are handled in their order; after a failure the rest of the group is
 // returned without being handled, which counts as a receive of each, and other
 // groups go on. A message that cannot be read, or whose handler panics, fails
-// alone. Near the deadline no further message begins, the rest is returned, and
-// the handlers that still run are waited for.
+// alone. Near the deadline no further message begins: EachSQSMessage waits for
+// the handlers that still run, and returns the rest.
 //
 // OnHeld([Skip]) acknowledges a message while another invocation works on it,
 // or on another message of the same name. If that invocation fails, the message
@@ -56,7 +56,7 @@ func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.C
 }
 
 // fifoGroup returns the message group of a FIFO queue, or "" for a standard
-// queue, which may have message groups too, but without an order. Only a FIFO
+// queue, which may have message groups too, but they have no order. Only a FIFO
 // queue numbers its messages.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
 func fifoGroup(m *events.SQSMessage) string {

@@ -73,7 +73,7 @@ func (s *stream) Read(p []byte) (n int, err error) {
 }
 
 // Close implements [io.Closer]. The runtime calls it after every response that
-// has it.
+// can be closed.
 func (s *stream) Close() error {
 	defer s.end(io.ErrUnexpectedEOF) // does nothing if the body was read to its end
 	if c, ok := s.body.(io.Closer); ok {
@@ -102,9 +102,9 @@ func (s *stream) ContentType() string {
 	return "application/octet-stream"
 }
 
-// MarshalJSON implements [json.Marshaler]. It decides as the runtime does,
-// which sends a result that has a JSON form as JSON although it could be read,
-// and streams it otherwise.
+// MarshalJSON implements [json.Marshaler]. It decides as the runtime does: a
+// result that has a JSON form is sent as JSON, although it could be read; any
+// other is streamed.
 func (s *stream) MarshalJSON() ([]byte, error) {
 	panicked := true
 	defer func() {

@@ -23,7 +23,7 @@ type task[R any] struct {
 	key    lock.Key
 	err    error // of the key function; when the task has ended, why the record failed
 
-	waitsFor    int      // so many tasks
+	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one
 	nextOfName  *task[R] // waits for this one
 	blocked     bool     // an earlier record of its group failed

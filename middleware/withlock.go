@@ -38,8 +38,8 @@ import (
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
 // nested decorators share it; see [DefaultStore]. Inside Lambda, WithLock opens
 // its connection. If the store cannot be opened, every invocation fails with a
-// *lock.ConfigError or *lock.StoreError. The option [Store] switches all this
-// off.
+// *lock.ConfigError or *lock.StoreError. None of this applies with the option
+// [Store].
 //
 // A streamed result, declared as io.Reader or as the streaming response of a
 // Function URL or of API Gateway, keeps the lock until the runtime has read it
@@ -47,9 +47,9 @@ import (
 //
 // If the result is an HTTP response (of API Gateway, a load balancer or a
 // Function URL; also by pointer or streamed), a *lock.KeyError that the client
-// can mend, such as a missing Idempotency-Key, is answered with status 400 and
-// the reason as JSON. Every other error is returned and becomes a 5xx, so that
-// alarms see an event of another source or the wrong key function.
+// can correct, such as a missing Idempotency-Key, is answered with status 400
+// and the reason as JSON. Every other error is returned and becomes a 5xx, so
+// that alarms see an event of another source or the wrong key function.
 //
 // WithLock panics, with one line that says what to change, if handler, key
 // function and options do not fit together.
