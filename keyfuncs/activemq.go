@@ -20,8 +20,9 @@ const batchOfOne = "set the batch size to 1"
 // queue and message id, Event the message id, which stays with a message
 // through all its deliveries: distinct messages never wait for each other. The
 // queue is in the name because a broker that copies a message to several queues
-// keeps its id. What a producer sends twice has two ids. No Order: Lambda works
-// on a queue in up to five environments at once.
+// keeps its id. A message that a producer sends twice has two ids. No Order:
+// Lambda handles a queue in up to five environments at once, unless AWS Support
+// raises that limit.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
 // https://activemq.apache.org/activemq-message-properties.html.

@@ -14,12 +14,11 @@ import (
 // function that is the action of the alarm. Name is the alarm's ARN, Event the
 // new state, its time and the contributor if there is one: an alarm on several
 // time series acts for each of them, and they may change at the same time as
-// the alarm itself. A name remembers at least its last eight events. No Order:
-// Lambda is invoked asynchronously, and a change that comes late is still a
-// change.
+// the alarm itself. No Order: Lambda is invoked asynchronously, and a change
+// that comes late is still a change.
 //
-// For alarms that come through a topic see [SNSAlarm]. Those that come through
-// EventBridge are events like any other: [EventBridgeEvent].
+// For alarms that come through a topic see [SNSAlarm]. For those that come
+// through EventBridge use [EventBridgeEvent].
 //
 // Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html,
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Acting_Alarm_Changes.html,
@@ -42,11 +41,11 @@ func CloudWatchAlarm(_ context.Context, e awsevents.AlarmEvent) (lock.Key, error
 }
 
 // SNSAlarm is [CloudWatchAlarm] for one record of a topic that gets alarms.
-// Name is the same, so that changes of one alarm wait for each other on both
-// ways. Event is the new state, its time and a digest of the whole
+// Name is the same, so changes of one alarm wait for each other whichever way
+// they come. Event is the new state, its time and a digest of the whole
 // notification, which tells the contributors apart. It differs from the Event
-// of CloudWatchAlarm, so a function that gets a change on both ways handles
-// both.
+// of CloudWatchAlarm, so a function that gets one change both ways handles it
+// twice.
 //
 // Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html.
 func SNSAlarm(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {

@@ -31,8 +31,8 @@ func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescript
 	return "", nil
 }
 
-// subject returns whom a token names. An issuer is a URL, so the first space
-// ends it.
+// subject returns the user that a token names. The issuer is a URL, so it ends
+// at the first space.
 func subject(claims, iss, sub string) (string, error) {
 	if sub == "" {
 		return "", &lock.KeyError{Field: claims + ".sub", Reason: "is missing: the callers cannot be told apart without it"}

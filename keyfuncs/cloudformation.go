@@ -21,10 +21,10 @@ import (
 // is still running, or the answer could not be sent, the invocation fails, and
 // Lambda delivers the request again.
 //
-// With the lock inside LambdaWrap, two things go wrong. A held lock is reported
-// to CloudFormation as FAILED although the first delivery is about to succeed,
-// and a skipped duplicate as a SUCCESS with another physical id, which replaces
-// the resource.
+// With the lock inside LambdaWrap, two things go wrong: a held lock is reported
+// to CloudFormation as FAILED, although the first delivery is about to succeed,
+// and a skipped duplicate is reported as SUCCESS with another physical id,
+// which replaces the resource.
 //
 // For requests that come through a topic, [SNSBody](CloudFormation) takes the
 // key of a record.

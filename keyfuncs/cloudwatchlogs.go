@@ -60,10 +60,10 @@ func logsKey(d events.CloudwatchLogsData) (lock.Key, error) {
 	return once("cloudwatchlogs", digest(named("", parts...)), d.LogGroup, d.LogStream), nil
 }
 
-// maxLogs limits the size of an unpacked batch. An event of Lambda's largest
-// size could unpack to gigabytes, and that kills the function. CloudWatch Logs
-// accepts at most 1 MiB of log events at a time, so no batch should come near
-// this limit.
+// maxLogs limits the size of an unpacked batch. The largest event that Lambda
+// accepts could unpack to gigabytes, which would kill the function. CloudWatch
+// Logs accepts at most 1 MiB of log events at a time, so no batch should come
+// near this limit.
 // https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html
 const maxLogs = 64 << 20
 

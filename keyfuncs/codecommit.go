@@ -13,8 +13,8 @@ import (
 // CodeCommitRecord handles each event of a repository's trigger once.
 // CodeCommit sends one record per event. Event is event id, number of the part
 // and time; Name is the repository and these, so events never wait for each
-// other. A push of many references comes in several parts. The time counts
-// because events that test a trigger may all have the trigger's own id. No
+// other. A push of many references comes in several parts. The time is part of
+// it because events that test a trigger may all have the trigger's own id. No
 // Order.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-codecommit.html.

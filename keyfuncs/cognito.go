@@ -10,8 +10,8 @@ import (
 )
 
 // CognitoUser works on one trigger of a user at a time. Name is user pool and
-// user name. In a MigrateUser trigger that is what the user typed, which may be
-// an alias. User names are personal data: see [Hash].
+// user name. In a MigrateUser trigger the user name is what the user typed,
+// which may be an alias. User names are personal data: see [Hash].
 //
 // There is no Event, and every event is handled: Cognito waits for the answer
 // and needs it each time, and its events have no id. So use middleware.OnHeld
@@ -26,13 +26,13 @@ func CognitoUser[E awsevents.CognitoEvent](_ context.Context, e E) (lock.Key, er
 		return lock.Key{}, missing("userPoolId")
 	}
 	if h.UserName == "" {
-		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: write a key function of your own on what the trigger has, such as an attribute of the user"}
+		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: write a key function of your own for what the trigger has, such as an attribute of the user"}
 	}
 	return lock.Key{Name: named("cognito", h.UserPoolID, h.UserName)}, nil
 }
 
-// cognitoHeader: through a type parameter, a field that all its types have
-// cannot be reached.
+// cognitoHeader returns the header of e. Go cannot reach a field through a type
+// parameter, even if all its types have it.
 func cognitoHeader[E awsevents.CognitoEvent](e E) events.CognitoEventUserPoolsHeader {
 	switch e := any(e).(type) {
 	case events.CognitoEventUserPoolsPreSignup:

@@ -12,23 +12,24 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Static locks one name for every event: a job of which only one may run at a
-// time. Use it also for handlers that take no event. The lock is a plain mutex:
+// Static locks one name for every event, for a job that must not run twice at
+// once. Use it also for handlers that take no event. The lock is a plain mutex:
 // every event is handled, one after the other.
 func Static(name string) Func[any] {
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }
 
-// ByField locks what of finds in the event: Name is what it returns. An empty
-// string is refused, as every key without a Name. There is no Event: on its own
-// ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds one.
+// ByField locks what find returns from the event: that is the Name. An empty
+// string is refused, like every key without a Name. There is no Event: on its
+// own ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds
+// one.
 //
-// ByField panics if of is nil.
-func ByField[E any](of func(E) string) Func[E] {
-	if of == nil {
+// ByField panics if find is nil.
+func ByField[E any](find func(E) string) Func[E] {
+	if find == nil {
 		panic("lambdalock: keyfuncs.ByField(nil): give it the function that finds the name in your event")
 	}
-	return func(_ context.Context, e E) (lock.Key, error) { return lock.Key{Name: of(e)}, nil }
+	return func(_ context.Context, e E) (lock.Key, error) { return lock.Key{Name: find(e)}, nil }
 }
 
 // Prefix puts a part in front of the name of another key function, for example
@@ -45,7 +46,7 @@ func Prefix[E any](key Func[E], prefix string) Func[E] {
 	}
 }
 
-// Once handles each name once: Event is the name as well. The Order is dropped.
+// Once handles each name once: Event is the Name too. The Order is dropped.
 func Once[E any](key Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -53,8 +54,8 @@ func Once[E any](key Func[E]) Func[E] {
 	}
 }
 
-// EventFrom tells duplicates by another key function: by its Event or, if it
-// has none, by its Name. Name and Order stay those of key.
+// EventFrom recognises duplicates by another key function: by its Event or, if
+// it has none, by its Name. Name and Order stay those of key.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -70,7 +71,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 	}
 }
 
-// OrderFrom skips stale events, by the order of another key function: by its
+// OrderFrom skips stale events. It orders them by another key function: by its
 // Order or, if it has none, by its Name. Natural numbers are compared as
 // numbers, other text byte by byte. A Name that is a number of another kind is
 // refused, because its bytes would compare wrongly. Name and Event stay those
@@ -117,7 +118,7 @@ func ordinal(field, number string) (string, error) {
 	return fmt.Sprintf("%03d%s", len(digits), digits), nil
 }
 
-// Join makes one unambiguous name of several: Join(a, b) locks what a and b
+// Join makes one unambiguous name out of several: Join(a, b) locks what a and b
 // name together. Its Event joins their Events, if any of them has one; its
 // Order is that of first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {

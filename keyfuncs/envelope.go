@@ -56,8 +56,8 @@ func decode[E any](carrier eventkind.Kind, field, text string) (event E, err err
 	return event, nil
 }
 
-// kindOf has the kind of event that a type stands for, and none for a type of
-// the user's own.
+// kindOf has the kind of event that a type stands for, and none for the user's
+// own types.
 var kindOf = map[reflect.Type]eventkind.Kind{
 	reflect.TypeFor[events.S3Event]():                           eventkind.S3,
 	reflect.TypeFor[events.SQSEvent]():                          eventkind.SQS,

@@ -11,8 +11,8 @@ import (
 )
 
 // EventBridgeEvent handles each event of a bus once. Name is source and id,
-// Event the id, which EventBridge keeps in its retries. No Order: a bus has
-// none.
+// Event the id, which EventBridge keeps in its retries. No Order: a bus does
+// not keep one.
 //
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html,
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html.
@@ -32,11 +32,12 @@ func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	}
 }
 
-// EventBridgeSchedule runs a scheduled job once per time, and never twice at
-// once. Name is the ARN of the rule or schedule, Event the time it was due,
-// because a rule may trigger more than once for one time, with different ids.
-// It takes the events of EventBridge rules, and those of EventBridge Scheduler
-// for a target without an input of its own. No Order: a late run still runs.
+// EventBridgeSchedule runs a scheduled job once for each time it is due, and
+// one run at a time. Name is the ARN of the rule or schedule, Event the time it
+// was due, because a rule may trigger more than once for one time, with
+// different ids. It takes the events of EventBridge rules, and those of
+// EventBridge Scheduler for a target without an input of its own. No Order: a
+// late run still runs.
 //
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html.

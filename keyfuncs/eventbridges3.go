@@ -14,9 +14,9 @@ import (
 // URL-encoded. Event is the sequencer of Object Created and Object Deleted, the
 // same as when S3 reports that upload or deletion in any other way. Deletions
 // by a lifecycle rule are different: their sequencer may be midnight of the
-// day, for all versions that expire then. Event of these, and of all other
-// events, is detail type, sequencer if there is one, version id and request id
-// together.
+// day, for all versions that expire then. For such deletions, and for all other
+// events, Event is detail type, sequencer if there is one, version id and
+// request id together.
 //
 // Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html,
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html.

@@ -11,8 +11,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Hash replaces Name and Event by their SHA-256, to keep identifiers out of the
-// table. An identifier that can be guessed can still be found by hashing
+// Hash replaces Name and Event with their SHA-256, to keep identifiers out of
+// the table. An identifier that can be guessed can still be found by hashing
 // guesses: use [HMAC] for those. Order is left unchanged, because it must stay
 // comparable.
 func Hash[E any](key Func[E]) Func[E] {
@@ -48,7 +48,8 @@ func hashed[E any](key Func[E], sum func(string) string) Func[E] {
 	}
 }
 
-// digest stands for a text that is too long, or too private, to be shown.
+// digest returns a hash in place of a text that is too long, or too private, to
+// be shown.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -19,7 +19,7 @@ import (
 // although the event says so.
 //
 // The client sent the body, so Client is set in such an error and in every
-// *lock.KeyError of inner. For something that the client cannot put right, let
+// *lock.KeyError of inner. For a mistake that the client cannot correct, let
 // inner return another error. Client is not set for what the gateway encoded
 // wrongly, nor if the event names no API or target group, because then it did
 // not come from one.

@@ -22,8 +22,8 @@ import (
 //
 // The path counts, not the route, because a greedy route such as /{proxy+}
 // stands for everything. The caller counts because clients choose their keys,
-// and nobody may be shown the replayed answer of somebody else. It is what the
-// gateway authenticated:
+// and nobody may be shown the replayed answer of somebody else. The caller is
+// what the gateway authenticated:
 //
 //   - the claims iss and sub of a token that a Cognito or JWT authorizer
 //     checked
@@ -102,7 +102,8 @@ func requestOf(event any) (request, error) {
 	return urlRequest(event.(events.LambdaFunctionURLRequest)), nil // the constraint leaves no other type
 }
 
-// restRequest is also for HTTP APIs with payload format 1.0.
+// restRequest returns the request of a REST API, or of an HTTP API with payload
+// format 1.0.
 func restRequest(e events.APIGatewayProxyRequest) (request, error) {
 	c := e.RequestContext
 	caller, err := gatewayCaller(c.Authorizer, c.Identity)
@@ -175,8 +176,8 @@ func headerValue(values []string) (string, error) {
 		reason = "has several different values: send one"
 	case len(values[0]) > 255:
 		reason = "is longer than 255 bytes"
-	// What is not UTF-8 became a RuneError in the JSON of the event, and
-	// different values the same.
+	// Bytes that are not UTF-8 became a RuneError in the JSON of the event, so
+	// different values may look the same.
 	case strings.ContainsFunc(values[0], func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }):
 		reason = "contains control characters, or is not UTF-8"
 	default:

@@ -8,8 +8,8 @@ import (
 )
 
 // IoTRuleFrom handles each MQTT message of an IoT rule once. The SQL of a rule
-// decides what its events contain, so it must select topic and trace id, and of
-// finds them in the event:
+// decides what its events contain, so it must select topic and trace id, and
+// find returns them:
 //
 //	SELECT *, topic() AS topic, traceid() AS traceId FROM 'sensors/#'
 //
@@ -17,24 +17,24 @@ import (
 // retries: distinct messages never wait for each other. The topic is there for
 // people who read the table, and for a message that is republished to another
 // topic. If two rules give one message to the same function, it counts as one:
-// let of add the name of the rule to the topic if it must not. No Order: Lambda
-// is invoked asynchronously.
+// let find add the name of the rule to the topic if it must not. No Order:
+// Lambda is invoked asynchronously.
 //
 // A device that publishes again because it got no PUBACK (QoS 1) makes a new
 // message with a new trace id. To recognise it, let the device put an id into
-// the payload, and let of return that id as the TraceID. Do the same for
+// the payload, and let find return that id as the TraceID. Do the same for
 // messages that do not come over MQTT, because they have no trace id.
 //
-// IoTRuleFrom panics if of is nil.
+// IoTRuleFrom panics if find is nil.
 //
 // Sources: https://docs.aws.amazon.com/iot/latest/developerguide/iot-sql-functions.html#iot-sql-function-traceid,
 // https://docs.aws.amazon.com/iot/latest/developerguide/lambda-rule-action.html.
-func IoTRuleFrom[E any](of func(E) awsevents.IoTMessage) Func[E] {
-	if of == nil {
+func IoTRuleFrom[E any](find func(E) awsevents.IoTMessage) Func[E] {
+	if find == nil {
 		panic("lambdalock: keyfuncs.IoTRuleFrom(nil): give it the function that finds topic and trace id in your event")
 	}
 	return func(_ context.Context, e E) (lock.Key, error) {
-		m := of(e)
+		m := find(e)
 		if m.Topic == "" {
 			return lock.Key{}, &lock.KeyError{Field: "topic", Reason: "is missing: add topic() AS topic to the SQL of the rule"}
 		}

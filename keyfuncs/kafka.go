@@ -9,11 +9,12 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// KafkaRecord handles each record of a topic once. Name and Event are topic,
-// partition, offset and timestamp. No Order: offsets start again at zero when a
-// topic is deleted and created anew, and all its records would look stale. For
-// the same reason the timestamp is part of the key. A record does not say which
-// cluster it is from: use [Prefix] if one function serves two.
+// KafkaRecord handles each record of a topic once. Name is topic, partition,
+// offset and timestamp, Event the last three of them. No Order: offsets start
+// again at zero when a topic is deleted and created anew, and all its records
+// would look stale. For the same reason the timestamp is part of the key. A
+// record does not say which cluster it comes from: use [Prefix] if one function
+// serves two.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-msk.html,
 // https://kafka.apache.org/documentation/#intro_concepts_and_terms.

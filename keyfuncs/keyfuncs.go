@@ -38,8 +38,8 @@
 // Package jmespath takes keys from JSON of any shape, and package awsevents has
 // the event types that aws-lambda-go lacks.
 //
-// Every key function is deterministic, does not panic whatever the event, and
-// gives different things different keys. Names and events may be of any length,
+// Every key function is deterministic, does not panic on any event, and gives
+// different things different keys. Names and events may be of any length,
 // because the engine hashes what a store cannot hold.
 //
 // Errors are a [*lock.KeyError] that names the field at fault, or [ErrIgnore].
@@ -59,6 +59,7 @@ import (
 // returns an HTTP response.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
-// ErrIgnore says that there is nothing to work on in the event: the invocation
-// succeeds without a lock and without the handler, and a warning is logged.
+// ErrIgnore says that the event contains nothing to work on: the invocation
+// succeeds without a lock and without running the handler, and a warning is
+// logged.
 var ErrIgnore = errors.New("lambdalock: nothing to work on")

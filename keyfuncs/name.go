@@ -7,7 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// named makes a name of parts that may contain anything. Different lists of
+// named makes a name out of parts that may contain anything. Different lists of
 // parts make different names.
 func named(kind string, parts ...string) string {
 	var b strings.Builder

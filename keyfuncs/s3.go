@@ -56,10 +56,10 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 	return lock.Key{Name: s3Name(r.S3.Bucket.Name, key), Event: event}, nil
 }
 
-// S3LatestRecord is [S3Record] for work of which only the newest upload
-// matters: an upload or deletion is stale, and skipped, once a later one of the
-// same object is completed. Order is the sequencer, compared as S3 says: with
-// the shorter one padded with zeros on the right. An ObjectCreated:* or
+// S3LatestRecord is [S3Record] for work where only the newest upload matters:
+// an upload or deletion is stale, and skipped, once a later one of the same
+// object is completed. Order is the sequencer, compared as S3 says: with the
+// shorter one padded with zeros on the right. An ObjectCreated:* or
 // ObjectRemoved:* without a sequencer is refused with a [*lock.KeyError]. Every
 // other event has no Order and is handled once, because what happens to an
 // existing object, such as a restore, has no place among uploads.
@@ -118,8 +118,8 @@ func (id s3Identity) event() string {
 func s3Name(bucket, key string) string { return "s3/" + bucket + "/" + key }
 
 // s3Order drops the zeros on the right: without them, sequencers compare as if
-// they were padded. The leading mark keeps an order of nothing but zeros from
-// being empty, which means none.
+// they were padded. The leading mark keeps a sequencer of nothing but zeros
+// from becoming empty, which would mean no Order.
 func s3Order(sequencer string) string {
 	return "s" + strings.TrimRight(sequencer, "0")
 }

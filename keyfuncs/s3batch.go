@@ -9,14 +9,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// S3BatchTask works on one invocation for a task of an S3 Batch Operations job
-// at a time, each once. Name is job and task, Event the invocation id: S3
-// invokes the function again for a task whose result was TemporaryFailure, and
-// that is new work. AWS does not say that this invocation has a new id; if it
-// had the same one, the task would be reported as failed. No Order.
+// S3BatchTask handles each invocation for a task of an S3 Batch Operations job
+// once, one at a time per task. Name is job and task, Event the invocation id:
+// S3 invokes the function again for a task whose result was TemporaryFailure,
+// and that is new work. AWS does not say that this invocation has a new id; if
+// it had the same one, it would be skipped, and S3 would report the task as
+// failed. No Order.
 //
 // S3 waits for the result, and the zero result of a skipped duplicate is not an
-// answer: give middleware.OnCompleted(middleware.Replay).
+// answer: use middleware.OnCompleted(middleware.Replay).
 //
 // Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-invoke-lambda.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/services-s3-batch.html.
@@ -33,8 +34,8 @@ func S3BatchTask[E awsevents.S3BatchEvent](ctx context.Context, e E) (lock.Key, 
 	}, "S3 sends one")
 }
 
-// s3Batch: through a type parameter, a field that all its types have cannot be
-// reached.
+// s3Batch returns what identifies the tasks of e. Go cannot reach a field
+// through a type parameter, even if all its types have it.
 func s3Batch[E awsevents.S3BatchEvent](e E) (job, invocation string, tasks []string) {
 	if v1, ok := any(e).(events.S3BatchJobEvent); ok {
 		for _, t := range v1.Tasks {

@@ -12,7 +12,7 @@ import (
 // secret. There is no Event, and every step runs: when a step fails, Secrets
 // Manager repeats the whole rotation for the same version of the secret, and a
 // step that was completed before may have to be done again. So write each step
-// in such a way that it can be repeated, as AWS's templates do. No Order.
+// so that it can be repeated, as AWS's templates do. No Order.
 //
 // To run each step of a version once anyway, take the Event from
 // ClientRequestToken and Step with [EventFrom].

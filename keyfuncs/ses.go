@@ -17,7 +17,7 @@ import (
 // Order.
 //
 // A rule that waits for the function (invocation type RequestResponse) needs
-// its answer every time: give middleware.OnCompleted(middleware.Replay). Emails
+// its answer every time: use middleware.OnCompleted(middleware.Replay). Emails
 // that come through a topic or a bucket are messages of SNS and notifications
 // of S3: [SNSRecord], [S3Object].
 //

@@ -17,7 +17,7 @@ import (
 // An SQS or stream event holds one record if its event source mapping has a
 // batch size of 1. An event of several records is refused with a
 // [*lock.KeyError], because one lock cannot stand for them all: wrap a handler
-// of one record with middleware.EachSQSMessage and its siblings.
+// of one record with middleware.EachSQSMessage or one of its siblings.
 //
 // An S3 event without records gives [ErrIgnore], because it is probably the
 // s3:TestEvent: see [S3Object]. Any other event without records is refused.

@@ -10,11 +10,13 @@ import (
 )
 
 // SNSRecord handles each message of a topic once. Name and Event are the
-// message id, which SNS keeps in its retries. What a publisher sends twice has
-// two ids. No Order: Lambda cannot subscribe to the topics that have one.
+// message id, which SNS keeps in its retries. A message that a publisher sends
+// twice has two ids. No Order: Lambda cannot subscribe to FIFO topics, which
+// have one.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html,
-// https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html.
+// https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html,
+// https://docs.aws.amazon.com/sns/latest/dg/fifo-message-delivery.html.
 func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	if r.SNS.MessageID == "" {
 		e := &lock.KeyError{Field: "Sns.MessageId", Reason: "is missing"}

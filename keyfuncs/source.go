@@ -9,8 +9,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// foreign returns an error if the event names another source than the wanted
-// one. An event that a test builds by hand need not name any.
+// foreign returns an error if the event names a source other than want. An
+// event that a test builds by hand need not name any.
 func foreign(field, source string, want eventkind.Kind) error {
 	kind := eventkind.OfSource(source)
 	switch {
@@ -22,8 +22,8 @@ func foreign(field, source string, want eventkind.Kind) error {
 	return &lock.KeyError{Field: field, Reason: fmt.Sprintf("is %s, so the event %s", source, kind.Refusal(""))}
 }
 
-// foreignRecord returns an error if a record names another source than its type
-// stands for.
+// foreignRecord returns an error if a record names a source other than its
+// type's.
 func foreignRecord(record any) error {
 	switch r := record.(type) {
 	case events.S3EventRecord:

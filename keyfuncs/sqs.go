@@ -32,8 +32,8 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // was completed is stale, and skipped. The queue itself never causes that,
 // because it holds back a group until the messages before are deleted.
 //
-// Name has the queue in it, so that a dead-letter queue that the same function
-// works on does not look stale.
+// Name contains the queue, so that the messages of a dead-letter queue that the
+// same function handles do not look stale.
 //
 // Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html.

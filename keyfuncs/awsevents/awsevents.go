@@ -13,7 +13,7 @@ type HTTPRequest interface {
 		events.LambdaFunctionURLRequest
 }
 
-// S3BatchEvent is an event of S3 Batch Operations, of invocation schema 1.0 or
+// S3BatchEvent is an event of S3 Batch Operations with invocation schema 1.0 or
 // 2.0.
 type S3BatchEvent interface {
 	events.S3BatchJobEvent | events.S3BatchJobEventV2

@@ -1,7 +1,7 @@
 // Package jmespath takes lock keys from JSON payloads of any shape: from the
 // part that a JMESPath expression finds, or from the whole payload.
 //
-// It is a package of its own so that only functions that use it link a JMESPath
+// It is a separate package so that only functions that use it link a JMESPath
 // library. If your handler has a Go type for its event, keyfuncs.ByField does
 // the same without a library.
 package jmespath
