@@ -11,7 +11,7 @@ import (
 
 // KafkaRecord handles each record of a topic once. Name is topic, partition,
 // offset and timestamp, Event the last three of them. No Order: offsets start
-// again at zero when a topic is deleted and created anew, and all its records
+// again at zero when a topic is deleted and created again, and all its records
 // would look stale. For the same reason the timestamp is part of the key. A
 // record does not say which cluster it comes from: use [Prefix] if one function
 // serves two.

@@ -62,8 +62,9 @@ type Observation struct {
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
-// LogValue implements [slog.LogValuer]. It shows the digest of the key's name,
-// but neither name nor event.
+// LogValue implements [slog.LogValuer]. Its attributes are key (the digest of
+// the name), duration and requests and, where there are any, fence, forgotten,
+// holder with until, and error. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("key", o.Key.Digest()), slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests)}
 	if o.Fence != 0 {

@@ -15,8 +15,8 @@ import (
 // [Store]: the DynamoDB table of that name or, if table is empty, the one named
 // in LOCK_TABLE_NAME. There is one per table and process, so that nested
 // decorators and your own code share a client and its connections. It builds
-// the client from the default AWS configuration at the first request, which a
-// decorator sends during INIT.
+// the client from the default AWS configuration at the first request. In Lambda
+// a decorator sends one during INIT.
 //
 // To give a decorator its own client, use the option Store with
 // [dynamostore.New] or [dynamostore.Open].

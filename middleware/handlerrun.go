@@ -15,8 +15,8 @@ type handlerRun struct {
 	streamed bool       // the end of the result's stream ends the lock
 }
 
-// release is deferred, so that the lock is also released after a panic or
-// runtime.Goexit. It does not recover: the runtime reports the panic as it
+// release is deferred, so that the lock is released after a panic or
+// runtime.Goexit too. It does not recover: the runtime reports the panic as it
 // would without a decorator. After complete it does nothing.
 func (r *handlerRun) release() {
 	if r.lock != nil && !r.streamed {
