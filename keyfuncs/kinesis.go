@@ -11,8 +11,9 @@ import (
 // KinesisRecord works on one record of a partition key at a time, each once and
 // in order: a record is stale once a later one of the key is completed. Name is
 // stream and partition key, Event and Order are the sequence number, which
-// rises for a partition key. To process a stream again from the start, give the
-// function another middleware.Namespace: otherwise everything in it is stale.
+// rises for a partition key. To process a stream again from the start, wrap
+// KinesisRecord in [Prefix] with a new prefix: otherwise everything in the
+// stream is stale.
 //
 // Source: https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html.
 func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
