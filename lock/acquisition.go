@@ -16,7 +16,7 @@ import (
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
 // holds the name until its lease ends and, with a heartbeat, for as long as the
-// process lives. [Locker.Do] cannot forget it.
+// process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	a := &acquisition{
 		locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now(),
