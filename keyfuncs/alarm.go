@@ -17,8 +17,8 @@ import (
 // the alarm itself. No Order: Lambda is invoked asynchronously, and a change
 // that comes late is still a change.
 //
-// For alarms that come through a topic see [SNSAlarm]. For those that come
-// through EventBridge use [EventBridgeEvent].
+// For alarms that come through a topic see [SNSAlarmRecord]. For those that
+// come through EventBridge use [EventBridgeEvent].
 //
 // Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html,
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Acting_Alarm_Changes.html,
@@ -40,15 +40,15 @@ func CloudWatchAlarm(_ context.Context, e awsevents.AlarmEvent) (lock.Key, error
 	return alarm(e.AlarmARN, d.State.Value, event...), nil
 }
 
-// SNSAlarm is [CloudWatchAlarm] for one record of a topic that gets alarms.
-// Name is the same, so changes of one alarm wait for each other whichever way
-// they come. Event is the new state, its time and a digest of the whole
-// notification, which tells the contributors apart. It differs from the Event
-// of CloudWatchAlarm, so a function that gets one change both ways handles it
-// twice.
+// SNSAlarmRecord is [CloudWatchAlarm] for one record of a topic that gets
+// alarms. Name is the same, so changes of one alarm wait for each other
+// whichever way they come. Event is the new state, its time and a digest of the
+// whole notification, which tells the contributors apart. It differs from the
+// Event of CloudWatchAlarm, so a function that gets one change both ways
+// handles it twice.
 //
 // Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html.
-func SNSAlarm(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
+func SNSAlarmRecord(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	return SNSBody(func(_ context.Context, p events.CloudWatchAlarmSNSPayload) (lock.Key, error) {
 		if err := required(
 			part{"AlarmArn", p.AlarmARN}, part{"NewStateValue", p.NewStateValue}, part{"StateChangeTime", p.StateChangeTime},

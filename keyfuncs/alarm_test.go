@@ -10,7 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-var snsAlarm = keyfuncs.Single[events.SNSEvent](keyfuncs.SNSAlarm)
+var snsAlarm = keyfuncs.Single[events.SNSEvent](keyfuncs.SNSAlarmRecord)
 
 func TestCloudWatchAlarm(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestCloudWatchAlarm(t *testing.T) {
 	})
 }
 
-func TestSNSAlarm(t *testing.T) {
+func TestSNSAlarmRecord(t *testing.T) {
 	t.Parallel()
 	want := lock.Key{
 		Name:  "alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:orders-too-slow",
@@ -64,6 +64,6 @@ func TestSNSAlarmErrors(t *testing.T) {
 		})
 		refused(t, "no "+field, err, "Records[0].Sns.Message."+field, "missing")
 	}
-	_, err := inTopic(keyfuncs.SNSAlarm)(t.Context(), "ALARM!")
+	_, err := inTopic(keyfuncs.SNSAlarmRecord)(t.Context(), "ALARM!")
 	refused(t, "not JSON", err, "Sns.Message", "JSON")
 }

@@ -33,7 +33,7 @@ func ByField[E any](find func(E) string) Func[E] {
 }
 
 // Prefix puts a part in front of the name of another key function, for example
-// to keep two decorators of one function apart. Two prefixes never turn
+// to keep two wrappers of one function apart. Two prefixes never turn
 // different names into the same one.
 func Prefix[E any](key Func[E], prefix string) Func[E] {
 	head := url.PathEscape(prefix) + "/"

@@ -51,7 +51,7 @@ var keyFunctions = map[string]keyFunction{
 	"EventBridge in a queue": takes(eventkind.SQS, keyfuncs.Single[events.SQSEvent](keyfuncs.SQSBody(keyfuncs.EventBridgeEvent))),
 	"SNSRecord":              takes(eventkind.SNS, snsRecord),
 	"S3 in a topic":          takes(eventkind.SNS, keyfuncs.Single[events.SNSEvent](s3InTopic)),
-	"SNSAlarm":               takes(eventkind.SNS, snsAlarm),
+	"SNSAlarmRecord":         takes(eventkind.SNS, snsAlarm),
 	"EventBridgeEvent":       takes(eventkind.EventBridge, keyfuncs.EventBridgeEvent),
 	"EventBridgeSchedule":    takes(eventkind.EventBridge, keyfuncs.EventBridgeSchedule),
 	"EventBridgeS3Object":    takes(eventkind.EventBridge, keyfuncs.EventBridgeS3Object),

@@ -147,8 +147,8 @@ func ExampleCloudWatchAlarm() {
 	// Output: name "alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow", event "ALARM/2026-11-21T08:15:30.123+0000", order "", error <nil>
 }
 
-func ExampleSNSAlarm() {
-	k, err := keyfuncs.SNSAlarm(context.Background(), events.SNSEventRecord{SNS: events.SNSEntity{
+func ExampleSNSAlarmRecord() {
+	k, err := keyfuncs.SNSAlarmRecord(context.Background(), events.SNSEventRecord{SNS: events.SNSEntity{
 		MessageID: "95df01b4",
 		Message:   `{"AlarmArn": "arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow", "NewStateValue": "OK", "StateChangeTime": "2026-11-21T08:20:30.123+0000"}`,
 	}})

@@ -207,8 +207,8 @@ func FuzzCloudWatchAlarm(f *testing.F) {
 func FuzzSNSAlarm(f *testing.F) {
 	f.Add([]byte(`{"AlarmName":"a","NewStateValue":"OK","StateChangeTime":"2026-11-21T08:15:30.123+0000","AlarmArn":"arn:a","Trigger":{"Threshold":1.5}}`))
 	fuzzKeys(f, "sns-alarm", map[string]keyfuncs.Func[json.RawMessage]{
-		"SNSAlarm": func(ctx context.Context, message json.RawMessage) (lock.Key, error) {
-			return inTopic(keyfuncs.SNSAlarm)(ctx, string(message))
+		"SNSAlarmRecord": func(ctx context.Context, message json.RawMessage) (lock.Key, error) {
+			return inTopic(keyfuncs.SNSAlarmRecord)(ctx, string(message))
 		},
 	})
 }

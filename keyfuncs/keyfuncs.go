@@ -14,7 +14,7 @@
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
 //   - HTTP: [IdempotencyKey]
-//   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarm]
+//   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarmRecord]
 //   - other services: [CloudFormation], [CodeCommitRecord], [CodePipelineJob],
 //     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]
 //

@@ -30,7 +30,7 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	var lk *Lock
 	begun := false
 	if err == nil {
-		lk = a.lock()
+		lk = a.newLock()
 		// If the caller does not get the Lock, for example because an observer panics,
 		// the name must not stay held.
 		defer func() {
@@ -97,7 +97,7 @@ func (a *acquisition) run() error {
 			again = asked < 3 && sleep(a.ctx, jitter(firstPause<<asked)) == nil
 		case driver.Held:
 			if a.heldByUs() {
-				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested decorators need different names, for example through keyfuncs.Prefix"}
+				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested wrappers need different names, for example through keyfuncs.Prefix"}
 			}
 		}
 		asked++

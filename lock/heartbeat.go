@@ -117,7 +117,7 @@ func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time
 	l.beat.tell(func() {
 		l.locker.report(ctx, Observation{
 			Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
-			Duration: now.Sub(began), Held: now.Sub(l.decided), Requests: requests, Err: err,
+			Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
 		})
 	})
 }

@@ -22,7 +22,7 @@ type Lease struct {
 type leaseKey struct{}
 
 // FromContext returns the lease under which the code runs: the innermost one if
-// decorators are nested. It reports false outside any lock, and where
+// wrappers are nested. It reports false outside any lock, and where
 // middleware.FailOpen let a handler run without one.
 func FromContext(ctx context.Context) (Lease, bool) {
 	l, ok := ctx.Value(leaseKey{}).(*Lock)

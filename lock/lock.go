@@ -35,7 +35,7 @@ const (
 	released
 )
 
-func (a *acquisition) lock() *Lock {
+func (a *acquisition) newLock() *Lock {
 	l := &Lock{
 		locker: a.locker, ctx: a.ctx, key: a.key, claim: a.claim, row: a.row, timing: a.timing, decided: a.decided,
 		ended: make(chan struct{}),

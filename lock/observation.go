@@ -53,7 +53,7 @@ type Observation struct {
 	// Duration is the time from the call of Acquire, Complete or Release to the
 	// outcome. Of a renewal it is the time of its requests.
 	Duration  time.Duration
-	Held      time.Duration // since the lock was acquired
+	HeldFor   time.Duration // since the lock was acquired
 	Requests  int           // sent to the store for this outcome
 	Completed bool          // the event was completed, not only the lock released
 	// Forgotten is how many events are forgotten although they have not expired;
@@ -62,11 +62,15 @@ type Observation struct {
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
-// LogValue implements [slog.LogValuer]. Its attributes are key (the digest of
-// the name), duration and requests and, where there are any, fence, forgotten,
-// holder with until, and error. It shows neither name nor event.
+// LogValue implements [slog.LogValuer]. Its attributes are duration and
+// requests and, where there are any, key (the digest of the name), fence,
+// forgotten, holder with until, and error. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("key", o.Key.Digest()), slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests)}
+	var attrs []slog.Attr
+	if o.Key.Name != "" {
+		attrs = append(attrs, slog.String("key", o.Key.Digest()))
+	}
+	attrs = append(attrs, slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests))
 	if o.Fence != 0 {
 		attrs = append(attrs, slog.Int64("fence", o.Fence))
 	}
@@ -108,7 +112,7 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	now := time.Now()
 	o := Observation{
 		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(s.began),
-		Held: now.Sub(l.decided), Requests: s.sent, Completed: s.completes && err == nil, Err: err,
+		HeldFor: now.Sub(l.decided), Requests: s.sent, Completed: s.completes && err == nil, Err: err,
 	}
 	if outcome == OutcomeForgotten {
 		o.Forgotten = s.forgotten

@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -200,4 +202,23 @@ func TestStoreThatPanics(t *testing.T) { // F48
 		}()
 		_ = l.Do(t.Context(), event("e1"), nothing)
 	})
+}
+
+// TestLogValueWithoutAKey: the digest of no name would look like a key.
+func TestLogValueWithoutAKey(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		key  lock.Key
+		want bool
+	}{
+		"with a name": {lock.Key{Name: "n"}, true},
+		"without":     {lock.Key{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attrs := lock.Observation{Outcome: lock.OutcomeRefused, Key: c.key}.LogValue().Group()
+			if got := slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "key" }); got != c.want {
+				t.Errorf("attributes %v, key %v, want %v", attrs, got, c.want)
+			}
+		})
+	}
 }

@@ -107,9 +107,9 @@ func (l *Locker) shedClaim(times int) bool {
 	return times >= claimPatience || l.pressed.Load() > 0
 }
 
-// shedClaims lets a settlement go on, because it has no second chance.
+// notePressure lets a settlement go on, because it has no second chance.
 // Meanwhile the claims of this process give up.
-func (l *Locker) shedClaims(times int) bool {
+func (l *Locker) notePressure(times int) bool {
 	if times == 1 {
 		l.pressed.Add(1)
 	}

@@ -70,7 +70,7 @@ type settlement struct {
 func (l *Lock) settlement(completes bool) *settlement {
 	now := time.Now()
 	return &settlement{
-		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), shed: (*Locker).shedClaims},
+		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), shed: (*Locker).notePressure},
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
 		began:   now, completes: completes,
 	}

@@ -12,7 +12,7 @@ import (
 
 // batch wraps a handler of one record as a handler of batches.
 type batch[R any] struct {
-	*decorator
+	*wrapper
 	key     keyfuncs.Func[R]
 	handler func(context.Context, R) error
 }
@@ -29,7 +29,7 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 		s.each.concurrency = DefaultConcurrency
 	}
 	checkPolicies(inspect[R](reflect.TypeOf(handler)), s)
-	return &batch[R]{decorator: newDecorator(s), key: key, handler: handler}
+	return &batch[R]{wrapper: newWrapper(s), key: key, handler: handler}
 }
 
 // run handles the records of one delivery. It returns one error for each, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// TestDefaultStore shows that decorators without the option Store use the table
+// TestDefaultStore shows that wrappers without the option Store use the table
 // named in the environment or by the option Table.
 func TestDefaultStore(t *testing.T) {
 	table, err := localtable.Start(t.Context(), "locks")
@@ -58,7 +58,7 @@ func TestDefaultStore(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreIsShared shows that all decorators of a process that use one
+// TestDefaultStoreIsShared shows that all wrappers of a process that use one
 // table share one client, and open one connection during INIT.
 func TestDefaultStoreIsShared(t *testing.T) {
 	fake := fakedynamo.New()
@@ -83,8 +83,8 @@ func TestDefaultStoreIsShared(t *testing.T) {
 		opts []middleware.Option
 		want int64
 	}{
-		{"first decorator", nil, 1},
-		{"second decorator", nil, 1},
+		{"first wrapper", nil, 1},
+		{"second wrapper", nil, 1},
 		{"the same table by name", []middleware.Option{middleware.Table("locks")}, 1},
 		{"another table", []middleware.Option{middleware.Table("others")}, 2},
 		{"the default store by hand", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 2},

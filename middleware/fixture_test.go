@@ -49,7 +49,7 @@ type sighting struct {
 
 func newFixture() *fixture { return &fixture{faulty: locktest.NewFaulty(memstore.New())} }
 
-// options returns the options for a decorator that uses the fixture and writes
+// options returns the options for a wrapper that uses the fixture and writes
 // no log. Those of more count last.
 func (r *fixture) options(more ...middleware.Option) []middleware.Option {
 	observe := middleware.Observe(func(_ context.Context, o lock.Observation) {

@@ -8,7 +8,7 @@ import (
 )
 
 // wrapFunc returns the body of the function that wraps handler.
-func wrapFunc[E any](d *decorator, key keyfuncs.Func[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
+func wrapFunc[E any](d *wrapper, key keyfuncs.Func[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
 	return func(args []reflect.Value) []reflect.Value {
 		ctx := context.Background()
 		if sig.takesContext {

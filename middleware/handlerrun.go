@@ -8,7 +8,7 @@ import (
 
 // handlerRun is one run of the handler.
 type handlerRun struct {
-	d        *decorator
+	d        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
 	lock     *lock.Lock // nil: none, because of FailOpen
@@ -17,7 +17,7 @@ type handlerRun struct {
 
 // release is deferred, so that the lock is released after a panic or
 // runtime.Goexit too. It does not recover: the runtime reports the panic as it
-// would without a decorator. After complete it does nothing.
+// would without a wrapper. After complete it does nothing.
 func (r *handlerRun) release() {
 	if r.lock != nil && !r.streamed {
 		_ = r.lock.Release() // package lock has reported the error
@@ -38,7 +38,7 @@ func (r *handlerRun) storesResult() bool {
 }
 
 // locked runs work, which has no result, under the lock of key.
-func (d *decorator) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
+func (d *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
 	run, instead := d.enter(ctx, key, keyErr)
 	if instead != nil {
 		return instead.failure()

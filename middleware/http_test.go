@@ -101,7 +101,7 @@ func TestBadRequest(t *testing.T) { // F26
 func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 	t.Parallel()
 	_, otherSource := keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest](t.Context(), events.APIGatewayV2HTTPRequest{})
-	_, noGateway := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](jmespath.Key("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
+	_, noGateway := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](jmespath.Path("order"))(t.Context(), events.APIGatewayV2HTTPRequest{})
 	for name, call := range httpResults(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, keyErr := range []error{
@@ -221,7 +221,7 @@ func TestBadRequestIsLogged(t *testing.T) {
 func TestBadRequestSpeaksToTheClient(t *testing.T) {
 	t.Parallel()
 	type request = events.APIGatewayV2HTTPRequest
-	header, body := keyfuncs.Func[request](keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), keyfuncs.HTTPBody[request](jmespath.Key("[order.id, tenant]"))
+	header, body := keyfuncs.Func[request](keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), keyfuncs.HTTPBody[request](jmespath.Path("[order.id, tenant]"))
 	for name, c := range map[string]struct {
 		key    keyfuncs.Func[request]
 		header string
@@ -270,7 +270,7 @@ func TestClientsDoNotWaitForCompletion(t *testing.T) { // F7
 				t.Errorf("status %d", r.StatusCode)
 			}
 			return err
-		}, middleware.DefaultAnswerWithin},
+		}, middleware.DefaultHTTPCompleteWithin},
 		"HTTP, as asked": {func(ctx context.Context, f *fixture) error {
 			_, err := middleware.WithLock(byOrder, func(context.Context, order) (*events.ALBTargetGroupResponse, error) {
 				return &events.ALBTargetGroupResponse{StatusCode: http.StatusCreated}, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// The outcomes of the decorator, besides those of package lock. Whenever one
+// The outcomes of the wrapper, besides those of package lock. Whenever one
 // occurs, [Observe] is called, and one line of the level given here is logged.
 const (
 	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, because of FailOpen: error
@@ -17,7 +17,7 @@ const (
 	OutcomeOverdue       lock.Outcome = "overdue"        // the handler of one record goes on after its context has ended: warn
 )
 
-// level returns the level of an outcome that the decorator reports.
+// level returns the level of an outcome that the wrapper reports.
 func level(o lock.Outcome) slog.Level {
 	switch o {
 	case OutcomeUnlocked, OutcomeHandlerFailed, lock.OutcomeRefused:
@@ -28,7 +28,7 @@ func level(o lock.Outcome) slog.Level {
 
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
-func (d *decorator) report(ctx context.Context, o lock.Observation) {
+func (d *wrapper) report(ctx context.Context, o lock.Observation) {
 	if d.engine.Observe != nil {
 		d.engine.Observe(ctx, o)
 	}

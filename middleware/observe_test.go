@@ -13,7 +13,7 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestLevels shows at which level the decorator logs each of its own outcomes.
+// TestLevels shows at which level the wrapper logs each of its own outcomes.
 func TestLevels(t *testing.T) {
 	for outcome, level := range map[lock.Outcome]string{
 		middleware.OutcomeUnlocked:      "ERROR",
@@ -39,7 +39,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestLogKeys shows that the decorator's own outcomes are logged with the name
+// TestLogKeys shows that the wrapper's own outcomes are logged with the name
 // and the event of the key only if LogKeys asks for it.
 func TestLogKeys(t *testing.T) {
 	t.Parallel()

@@ -112,17 +112,18 @@ func Reserve(d time.Duration) Option {
 // CompleteWithin sets how long to try to complete an event if the store does
 // not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
 // zero: until shortly before the deadline, because nobody else can complete the
-// event; or [DefaultAnswerWithin] if the result is an HTTP response, because a
-// client waits for it, and API Gateway gives up after 29 or 30 s by default.
+// event; or [DefaultHTTPCompleteWithin] if the result is an HTTP response,
+// because a client waits for it, and API Gateway gives up after 29 or 30 s by
+// default.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
 func CompleteWithin(d time.Duration) Option {
 	return func(o *settings) { o.engine.CompleteWithin = d }
 }
 
-// DefaultAnswerWithin is the default of [CompleteWithin] for handlers whose
-// result is an HTTP response: long enough for five attempts of 1 s, and short
-// enough for a client that waits.
-const DefaultAnswerWithin = 5 * time.Second
+// DefaultHTTPCompleteWithin is the default of [CompleteWithin] for handlers
+// whose result is an HTTP response: long enough for five attempts of 1 s, and
+// short enough for a client that waits.
+const DefaultHTTPCompleteWithin = 5 * time.Second
 
 // FixedLease takes a lease of d, at least 3 s, that is not renewed. The
 // handler's context ends 2 s before the lease does, because clocks may differ

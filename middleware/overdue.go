@@ -68,7 +68,7 @@ func (d *delivery[R]) reportOverdue(ctx context.Context, t *task[R], held time.D
 		err = errOverdueAlive
 	}
 	d.report(ctx, lock.Observation{
-		Outcome: OutcomeOverdue, Key: t.key, Fence: lease.Fence, Until: lease.Until, Held: held,
+		Outcome: OutcomeOverdue, Key: t.key, Fence: lease.Fence, Until: lease.Until, HeldFor: held,
 		Err: &RecordError{Record: d.place(t), Err: err},
 	})
 }

@@ -55,7 +55,7 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 					t.Errorf("observed %v before the deadline", deadline.Sub(o.at))
 				}
 				var record *middleware.RecordError
-				if o.Key.Event != "b" || o.Fence == 0 || o.Held < 26*time.Second || !errors.As(o.Err, &record) || record.Record != "Records[1]" ||
+				if o.Key.Event != "b" || o.Fence == 0 || o.HeldFor < 26*time.Second || !errors.As(o.Err, &record) || record.Record != "Records[1]" ||
 					!strings.Contains(o.Err.Error(), "still running after its context has ended") || !strings.Contains(o.Err.Error(), "kill") {
 					t.Errorf("observed %+v", o)
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// BenchmarkWithLock is what the decorator adds to a handler that does nothing.
+// BenchmarkWithLock is what the wrapper adds to a handler that does nothing.
 // `make bench` prints it beside the bare store calls.
 func BenchmarkWithLock(b *testing.B) {
 	mutex := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "orders"}, nil }

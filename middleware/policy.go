@@ -54,7 +54,7 @@ type waitPolicy time.Duration
 
 type respondPolicy struct{ v any }
 
-// policy is what one of the public policies makes the decorator do.
+// policy is what one of the public policies makes the wrapper do.
 type policy struct {
 	action   action
 	wait     time.Duration // before the action

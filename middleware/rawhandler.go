@@ -15,7 +15,7 @@ import (
 
 // rawHandler wraps a lambda.Handler, which takes and returns bytes.
 type rawHandler[E any] struct {
-	*decorator
+	*wrapper
 	key     keyfuncs.Func[E]
 	handler lambda.Handler
 }

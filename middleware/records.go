@@ -113,9 +113,9 @@ func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler f
 // acknowledged with a warning, and so is an event without records that a test
 // builds. For an event of another source the handler returns a [*lock.KeyError]
 // that names the function for that source.
-func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Event) error {
+func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
-	return func(ctx context.Context, e S3Event) error {
+	return func(ctx context.Context, e S3Records) error {
 		if e.refused != nil {
 			b.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Err: e.refused})
 			return e.refused

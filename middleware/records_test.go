@@ -31,7 +31,7 @@ func TestEachS3Record(t *testing.T) {
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error {
 			return runs.act(ctx, r.S3.Object.Key, does[r.S3.Object.Key])
 		}, f.options(middleware.Concurrency(1))...)
-		event := middleware.S3Event{S3Event: events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b"), s3Record("%zz"), s3Record("c"), s3Record("d")}}}
+		event := middleware.S3Records{S3Event: events.S3Event{Records: []events.S3EventRecord{s3Record("a"), s3Record("b"), s3Record("%zz"), s3Record("c"), s3Record("d")}}}
 		err := h(ctx, event)
 		var batch *middleware.BatchError
 		if !errors.As(err, &batch) || batch.Records != 5 || len(batch.Failed) != 3 {
@@ -81,7 +81,7 @@ func TestS3EventDecodesEachRecord(t *testing.T) { // F31
 		if json.Unmarshal(payload, &events.S3Event{}) == nil {
 			t.Error("aws-lambda-go accepts the event: this test shows nothing")
 		}
-		var e middleware.S3Event
+		var e middleware.S3Records
 		if err := json.Unmarshal(payload, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestEachS3RecordOfNone(t *testing.T) { // F26
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachS3Record(keyfuncs.S3Record, func(ctx context.Context, r events.S3EventRecord) error { return runs.act(ctx, "", "") }, f.options()...)
-		var e middleware.S3Event
+		var e middleware.S3Records
 		if err := json.Unmarshal([]byte(`{"Event":"s3:TestEvent"}`), &e); err != nil {
 			t.Fatal(err)
 		}

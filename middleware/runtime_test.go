@@ -213,7 +213,7 @@ func TestRuntimeSeesNoDifference(t *testing.T) { // P7
 }
 
 // sameStack checks that the frames from the panic to the handler are the same.
-// Below the handler is its caller, which is the decorator.
+// Below the handler is its caller, which is the wrapper.
 func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	t.Helper()
 	type frame struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// settings are what the options of one decorator ask for.
+// settings are what the options of one wrapper ask for.
 type settings struct {
 	engine    lock.Options
 	fixed     time.Duration // of FixedLease; zero: none

@@ -37,16 +37,16 @@ func TestReplayWithoutEventWarnsOnce(t *testing.T) {
 		all.Wait()
 	}
 	var log warnings
-	run(t, &log, jmespath.Key("order.id"))
+	run(t, &log, jmespath.Path("order.id"))
 	if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "Event") || !strings.Contains(lines[0], "keyfuncs.Once") {
 		t.Errorf("logged %q, want one warning that says what to change", lines)
 	}
-	run(t, &log, jmespath.Key("order.id"))
+	run(t, &log, jmespath.Path("order.id"))
 	if lines := log.lines(); len(lines) != 2 {
 		t.Errorf("logged %q, want one more for another handler", lines)
 	}
 	var none warnings
-	run(t, &none, keyfuncs.Once(jmespath.Key("order.id")))
+	run(t, &none, keyfuncs.Once(jmespath.Path("order.id")))
 	for _, l := range none.lines() {
 		t.Errorf("logged %s", l)
 	}

@@ -36,7 +36,7 @@ import (
 //
 // Without the option [Store], locks are in the DynamoDB table named by [Table]
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
-// nested decorators share it; see [DefaultStore]. Inside Lambda, WithLock opens
+// nested wrappers share it; see [DefaultStore]. Inside Lambda, WithLock opens
 // its connection. If the store cannot be opened, every invocation fails with a
 // *lock.ConfigError or *lock.StoreError. None of this applies with the option
 // [Store].
@@ -68,7 +68,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 		refuse(nilHandler)
 	case lambda.Handler:
 		checkRawHandler[E, H](h, s)
-		return any(&rawHandler[E]{newDecorator(s), key, h}).(H)
+		return any(&rawHandler[E]{newWrapper(s), key, h}).(H)
 	}
 	f := reflect.ValueOf(handler)
 	sig := inspect[E](f.Type())
@@ -77,8 +77,8 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 	}
 	checkPolicies(sig, s)
 	if s.engine.CompleteWithin == 0 && isHTTPResponse(sig.result) {
-		s.engine.CompleteWithin = DefaultAnswerWithin
+		s.engine.CompleteWithin = DefaultHTTPCompleteWithin
 	}
-	call := wrapFunc(newDecorator(s), key, f, sig)
+	call := wrapFunc(newWrapper(s), key, f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface().(H)
 }

@@ -319,7 +319,7 @@ func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	})
 }
 
-// TestNested shows that decorators can be nested if their names differ.
+// TestNested shows that wrappers can be nested if their names differ.
 func TestNested(t *testing.T) { // F33
 	t.Parallel()
 	f := newFixture()

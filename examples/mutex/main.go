@@ -31,7 +31,7 @@ type request struct {
 	Action   string `json:"action"`
 }
 
-// byInstance does what jmespath.Key("instance") does, for a typed handler.
+// byInstance does what jmespath.Path("instance") does, for a typed handler.
 func byInstance(_ context.Context, r request) (lock.Key, error) {
 	if r.Instance == "" {
 		return lock.Key{}, &lock.KeyError{Field: "instance", Reason: "is missing: name the instance to work on"}

@@ -24,8 +24,8 @@ func ExamplePayload() {
 	// name "payload/ypQZrEPJCFFbaeo9qH2crjQqlusd8_q-fW--Mf6wKwc", event "ypQZrEPJCFFbaeo9qH2crjQqlusd8_q-fW--Mf6wKwc", order "", error <nil>
 }
 
-func ExampleKey() {
-	key := jmespath.Key("[tenant, order.id]")
+func ExamplePath() {
+	key := jmespath.Path("[tenant, order.id]")
 	show(key(context.Background(), json.RawMessage(`{"tenant": "acme", "order": {"id": 17}}`)))
 	// Output: name "[\"acme\",17]", event "", order "", error <nil>
 }
@@ -33,7 +33,7 @@ func ExampleKey() {
 // Each message is handled once, and messages about one order never at the same
 // time.
 func ExampleKey_message() {
-	key := keyfuncs.SQSBody(jmespath.Key("order.id"))
+	key := keyfuncs.SQSBody(jmespath.Path("order.id"))
 	show(key(context.Background(), events.SQSMessage{MessageId: "059f36b4", Body: `{"order": {"id": 17}}`}))
 	// Output: name "17", event "059f36b4", order "", error <nil>
 }
@@ -41,28 +41,28 @@ func ExampleKey_message() {
 // Each order is handled once. Without Once every event would be handled, one
 // after the other.
 func ExampleKey_once() {
-	key := keyfuncs.Once(jmespath.Key("order.id"))
+	key := keyfuncs.Once(jmespath.Path("order.id"))
 	show(key(context.Background(), json.RawMessage(`{"order": {"id": 17}}`)))
 	// Output: name "17", event "17", order "", error <nil>
 }
 
 // The customer is locked, and each order is handled once.
 func ExampleKey_eventFrom() {
-	key := keyfuncs.EventFrom(jmespath.Key("customer"), jmespath.Key("order"))
+	key := keyfuncs.EventFrom(jmespath.Path("customer"), jmespath.Path("order"))
 	show(key(context.Background(), json.RawMessage(`{"customer": "jane", "order": 17}`)))
 	// Output: name "\"jane\"", event "17", order "", error <nil>
 }
 
 // Only the newest version of a document matters.
 func ExampleKey_orderFrom() {
-	key := keyfuncs.OrderFrom(jmespath.Key("document"), jmespath.Key("version"))
+	key := keyfuncs.OrderFrom(jmespath.Path("document"), jmespath.Path("version"))
 	show(key(context.Background(), json.RawMessage(`{"document": "terms", "version": 12}`)))
 	// Output: name "\"terms\"", event "", order "00212", error <nil>
 }
 
 // The tenant is part of what is locked.
 func ExampleKey_join() {
-	key := keyfuncs.Join(jmespath.Key("tenant"), jmespath.Key("order"))
+	key := keyfuncs.Join(jmespath.Path("tenant"), jmespath.Path("order"))
 	show(key(context.Background(), json.RawMessage(`{"tenant": "acme", "order": 17}`)))
 	// Output: name "join/%22acme%22/17", event "", order "", error <nil>
 }

@@ -66,7 +66,7 @@ func FuzzKey(f *testing.F) {
 		"@", "order.id", "[tenant, order.customer.id]", "{id: id, shelf: data.changes[0][-1].shelf}", "order.lines[?price > `5`].sku",
 		"data.changes[][] | sort_by(@, &delta)[].delta", "to_string(data)", "max(order.lines[*].price)",
 	} {
-		keys[path] = jmespath.Key(path)
+		keys[path] = jmespath.Path(path)
 	}
 	fuzzKeys(f, keys)
 }
@@ -124,10 +124,10 @@ func FuzzPath(f *testing.F) { // F26, F27
 func compiled(t *testing.T, path string) (key keyfuncs.Func[json.RawMessage]) {
 	defer func() {
 		if r := recover(); r != nil {
-			if s, ok := r.(string); !ok || !strings.HasPrefix(s, "lambdalock: jmespath.Key(") || strings.Contains(s, "\n") {
+			if s, ok := r.(string); !ok || !strings.HasPrefix(s, "lambdalock: jmespath.Path(") || strings.Contains(s, "\n") {
 				t.Errorf("panic %v", r)
 			}
 		}
 	}()
-	return jmespath.Key(path)
+	return jmespath.Path(path)
 }

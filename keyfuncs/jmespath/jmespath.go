@@ -16,7 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Key locks what a JMESPath expression finds in the payload, for example
+// Path locks what a JMESPath expression finds in the payload, for example
 // "order.id", or "[tenant, order.id]" for several parts. Name is the canonical
 // JSON of the result: the number 17 and the string "17" are two names. Numbers
 // keep all their digits. JMESPath comparisons and functions ignore a number
@@ -28,18 +28,18 @@ import (
 // (keyfuncs.SQSBody, SNSBody, EventBridgeDetail) the id of the message becomes
 // the Event.
 //
-// Key returns an error if the path finds nothing, or an empty string, list or
+// Path returns an error if the path finds nothing, or an empty string, list or
 // object, or a list or object that contains a null. A projection such as
 // items[*].id leaves out items without an id.
 //
-// Key panics if the path is not a JMESPath expression, or if it lists the
+// Path panics if the path is not a JMESPath expression, or if it lists the
 // members of an object ("*", keys, values): they have no order, so deliveries
 // of one event would get different keys.
 //
 // Source: https://jmespath.org/specification.html.
-func Key(path string) keyfuncs.Func[json.RawMessage] {
+func Path(path string) keyfuncs.Func[json.RawMessage] {
 	if err := check(path); err != nil {
-		panic(fmt.Sprintf("lambdalock: jmespath.Key(%q): %v", path, err))
+		panic(fmt.Sprintf("lambdalock: jmespath.Path(%q): %v", path, err))
 	}
 	return func(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 		doc, err := canonical.Parse(payload)

@@ -58,7 +58,7 @@ func TestKey(t *testing.T) {
 	} {
 		t.Run(short(c.path)+" of "+short(c.payload), func(t *testing.T) {
 			t.Parallel()
-			got, err := jmespath.Key(c.path)(t.Context(), json.RawMessage(c.payload))
+			got, err := jmespath.Path(c.path)(t.Context(), json.RawMessage(c.payload))
 			if got != (lock.Key{Name: c.name}) || err != nil {
 				t.Errorf("%+v, %v; want %s", got, err, c.name)
 			}
@@ -100,7 +100,7 @@ func TestKeyFindsNothing(t *testing.T) { // F26
 // refuses checks that the path gives no key for the payload, and says why.
 func refuses(t *testing.T, path, payload, within string) {
 	t.Helper()
-	k, err := jmespath.Key(path)(t.Context(), json.RawMessage(payload))
+	k, err := jmespath.Path(path)(t.Context(), json.RawMessage(payload))
 	e, ok := err.(*lock.KeyError)
 	if !ok || e.Field != path || !strings.Contains(e.Error(), within) || k != (lock.Key{}) {
 		t.Errorf("%+v, %v; want a KeyError that says %q", k, err, within)
@@ -126,7 +126,7 @@ func TestKeySurvivesPanicsOfTheLibrary(t *testing.T) { // F26
 // TestKeyErrorsHoldNoData: the library quotes the argument.
 func TestKeyErrorsHoldNoData(t *testing.T) { // F29
 	t.Parallel()
-	_, err := jmespath.Key("abs(mail)")(t.Context(), json.RawMessage(`{"mail":"of, expected: jane@example.com"}`))
+	_, err := jmespath.Path("abs(mail)")(t.Context(), json.RawMessage(`{"mail":"of, expected: jane@example.com"}`))
 	if err == nil || strings.Contains(err.Error(), "jane") || !strings.Contains(err.Error(), `"number"`) {
 		t.Errorf("%v, want the type that is expected and not what was found", err)
 	}
@@ -141,19 +141,19 @@ func TestPathIsWrong(t *testing.T) {
 		t.Run(short(path), func(t *testing.T) {
 			t.Parallel()
 			defer func() {
-				got, want := fmt.Sprint(recover()), fmt.Sprintf("lambdalock: jmespath.Key(%q): ", path)
+				got, want := fmt.Sprint(recover()), fmt.Sprintf("lambdalock: jmespath.Path(%q): ", path)
 				if !strings.HasPrefix(got, want) || !strings.Contains(got[len(want):], within) || strings.Contains(got, "\n") {
 					t.Errorf("panic %q, want one line %q that says %q", got, want, within)
 				}
 			}()
-			jmespath.Key(path)
+			jmespath.Path(path)
 		})
 	}
 }
 
 func TestKeyInsideAMessage(t *testing.T) {
 	t.Parallel()
-	key := keyfuncs.SQSBody(jmespath.Key("order.id"))
+	key := keyfuncs.SQSBody(jmespath.Path("order.id"))
 	want := lock.Key{Name: "17", Event: "m1"}
 	if got, err := key(t.Context(), events.SQSMessage{MessageId: "m1", Body: `{"order":{"id":17}}`}); got != want || err != nil {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -168,7 +168,7 @@ func TestKeyInsideAMessage(t *testing.T) {
 // event needs literals of its own.
 func TestKeyIsSafeForConcurrentUse(t *testing.T) { // F39
 	t.Parallel()
-	key := jmespath.Key("[`[3,1,2]` | [@[0], sort_by(@, &@)[0]], id]")
+	key := jmespath.Path("[`[3,1,2]` | [@[0], sort_by(@, &@)[0]], id]")
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {

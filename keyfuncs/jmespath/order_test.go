@@ -69,7 +69,7 @@ func TestKeyDoesNotDependOnTheOrderOfMembers(t *testing.T) {
 // allowed returns nil if the path is refused.
 func allowed(path string) (key keyfuncs.Func[json.RawMessage]) {
 	defer func() { _ = recover() }()
-	return jmespath.Key(path)
+	return jmespath.Path(path)
 }
 
 // permuted returns a payload with the members of its objects in another order,

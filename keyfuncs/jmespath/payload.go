@@ -14,7 +14,7 @@ import (
 // identity. Name and Event are a digest of the JSON: the order of members,
 // white space and the spelling of numbers and strings do not count, everything
 // else does. Two events that say the same thing on purpose count as one. If a
-// part of the payload tells them apart, use [Key] with keyfuncs.EventFrom
+// part of the payload tells them apart, use [Path] with keyfuncs.EventFrom
 // instead.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)

@@ -68,7 +68,7 @@ func TestPayloadTellsApart(t *testing.T) { // F28
 
 func TestPayloadIsNotJSON(t *testing.T) { // F26
 	t.Parallel()
-	for name, key := range map[string]keyfuncs.Func[json.RawMessage]{"Payload": jmespath.Payload, "Key": jmespath.Key("@")} {
+	for name, key := range map[string]keyfuncs.Func[json.RawMessage]{"Payload": jmespath.Payload, "Key": jmespath.Path("@")} {
 		for _, p := range []string{
 			"", " ", "{", `{"a":}`, "1 2", "{}x", "{} []", "01", "1.", "+1", "NaN", `"\x"`, `"\u12"`, "\"\n\"", "'a'", "\ufeff{}",
 			nested(10_001), strings.Repeat("[", 1e6), strings.Repeat(`{"a":`, 1e6),

@@ -94,7 +94,7 @@ var keyFunctions = map[Kind]string{
 	S3Batch:        "S3BatchTask",
 	CloudWatchLogs: "CloudWatchLogs",
 	Alarm:          "CloudWatchAlarm",
-	AlarmMessage:   "SNSAlarm",
+	AlarmMessage:   "SNSAlarmRecord",
 	HTTP:           "IdempotencyKey for the event type of the gateway",
 }
 

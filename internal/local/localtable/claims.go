@@ -22,7 +22,7 @@ type claims struct {
 	of map[string][]fakedynamo.Update
 }
 
-// holder is how the decorator describes the invocation that claims a lock.
+// holder is how the wrapper describes the invocation that claims a lock.
 var holder = regexp.MustCompile(` request (\S+) log (\S+)`)
 
 // note keeps a request, if it claims a lock for an invocation: no others say

@@ -10,14 +10,14 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// decorator is what all invocations of one wrapped handler share.
-type decorator struct {
+// wrapper is what all invocations of one wrapped handler share.
+type wrapper struct {
 	*settings
 	locker      *lock.Locker
 	noEventOnce sync.Once // for the warning that Replay has nothing to replay
 }
 
-func newDecorator(s *settings) *decorator {
+func newWrapper(s *settings) *wrapper {
 	if s.store == nil {
 		s.store = DefaultStore(s.table)
 	}
@@ -31,11 +31,11 @@ func newDecorator(s *settings) *decorator {
 	if err != nil {
 		panic(err.Error())
 	}
-	return &decorator{settings: s, locker: locker}
+	return &wrapper{settings: s, locker: locker}
 }
 
 // enter decides whether the handler runs. If it does, the answer is nil.
-func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
+func (d *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
 	run := handlerRun{d: d, ctx: ctx, key: key}
 	if keyErr != nil {
 		return run, d.answerWithoutKey(ctx, key, keyErr)
@@ -61,7 +61,7 @@ func (d *decorator) enter(ctx context.Context, key lock.Key, keyErr error) (hand
 	return run, &answer{action: fail, err: err}
 }
 
-func (d *decorator) warnOfNoEvent(ctx context.Context) {
+func (d *wrapper) warnOfNoEvent(ctx context.Context) {
 	d.noEventOnce.Do(func() {
 		d.logger().WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 	})
@@ -69,7 +69,7 @@ func (d *decorator) warnOfNoEvent(ctx context.Context) {
 
 // answerCompleted returns the answer to an event that was already completed or
 // is stale. Replay without a stored result skips it.
-func (d *decorator) answerCompleted(completed *lock.CompletedError, err error) *answer {
+func (d *wrapper) answerCompleted(completed *lock.CompletedError, err error) *answer {
 	a := &answer{action: d.completed.action, result: completed.Result, err: err}
 	if a.action == replay && a.result == nil {
 		a.action = skip
@@ -79,7 +79,7 @@ func (d *decorator) answerCompleted(completed *lock.CompletedError, err error) *
 
 // answerWithoutKey returns the answer to an event for which the key function
 // returned err.
-func (d *decorator) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
+func (d *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
 	e := keyError(err)
 	if errors.Is(e, keyfuncs.ErrIgnore) {
 		d.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})

@@ -9,11 +9,11 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// S3Event is an [events.S3Event] whose records are decoded one by one: a
+// S3Records is an [events.S3Event] whose records are decoded one by one: a
 // malformed object key fails its own record, where aws-lambda-go would refuse
-// the whole event. S3Event also notices an event of another source, which only
-// the JSON shows. In a test, write S3Event{S3Event: e}.
-type S3Event struct {
+// the whole event. S3Records also notices an event of another source, which
+// only the JSON shows. In a test, write S3Records{S3Event: e}.
+type S3Records struct {
 	events.S3Event
 	broken  map[int]error  // by the index of a record that cannot be decoded
 	refused *lock.KeyError // if the event is not an S3 notification
@@ -21,8 +21,8 @@ type S3Event struct {
 
 // UnmarshalJSON implements [json.Unmarshaler]. It accepts an event of another
 // source, so that [EachS3Record] can refuse it and report that.
-func (e *S3Event) UnmarshalJSON(b []byte) error {
-	*e = S3Event{broken: map[int]error{}}
+func (e *S3Records) UnmarshalJSON(b []byte) error {
+	*e = S3Records{broken: map[int]error{}}
 	if kind := eventkind.Of(b); kind != "" && kind != eventkind.S3 && kind != eventkind.S3Test {
 		e.refused = &lock.KeyError{Field: "the event", Reason: kind.Refusal("")}
 		return nil

@@ -34,7 +34,7 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 			h := middleware.EachS3Record(
 				func(context.Context, events.S3EventRecord) (lock.Key, error) { return lock.Key{Name: "n"}, nil }, // looks at nothing
 				func(context.Context, events.S3EventRecord) error { t.Error("ran"); return nil }, f.options()...)
-			var e middleware.S3Event
+			var e middleware.S3Records
 			err := json.Unmarshal([]byte(c.event), &e)
 			if err == nil {
 				err = h(t.Context(), e)

@@ -12,23 +12,23 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// BenchmarkDecorator measures what the decorator and the engine cost by
+// BenchmarkWrapper measures what the wrapper and the engine cost by
 // themselves: a store in memory answers at once, so they account for the
 // difference from the bare store.
-func BenchmarkDecorator(b *testing.B) {
+func BenchmarkWrapper(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), invocationTime)
 	defer cancel()
 	rounds, runs := 40, 2000
 	if testing.Short() {
 		rounds = 8
 	}
-	all := decoratorContestants(ctx, b)
+	all := wrapperContestants(ctx, b)
 	for b.Loop() {
 		for r := range rounds {
 			round(b, all, r, runs)
 		}
 	}
-	f := newFigures("Decorator over a store in memory", "", "ns", "allocs", "B", "ns over bare", "allocs over bare", "B over bare")
+	f := newFigures("Wrapper over a store in memory", "", "ns", "allocs", "B", "ns over bare", "allocs over bare", "B over bare")
 	bare := all[0]
 	ns := func(c *contestant) float64 { return c.middle(blockMean) }
 	for _, c := range all {
@@ -39,8 +39,8 @@ func BenchmarkDecorator(b *testing.B) {
 	b.ReportMetric(all[1].perRun(blockAllocs)-bare.perRun(blockAllocs), "overhead-allocs")
 }
 
-func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
-	key := lock.Key{Name: "decorator"}
+func wrapperContestants(ctx context.Context, b *testing.B) []*contestant {
+	key := lock.Key{Name: "wrapper"}
 	locker := newLocker(b, memstore.New(), lock.Options{Lease: lock.UntilDeadline()})
 	plain := middleware.WithLock(itself, emptyHandler, middleware.Store(memstore.New()), middleware.Logger(discard))
 	result := middleware.WithLock(itself, resultHandler, middleware.Store(memstore.New()), middleware.Logger(discard))
@@ -58,7 +58,7 @@ func decoratorContestants(ctx context.Context, b *testing.B) []*contestant {
 func bareStore(ctx context.Context) func(int) error {
 	store := memstore.New()
 	now := time.Now()
-	c := driver.Claim{Name: "/decorator", Token: "token", Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}
+	c := driver.Claim{Name: "/wrapper", Token: "token", Holder: "benchmark", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}
 	s := driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
 	return func(int) error {
 		c.Stamp = c.Stamp.Add(time.Microsecond)
