@@ -305,3 +305,58 @@ func TestCompletionRetryLimit(t *testing.T) {
 		})
 	}
 }
+
+// TestHowLongASettlementTries shows how long a completion or release is tried
+// against a store that does not answer.
+func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
+	untilDeadline := lock.Options{Lease: lock.UntilDeadline()}
+	with := func(change func(*lock.Options)) lock.Options {
+		o := untilDeadline
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		o           lock.Options
+		timeout     time.Duration // of the caller's context; zero: none
+		work        time.Duration
+		release     bool
+		least, most time.Duration
+	}{
+		"release, whatever CompleteWithin is": {
+			with(func(o *lock.Options) { o.CompleteWithin = 100 * time.Millisecond }), time.Minute, 0, true, 1900 * time.Millisecond, 2 * time.Second,
+		},
+		"completion at the end of a lease": {
+			lock.Options{Lease: lock.FixedLease(10 * time.Second)}, 0, 9 * time.Second, false, 1900 * time.Millisecond, 2 * time.Second,
+		},
+		"completion with a short reserve": {
+			with(func(o *lock.Options) { o.Reserve = 60 * time.Millisecond }), 3 * time.Second, 2800 * time.Millisecond, false, 165 * time.Millisecond, 170 * time.Millisecond,
+		},
+		"completion in the last moment": {
+			with(func(o *lock.Options) { o.Reserve = time.Second }), 3 * time.Second, 2960 * time.Millisecond, false, 15 * time.Millisecond, 20 * time.Millisecond,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				if c.timeout > 0 {
+					ctx, cancel = context.WithTimeout(ctx, c.timeout)
+				}
+				defer cancel()
+				lk, err := f.locker(c.o).Acquire(ctx, event("e1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.work)
+				f.faulty.Always(locktest.Release, locktest.Hang)
+				start, end := time.Now(), lk.Release
+				if !c.release {
+					end = func() error { return lk.Complete(nil) }
+				}
+				if err, d := end(), time.Since(start); !isStoreError(err) || d < c.least || d > c.most {
+					t.Errorf("got %v after %v, want a StoreError after %v to %v", err, time.Since(start), c.least, c.most)
+				}
+			})
+		})
+	}
+}

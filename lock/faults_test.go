@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -299,6 +300,155 @@ func TestErrorReportsStoreAnswer(t *testing.T) { // F8, F13
 		var se *lock.StoreError
 		if !errors.As(err, &se) || !se.Rejected || se.Requests < 3 {
 			t.Errorf("got %+v, want the throttling", err)
+		}
+	})
+}
+
+// TestResultOfAnotherEvent shows that a duplicate never gets the result of a
+// later event of the same name.
+func TestResultOfAnotherEvent(t *testing.T) { // F35
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
+		for _, e := range []string{"e1", "e2"} {
+			if err := f.mustAcquire(l, event(e)).Complete([]byte(e)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var completed *lock.CompletedError
+		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || completed.Result != nil {
+			t.Errorf("got %v with result %q, want none: e2 has replaced it", err, completed.Result)
+		}
+	})
+}
+
+// TestResultOfEarlierRun shows that an event that runs again without a result,
+// after its first run was forgotten, does not keep the result of that run.
+func TestResultOfEarlierRun(t *testing.T) { // F35
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Remember: time.Hour})
+		for _, result := range [][]byte{[]byte("first"), nil} {
+			if err := f.mustAcquire(l, event("e1")).Complete(result); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(59 * time.Minute)
+			var completed *lock.CompletedError
+			if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != string(result) {
+				t.Errorf("got %v with result %q, want %q", err, completed.Result, result)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// TestUnansweredClaimCountsAllRequests shows that the request which gives up a
+// claim is among those that are reported.
+func TestUnansweredClaimCountsAllRequests(t *testing.T) { // F11
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		want := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release)
+		if got := f.observed[0].Requests; got != want || f.faulty.Requests(locktest.Release) == 0 {
+			t.Errorf("%d requests are reported, want %d", got, want)
+		}
+	})
+}
+
+// TestGivingUpKeepsTheRow shows that a claim that is given up does not let
+// garbage collection delete the row of the holder.
+func TestGivingUpKeepsTheRow(t *testing.T) { // F2, F23
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		holder := f.mustAcquire(f.locker(lock.Options{}), resource)
+		time.Sleep(time.Second)
+		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		f.faulty.Always(locktest.Acquire, locktest.None)
+		if row := f.row(); row.DeleteAfter.Before(holder.Lease().Until) {
+			t.Errorf("the row may be deleted at %v, but is held until %v", row.DeleteAfter, holder.Lease().Until)
+		}
+		_ = holder.Release()
+	})
+}
+
+// refusesOwn applies a claim and refuses it with the row that the claim made,
+// as a store does whose client has repeated the request by itself.
+type refusesOwn struct {
+	driver.Store
+	claims int
+}
+
+func (s *refusesOwn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.claims++
+	row, _, err := s.Store.Acquire(ctx, c)
+	return row, false, err
+}
+
+// TestRefusalByOwnRow shows that a claim that is refused by its own row has the
+// lock, and needs no further request.
+func TestRefusalByOwnRow(t *testing.T) { // F1
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		s := &refusesOwn{Store: f.faulty.Store}
+		f.faulty.Store = s
+		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
+		if s.claims != 1 {
+			t.Errorf("%d claims, want 1", s.claims)
+		}
+		_ = lk.Release()
+	})
+}
+
+// attempts fails every claim at once, and notes how long each could have taken.
+type attempts struct {
+	driver.Store
+	left []time.Duration
+}
+
+func (s *attempts) Acquire(ctx context.Context, _ *driver.Claim) (driver.Row, bool, error) {
+	deadline, _ := ctx.Deadline()
+	s.left = append(s.left, time.Until(deadline))
+	return driver.Row{}, false, errors.New("no connection")
+}
+
+// TestNoAttemptIsCutShort shows that the last attempt has time for an answer.
+func TestNoAttemptIsCutShort(t *testing.T) { // F11
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		s := &attempts{Store: f.faulty.Store}
+		f.faulty.Store = s
+		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		if shortest := slices.Min(s.left); len(s.left) < 3 || shortest < 50*time.Millisecond {
+			t.Errorf("%d attempts, one of which had %v", len(s.left), shortest)
+		}
+	})
+}
+
+// newerRow refuses every claim with a row of a later version.
+type newerRow struct{ driver.Store }
+
+func (newerRow) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	return driver.Row{Newer: true}, false, nil
+}
+
+// TestNewerRowIsAnAnswer shows that a row of a later version is an answer of the
+// store, so that nobody runs the work without a lock because of it.
+func TestNewerRowIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = newerRow{f.faulty.Store}
+		_, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), resource)
+		var e *lock.StoreError
+		if !errors.As(err, &e) || !e.Rejected || e.Temporary || e.Requests != 1 {
+			t.Errorf("got %+v, want a StoreError that is permanent, after one request", err)
 		}
 	})
 }

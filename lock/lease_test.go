@@ -242,6 +242,33 @@ func TestWorkContext(t *testing.T) {
 	})
 }
 
+// TestReserve shows that Reserve says how long before the deadline the work's
+// context ends, and how much time must be left to begin.
+func TestReserve(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		o := untilDeadline
+		o.Reserve = 10 * time.Second
+		f := newFixture(t)
+		lk, err := f.locker(o).Acquire(ctx, resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, _ := lk.Context().Deadline(); time.Until(end) != 50*time.Second {
+			t.Errorf("the work has %v, want 50s", time.Until(end))
+		}
+		if err := lk.Release(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Second)
+		var late *lock.DeadlineError
+		if _, err := f.locker(o).Acquire(ctx, resource); !errors.As(err, &late) || late.Need != 10100*time.Millisecond {
+			t.Errorf("got %v, want a DeadlineError that needs 10.1s", err)
+		}
+	})
+}
+
 // shortens is a store whose leases end a second earlier than asked for.
 type shortens struct{ driver.Store }
 

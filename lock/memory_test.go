@@ -326,6 +326,11 @@ func TestRowExpiry(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		kept := func() time.Duration { return time.Until(f.row().DeleteAfter) }
+		week := f.locker(lock.Options{Remember: 7 * 24 * time.Hour, Namespace: "week"})
+		complete(t, week, "e1")
+		if got := time.Until(readRow(t, f.faulty.Store, "week/resource").DeleteAfter); got != 7*24*time.Hour {
+			t.Errorf("a row with an event of a week is kept for %v", got)
+		}
 		complete(t, l, "e1")
 		if got := kept(); got != 24*time.Hour {
 			t.Errorf("after a completion the row is kept for %v, want 24h", got)
@@ -337,6 +342,105 @@ func TestRowExpiry(t *testing.T) {
 		_ = lk.Release()
 		if got := kept(); got != 24*time.Hour {
 			t.Errorf("after a release the row is kept for %v, want 24h", got)
+		}
+	})
+}
+
+// TestUnorderedEventKeepsOrder shows that the completion of an event without
+// Order does not make stale events run.
+func TestUnorderedEventKeepsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
+		for _, k := range []lock.Key{{Name: "resource", Event: "e2", Order: "2"}, event("e3")} {
+			if err := l.Do(t.Context(), k, nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Acquire(t.Context(), lock.Key{Name: "resource", Event: "e1", Order: "1"}); !isCompleted(err) {
+			t.Errorf("got %v, although a later event is completed", err)
+		}
+	})
+}
+
+// TestEventIsRememberedOnce shows that an event that runs again, because a
+// clock that was ahead took it for expired, has one place in the memory.
+func TestEventIsRememberedOnce(t *testing.T) { // F15
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Remember: time.Hour, Lease: lock.FixedLease(time.Minute)})
+		complete(t, l, "e1")
+		lk := f.mustAcquire(skewed(l, 2*time.Hour), event("e1"))
+		skewed(l, 0)
+		if err := lk.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		if events := f.row().Memory.Completed; len(events) != 1 {
+			t.Errorf("the row has %+v, want the event once", events)
+		}
+	})
+}
+
+// TestForgottenEventHasNoResult shows that the result of an event is dropped
+// with the event, also if it is forgotten for lack of room.
+func TestForgottenEventHasNoResult(t *testing.T) { // F35
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{RememberAtLeast: 1})
+		if err := f.mustAcquire(l, event(id(0))).Complete([]byte("secret")); err != nil {
+			t.Fatal(err)
+		}
+		complete(t, l, ids(1, 40)...)
+		if row := f.row(); row.Memory.Has(id(0), time.Now()) || row.Memory.Result.Body != nil {
+			t.Errorf("the row has the result %q of a forgotten event", row.Memory.Result.Body)
+		}
+	})
+}
+
+// TestOldResultMakesRoom shows that the result of an earlier event is dropped
+// if the row becomes too large, and that this is not reported as a loss of the
+// completed event's result, which has none.
+func TestOldResultMakesRoom(t *testing.T) { // F32, F35
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
+		if err := f.mustAcquire(l, event("e1")).Complete(make([]byte, 350<<10-450)); err != nil {
+			t.Fatal(err)
+		}
+		if f.row().Memory.Result.Body == nil {
+			t.Fatal("the result was not kept, so nothing is shown")
+		}
+		complete(t, l, ids(0, 4)...)
+		if f.row().Memory.Result.Body != nil {
+			t.Error("the old result is still there")
+		}
+		if slices.Contains(f.outcomes(), lock.OutcomeResultDropped) {
+			t.Error("a result is reported as dropped")
+		}
+	})
+}
+
+// TestLongEventsOfBatchAreRemembered shows that the events of a batch are
+// recognised in the row, where long ones are hashed.
+func TestLongEventsOfBatchAreRemembered(t *testing.T) { // F46
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{RememberAtLeast: 1})
+		var events []string
+		batch := &invocation.Batch{}
+		for i := range 50 {
+			e := strings.Repeat("long", 30) + id(i)
+			events = append(events, e)
+			batch.Add("resource", e)
+		}
+		ctx := invocation.WithBatch(t.Context(), batch)
+		for _, e := range events {
+			if err := l.Do(ctx, event(e), nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if known := remembered(t, l, events...); len(known) != len(events) {
+			t.Errorf("%d of %d events of the batch are remembered", len(known), len(events))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
@@ -23,6 +24,10 @@ func TestWrongOptions(t *testing.T) {
 		"negative heartbeat":    {Lease: lock.Heartbeat(-1)},
 		"fixed lease of zero":   {Lease: lock.FixedLease(0)},
 		"negative wait":         {MaxWait: -1},
+		"negative grace":        {Grace: -1},
+		"negative reserve":      {Reserve: -1},
+		"negative remember":     {Remember: -1},
+		"negative time limit":   {CompleteWithin: -1},
 		"lease below a request": {Lease: lock.Heartbeat(time.Millisecond)},
 		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
 		"remember too long":     {Remember: 367 * 24 * time.Hour},
@@ -123,6 +128,49 @@ func TestEventsThatAreHashed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeaseErrorsNameTheMode shows that a wrong lease is called as the caller
+// called it.
+func TestLeaseErrorsNameTheMode(t *testing.T) {
+	t.Parallel()
+	for want, mode := range map[string]lock.LeaseMode{
+		"FixedLease is negative (-1s)": lock.FixedLease(-time.Second),
+		"FixedLease is zero":           lock.FixedLease(0),
+		"Heartbeat is negative (-1s)":  lock.Heartbeat(-time.Second),
+	} {
+		t.Run(want, func(t *testing.T) {
+			if _, err := lock.New(memstore.New(), &lock.Options{Lease: mode}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestLogLevels shows that what needs a look is logged at its level: a failed
+// completion as an error, and how many events were forgotten as information.
+func TestLogLevels(t *testing.T) { // F30
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		faulty := locktest.NewFaulty(memstore.New())
+		l, err := lock.New(faulty, &lock.Options{
+			RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute),
+			Logger: slog.New(slog.NewTextHandler(&out, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete(t, l, ids(0, 20)...)
+		faulty.Always(locktest.Release, locktest.Deny)
+		if err := l.Do(t.Context(), event(id(20)), nothing); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`level=INFO msg="lambdalock: forgotten"`, " forgotten=1", `level=ERROR msg="lambdalock: complete_failed"`} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%s", want, out.String())
+			}
+		}
+	})
 }
 
 func TestLogLines(t *testing.T) { // F29, F30

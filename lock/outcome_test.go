@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+
 	"slices"
 	"sync"
 	"testing"
@@ -221,4 +222,107 @@ func TestLogValueWithoutAKey(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCompleteAfterStorePanicked shows that a completion that panicked does not
+// count as one.
+func TestCompleteAfterStorePanicked(t *testing.T) { // F48
+	synctest.Test(t, func(t *testing.T) {
+		l, err := lock.New(panicsOnRelease{memstore.New()}, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lk, err := l.Acquire(t.Context(), event("e1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_ = lk.Complete(nil)
+		}()
+		if lk.Complete(nil) == nil {
+			t.Error("the second Complete reports success, although the first one panicked")
+		}
+	})
+}
+
+// TestFailedCompletionReportsItselfOnly shows that nothing is reported as
+// dropped or forgotten if the event could not be completed.
+func TestFailedCompletionReportsItselfOnly(t *testing.T) { // F7
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute)})
+		complete(t, l, ids(0, 30)...)
+		f.outcomes()
+		lk := f.mustAcquire(l, event(id(30)))
+		f.faulty.Always(locktest.Release, locktest.Deny)
+		if err := lk.Complete(make([]byte, 400<<10)); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
+	})
+}
+
+// TestObservations shows what the observations of some outcomes hold.
+func TestObservations(t *testing.T) { // F30
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		named := func(name string, o lock.Options) *lock.Locker {
+			o.Holder = func(context.Context) string { return name }
+			return f.locker(o)
+		}
+		last := func(outcome lock.Outcome) lock.Observation {
+			t.Helper()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, o := range slices.Backward(f.observed) {
+				if o.Outcome == outcome {
+					return o
+				}
+			}
+			t.Errorf("no %s", outcome)
+			return lock.Observation{}
+		}
+		ctx, die := context.WithTimeout(t.Context(), time.Second)
+		if _, err := named("dead", untilDeadline).Acquire(ctx, event("e1")); err != nil {
+			t.Fatal(err)
+		}
+		die()
+		time.Sleep(4 * time.Second)
+		lk := f.mustAcquire(named("heir", lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
+		if o := last(lock.OutcomeTakenOver); o.Holder != "dead" {
+			t.Errorf("taken over from %q, want the dead holder", o.Holder)
+		}
+		if _, err := named("waiter", lock.Options{MaxWait: time.Second}).Acquire(t.Context(), event("e1")); !isHeld(err) {
+			t.Fatal(err)
+		}
+		if o := last(lock.OutcomeWaited); o.Err != nil || o.Requests != 0 || o.Duration < time.Second {
+			t.Errorf("the wait is reported as %+v", o)
+		}
+		if o := last(lock.OutcomeHeld); o.Holder != "heir" || o.Err == nil || o.Requests == 0 {
+			t.Errorf("the held name is reported as %+v", o)
+		}
+		time.Sleep(10 * time.Second)
+		f.faulty.Always(locktest.Release, locktest.Deny)
+		if err := lk.Complete(nil); err == nil {
+			t.Fatal("completed")
+		}
+		if o := last(lock.OutcomeCompleteFailed); o.Completed || o.HeldFor < 10*time.Second || o.Duration > time.Second {
+			t.Errorf("the failed completion is reported as %+v", o)
+		}
+	})
+}
+
+// TestForgottenIsReportedOnce shows that only one observation of a completion
+// holds how many events it made forget, so that a sum over all is right.
+func TestForgottenIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		complete(t, f.locker(lock.Options{RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute)}), ids(0, 40)...)
+		for _, o := range f.observed {
+			if (o.Outcome == lock.OutcomeForgotten) != (o.Forgotten > 0) {
+				t.Errorf("%s holds %d forgotten events", o.Outcome, o.Forgotten)
+			}
+		}
+	})
 }

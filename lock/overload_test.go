@@ -232,3 +232,48 @@ func TestOutage(t *testing.T) { // F7, F13, F55
 		})
 	}
 }
+
+// TestClaimsAfterThrottledCompletion shows that a completion that is throttled
+// several times does not make the claims after it give up at once.
+func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := f.mustAcquire(l, event("e1"))
+		f.faulty.Plan(locktest.Release, locktest.Throttle, locktest.Throttle, locktest.Throttle)
+		if err := lk.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		f.faulty.Plan(locktest.Acquire, locktest.Throttle)
+		_ = f.mustAcquire(l, event("e2")).Release()
+	})
+}
+
+// TestPauseAfterThrottling shows that a throttled request rests longer than one
+// that was not answered, because an overloaded store recovers only if it gets
+// fewer requests.
+func TestPauseAfterThrottling(t *testing.T) { // F8
+	for name, c := range map[string]struct {
+		fault       locktest.Fault
+		least, most time.Duration
+	}{
+		"throttled":    {locktest.Throttle, 100 * time.Millisecond, 200 * time.Millisecond},
+		"not answered": {locktest.DropBefore, 0, 25 * time.Millisecond},
+		"conflict":     {locktest.Conflict, 0, 25 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
+				f.faulty.Plan(locktest.Release, c.fault)
+				start := time.Now()
+				if err := lk.Complete(nil); err != nil {
+					t.Fatal(err)
+				}
+				if d := time.Since(start); d < c.least || d > c.most {
+					t.Errorf("the pause was %v, want %v to %v", d, c.least, c.most)
+				}
+			})
+		})
+	}
+}

@@ -213,3 +213,58 @@ func TestWaiterWithOldStamp(t *testing.T) { // F14
 		}
 	})
 }
+
+// behind refuses the first claims because their stamp is not above the row's,
+// which rises by a millisecond each time, or stays.
+type behind struct {
+	driver.Store
+	refusals int
+	rise     time.Duration
+	stamps   []time.Time
+}
+
+func (s *behind) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.stamps = append(s.stamps, c.Stamp)
+	if n := len(s.stamps); n <= s.refusals {
+		row := driver.Row{Stamp: s.stamps[0].Add(time.Minute + time.Duration(n)*s.rise)}
+		return row, false, nil
+	}
+	return s.Store.Acquire(ctx, c)
+}
+
+// TestStampIsRaised shows that a free name whose stamp is above the claim's is
+// taken without a wait, also if others raise the stamp meanwhile, and that no
+// two claims of one acquisition have the same stamp.
+func TestStampIsRaised(t *testing.T) { // F3, F14
+	for name, rise := range map[string]time.Duration{"others raise it too": time.Millisecond, "nobody else raises it": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				s := &behind{Store: f.faulty.Store, refusals: 3, rise: rise}
+				f.faulty.Store = s
+				lk := f.mustAcquire(f.locker(lock.Options{}), resource)
+				for i := 1; i < len(s.stamps); i++ {
+					if !s.stamps[i].After(s.stamps[i-1]) {
+						t.Errorf("claim %d has the stamp %v, which is not above %v", i+1, s.stamps[i], s.stamps[i-1])
+					}
+				}
+				_ = lk.Release()
+			})
+		})
+	}
+}
+
+// TestMutexHasNoDuplicates shows that a key without an Event is held by another
+// event, never by a duplicate.
+func TestMutexHasNoDuplicates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{})
+		holder := f.mustAcquire(l, resource)
+		var held *lock.HeldError
+		if _, err := l.Acquire(t.Context(), resource); !errors.As(err, &held) || held.Duplicate {
+			t.Errorf("got %+v, want a HeldError that is not a duplicate", err)
+		}
+		_ = holder.Release()
+	})
+}

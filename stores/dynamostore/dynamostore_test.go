@@ -157,6 +157,45 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 	}
 }
 
+// TestRowFillsOneWriteUnit shows that the size by which events are forgotten is
+// that of the row: with a function name of 64 characters, the longest that
+// Lambda takes, no lock name makes a held row larger than one write unit, and
+// hardly any of the unit is left.
+func TestRowFillsOneWriteUnit(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"", "s0055AED6DCD90281E5"} {
+		t.Run("order "+order, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			l := f.locker(t, lock.Options{Holder: func(context.Context) string { return longestHolder }})
+			largest := 0
+			for length := range 48 { // the size of one event
+				name := strings.Repeat("n", 100+length)
+				for i := range 20 {
+					k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)}
+					if order != "" {
+						k.Order = order + fmt.Sprintf("%02d", i)
+					}
+					lk, err := l.Acquire(t.Context(), k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					largest = max(largest, size(f.Item(table, "/"+name)))
+					if err := lk.Complete(nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if largest < 1008 || largest > 1024 {
+				t.Errorf("the largest held row has %d bytes, want 1008 to 1024", largest)
+			}
+		})
+	}
+}
+
+// longestHolder describes an invocation as package middleware does.
+var longestHolder = strings.Repeat("f", 64) + " request 8476a536-e9f4-11e8-9739-2dfe598c3fcd log 2026/11/21/[$LATEST]f4b1e6f2c4c14f2d9d3c3b6a2c8e1b7a"
+
 // size returns the size of an item, by the rules of
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html.
 func size(item map[string]any) int {
