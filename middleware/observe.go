@@ -36,5 +36,5 @@ func (d *wrapper) report(ctx context.Context, o lock.Observation) {
 	if d.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
 	}
-	d.logger().LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
+	d.engine.Logger.LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
 }

@@ -2,14 +2,20 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
+	"log"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -65,5 +71,35 @@ func TestLogKeys(t *testing.T) {
 				t.Errorf("logged %s", line)
 			}
 		})
+	}
+}
+
+// TestOneDefaultLogger shows that all outcomes go to the logger that is the
+// default one when the handler is wrapped, those of the lock and those of the
+// wrapper.
+func TestOneDefaultLogger(t *testing.T) {
+	logger, writer, flags := slog.Default(), log.Writer(), log.Flags()
+	t.Cleanup(func() {
+		slog.SetDefault(logger)
+		log.SetOutput(writer)
+		log.SetFlags(flags)
+	})
+	var first, second warnings
+	slog.SetDefault(slog.New(slog.NewTextHandler(&first, nil)))
+	f := newFixture()
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return errors.New("boom") },
+		middleware.Store(f.faulty))
+	f.faulty.Always(locktest.Release, locktest.Deny)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&second, nil)))
+	if _, err := h(t.Context(), sqsBatch(message("1", ""))); err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"store_failed", "handler_failed"} {
+		if !strings.Contains(strings.Join(first.lines(), "\n"), want) {
+			t.Errorf("%s is not in the log: %q", want, first.lines())
+		}
+	}
+	if lines := second.lines(); lines != nil {
+		t.Errorf("logged elsewhere: %q", lines)
 	}
 }

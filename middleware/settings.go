@@ -52,6 +52,7 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 		o(s)
 	}
 	s.check()
+	s.engine.Logger = cmp.Or(s.engine.Logger, slog.Default()) // one for package lock and the wrapper
 	if s.engine.Remember == 0 {
 		s.engine.Remember = rememberBySource[event] // zero: package lock's default
 	}
@@ -93,18 +94,13 @@ func (s *settings) check() {
 		{"FixedLease", s.fixed, time.Millisecond, "30*time.Second"},
 		{"Heartbeat", s.heartbeat, time.Millisecond, "20*time.Second"},
 	} {
+		if d.value < 0 { // package lock refuses it too, but knows no option Wait
+			refuse("%s is negative (%v)", d.option, d.value)
+		}
 		if d.value > 0 && d.value < d.least {
 			refuse("%s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least)
 		}
 	}
-}
-
-// logger returns the logger of the options, or the default one.
-func (s *settings) logger() *slog.Logger {
-	if s.engine.Logger == nil {
-		return slog.Default()
-	}
-	return s.engine.Logger
 }
 
 const (

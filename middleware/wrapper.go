@@ -25,7 +25,7 @@ func newWrapper(s *settings) *wrapper {
 		d.warmUp()
 	}
 	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
-		s.logger().Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
+		s.engine.Logger.Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
 	}
 	locker, err := lock.New(s.store, &s.engine)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handle
 
 func (d *wrapper) warnOfNoEvent(ctx context.Context) {
 	d.noEventOnce.Do(func() {
-		d.logger().WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
+		d.engine.Logger.WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 	})
 }
 

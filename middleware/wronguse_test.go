@@ -62,6 +62,9 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"heartbeat over lease": {func() {
 			middleware.WithLock(byOrder, ok, opts(middleware.FixedLease(time.Second), middleware.Heartbeat(time.Minute))...)
 		}, "Heartbeat"},
+		"Fail without an error": {func() {
+			middleware.WithLock(byOrder, func(order) {}, opts(middleware.OnHeld(middleware.Skip), middleware.OnCompleted(middleware.Fail))...)
+		}, "returns no error"},
 		"Respond, raw, no JSON": {func() {
 			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(func() {})))...)
 		}, "no JSON form"},
@@ -96,7 +99,9 @@ func TestWrongOptions(t *testing.T) {
 		"Heartbeat(20)":       {[]middleware.Option{ms, middleware.Heartbeat(20)}, "Heartbeat(20ns): durations have units, write 20*time.Second"},
 		"Reserve(500)":        {[]middleware.Option{ms, middleware.Reserve(500)}, "Reserve(500ns): durations have units, write 500*time.Millisecond"},
 		"negative Remember":   {[]middleware.Option{ms, middleware.Remember(-time.Hour)}, "Remember is negative"},
-		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "Wait is negative"},
+		"negative Wait":       {[]middleware.Option{ms, middleware.OnHeld(middleware.Wait(-time.Hour))}, "lambdalock: Wait is negative (-1h0m0s)"},
+		"negative lease":      {[]middleware.Option{ms, middleware.FixedLease(-1)}, "lambdalock: FixedLease is negative"},
+		"CompleteWithin(5)":   {[]middleware.Option{ms, middleware.CompleteWithin(5)}, "CompleteWithin(5ns): durations have units, write 5*time.Second"},
 		"negative Reserve":    {[]middleware.Option{ms, middleware.Reserve(-1)}, "Reserve is negative"},
 		"unknown policy":      {[]middleware.Option{ms, middleware.OnHeld(middleware.Policy(7))}, "neither Fail nor Skip"},
 		"policy of nil":       {[]middleware.Option{ms, middleware.OnHeld((*middleware.Policy)(nil))}, "OnHeld(nil)"},
