@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -154,5 +155,21 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestFailOpenWithAStream shows that a streamed result reaches the runtime
+// unchanged if there is no lock that its end could release.
+func TestFailOpenWithAStream(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+	body := strings.NewReader("body")
+	h := middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return body, nil },
+		f.options(middleware.FailOpen())...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if r, err := h(ctx, order{ID: "1"}); r != body || err != nil {
+		t.Errorf("got %v, %v", r, err)
 	}
 }

@@ -3,9 +3,11 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -13,20 +15,27 @@ import (
 )
 
 // TestNamespaceOfTheEnvironment shows that the namespace comes from the option
-// or from LOCK_NAMESPACE, which the construct sets.
+// from LOCK_NAMESPACE, which the construct sets,
+// or is the name of the function.
 func TestNamespaceOfTheEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable string
 		opts     []middleware.Option
 		want     string
 	}{
-		"variable":            {"thumbnails", nil, "thumbnails"},
-		"variable and option": {"thumbnails", []middleware.Option{middleware.Namespace("thumbnails")}, "thumbnails"},
-		"option":              {"", []middleware.Option{middleware.Namespace("pictures")}, "pictures"},
-		"neither":             {"", nil, ""}, // there is no function's name outside Lambda
+		"variable":              {"thumbnails", nil, "thumbnails"},
+		"variable and option":   {"thumbnails", []middleware.Option{middleware.Namespace("thumbnails")}, "thumbnails"},
+		"option":                {"", []middleware.Option{middleware.Namespace("pictures")}, "pictures"},
+		"function and variable": {"thumbnails", nil, "thumbnails"},
+		"function":              {"", nil, "fn"},
+		"neither":               {"", nil, ""}, // there is no function's name outside Lambda
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("LOCK_NAMESPACE", c.variable)
+			if strings.HasPrefix(name, "function") {
+				lambdacontext.FunctionName = "fn"
+				t.Cleanup(func() { lambdacontext.FunctionName = "" })
+			}
 			f := newFixture()
 			locker, err := lock.New(f.faulty, &lock.Options{Namespace: c.want})
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -156,6 +157,24 @@ func TestOverdueWhereNobodyKills(t *testing.T) {
 		overdue := f.of(middleware.OutcomeOverdue)
 		if len(overdue) != 1 || !strings.Contains(overdue[0].Err.Error(), "cannot end before it does") {
 			t.Errorf("observed %+v", overdue)
+		}
+	})
+}
+
+// TestNothingBeginsWithinReserve shows that the option Reserve also decides
+// until when a record may begin: what is left is returned without a request.
+func TestNothingBeginsWithinReserve(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+			time.Sleep(35 * time.Second)
+			return nil
+		}, f.options(middleware.Reserve(30*time.Second), middleware.Concurrency(1))...)
+		r, err := h(ctx, sqsBatch(message("1", ""), message("2", "")))
+		if err != nil || len(r.BatchItemFailures) != 1 || f.count(middleware.OutcomeNotBegun) != 1 || f.faulty.Requests(locktest.Acquire) != 1 {
+			t.Errorf("%+v, %v, observed %q", r, err, f.outcomes())
 		}
 	})
 }

@@ -170,3 +170,29 @@ func TestRememberedAsLongAsTheSourceKeeps(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderedEventsNeedNoRoom shows that a batch of events with an Order does
+// not make the row of their name larger: their order tells that they are
+// completed.
+func TestOrderedEventsNeedNoRoom(t *testing.T) { // F32
+	t.Parallel()
+	f := newFixture()
+	h := middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, func(context.Context, events.SQSMessage) error { return nil }, f.options()...)
+	var messages []events.SQSMessage
+	for i := range 100 {
+		m := inGroup("g", message(fmt.Sprint(i), ""))
+		m.Attributes["SequenceNumber"] = fmt.Sprintf("%020d", i)
+		messages = append(messages, m)
+	}
+	for range 2 {
+		if r, err := h(t.Context(), sqsBatch(messages...)); err != nil || len(r.BatchItemFailures) > 0 {
+			t.Fatal(r, err)
+		}
+	}
+	if n := f.count(lock.OutcomeAlreadyCompleted) + f.count(lock.OutcomeStale); n != 100 {
+		t.Errorf("%d of 100 records were recognised", n)
+	}
+	if f.count(lock.OutcomeForgotten) == 0 {
+		t.Error("the row keeps every event")
+	}
+}

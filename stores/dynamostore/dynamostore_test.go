@@ -216,6 +216,87 @@ func size(item map[string]any) int {
 	return n
 }
 
+// onlyKey is a client of a server that answers with nothing but the key of a
+// row that was not there.
+type onlyKey struct{ dynamostore.Client }
+
+func (onlyKey) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return &dynamodb.UpdateItemOutput{Attributes: in.Key}, nil
+}
+
+// TestKeyAloneIsNoRow shows that such an answer is read as no row.
+func TestKeyAloneIsNoRow(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	row, ok, err := dynamostore.New(onlyKey{}, table).Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now})
+	if !ok || err != nil || row.Fence != now.UnixMicro()+1 {
+		t.Errorf("got %+v, %v, %v, want a new row", row, ok, err)
+	}
+}
+
+// TestReleaseDescribesTheRow shows that the row after a release has what the
+// request asked for, although it is not read back.
+func TestReleaseDescribesTheRow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	now := time.Now()
+	if _, ok, err := f.store.Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now.Add(time.Hour), DeleteAfter: now}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	deleteAfter := now.Add(time.Hour)
+	row, ok, err := f.store.Release(t.Context(), &driver.Settlement{Name: "n", Token: "t", DeleteAfter: deleteAfter, Memory: &driver.Memory{HighestOrder: "o"}})
+	if !ok || err != nil || !row.DeleteAfter.Equal(deleteAfter) || row.Memory.HighestOrder != "o" {
+		t.Errorf("got %+v, %v, %v", row, ok, err)
+	}
+}
+
+// TestGrantedWhileGivenUp shows that a copy of a claim that is granted between
+// the two requests that give it up is released, even if the server does not
+// return the row that failed a condition.
+func TestGrantedWhileGivenUp(t *testing.T) { // F2, F44
+	for name, omit := range map[string]bool{"with the row": false, "without the row": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			now := time.Now().Truncate(time.Microsecond)
+			claim := func(token string, after time.Duration) *driver.Claim {
+				return &driver.Claim{Name: "n", Token: token, Now: now.Add(after), Stamp: now.Add(after), Until: now.Add(time.Hour), DeleteAfter: now.Add(time.Hour)}
+			}
+			if _, ok, err := f.store.Acquire(t.Context(), claim("first", 0)); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			late, first := claim("late", time.Second), f.Requests()
+			f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+				if r.N == first+1 { // after the first request, and before the second
+					f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
+						if omit {
+							return fakedynamo.OmitItem
+						}
+						return fakedynamo.None
+					})
+					if _, ok, err := f.store.Release(context.Background(), &driver.Settlement{Name: "n", Token: "first", DeleteAfter: now}); !ok || err != nil {
+						t.Error(ok, err)
+					}
+					if _, ok, err := f.store.Acquire(context.Background(), late); !ok || err != nil {
+						t.Error(ok, err)
+					}
+				}
+				if omit {
+					return fakedynamo.OmitItem
+				}
+				return fakedynamo.None
+			})
+			_, ok, err := f.store.Release(t.Context(), &driver.Settlement{Name: "n", Token: "late", Abandon: true, Stamp: late.Stamp, DeleteAfter: now})
+			if !ok || err != nil {
+				t.Errorf("giving up: %v, %v", ok, err)
+			}
+			if item := f.Item(table, "n"); item["ownerToken"] != nil {
+				t.Errorf("the name is still held: %v", item)
+			}
+		})
+	}
+}
+
 // TestLostAnswers shows that a request that was applied but not answered is
 // sent again and recognised.
 func TestLostAnswers(t *testing.T) { // F1, F4, F5, F6

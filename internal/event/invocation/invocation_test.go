@@ -2,6 +2,9 @@ package invocation_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,5 +81,29 @@ func TestBatch(t *testing.T) {
 	}
 	if got := invocation.BatchOf(t.Context()).Stored("a", spell); len(got) != 0 {
 		t.Errorf("without a batch: %v", got)
+	}
+}
+
+// TestBatchIsSharedBetweenGoroutines shows that the records of a batch may ask
+// for its events at once.
+func TestBatchIsSharedBetweenGoroutines(t *testing.T) {
+	t.Parallel()
+	b := &invocation.Batch{}
+	for i := range 1000 {
+		b.Add(fmt.Sprint("name", i%4), fmt.Sprint("event", i))
+	}
+	var all sync.WaitGroup
+	var spelled atomic.Int64
+	for i := range 64 {
+		all.Go(func() {
+			set := b.Stored(fmt.Sprint("name", i%4), func(s string) string { spelled.Add(1); return "stored " + s })
+			if len(set) != 250 || !set[fmt.Sprint("stored event", i%4)] {
+				t.Errorf("%d events", len(set))
+			}
+		})
+	}
+	all.Wait()
+	if n := spelled.Load(); n != 1000 {
+		t.Errorf("1000 events were spelled %d times", n)
 	}
 }
