@@ -146,7 +146,7 @@ func TestDefaultStoreWithoutATable(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreIsSharedAtOnce shows that many decorators may be made and
+// TestDefaultStoreIsSharedAtOnce shows that many wrappers may be made and
 // used at once, each on its own goroutine, with one client and no overlap.
 func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 	table, err := localtable.Start(t.Context(), "locks")
@@ -178,7 +178,7 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 	close(stores)
 	for s := range stores {
 		if s != middleware.DefaultStore("locks") {
-			t.Error("a decorator has another store")
+			t.Error("a wrapper has another store")
 		}
 	}
 	if n := ran.Load(); n != 1 {
@@ -187,7 +187,7 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 }
 
 // TestDecoratorInsideARecord shows that the handler of a record of a batch may
-// be a decorator itself, on the same table: with other names it runs, and a
+// be a wrapper itself, on the same table: with other names it runs, and a
 // name of the record itself is refused at once.
 func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
 	table, err := localtable.Start(t.Context(), "locks")
