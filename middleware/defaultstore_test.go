@@ -117,6 +117,30 @@ func TestDefaultStoreIsOnePerTable(t *testing.T) {
 	}
 }
 
+// TestDefaultStoreIsSafeForConcurrentUse shows that all who ask at once for the
+// store of a table get the same one.
+func TestDefaultStoreIsSafeForConcurrentUse(t *testing.T) { // F39
+	environment(t, "http://127.0.0.1:1", "locks")
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	var got [16][100]driver.Store
+	for i := range got {
+		all.Go(func() {
+			<-start
+			for j := range got[i] {
+				got[i][j] = middleware.DefaultStore(fmt.Sprint("table", j))
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	for i := range got {
+		if got[i] != got[0] {
+			t.Error("one table has two stores")
+		}
+	}
+}
+
 // TestDefaultStoreWithoutATable shows that every request reports the missing
 // name, and that the store opens once the environment has it.
 func TestDefaultStoreWithoutATable(t *testing.T) {
