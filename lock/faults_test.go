@@ -439,8 +439,8 @@ func (newerRow) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error
 	return driver.Row{Newer: true}, false, nil
 }
 
-// TestNewerRowIsAnAnswer shows that a row of a later version is an answer of the
-// store, so that nobody runs the work without a lock because of it.
+// TestNewerRowIsAnAnswer shows that a row of a later version is an answer of
+// the store, so that nobody runs the work without a lock because of it.
 func TestNewerRowIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
