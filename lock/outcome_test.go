@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-
 	"slices"
 	"sync"
 	"testing"
