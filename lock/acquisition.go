@@ -20,7 +20,7 @@ import (
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	a := &acquisition{
 		locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now(),
-		requests: retries{locker: l, shed: (*Locker).shedClaim},
+		requests: retries{locker: l, onThrottle: (*Locker).claimGivesUp},
 	}
 	err := a.run()
 	if err != nil && a.requests.unsure {
@@ -171,7 +171,7 @@ func later(a, b time.Time) time.Time {
 // ask sends the claim. The last quarter of the budget is kept for giving up the
 // claim, whose copies may still be under way.
 func (a *acquisition) ask() (bool, error) {
-	a.requests.until, a.requests.turnedAway = time.Now().Add(a.timing.budget*3/4), 0
+	a.requests.until, a.requests.throttled = time.Now().Add(a.timing.budget*3/4), 0
 	ok, err := a.requests.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {
 		a.row, ok, err = a.locker.store.Acquire(ctx, &a.claim)
 		return ok, err

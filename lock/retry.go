@@ -28,13 +28,13 @@ const (
 type retries struct {
 	locker *Locker
 	until  time.Time // no attempt begins after it or outlasts it
-	// shed reports whether to give up after the store has throttled the request
-	// that many times. Nil: never.
-	shed func(l *Locker, times int) bool
+	// onThrottle reports whether to give up now that the store has throttled the
+	// request that many times. Nil: never.
+	onThrottle func(l *Locker, times int) bool
 
-	sent       int
-	turnedAway int
-	unsure     bool // an attempt had no answer: it may have been applied, or may still be
+	sent      int
+	throttled int
+	unsure    bool // an attempt had no answer: it may have been applied, or may still be
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store
@@ -55,9 +55,9 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 			failure = e
 		}
 		pause := jitter(firstPause << min(try, 7))
-		if turnedAway(e) {
-			r.turnedAway++
-			if r.shed != nil && r.shed(r.locker, r.turnedAway) {
+		if throttled(e) {
+			r.throttled++
+			if r.onThrottle != nil && r.onThrottle(r.locker, r.throttled) {
 				return false, storeError(op, r.sent, failure)
 			}
 			pause = r.rest(began)
@@ -72,7 +72,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 // rest returns a pause that doubles each time, up to an eighth of the whole
 // time, so that there are enough tries.
 func (r *retries) rest(began time.Time) time.Duration {
-	rest := min(firstRest<<min(r.turnedAway-1, 5), max(r.until.Sub(began)/8, firstRest))
+	rest := min(firstRest<<min(r.throttled-1, 5), max(r.until.Sub(began)/8, firstRest))
 	return rest/2 + jitter(rest/2)
 }
 
@@ -98,12 +98,12 @@ func reported(err error) *driver.Error {
 	return &driver.Error{Temporary: true, Err: err}
 }
 
-// turnedAway reports whether the store throttled the request.
-func turnedAway(e *driver.Error) bool { return e.Temporary && e.Rejected && !e.Conflict }
+// throttled reports whether the store throttled the request.
+func throttled(e *driver.Error) bool { return e.Temporary && e.Rejected && !e.Conflict }
 
-// shedClaim lets a claim give up soon, because its source delivers the event
+// claimGivesUp lets a claim give up soon, because its source delivers the event
 // again.
-func (l *Locker) shedClaim(times int) bool {
+func (l *Locker) claimGivesUp(times int) bool {
 	return times >= claimPatience || l.pressed.Load() > 0
 }
 

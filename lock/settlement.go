@@ -70,7 +70,7 @@ type settlement struct {
 func (l *Lock) settlement(completes bool) *settlement {
 	now := time.Now()
 	return &settlement{
-		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), shed: (*Locker).notePressure},
+		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), onThrottle: (*Locker).notePressure},
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
 		began:   now, completes: completes,
 	}
@@ -102,7 +102,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	defer close(l.ended)
 	defer func() {
-		if s.turnedAway > 0 {
+		if s.throttled > 0 {
 			l.locker.pressed.Add(-1)
 		}
 		if l.beat != nil {

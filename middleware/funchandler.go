@@ -8,14 +8,14 @@ import (
 )
 
 // wrapFunc returns the body of the function that wraps handler.
-func wrapFunc[E any](d *wrapper, key keyfuncs.Func[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
+func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
 	return func(args []reflect.Value) []reflect.Value {
 		ctx := context.Background()
 		if sig.takesContext {
 			ctx = args[0].Interface().(context.Context)
 		}
 		k, err := key(ctx, eventOf[E](sig, args))
-		run, instead := d.enter(ctx, k, err)
+		run, instead := w.enter(ctx, k, err)
 		if instead != nil {
 			return instead.values(&run, sig)
 		}

@@ -8,7 +8,7 @@ import (
 
 // handlerRun is one run of the handler.
 type handlerRun struct {
-	d        *wrapper
+	w        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
 	lock     *lock.Lock // nil: none, because of FailOpen
@@ -34,12 +34,12 @@ func (r *handlerRun) complete(result []byte) {
 
 // storesResult reports whether the result of this run is stored for Replay.
 func (r *handlerRun) storesResult() bool {
-	return r.lock != nil && r.d.completed.action == replay
+	return r.lock != nil && r.w.completed.action == replay
 }
 
 // locked runs work, which has no result, under the lock of key.
-func (d *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
-	run, instead := d.enter(ctx, key, keyErr)
+func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
+	run, instead := w.enter(ctx, key, keyErr)
 	if instead != nil {
 		return instead.failure()
 	}

@@ -28,13 +28,13 @@ func level(o lock.Outcome) slog.Level {
 
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
-func (d *wrapper) report(ctx context.Context, o lock.Observation) {
-	if d.engine.Observe != nil {
-		d.engine.Observe(ctx, o)
+func (w *wrapper) report(ctx context.Context, o lock.Observation) {
+	if w.engine.Observe != nil {
+		w.engine.Observe(ctx, o)
 	}
 	attrs := o.LogValue().Group()
-	if d.engine.LogKeys {
+	if w.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
 	}
-	d.engine.Logger.LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
+	w.engine.Logger.LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
 }

@@ -36,5 +36,5 @@ func (r *handlerRun) reportDropped(err error) {
 	if r.lock != nil {
 		o.Fence = r.lock.Lease().Fence
 	}
-	r.d.report(r.ctx, o)
+	r.w.report(r.ctx, o)
 }

@@ -52,7 +52,7 @@ func (r *handlerRun) streamBody(body *io.Reader) bool {
 	if *body == nil {
 		return false
 	}
-	if r.d.completed.action == replay { // the result is declared as any: others are refused at once
+	if r.w.completed.action == replay { // the result is declared as any: others are refused at once
 		r.reportDropped(errNotStored)
 	}
 	*body = &stream{body: *body, lock: r.lock}

@@ -35,15 +35,15 @@ func newWrapper(s *settings) *wrapper {
 }
 
 // enter decides whether the handler runs. If it does, the answer is nil.
-func (d *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
-	run := handlerRun{d: d, ctx: ctx, key: key}
+func (w *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
+	run := handlerRun{w: w, ctx: ctx, key: key}
 	if keyErr != nil {
-		return run, d.answerWithoutKey(ctx, key, keyErr)
+		return run, w.answerWithoutKey(ctx, key, keyErr)
 	}
-	if d.completed.action == replay && key.Event == "" {
-		d.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
+	if w.completed.action == replay && key.Event == "" {
+		w.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
 	}
-	acquired, err := d.locker.Acquire(ctx, key)
+	acquired, err := w.locker.Acquire(ctx, key)
 	if err == nil {
 		run.lock, run.ctx = acquired, acquired.Context()
 		return run, nil
@@ -51,26 +51,26 @@ func (d *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handle
 	var completed *lock.CompletedError
 	switch {
 	case errors.As(err, &completed):
-		return run, d.answerCompleted(completed, err)
+		return run, w.answerCompleted(completed, err)
 	case errors.Is(err, lock.ErrHeld):
-		return run, &answer{action: d.held.action, response: d.held.response, err: err}
-	case d.failOpen && ctx.Err() == nil && unanswered(err):
-		d.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
+		return run, &answer{action: w.held.action, response: w.held.response, err: err}
+	case w.failOpen && ctx.Err() == nil && unanswered(err):
+		w.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
 		return run, nil
 	}
 	return run, &answer{action: fail, err: err}
 }
 
-func (d *wrapper) warnOfNoEvent(ctx context.Context) {
-	d.noEventOnce.Do(func() {
-		d.engine.Logger.WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
+func (w *wrapper) warnOfNoEvent(ctx context.Context) {
+	w.noEventOnce.Do(func() {
+		w.engine.Logger.WarnContext(ctx, "lambdalock: OnCompleted(Replay) has nothing to replay, because the key has no Event: every duplicate runs again; give the key one with keyfuncs.Once or keyfuncs.EventFrom")
 	})
 }
 
 // answerCompleted returns the answer to an event that was already completed or
 // is stale. Replay without a stored result skips it.
-func (d *wrapper) answerCompleted(completed *lock.CompletedError, err error) *answer {
-	a := &answer{action: d.completed.action, result: completed.Result, err: err}
+func (w *wrapper) answerCompleted(completed *lock.CompletedError, err error) *answer {
+	a := &answer{action: w.completed.action, result: completed.Result, err: err}
 	if a.action == replay && a.result == nil {
 		a.action = skip
 	}
@@ -79,13 +79,13 @@ func (d *wrapper) answerCompleted(completed *lock.CompletedError, err error) *an
 
 // answerWithoutKey returns the answer to an event for which the key function
 // returned err.
-func (d *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
+func (w *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error) *answer {
 	e := keyError(err)
 	if errors.Is(e, keyfuncs.ErrIgnore) {
-		d.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})
+		w.report(ctx, lock.Observation{Outcome: OutcomeIgnored, Key: key, Err: err})
 		return &answer{action: skip}
 	}
-	d.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
+	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
 	return &answer{action: fail, err: e, keyError: e}
 }
 
