@@ -11,8 +11,9 @@ import (
 )
 
 // Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
-// [*HeldError], [*CompletedError], [*StoreError], [*KeyError], [*DeadlineError]
-// or [*ConfigError], or a [*LostError] if the store took longer than the lease.
+// [*HeldError], [*CompletedError], [*MismatchError], [*StoreError],
+// [*KeyError], [*DeadlineError] or [*ConfigError], or a [*LostError] if the
+// store took longer than the lease.
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
 // holds the name until its lease ends and, with a heartbeat, for as long as the
@@ -96,6 +97,9 @@ func (a *acquisition) run() error {
 			// The store judged by its own clock or saw an earlier state: ask again.
 			again = asked < 3 && sleep(a.ctx, jitter(firstPause<<asked)) == nil
 		case driver.Held:
+			if a.row.Event == a.claim.Event && a.mismatch(a.row.Payload) {
+				return &MismatchError{Key: a.key}
+			}
 			if a.heldByUs() {
 				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested wrappers need different names, for example through keyfuncs.Prefix"}
 			}
@@ -124,6 +128,9 @@ func (a *acquisition) prepare() error {
 		Order:  a.key.Order,
 		Token:  rand.Text(),
 		Holder: a.locker.opts.Holder(a.ctx),
+	}
+	if a.key.Event != "" {
+		a.claim.Payload = storedPayload(a.key.Payload)
 	}
 	return nil
 }
@@ -206,7 +213,17 @@ func (a *acquisition) heldError(cause error) error {
 	}
 }
 
+// mismatch reports whether the event came before with another payload.
+func (a *acquisition) mismatch(before string) bool {
+	return before != "" && a.claim.Payload != "" && before != a.claim.Payload
+}
+
 func (a *acquisition) completedError() error {
+	for _, c := range a.row.Memory.Completed {
+		if c.Event == a.claim.Event && a.mismatch(c.Payload) {
+			return &MismatchError{Key: a.key}
+		}
+	}
 	e := &CompletedError{Key: a.key}
 	if a.row.Memory.Result.Event == a.claim.Event {
 		e.Result = a.row.Memory.Result.Body

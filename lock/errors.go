@@ -86,6 +86,19 @@ func (e *CompletedError) Error() string {
 // Unwrap returns [ErrCompleted].
 func (e *CompletedError) Unwrap() error { return ErrCompleted }
 
+// MismatchError says that the event was completed, or is being worked on, with
+// another [Key.Payload]: the caller has used one event identity for two
+// different things. Nothing was done for the second one, and repeating it will
+// not help. AWS Lambda reports it as errorType "MismatchError".
+type MismatchError struct {
+	Key Key
+}
+
+// Error implements error.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("lambdalock: key %s: this event came before with another payload: give every new request an event identity of its own", e.Key.Digest())
+}
+
 // DeadlineError says that too little time is left before the context's deadline
 // to do any work and release the lock. The store was not asked. AWS Lambda
 // reports it as errorType "DeadlineError".

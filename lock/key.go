@@ -28,6 +28,12 @@ type Key struct {
 	// stale and refused: setting Order is a decision to drop stale events. Empty
 	// means unordered. At most 256 bytes of valid UTF-8.
 	Order string
+	// Payload is what Event stands for, or a fingerprint of it. Any bytes; only a
+	// digest is stored. Two keys with the same Name and Event but different
+	// Payloads are a mistake of the caller, for example an idempotency key that is
+	// used for another request: the second gets a [*MismatchError]. Empty means
+	// that payloads are not compared.
+	Payload string
 }
 
 // Digest returns a short fingerprint of Name for logs and error messages. Names
@@ -47,6 +53,9 @@ const (
 	// length of a hashed event.
 	maxEvent   = len(hashPrefix) + 43
 	hashPrefix = "sha256:"
+	// payloadDigest is how many bytes of a hash are kept of a payload: enough to
+	// notice a mistake, and few, because a row has little room.
+	payloadDigest = 16
 )
 
 func (k Key) check() error {
@@ -86,6 +95,15 @@ func storedEvent(event string) string {
 		return event
 	}
 	return hashed(event)
+}
+
+// storedPayload returns a digest of the payload, or "" if there is none.
+func storedPayload(payload string) string {
+	if payload == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(payload))
+	return base64.RawURLEncoding.EncodeToString(sum[:payloadDigest])
 }
 
 // storable reports whether stores can keep s unchanged. Invalid UTF-8 does not

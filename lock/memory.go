@@ -24,6 +24,10 @@ const (
 	// eventOverhead is the size of an event without its text: a number and its
 	// share of the map.
 	eventOverhead = 12
+	// payloadOverhead is the size of an entry in the map of payloads without its
+	// texts. A row with such entries has two more attributes.
+	payloadOverhead  = 1
+	payloadsOverhead = 18
 	// defaultRememberAtLeast is how many of the longest events fit into usualRow
 	// beside a stored name of 140 bytes.
 	defaultRememberAtLeast = 8
@@ -43,10 +47,10 @@ const (
 
 // completion is what one completed event adds to a memory.
 type completion struct {
-	event, order string
-	until        time.Time // the event is remembered until then
-	result       []byte    // nil: none
-	now          time.Time
+	event, order, payload string
+	until                 time.Time // the event is remembered until then
+	result                []byte    // nil: none
+	now                   time.Time
 }
 
 // complete returns the memory after a completion, cut to what room allows. It
@@ -60,7 +64,9 @@ func complete(m *driver.Memory, c completion, room room) (next *driver.Memory, f
 		}
 	}
 	if c.event != "" {
-		next.Completed = append(next.Completed, driver.CompletedEvent{Event: c.event, Until: c.until.Truncate(time.Millisecond)})
+		next.Completed = append(next.Completed, driver.CompletedEvent{
+			Event: c.event, Payload: c.payload, Until: c.until.Truncate(time.Millisecond),
+		})
 	}
 	forgotten = room.trim(next)
 	switch {
@@ -94,12 +100,26 @@ func (l *Locker) roomFor(ctx context.Context, key Key, stored string) room {
 // size returns the size of the row while the next owner holds it, including the
 // event of that owner.
 func (r room) size(m *driver.Memory) int {
-	size, longest := rowOverhead+len(r.name)+len(m.HighestOrder), 0
+	size, longest, payloads := rowOverhead+len(r.name)+len(m.HighestOrder), 0, 0
 	for i := range m.Completed {
-		size += len(m.Completed[i].Event) + eventOverhead
-		longest = max(longest, len(m.Completed[i].Event))
+		c := &m.Completed[i]
+		size += eventSize(c)
+		longest = max(longest, len(c.Event)+len(c.Payload))
+		if c.Payload != "" {
+			payloads = payloadsOverhead
+		}
 	}
-	return size + longest
+	return size + longest + payloads
+}
+
+// eventSize returns what an event adds to a row. One with a payload is in two
+// maps.
+func eventSize(c *driver.CompletedEvent) int {
+	size := len(c.Event) + eventOverhead
+	if c.Payload != "" {
+		size += len(c.Event) + payloadOverhead + len(c.Payload)
+	}
+	return size
 }
 
 // trim forgets the events that were completed first if the row would cost more
@@ -111,7 +131,7 @@ func (r room) trim(m *driver.Memory) int {
 	for i, c := range m.Completed {
 		stays := before-i <= r.least || r.batch[c.Event] && size <= forBatch
 		if size > largestRow || size > usualRow && !stays {
-			size -= len(c.Event) + eventOverhead
+			size -= eventSize(&c)
 			continue
 		}
 		kept = append(kept, c)

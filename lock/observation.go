@@ -20,6 +20,7 @@ const (
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
+	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
 	OutcomeRenewed          Outcome = "renewed"           // debug
 	OutcomeLost             Outcome = "lost"              // warn
 	OutcomeReleased         Outcome = "released"          // debug
@@ -127,6 +128,8 @@ func outcomeOf(err error) Outcome {
 		return OutcomeStale
 	case errors.Is(err, ErrCompleted):
 		return OutcomeAlreadyCompleted
+	case errors.As(err, new(*MismatchError)):
+		return OutcomeMismatch
 	case errors.Is(err, ErrHeld):
 		return OutcomeHeld
 	case errors.Is(err, ErrLost):

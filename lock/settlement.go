@@ -33,7 +33,7 @@ func (l *Lock) Complete(result []byte) error {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := l.locker.wall()
-		c := completion{event: l.claim.Event, order: l.claim.Order, until: now.Add(l.locker.opts.Remember), result: result, now: now}
+		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.locker.opts.Remember), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	return l.settle(s)

@@ -33,7 +33,7 @@ func (s *tinyStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 		row.Fence = c.Now.UnixMicro()
 	}
 	row.Fence++
-	row.Token, row.Event, row.Holder = c.Token, c.Event, c.Holder
+	row.Token, row.Event, row.Payload, row.Holder = c.Token, c.Event, c.Payload, c.Holder
 	row.Stamp, row.Until, row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 	s.rows[c.Name] = row
 	row.Previous = previous
@@ -71,7 +71,7 @@ func (s *tinyStore) Release(ctx context.Context, t *driver.Settlement) (driver.R
 		row.Stamp = t.Stamp
 	}
 	if owner {
-		row.Token, row.Event, row.Holder = "", "", ""
+		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
 	}
 	if owner && t.Memory != nil {
 		row.Memory = *t.Memory

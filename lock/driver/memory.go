@@ -22,8 +22,9 @@ func (m *Memory) Has(event string, now time.Time) bool {
 
 // CompletedEvent is an event that must not run again until Until has passed.
 type CompletedEvent struct {
-	Event string
-	Until time.Time // whole milliseconds
+	Event   string
+	Payload string    // the digest of what the event carried; empty if none was given
+	Until   time.Time // whole milliseconds
 }
 
 // Expired reports whether the event may run again at now.

@@ -7,11 +7,13 @@ type Row struct {
 	Token string // of the owner; empty if the name is free
 	// Stamp is the stamp of the last owner's claim or, if that is later, of a claim
 	// that was given up since. A release keeps it.
-	Stamp  time.Time
-	Until  time.Time // end of the owner's lease
-	Fence  int64     // rises with every acquisition
-	Event  string    // of the owner; empty if the name is free
-	Holder string    // describes the owner to people; empty if the name is free
+	Stamp time.Time
+	Until time.Time // end of the owner's lease
+	Fence int64     // rises with every acquisition
+	Event string    // of the owner; empty if the name is free
+	// Payload is the digest that came with Event.
+	Payload string
+	Holder  string // describes the owner to people; empty if the name is free
 	// Previous describes the dead holder whose name this Acquire took over. It is
 	// empty in every other Row.
 	Previous string

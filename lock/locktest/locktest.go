@@ -69,6 +69,7 @@ func Run(t *testing.T, h Harness) {
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,
 		"release keeps memory":          releaseKeepsMemory,
+		"payload":                       payload,
 		"stale order":                   staleOrder,
 		"order without event":           orderWithoutEvent,
 		"result":                        result,

@@ -108,6 +108,47 @@ func releaseKeepsMemory(f *fixture) { // F36
 	f.mustAcquire(f.eventClaim("retry", "e2"))
 }
 
+// The row that refuses a duplicate tells the payload of the first delivery,
+// while its event is held and after it was completed. A new owner without a
+// payload does not inherit the dead holder's.
+func payload(f *fixture) {
+	wantPayload := func(row driver.Row, held, completed string) {
+		f.Helper()
+		got := ""
+		for _, c := range row.Memory.Completed {
+			if c.Event == "e1" {
+				got = c.Payload
+			}
+		}
+		if !f.NoDetail && (row.Payload != held || got != completed) {
+			f.Errorf("the row has the payloads %q and %q, want %q while held and %q of the completed event: %+v", row.Payload, got, held, completed, row)
+		}
+	}
+	c := f.eventClaim("first", "e1")
+	c.Payload = "Zm9vYmFyYmF6cXV4MTIzNA"
+	wantPayload(f.mustAcquire(c), c.Payload, "")
+	wantPayload(f.mustRefuse(f.eventClaim("duplicate", "e1")), c.Payload, "")
+	m := completing(driver.Row{}, "e1", f.now.Add(time.Hour))
+	m.Completed[0].Payload = c.Payload
+	m.Completed = append(m.Completed, driver.CompletedEvent{Event: "e0", Until: f.now.Add(time.Hour).Truncate(time.Millisecond)})
+	f.mustRelease(c, m)
+	wantPayload(f.mustRefuse(f.eventClaim("duplicate", "e1")), "", c.Payload)
+
+	dead := f.eventClaim("dead", "e2")
+	dead.Payload = "cXV4"
+	wantPayload(f.mustAcquire(dead), dead.Payload, c.Payload)
+	f.advance(lease + time.Second)
+	wantPayload(f.mustAcquire(f.eventClaim("no payload", "e2")), "", c.Payload)
+	f.advance(lease + time.Second)
+	dead.Now, dead.Stamp, dead.Until, dead.Token = f.now, f.now, f.now.Add(lease), "another"
+	f.mustAcquire(dead)
+	f.advance(lease + time.Second)
+	mutex := f.claim("mutex")
+	wantPayload(f.mustAcquire(mutex), "", c.Payload)
+	f.mustRelease(mutex, &driver.Memory{Completed: m.Completed[1:]})
+	wantPayload(f.mustAcquire(f.claim("next")), "", "")
+}
+
 func staleOrder(f *fixture) {
 	c := f.claim("newer")
 	c.Event, c.Order = "e5", "05"

@@ -83,7 +83,7 @@ func same(a, b driver.Row) bool {
 		}
 		completed := make([]driver.CompletedEvent, 0)
 		for _, c := range r.Memory.Completed {
-			completed = append(completed, driver.CompletedEvent{Event: c.Event, Until: c.Until.UTC()})
+			completed = append(completed, driver.CompletedEvent{Event: c.Event, Payload: c.Payload, Until: c.Until.UTC()})
 		}
 		r.Memory.Completed = completed
 	}
@@ -149,8 +149,11 @@ func (s *steps) next(row driver.Row) sender {
 	switch s.random.IntN(10) {
 	case 0, 1, 2, 3:
 		c := claim{
-			Name: s.name, Token: s.pick("a", "b", "c"), Holder: s.pick("h", "i"), Event: s.pick("", "e", "f"), Order: s.pick("", "", "1", "2", "3"),
+			Name: s.name, Token: s.pick("a", "b", "c"), Holder: s.pick("h", "i"), Event: s.pick("", "e", "f"), Order: s.pick("", "", "1", "2", "3"), Payload: s.pick("", "p", "q"),
 			Now: s.at(4), Stamp: s.at(4), DeleteAfter: keep,
+		}
+		if c.Event == "" {
+			c.Payload = ""
 		}
 		c.Until = c.Now.Add(time.Duration(s.random.IntN(8)) * time.Second)
 		s.sent = append(s.sent, c)
@@ -168,7 +171,7 @@ func (s *steps) next(row driver.Row) sender {
 		m := driver.Memory{HighestOrder: s.pick(row.Memory.HighestOrder, "1", "2"), Result: row.Memory.Result}
 		for _, e := range []string{"e", "f", "g"} {
 			if s.random.IntN(2) == 0 {
-				m.Completed = append(m.Completed, driver.CompletedEvent{Event: e, Until: s.at(6)})
+				m.Completed = append(m.Completed, driver.CompletedEvent{Event: e, Payload: s.pick("", "p", "q"), Until: s.at(6)})
 			}
 		}
 		if m.HighestOrder == "" {

@@ -15,7 +15,9 @@
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)
 //	holder       S     while held    who holds it: function, request id, log stream
 //	event        S     while held    the event being worked on, if the key has one
+//	payload      S     while held    digest of its payload, if the key has one
 //	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)
+//	payloads     M     with payloads completed event → digest of its payload
 //	highestOrder S     with orders   highest completed order
 //	resultBody   B     with Replay   result of resultEvent
 //	resultEvent  S     with Replay

@@ -163,18 +163,25 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 // hardly any of the unit is left.
 func TestRowFillsOneWriteUnit(t *testing.T) {
 	t.Parallel()
-	for _, order := range []string{"", "s0055AED6DCD90281E5"} {
-		t.Run("order "+order, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		order, payload string
+		event          int // the size of one
+	}{
+		"event":             {event: 48},
+		"event and order":   {order: "s0055AED6DCD90281E5", event: 48},
+		"event and payload": {payload: "POST /payments", event: 107},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			l := f.locker(t, lock.Options{Holder: func(context.Context) string { return longestHolder }})
+			l := f.locker(t, lock.Options{RememberAtLeast: 1, Holder: func(context.Context) string { return longestHolder }})
 			largest := 0
-			for length := range 48 { // the size of one event
+			for length := range c.event {
 				name := strings.Repeat("n", 100+length)
 				for i := range 20 {
-					k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)}
-					if order != "" {
-						k.Order = order + fmt.Sprintf("%02d", i)
+					k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}
+					if c.order != "" {
+						k.Order = c.order + fmt.Sprintf("%02d", i)
 					}
 					lk, err := l.Acquire(t.Context(), k)
 					if err != nil {

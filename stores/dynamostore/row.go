@@ -51,7 +51,7 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 // memoryUpdate returns the update of a release that replaces the memory, and
 // adds its values to v.
 func memoryUpdate(m *driver.Memory, v values) string {
-	set, remove := make([]string, 0, 5), removeOwner
+	set, remove := make([]string, 0, 6), removeOwner
 	set = append(set, "SET deleteAfter = :deleteAfter")
 	newest := ""
 	if n := len(m.Completed); n > 0 {
@@ -59,13 +59,19 @@ func memoryUpdate(m *driver.Memory, v values) string {
 		v[":completed"] = completedValue(m.Completed)
 		set = append(set, "completed = :completed")
 	}
+	if payloads := payloadsValue(m.Completed); payloads != nil {
+		v[":payloads"] = payloads
+		set = append(set, "payloads = :payloads")
+	} else {
+		remove += ", payloads"
+	}
 	if m.HighestOrder != "" {
 		v[":order"] = text(m.HighestOrder)
 		set = append(set, "highestOrder = :order")
 	}
 	switch m.Result.Event {
 	case "":
-		remove = removeOwner + ", resultBody, resultEvent"
+		remove += ", resultBody, resultEvent"
 	case newest: // the result of an older event is in the row already
 		v[":resultEvent"] = text(newest)
 		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
@@ -86,6 +92,25 @@ func completedValue(events []driver.CompletedEvent) types.AttributeValue {
 	return &types.AttributeValueMemberM{Value: m}
 }
 
+// payloadsValue returns the digests of the payloads by event, or nil if there
+// are none.
+func payloadsValue(events []driver.CompletedEvent) types.AttributeValue {
+	var m values
+	for _, c := range events {
+		if c.Payload == "" {
+			continue
+		}
+		if m == nil {
+			m = values{}
+		}
+		m[c.Event] = text(c.Payload)
+	}
+	if m == nil {
+		return nil
+	}
+	return &types.AttributeValueMemberM{Value: m}
+}
+
 // parse reads a row. It returns the zero Row if there is no item, or an item
 // with nothing but its key, which some servers return for a missing row.
 func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) {
@@ -96,7 +121,7 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 		return driver.Row{Newer: true}, nil
 	}
 	row := driver.Row{
-		Token: str(item, "ownerToken"), Event: str(item, "event"), Holder: str(item, "holder"),
+		Token: str(item, "ownerToken"), Event: str(item, "event"), Payload: str(item, "payload"), Holder: str(item, "holder"),
 		Memory: driver.Memory{HighestOrder: str(item, "highestOrder"), Result: driver.Result{Event: str(item, "resultEvent")}},
 	}
 	if b, ok := item["resultBody"].(*types.AttributeValueMemberB); ok {
@@ -121,14 +146,18 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 			row.DeleteAfter = time.Unix(seconds, 0)
 		}
 	}
-	row.Memory.Completed = parseCompleted(item["completed"])
+	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
 	return row, nil
 }
 
-func parseCompleted(v types.AttributeValue) []driver.CompletedEvent {
-	m, ok := v.(*types.AttributeValueMemberM)
+func parseCompleted(completed, payloads types.AttributeValue) []driver.CompletedEvent {
+	m, ok := completed.(*types.AttributeValueMemberM)
 	if !ok || len(m.Value) == 0 {
 		return nil
+	}
+	var payloadOf values
+	if p, ok := payloads.(*types.AttributeValueMemberM); ok {
+		payloadOf = p.Value
 	}
 	type entry struct {
 		driver.CompletedEvent
@@ -142,7 +171,7 @@ func parseCompleted(v types.AttributeValue) []driver.CompletedEvent {
 		}
 		until, place, _ := strings.Cut(n.Value, ".")
 		if ms, err := strconv.ParseInt(until, 10, 64); err == nil {
-			entries = append(entries, entry{driver.CompletedEvent{Event: event, Until: time.UnixMilli(ms)}, place})
+			entries = append(entries, entry{driver.CompletedEvent{Event: event, Payload: str(payloadOf, event), Until: time.UnixMilli(ms)}, place})
 		}
 	}
 	// Decimals compare as text, even without the trailing zeros that the server

@@ -36,8 +36,9 @@ func New(client Client, table string) *Store {
 const (
 	acquireUpdate = "SET ownerToken = :token, heldUntil = :until, stamp = :stamp, " +
 		"fence = if_not_exists(fence, :micros) + :one, holder = :holder, deleteAfter = :deleteAfter"
-	acquireMutexUpdate = acquireUpdate + " REMOVE event" // the dead holder's
-	acquireEventUpdate = acquireUpdate + ", event = :event"
+	acquireMutexUpdate   = acquireUpdate + " REMOVE event, payload" // the dead holder's
+	acquireEventUpdate   = acquireUpdate + ", event = :event REMOVE payload"
+	acquirePayloadUpdate = acquireUpdate + ", event = :event, payload = :payload"
 
 	readable  = "attribute_not_exists(rowFormat)"
 	below     = "(attribute_not_exists(stamp) OR stamp < :stamp)"
@@ -59,7 +60,7 @@ const (
 	abandonUpdate = raiseUpdate + " " + removeOwner
 	abandonIf     = readable + " AND ((ownerToken = :token AND stamp <= :stamp) OR (attribute_not_exists(ownerToken) AND " + below + "))"
 
-	removeOwner = "REMOVE ownerToken, heldUntil, holder, event"
+	removeOwner = "REMOVE ownerToken, heldUntil, holder, event, payload"
 )
 
 // Acquire implements [driver.Store]. It asks for the row as it was before:
@@ -73,6 +74,9 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	if c.Event != "" {
 		update, condition = acquireEventUpdate, acquireEventIf
 		v[":event"], v[":millis"] = text(c.Event), number(c.Now.UnixMilli())
+	}
+	if c.Payload != "" {
+		update, v[":payload"] = acquirePayloadUpdate, text(c.Payload)
 	}
 	if c.Order != "" {
 		condition = acquireOrderIf
@@ -96,7 +100,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 // acquired returns the row that c made of old.
 func acquired(old driver.Row, c *driver.Claim) driver.Row {
 	row := driver.Row{
-		Token: c.Token, Stamp: c.Stamp, Until: c.Until, Event: c.Event, Holder: c.Holder,
+		Token: c.Token, Stamp: c.Stamp, Until: c.Until, Event: c.Event, Payload: c.Payload, Holder: c.Holder,
 		Fence: old.Fence + 1, Memory: old.Memory, DeleteAfter: c.DeleteAfter,
 	}
 	if old.Fence == 0 {

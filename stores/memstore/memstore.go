@@ -46,7 +46,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		previous = ""
 	}
 	row.Token, row.Stamp, row.Until, row.DeleteAfter = c.Token, c.Stamp, c.Until, c.DeleteAfter
-	row.Event, row.Holder = c.Event, c.Holder
+	row.Event, row.Payload, row.Holder = c.Event, c.Payload, c.Holder
 	if row.Fence == 0 {
 		row.Fence = c.Now.UnixMicro()
 	}
@@ -88,7 +88,7 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 		row.Stamp = t.Stamp
 	}
 	if owner {
-		row.Token, row.Event, row.Holder = "", "", ""
+		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
 		if t.Memory != nil {
 			row.Memory = *t.Memory
 		}
