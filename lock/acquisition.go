@@ -138,8 +138,7 @@ func (a *acquisition) prepare() error {
 // heldByUs reports whether a surrounding call holds the name: to wait for that
 // call would be to wait until the deadline.
 func (a *acquisition) heldByUs() bool {
-	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
-	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
+	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
 		if outer.claim.Token == a.row.Token {
 			return true
 		}

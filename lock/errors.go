@@ -136,7 +136,7 @@ func (e *LostError) Unwrap() error { return ErrLost }
 // StoreError says that the store did not answer, or refused to. It says nothing
 // about the lock. AWS Lambda reports it as errorType "StoreError".
 type StoreError struct {
-	Op     string // acquire, renew, release or check
+	Op     string // acquire, renew, complete, release or check
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known

@@ -72,7 +72,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		// Unlike the timer above, the wall clock runs on while an environment is
 		// frozen.
 		left := limit.Sub(wall)
-		if left <= 0 && l.ending.Load() != 0 {
+		if left <= 0 && l.hasEnded() {
 			return true
 		}
 		if left <= 0 {
@@ -82,7 +82,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		until := wall.Truncate(time.Microsecond).Add(l.timing.lease)
 		ok, requests, err := l.renew(ctx, began.Add(left), until)
 		switch {
-		case ctx.Err() != nil, l.ending.Load() != 0 && !ok:
+		case ctx.Err() != nil, !ok && l.hasEnded():
 			return true
 		case err == nil && ok:
 			l.until.Store(until.UnixMicro())
@@ -94,6 +94,16 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			l.observeBeat(ctx, OutcomeStoreFailed, began, requests, err)
 		}
 	}
+}
+
+// hasEnded reports whether the lock has ended or is being ended. It waits until
+// the fate of a transaction is known.
+func (l *Lock) hasEnded() bool {
+	if l.ending.Load() == inTransaction {
+		l.settling <- struct{}{}
+		defer func() { <-l.settling }()
+	}
+	return l.ending.Load() != 0
 }
 
 func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, error) {

@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Lease describes a lock to the work that runs under it.
@@ -19,15 +21,36 @@ type Lease struct {
 	Until time.Time
 }
 
-type leaseKey struct{}
-
 // FromContext returns the lease under which the code runs: the innermost one if
-// wrappers are nested. It reports false outside any lock, and where
+// there are several. It reports false outside any lock, and where
 // middleware.FailOpen let a handler run without one.
 func FromContext(ctx context.Context) (Lease, bool) {
-	l, ok := ctx.Value(leaseKey{}).(*Lock)
-	if !ok {
+	l := heldIn(ctx)
+	if l == nil {
 		return Lease{}, false
 	}
 	return l.Lease(), true
+}
+
+// Leases returns all leases under which the code runs, the innermost first:
+// those of nested wrappers, and of locks that were acquired together.
+func Leases(ctx context.Context) []Lease {
+	var leases []Lease
+	for l := heldIn(ctx); l != nil; l = l.outer {
+		leases = append(leases, l.Lease())
+	}
+	return leases
+}
+
+// heldLock is a Lock as contexts carry it. Its methods are for stores.
+type heldLock Lock
+
+// Store implements [driver.Lock].
+func (h *heldLock) Store() driver.Store { return h.locker.store }
+
+// heldIn returns the innermost lock under which the code runs, or nil.
+func heldIn(ctx context.Context) *Lock {
+	d, _ := driver.LockFrom(ctx)
+	h, _ := d.(*heldLock)
+	return (*Lock)(h)
 }

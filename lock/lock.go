@@ -13,6 +13,7 @@ import (
 type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
+	outer   *Lock           // under which this one was acquired; nil: none
 	key     Key
 	claim   driver.Claim
 	row     driver.Row // as it was acquired
@@ -24,21 +25,22 @@ type Lock struct {
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil without one
 
-	ending  atomic.Int32  // completed or released, whichever was called first; 0 before that
-	ended   chan struct{} // closed when outcome is known
-	outcome error
+	settling chan struct{} // has an element until it is known whether an attempt to end the lock did so
+	ending   atomic.Int32  // how the lock ended or is being ended; 0 before that
+	outcome  error         // of that
 }
 
-// What ends a lock.
+// How a lock ends.
 const (
 	completed = iota + 1
 	released
+	inTransaction // completed, unless the transaction is refused for other reasons
 )
 
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
-		locker: a.locker, ctx: a.ctx, key: a.key, claim: a.claim, row: a.row, timing: a.timing, decided: a.decided,
-		ended: make(chan struct{}),
+		locker: a.locker, ctx: a.ctx, outer: heldIn(a.ctx), key: a.key, claim: a.claim, row: a.row, timing: a.timing,
+		decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.
@@ -62,7 +64,7 @@ func (l *Lock) lostAt() time.Time { return l.claim.Until.Add(-l.timing.margin) }
 
 // begin makes the work's context and starts the heartbeat, if there is one.
 func (l *Lock) begin() {
-	ctx := context.WithValue(l.ctx, leaseKey{}, l)
+	ctx := driver.WithLock(l.ctx, (*heldLock)(l))
 	end, cause := l.workEnd()
 	if !l.timing.renew {
 		l.work, l.cancel = context.WithDeadlineCause(ctx, end, cause)

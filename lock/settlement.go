@@ -23,28 +23,17 @@ import (
 // second call returns what the first call returned. After Release it returns
 // [ErrReleased].
 func (l *Lock) Complete(result []byte) error {
-	if !l.ending.CompareAndSwap(0, completed) {
-		<-l.ended
-		if l.ending.Load() == released {
-			return ErrReleased
-		}
-		return l.outcome
+	if !l.beginEnd(completed) {
+		return l.completedBefore()
 	}
-	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
-	if s.completes {
-		now := l.locker.wall()
-		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.locker.opts.Remember), result: result, now: now}
-		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
-	}
-	return l.settle(s)
+	return l.settle(l.completion(result))
 }
 
 // Release releases the name without completing the event, so that a later
 // delivery runs. After an error the name is free once its lease ends. After
 // Complete it does nothing and returns what Complete returned.
 func (l *Lock) Release() error {
-	if !l.ending.CompareAndSwap(0, released) {
-		<-l.ended
+	if !l.beginEnd(released) {
 		return l.outcome
 	}
 	return l.settle(l.settlement(false))
@@ -52,14 +41,49 @@ func (l *Lock) Release() error {
 
 // drop releases a lock that the caller does not get, and reports nothing.
 func (l *Lock) drop() {
-	l.ending.Store(released)
+	l.beginEnd(released)
 	_, _ = l.write(l.settlement(false))
+}
+
+// CompleteWith implements [driver.Lock].
+func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
+	l := (*Lock)(h)
+	if !l.beginEnd(inTransaction) {
+		return l.completedBefore()
+	}
+	s := l.completion(result)
+	s.ctx, s.transaction = ctx, send
+	return l.settle(s)
+}
+
+// beginEnd reports whether the caller is the one that ends the lock. If so,
+// write must follow. If not, it returns once the outcome is known.
+func (l *Lock) beginEnd(how int32) bool {
+	l.settling <- struct{}{}
+	if l.ending.CompareAndSwap(0, how) {
+		return true
+	}
+	<-l.settling
+	return false
+}
+
+// completedBefore returns what Complete returns for a lock that has ended.
+func (l *Lock) completedBefore() error {
+	if l.ending.Load() == released {
+		return ErrReleased
+	}
+	return l.outcome
 }
 
 // settlement is the state of an attempt to end a lock.
 type settlement struct {
 	retries
-	request       driver.Settlement
+	ctx     context.Context
+	request driver.Settlement
+	// transaction sends the request together with other writes. Nil: it is sent to
+	// the store.
+	transaction func(context.Context, *driver.Settlement) (driver.Row, bool, error)
+
 	row           driver.Row // that the store answered with
 	began         time.Time
 	completes     bool // the event becomes completed
@@ -67,22 +91,43 @@ type settlement struct {
 	resultDropped bool
 }
 
+// settlement does not use the caller's context, which may have ended: then the
+// release matters most.
 func (l *Lock) settlement(completes bool) *settlement {
 	now := time.Now()
 	return &settlement{
 		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), onThrottle: (*Locker).notePressure},
+		ctx:     context.WithoutCancel(l.ctx),
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
 		began:   now, completes: completes,
 	}
 }
 
-// settle does not use the caller's context, which may have ended: then the
-// release matters most.
-func (l *Lock) settle(s *settlement) error {
-	if l.beat != nil && !s.completes { // until it is completed, no duplicate may get the name
-		l.beat.stop()
+func (l *Lock) completion(result []byte) *settlement {
+	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
+	if s.completes {
+		now := l.locker.wall()
+		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.locker.opts.Remember), result: result, now: now}
+		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
+	return s
+}
+
+// sendOnce is one attempt.
+func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
+	if s.transaction != nil {
+		s.row, ok, err = s.transaction(ctx, &s.request)
+	} else {
+		s.row, ok, err = s.locker.store.Release(ctx, &s.request)
+	}
+	return ok, err
+}
+
+func (l *Lock) settle(s *settlement) error {
 	outcome, err := l.write(s)
+	if outcome == "" { // the lock goes on
+		return err
+	}
 	l.observeSettled(outcome, s, err)
 	if outcome == OutcomeReleased && s.resultDropped {
 		l.observeSettled(OutcomeResultDropped, s, nil)
@@ -97,52 +142,77 @@ func (l *Lock) settle(s *settlement) error {
 }
 
 // write sends the settlement. Heartbeat and context end with it, even if the
-// store panics.
+// store panics. The outcome is empty if the lock goes on, because the
+// transaction was refused for another reason.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
-	l.outcome = ErrReleased
-	defer close(l.ended)
+	goesOn := false
 	defer func() {
 		if s.throttled > 0 {
 			l.locker.pressed.Add(-1)
 		}
-		if l.beat != nil {
-			l.beat.stop()
-		}
-		if l.cancel != nil { // the work has begun
-			l.cancel()
+		if !goesOn {
+			l.endWork()
 		}
 	}()
+	defer func() { <-l.settling }()                            // before endWork, because the heartbeat may wait for it
+	if l.beat != nil && !s.completes && s.transaction == nil { // until it is completed, no duplicate may get the name
+		l.beat.stop()
+	}
+	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	s.request.DeleteAfter = keepUntil(memory, l.locker.wall())
-	ok, err := s.send(context.WithoutCancel(l.ctx), "release", func(ctx context.Context) (ok bool, err error) {
-		s.row, ok, err = l.locker.store.Release(ctx, &s.request)
-		return ok, err
-	})
-	switch {
-	case err != nil && s.completes:
-		outcome = OutcomeCompleteFailed
-	case err != nil:
-		outcome = OutcomeStoreFailed
-	case ok || s.unsure && (!s.completes || l.isCompleted(&s.row)):
-		outcome = OutcomeReleased
-	default:
-		outcome, err = OutcomeLost, l.lostError()
+	op := "release"
+	if s.completes {
+		op = "complete"
 	}
+	ok, err := s.send(s.ctx, op, s.sendOnce)
+	if err != nil && s.transaction != nil && !s.unsure {
+		goesOn = true
+		l.ending.Store(0)
+		return "", err
+	}
+	outcome, err = l.ended(s, ok, err)
 	l.outcome = err
 	return outcome, err
 }
 
-// isCompleted reports whether a refusal means that an earlier attempt without
-// an answer was applied: then the row remembers the event. If the store did not
-// return the row, it is assumed to.
-func (l *Lock) isCompleted(row *driver.Row) bool {
-	if row.Unknown() {
-		return true
+// ended returns how an attempt to end the lock ended.
+func (l *Lock) ended(s *settlement, ok bool, err error) (Outcome, error) {
+	switch {
+	case err != nil && (s.completes || s.transaction != nil):
+		return OutcomeCompleteFailed, err
+	case err != nil:
+		return OutcomeStoreFailed, err
+	case ok || s.unsure && l.wasApplied(s):
+		return OutcomeReleased, nil
 	}
-	if l.claim.Event != "" {
-		return row.Memory.Has(l.claim.Event, l.locker.wall())
+	return OutcomeLost, l.lostError()
+}
+
+// endWork ends the heartbeat and the context of the work.
+func (l *Lock) endWork() {
+	if l.beat != nil {
+		l.beat.stop()
 	}
-	return row.Memory.HighestOrder >= l.claim.Order
+	if l.cancel != nil { // the work has begun
+		l.cancel()
+	}
+}
+
+// wasApplied reports whether a refusal means that an earlier attempt without an
+// answer was applied: then the row remembers the event. If the store did not
+// return the row, it is assumed to. About a transaction nothing is assumed,
+// because other writes depend on it.
+func (l *Lock) wasApplied(s *settlement) bool {
+	switch {
+	case !s.completes || s.row.Unknown():
+		return s.transaction == nil
+	case l.claim.Event != "":
+		return s.row.Memory.Has(l.claim.Event, l.locker.wall())
+	case s.transaction != nil:
+		return s.row.Memory.HighestOrder == l.claim.Order
+	}
+	return s.row.Memory.HighestOrder >= l.claim.Order
 }
 
 // settleUntil returns until when a settlement may try. A completion may take

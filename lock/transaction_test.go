@@ -1,0 +1,203 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+type send = func(context.Context, *driver.Settlement) (driver.Row, bool, error)
+
+// transact completes lk through attempts, one after the other. The last one is
+// repeated.
+func transact(t *testing.T, f *fixture, lk *lock.Lock, attempts ...send) error {
+	t.Helper()
+	held, ok := driver.LockFrom(lk.Context())
+	if !ok || held.Store() != driver.Store(f.faulty) {
+		t.Fatalf("the context carries the lock %v of another store", held)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(lk.Context()), 20*time.Second)
+	defer cancel()
+	return held.CompleteWith(ctx, []byte("result"), func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+		attempt := attempts[0]
+		if len(attempts) > 1 {
+			attempts = attempts[1:]
+		}
+		return attempt(ctx, s)
+	})
+}
+
+// TestTransaction shows what becomes of a lock that is completed together with
+// other writes.
+func TestTransaction(t *testing.T) {
+	lost := errors.New("connection lost")
+	declined := &driver.Error{Rejected: true, Err: errors.New("insufficient balance")}
+	throttled := &driver.Error{Rejected: true, Temporary: true, Err: errors.New("slow down")}
+	for name, c := range map[string]struct {
+		attempts  func(f *fixture) []send
+		completed bool
+		goesOn    bool // the lock is held, and can still be ended
+		lost      bool
+		failed    bool
+	}{
+		"applied":                  {attempts: func(f *fixture) []send { return []send{f.faulty.Release} }, completed: true},
+		"declined":                 {attempts: func(*fixture) []send { return []send{fails(declined)} }, goesOn: true, failed: true},
+		"throttled, then applied":  {attempts: func(f *fixture) []send { return []send{fails(throttled), f.faulty.Release} }, completed: true},
+		"throttled all the time":   {attempts: func(*fixture) []send { return []send{fails(throttled)} }, goesOn: true, failed: true},
+		"answer lost":              {attempts: func(f *fixture) []send { return []send{appliedButLost(f, lost), f.faulty.Release} }, completed: true},
+		"no answer":                {attempts: func(*fixture) []send { return []send{fails(lost)} }, failed: true},
+		"no answer, then declined": {attempts: func(*fixture) []send { return []send{fails(lost), fails(declined)} }, failed: true},
+		"refused":                  {attempts: func(*fixture) []send { return []send{refuses} }, lost: true},
+		"no answer, then refused by a row that nobody knows": {attempts: func(*fixture) []send { return []send{fails(lost), refuses} }, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				lk := f.mustAcquire(l, event("e1"))
+				f.outcomes()
+				err := transact(t, f, lk, c.attempts(f)...)
+				if (err == nil) != c.completed || errors.Is(err, lock.ErrLost) != c.lost || isStoreError(err) != c.failed {
+					t.Errorf("error %v", err)
+				}
+				if ended := lk.Context().Err() != nil; ended == c.goesOn {
+					t.Errorf("the context has ended: %v", ended)
+				}
+				switch {
+				case c.goesOn:
+					f.wantOutcomes() // nothing has happened
+					if err := transact(t, f, lk, f.faulty.Release); err != nil {
+						t.Errorf("a second transaction: %v", err)
+					}
+					fallthrough
+				case c.completed:
+					f.wantOutcomes(lock.OutcomeReleased)
+				case c.lost:
+					f.wantOutcomes(lock.OutcomeLost)
+				default:
+					f.wantOutcomes(lock.OutcomeCompleteFailed)
+				}
+				before := f.faulty.Requests(locktest.Release)
+				if again := lk.Complete(nil); c.completed && again != nil || !c.completed && !c.goesOn && again != err {
+					t.Errorf("Complete afterwards: %v, want %v", again, err)
+				}
+				_ = lk.Release()
+				if n := f.faulty.Requests(locktest.Release) - before; n != 0 {
+					t.Errorf("%d requests after the end, want none", n)
+				}
+				_, err = l.Acquire(t.Context(), event("e1"))
+				var completed *lock.CompletedError
+				if done := errors.As(err, &completed); done != (c.completed || c.goesOn) || done && string(completed.Result) != "result" {
+					t.Errorf("a duplicate: %v", err)
+				}
+				if !c.completed && !c.goesOn && !errors.Is(err, lock.ErrHeld) { // nobody knows what happened
+					t.Errorf("a duplicate: %v, want ErrHeld until the lease ends", err)
+				}
+			})
+		})
+	}
+}
+
+func fails(err error) send {
+	return func(context.Context, *driver.Settlement) (driver.Row, bool, error) { return driver.Row{}, false, err }
+}
+
+func refuses(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+	return driver.Row{}, false, nil
+}
+
+func appliedButLost(f *fixture, err error) send {
+	return func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+		_, _, _ = f.faulty.Release(ctx, s)
+		return driver.Row{}, false, err
+	}
+}
+
+// TestTransactionThatPanics shows that a panic leaves no goroutine, and nothing
+// that blocks.
+func TestTransactionThatPanics(t *testing.T) { // F48
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
+		func() {
+			defer func() { _ = recover() }()
+			_ = transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) { panic("client") })
+		}()
+		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("Complete: %v", err)
+		}
+		if lk.Context().Err() == nil {
+			t.Error("the context goes on")
+		}
+	})
+}
+
+// TestTransactionWithoutEvent shows that a plain mutex cannot be taken for
+// completed: only its token tells who released it.
+func TestTransactionWithoutEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := f.mustAcquire(l, resource)
+		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Release); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("refused after a lost answer: %v, want ErrLost: nobody knows whether the other writes were applied", err)
+		}
+		ordered := lock.Key{Name: "resource", Order: "2"}
+		lk = f.mustAcquire(l, ordered)
+		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Release); err != nil {
+			t.Errorf("the row has this order: %v", err)
+		}
+		later := f.mustAcquire(l, lock.Key{Name: "resource", Order: "3"})
+		time.Sleep(time.Hour)
+		other := f.mustAcquire(l, lock.Key{Name: "resource", Order: "4"})
+		if err := other.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := transact(t, f, later, fails(errors.New("lost")), f.faulty.Release); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("a later order was completed by another: %v, want ErrLost", err)
+		}
+	})
+}
+
+// TestHeartbeatDuringTransaction shows that a renewal that is refused while a
+// transaction is under way counts as a loss only if the transaction is not
+// applied.
+func TestHeartbeatDuringTransaction(t *testing.T) {
+	for name, c := range map[string]struct {
+		key     lock.Key
+		applied bool
+	}{
+		"applied":                    {event("e1"), true},
+		"declined":                   {event("e1"), false},
+		"declined, without an event": {resource, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), c.key)
+				_ = transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+					// Somebody else owns the row, as after a takeover.
+					if _, ok, err := f.faulty.Release(ctx, s); !ok || err != nil {
+						t.Errorf("released %v, %v", ok, err)
+					}
+					time.Sleep(11 * time.Second) // a renewal is refused meanwhile
+					if c.applied {
+						return driver.Row{}, true, nil
+					}
+					return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
+				})
+				synctest.Wait()
+				if lost := errors.Is(context.Cause(lk.Context()), lock.ErrLost); lost == c.applied {
+					t.Errorf("the lease is lost: %v", lost)
+				}
+				_ = lk.Release()
+			})
+		})
+	}
+}
