@@ -155,11 +155,7 @@ func (a *acquisition) dateClaim() {
 	before := a.claim.Until
 	a.claim.Now = a.locker.wall().Truncate(time.Microsecond)
 	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
-	if a.timing.lease > 0 {
-		a.claim.Until = a.claim.Now.Add(a.timing.lease)
-	} else {
-		a.claim.Until = a.timing.deadline.Add(a.locker.opts.Grace).Round(0).Truncate(time.Microsecond)
-	}
+	a.claim.Until = a.locker.leaseEnd(a.timing, a.claim.Now)
 	// If the clock was set back, a copy of an earlier round may have been granted a
 	// lease that ends later than this claim's. That row would refuse this claim and
 	// keep its own stamp.

@@ -25,9 +25,10 @@ type Lock struct {
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil without one
 
-	settling chan struct{} // has an element until it is known whether an attempt to end the lock did so
-	ending   atomic.Int32  // how the lock ended or is being ended; 0 before that
-	outcome  error         // of that
+	settling   chan struct{} // has an element until it is known whether an attempt to end the lock did so
+	ending     atomic.Int32  // how the lock ended or is being ended; 0 before that
+	outcome    error         // of that
+	handedOver bool          // somebody else ends the lock
 }
 
 // How a lock ends.

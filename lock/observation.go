@@ -22,6 +22,8 @@ const (
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
 	OutcomeRenewed          Outcome = "renewed"           // debug
+	OutcomeHandedOver       Outcome = "handed_over"       // to another invocation: info
+	OutcomeResumed          Outcome = "resumed"           // after it was handed over: info
 	OutcomeLost             Outcome = "lost"              // warn
 	OutcomeReleased         Outcome = "released"          // debug
 	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work succeeded, but the event could not be completed: error
@@ -35,7 +37,7 @@ func (o Outcome) level() slog.Level {
 	switch o {
 	case OutcomeAcquired, OutcomeWaited, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
-	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten:
+	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo
 	case OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError
@@ -119,6 +121,21 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 		o.Forgotten = s.forgotten
 	}
 	l.locker.report(l.ctx, o)
+}
+
+// observeHandOver reports outcome, or what err says.
+func (l *Lock) observeHandOver(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {
+	if err != nil {
+		outcome = outcomeOf(err)
+	}
+	if l.locker.silent(ctx, outcome) {
+		return
+	}
+	now := time.Now()
+	l.locker.report(ctx, Observation{
+		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
+		Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
+	})
 }
 
 func outcomeOf(err error) Outcome {

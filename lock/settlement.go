@@ -21,10 +21,18 @@ import (
 // After an error the name stays held until its lease ends, because a release
 // would let a duplicate run: keep the work's result and report the error. A
 // second call returns what the first call returned. After Release it returns
-// [ErrReleased].
+// [ErrReleased]. After [Lock.HandOver] it completes nothing and returns nil.
 func (l *Lock) Complete(result []byte) error {
 	if !l.beginEnd(completed) {
 		return l.completedBefore()
+	}
+	if l.handedOver {
+		<-l.settling
+		l.endWork()
+		if l.beat != nil {
+			l.beat.raise()
+		}
+		return nil
 	}
 	return l.settle(l.completion(result))
 }

@@ -30,6 +30,14 @@ type timing struct {
 	beat     time.Duration // between renewals
 }
 
+// leaseEnd returns when a lease ends that begins now.
+func (l *Locker) leaseEnd(t timing, now time.Time) time.Time {
+	if t.lease > 0 {
+		return now.Add(t.lease)
+	}
+	return t.deadline.Add(l.opts.Grace).Round(0).Truncate(time.Microsecond)
+}
+
 func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 	t := timing{budget: maxBudget, margin: l.opts.Grace}
 	deadline, ok := ctx.Deadline()

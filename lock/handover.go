@@ -1,0 +1,165 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Handle stands for a lock on its way from one invocation to another: through
+// the state of a workflow, or with the token of a callback. It is JSON. Whoever
+// has it can renew, complete and release the lock, and cannot use it for any
+// other name. It is worth nothing once the lock was completed or released, or
+// once somebody took the name over because the lease had ended.
+type Handle struct {
+	Name    string    `json:"name"`              // as stored, with its namespace
+	Event   string    `json:"event,omitempty"`   // as stored
+	Order   string    `json:"order,omitempty"`   // of the key
+	Payload string    `json:"payload,omitempty"` // digest of the key's
+	Token   string    `json:"token"`             // proves who owns the name
+	Fence   int64     `json:"fence,string"`      // the same until the name has another owner
+	Until   time.Time `json:"until"`             // when the lease ends unless somebody resumes
+}
+
+// HandOver hands over the innermost lock under which the code runs; see
+// [Lock.HandOver]. In a handler that package middleware wrapped, call it last:
+// if the handler succeeds, the lock stays held for whoever has the handle; if
+// it fails, the lock is released as usual, and the handle is worth nothing.
+func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
+	l := heldIn(ctx)
+	if l == nil {
+		return Handle{}, &ConfigError{Reason: "there is no lock to hand over: call HandOver in a handler that WithLock wraps, with the context that it was given"}
+	}
+	return l.HandOver(ctx, lease)
+}
+
+// HandOver gives the lock to whoever has the handle and resumes it with
+// [Locker.Resume]. The lease is extended to lease from now, at least 1 s longer
+// than Grace and at most 366 days, and is never shortened. A heartbeat ends. If
+// nobody resumes, the name can be taken over once that lease has ended, and the
+// event then runs again, so it should be a little longer than the next step may
+// take to begin.
+//
+// Afterwards [Lock.Complete] does nothing but end the work's context, because
+// the event is not completed yet. [Lock.Release] still releases the name. The
+// error is a [*LostError], [*StoreError] or [*ConfigError], and then the lock
+// goes on as before.
+func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
+	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
+		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
+	}
+	began := time.Now()
+	requests, err := l.extend(ctx, began, lease)
+	l.observeHandOver(ctx, OutcomeHandedOver, began, requests, err)
+	if err != nil {
+		return Handle{}, err
+	}
+	return Handle{
+		Name: l.claim.Name, Event: l.claim.Event, Order: l.claim.Order, Payload: l.claim.Payload,
+		Token: l.claim.Token, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()).UTC(),
+	}, nil
+}
+
+// extend extends the lease, which nobody renews from then on, and returns the
+// number of requests.
+func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration) (int, error) {
+	l.settling <- struct{}{}
+	defer func() { <-l.settling }()
+	if l.ending.Load() != 0 {
+		return 0, l.lostError()
+	}
+	until := later(l.locker.wall().Truncate(time.Microsecond).Add(lease), time.UnixMicro(l.until.Load()))
+	ok, requests, err := l.renew(ctx, began.Add(maxBudget), until)
+	switch {
+	case err != nil:
+		return requests, err
+	case !ok:
+		return requests, l.lostError()
+	}
+	if l.beat != nil {
+		l.beat.stop()
+	}
+	l.until.Store(until.UnixMicro())
+	l.handedOver = true
+	return requests, nil
+}
+
+// Resume continues a lock that was handed over, with one renewal of its lease.
+// The lease lasts as long as an acquired one would, or as long as the handle
+// says if that is longer. The Lock is ended as after [Locker.Acquire], or
+// handed over again. If the work fails and is to be repeated with the same
+// handle, do not release the lock.
+//
+// One invocation at a time may resume a handle: the lock does not keep two from
+// using the same one. The namespace of the Locker does not matter, but in AWS
+// the function needs permission for the namespace in the handle.
+//
+// The error is a [*CompletedError] if the event was completed, a [*LostError]
+// if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
+// or [*ConfigError].
+func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
+	began := time.Now()
+	lk := &Lock{
+		locker: l, ctx: invocation.Believable(ctx), outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Payload: h.Payload, Token: h.Token},
+	}
+	lk.until.Store(h.Until.UnixMicro())
+	requests, err := lk.resume(h, began)
+	lk.decided = time.Now()
+	lk.observeHandOver(lk.ctx, OutcomeResumed, began, requests, err)
+	if err != nil {
+		return nil, err
+	}
+	lk.begin()
+	return lk, nil
+}
+
+// key returns a key that tells the lock in logs and errors.
+func (h *Handle) key() Key {
+	_, name, _ := strings.Cut(h.Name, "/")
+	return Key{Name: name, Event: h.Event, Order: h.Order}
+}
+
+// resume renews the lease and returns the number of requests.
+func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
+	if h.Name == "" || h.Token == "" {
+		return 0, &ConfigError{Reason: "the handle is empty: pass the one that HandOver returned, as JSON, through every step"}
+	}
+	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
+		return 0, err
+	}
+	now := l.locker.wall().Truncate(time.Microsecond)
+	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)
+	r := retries{locker: l.locker, until: began.Add(l.timing.budget)}
+	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {
+		l.row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
+			Name: l.claim.Name, Token: l.claim.Token, Until: l.claim.Until, DeleteAfter: keepHeld(l.claim.Until),
+		})
+		return ok || l.row.Token == l.claim.Token, err // a step that resumed before may have renewed it for longer
+	})
+	switch {
+	case err != nil:
+		return r.sent, err
+	case !ok && l.isCompleted():
+		return r.sent, &CompletedError{Key: l.key}
+	case !ok:
+		return r.sent, l.lostError()
+	case l.row.Event != l.claim.Event:
+		return r.sent, &ConfigError{Reason: "the event in the handle is not the one for which key " + l.key.Digest() + " is held: pass the handle on unchanged"}
+	}
+	l.claim.Until = l.row.Until
+	l.until.Store(l.claim.Until.UnixMicro())
+	return r.sent, l.check()
+}
+
+// isCompleted reports whether the row says that the event is completed.
+func (l *Lock) isCompleted() bool {
+	if l.claim.Event != "" {
+		return l.row.Memory.Has(l.claim.Event, l.locker.wall())
+	}
+	return l.claim.Order != "" && l.row.Memory.HighestOrder == l.claim.Order
+}

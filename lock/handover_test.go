@@ -1,0 +1,323 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// passOn returns the handle as it arrives in another function.
+func passOn(t *testing.T, h lock.Handle) lock.Handle {
+	t.Helper()
+	b, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var arrived lock.Handle
+	if err := json.Unmarshal(b, &arrived); err != nil {
+		t.Fatal(err)
+	}
+	if arrived != h {
+		t.Errorf("%+v became %+v in the JSON %s", h, arrived, b)
+	}
+	return arrived
+}
+
+func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Handle {
+	f.t.Helper()
+	h, err := lk.HandOver(lk.Context(), lease)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return passOn(f.t, h)
+}
+
+func (f *fixture) resume(l *lock.Locker, ctx context.Context, h lock.Handle) *lock.Lock {
+	f.t.Helper()
+	lk, err := l.Resume(ctx, h)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return lk
+}
+
+// TestHandOver passes a lock through three invocations with different lease
+// modes and namespaces, while a fourth waits for it.
+func TestHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		invocation := func() context.Context {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			t.Cleanup(cancel)
+			return ctx
+		}
+		key := lock.Key{Name: "résumé", Event: "e1", Order: "7", Payload: "10 EUR"}
+		first := f.locker(lock.Options{Lease: lock.UntilDeadline(), Namespace: "first"})
+		lk, err := first.Acquire(invocation(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fence := lk.Lease().Fence
+		h := f.handOver(lk, 10*time.Minute)
+		if err := lk.Complete([]byte("result")); err != nil {
+			t.Errorf("Complete after HandOver: %v", err)
+		}
+		if err := lk.Release(); err != nil {
+			t.Errorf("Release after Complete: %v", err)
+		}
+		if lk.Context().Err() == nil {
+			t.Error("the first step's context goes on")
+		}
+		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeHandedOver)
+
+		waiting := make(chan error)
+		go func() {
+			waiter := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), Namespace: "first", MaxWait: time.Hour})
+			other, err := waiter.Acquire(t.Context(), lock.Key{Name: "résumé", Event: "e2", Order: "8"})
+			if err == nil {
+				err = other.Complete(nil)
+			}
+			waiting <- err
+		}()
+
+		time.Sleep(5 * time.Minute)
+		second := f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)})
+		lk = f.resume(second, invocation(), h)
+		if lease, ok := lock.FromContext(lk.Context()); !ok || lease.Fence != fence || lease.Key.Name != "résumé" || lease.Until.Before(h.Until) {
+			t.Errorf("the second step's lease is %+v, %v; want fence %d and at least until %v", lease, ok, fence, h.Until)
+		}
+		time.Sleep(50 * time.Second) // with renewals, none of which may shorten the lease
+		h = f.handOver(lk, 10*time.Minute)
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+
+		time.Sleep(9 * time.Minute)
+		lk = f.resume(f.locker(lock.Options{Lease: lock.UntilDeadline()}), invocation(), h)
+		before := f.faulty.Requests(locktest.Release)
+		if err := lk.Complete([]byte("result")); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.faulty.Requests(locktest.Release) - before; n != 1 {
+			t.Errorf("%d requests to complete, want 1", n)
+		}
+		if err := <-waiting; err != nil {
+			t.Errorf("the waiter: %v", err)
+		}
+		var completed *lock.CompletedError
+		if _, err := first.Acquire(t.Context(), key); !errors.As(err, &completed) || completed.Stale {
+			t.Errorf("a duplicate: %v", err)
+		}
+		key.Payload = "20 EUR"
+		if _, err := first.Acquire(t.Context(), key); !isMismatch(err) {
+			t.Errorf("a duplicate with another payload: %v", err)
+		}
+		if _, err := second.Resume(t.Context(), h); !isCompleted(err) {
+			t.Errorf("the handle after completion: %v", err)
+		}
+	})
+}
+
+// TestHandOverRequests counts them: one to hand over, one to resume.
+func TestHandOverRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := f.mustAcquire(l, resource)
+		h := f.handOver(lk, time.Hour)
+		if n := f.faulty.Requests(locktest.Renew); n != 1 {
+			t.Errorf("%d requests to hand over, want 1", n)
+		}
+		if err := lk.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		lk = f.resume(l, t.Context(), h)
+		if n := f.faulty.Requests(locktest.Renew); n != 2 {
+			t.Errorf("%d requests to resume, want 1", n-1)
+		}
+		if err := lk.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release); n != 2 {
+			t.Errorf("%d other requests, want 2", n)
+		}
+		if _, err := l.Resume(t.Context(), h); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the handle after the release: %v", err)
+		}
+		f.wantFree("after the release")
+	})
+}
+
+// TestWorthlessHandles shows what a handle cannot do.
+func TestWorthlessHandles(t *testing.T) {
+	isConfig := func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
+	isLost := func(err error) bool { return errors.Is(err, lock.ErrLost) }
+	for name, c := range map[string]struct {
+		after func(f *fixture, l *lock.Locker, lk *lock.Lock)
+		edit  func(*lock.Handle)
+		want  func(error) bool
+	}{
+		"lock released after all": {after: func(_ *fixture, _ *lock.Locker, lk *lock.Lock) { _ = lk.Release() }, want: isLost},
+		"lease ended":             {after: func(*fixture, *lock.Locker, *lock.Lock) { time.Sleep(time.Hour) }, want: nil}, // nobody asked for the name
+		"taken over": {after: func(f *fixture, l *lock.Locker, _ *lock.Lock) {
+			time.Sleep(time.Hour)
+			f.mustAcquire(l, event("e2"))
+		}, want: isLost},
+		"completed by a duplicate": {after: func(f *fixture, l *lock.Locker, _ *lock.Lock) {
+			time.Sleep(time.Hour)
+			_ = f.mustAcquire(l, event("e1")).Complete(nil)
+		}, want: isCompleted},
+		"another name":   {edit: func(h *lock.Handle) { h.Name = "/other" }, want: isLost},
+		"another token":  {edit: func(h *lock.Handle) { h.Token = "guessed" }, want: isLost},
+		"another event":  {edit: func(h *lock.Handle) { h.Event = "e2" }, want: isConfig},
+		"no event":       {edit: func(h *lock.Handle) { h.Event = "" }, want: isConfig},
+		"empty":          {edit: func(h *lock.Handle) { *h = lock.Handle{} }, want: isConfig},
+		"without a name": {edit: func(h *lock.Handle) { h.Name = "" }, want: isConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				if err := f.mustAcquire(l, lock.Key{Name: "other"}).Release(); err != nil {
+					t.Fatal(err)
+				}
+				lk := f.mustAcquire(l, event("e1"))
+				h := f.handOver(lk, 10*time.Minute)
+				if c.after != nil {
+					c.after(f, l, lk)
+				}
+				if c.edit != nil {
+					c.edit(&h)
+				}
+				f.outcomes()
+				resumed, err := l.Resume(t.Context(), h)
+				if c.want == nil {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := resumed.Complete(nil); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if !c.want(err) {
+					t.Errorf("Resume: %v", err)
+				}
+				if got := f.outcomes(); len(got) != 1 || slices.Contains(got, lock.OutcomeResumed) {
+					t.Errorf("observed %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestHandOverThatNobodyResumes shows that the name can be taken over at the
+// end of the lease that was handed over, and not before.
+func TestHandOverThatNobodyResumes(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
+		lk := f.mustAcquire(l, event("e1"))
+		f.handOver(lk, 10*time.Minute)
+		if err := lk.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		var held *lock.HeldError
+		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &held) || !held.Duplicate {
+			t.Errorf("a duplicate at lease end: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		f.outcomes()
+		if err := f.mustAcquire(l, event("e1")).Complete(nil); err != nil {
+			t.Error(err)
+		}
+		f.wantOutcomes(lock.OutcomeTakenOver, lock.OutcomeReleased)
+	})
+}
+
+// TestHandOverFails shows that the lock goes on as before, and is released.
+func TestHandOverFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		lease   time.Duration
+		prepare func(f *fixture, lk *lock.Lock)
+		want    func(error) bool
+	}{
+		"too short":       {lease: time.Second, want: func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }},
+		"too long":        {lease: 400 * 24 * time.Hour, want: func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }},
+		"denied":          {lease: time.Hour, prepare: func(f *fixture, _ *lock.Lock) { f.faulty.Plan(locktest.Renew, locktest.Deny) }, want: isStoreError},
+		"released before": {lease: time.Hour, prepare: func(_ *fixture, lk *lock.Lock) { _ = lk.Release() }, want: func(err error) bool { return errors.Is(err, lock.ErrLost) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), resource)
+				if c.prepare != nil {
+					c.prepare(f, lk)
+				}
+				if _, err := lk.HandOver(t.Context(), c.lease); !c.want(err) {
+					t.Errorf("HandOver: %v", err)
+				}
+				_ = lk.Complete(nil)
+				f.wantFree("after Complete")
+			})
+		})
+	}
+	if _, err := lock.HandOver(t.Context(), time.Hour); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("without a lock: %v", err)
+	}
+}
+
+// TestHandOverWithLostAnswers shows that both steps repeat a request whose
+// answer was lost, or whose first copy came first.
+func TestHandOverWithLostAnswers(t *testing.T) { // F4
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := f.mustAcquire(l, event("e1"))
+		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop)
+		h, err := lock.HandOver(lk.Context(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop)
+		resumed := f.resume(l, t.Context(), passOn(t, h))
+		again := f.resume(l, t.Context(), h) // the retry of a step that crashed
+		if resumed.Lease().Fence != again.Lease().Fence {
+			t.Error("the retry has another fence")
+		}
+		if err := again.Complete(nil); err != nil {
+			t.Error(err)
+		}
+		if err := resumed.Complete(nil); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the crashed step: %v", err)
+		}
+	})
+}
+
+// TestResumeNearTheDeadline shows that a step without time for any work does not
+// begin.
+func TestResumeNearTheDeadline(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(untilDeadline)
+		lk := f.mustAcquire(l, resource)
+		h := f.handOver(lk, time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := l.Resume(ctx, h); !errors.As(err, new(*lock.DeadlineError)) {
+			t.Errorf("Resume: %v", err)
+		}
+		_ = lk.Release()
+		if len(lock.Leases(t.Context())) != 0 {
+			t.Error("leases outside any lock")
+		}
+	})
+}
