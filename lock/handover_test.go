@@ -321,3 +321,85 @@ func TestResumeNearTheDeadline(t *testing.T) { // F12
 		}
 	})
 }
+
+// TestHandOverOfAnOrder shows that the order travels with the handle.
+func TestHandOverOfAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		ordered := func(order string) lock.Key { return lock.Key{Name: "resource", Order: order} }
+		h := f.handOver(f.mustAcquire(l, ordered("7")), time.Hour)
+		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Acquire(t.Context(), ordered("7")); !isCompleted(err) {
+			t.Errorf("a duplicate: %v", err)
+		}
+		if _, err := l.Resume(t.Context(), h); !isCompleted(err) {
+			t.Errorf("the handle: %v", err)
+		}
+		h = f.handOver(f.mustAcquire(l, ordered("8")), time.Hour)
+		time.Sleep(2 * time.Hour)
+		if err := f.mustAcquire(l, ordered("9")).Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		var lost *lock.LostError
+		if _, err := l.Resume(t.Context(), h); !errors.As(err, &lost) || !lost.Until.Equal(h.Until) {
+			t.Errorf("the handle after a later event was completed: %v, want it lost since %v", err, h.Until)
+		}
+	})
+}
+
+// TestHandOverNeverShortensTheLease shows that neither step does, and that
+// nobody renews it in between.
+func TestHandOverNeverShortensTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), resource)
+		if h := f.handOver(lk, time.Minute); !h.Until.Equal(lk.Lease().Until) || time.Until(h.Until) < 59*time.Minute {
+			t.Errorf("the lease until %v became one until %v", lk.Lease().Until, h.Until)
+		}
+		_ = lk.Release()
+
+		lk = f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), resource)
+		h := f.handOver(lk, 5*time.Minute)
+		before := f.faulty.Requests(locktest.Renew)
+		time.Sleep(time.Minute)
+		if n := f.faulty.Requests(locktest.Renew) - before; n != 0 {
+			t.Errorf("%d renewals after the lock was handed over", n)
+		}
+		longer := f.resume(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), t.Context(), h)
+		retry := f.resume(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), t.Context(), h)
+		if !retry.Lease().Until.Equal(longer.Lease().Until) {
+			t.Errorf("the retry has a lease until %v, want %v", retry.Lease().Until, longer.Lease().Until)
+		}
+		if err := retry.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestHandOverWhenTheObserverPanics shows that the handle still counts.
+func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), event("e1"))
+		h := f.handOver(lk, time.Hour)
+		if err := lk.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		panics, err := lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("observer") }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_, err := panics.Resume(t.Context(), h)
+			t.Errorf("Resume returned %v", err)
+		}()
+		lk = f.resume(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), t.Context(), h)
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
