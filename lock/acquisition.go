@@ -72,46 +72,64 @@ func (a *acquisition) run() error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	asked := 0 // requests since the last wait
-	for round := 0; ; {
-		a.dateClaim()
-		granted, err := a.ask()
+	if a.locker.opts.Limit > 1 {
+		return a.runLimited()
+	}
+	for round := 0; ; round++ {
+		granted, err := a.try()
 		if granted || err != nil {
 			return err
 		}
-		again := false
+		if err := a.wait(round); err != nil {
+			return err
+		}
+	}
+}
+
+// try asks for the name, and asks again at once if the refusal does not mean
+// that somebody else holds it. It reports whether the name was granted.
+func (a *acquisition) try() (bool, error) {
+	for asked := 0; ; asked++ {
+		a.dateClaim()
+		granted, err := a.ask()
+		if granted || err != nil {
+			return granted, err
+		}
 		switch a.verdict() {
 		case driver.Completed:
-			return a.completedError()
+			return false, a.completedError()
 		case driver.Stale:
-			return &CompletedError{Key: a.key, Stale: true}
+			return false, &CompletedError{Key: a.key, Stale: true}
 		case driver.Newer:
-			return a.newerError()
+			return false, a.newerError()
+		case driver.Held:
+			return false, a.refusedByHolder()
 		case driver.Behind:
 			// Our clock is behind the last owner's, or another claim was given up since. We
 			// have seen that nobody holds the name, so this claim is not a late copy: raise
 			// its stamp instead of waiting until our clock has caught up.
 			a.floor = later(a.floor, a.row.Stamp)
-			again = asked < 3
+			if asked == 3 {
+				return false, nil
+			}
 		case driver.Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
-			again = asked < 3 && sleep(a.ctx, jitter(firstPause<<asked)) == nil
-		case driver.Held:
-			if a.row.Event == a.claim.Event && a.mismatch(a.row.Payload) {
-				return &MismatchError{Key: a.key}
+			if asked == 3 || sleep(a.ctx, jitter(firstPause<<asked)) != nil {
+				return false, nil
 			}
-			if a.heldByUs() {
-				return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested wrappers need different names, for example through keyfuncs.Prefix"}
-			}
-		}
-		asked++
-		if !again {
-			if err := a.wait(round); err != nil {
-				return err
-			}
-			round, asked = round+1, 0
 		}
 	}
+}
+
+// refusedByHolder returns why it makes no sense to wait for the holder, or nil.
+func (a *acquisition) refusedByHolder() error {
+	switch {
+	case a.row.Event == a.claim.Event && a.mismatch(a.row.Payload):
+		return &MismatchError{Key: a.key}
+	case a.heldByUs():
+		return a.nestedError()
+	}
+	return nil
 }
 
 func (a *acquisition) prepare() error {
@@ -121,6 +139,9 @@ func (a *acquisition) prepare() error {
 	var err error
 	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
 		return err
+	}
+	if a.nestedInLimited() {
+		return a.nestedError()
 	}
 	a.claim = driver.Claim{
 		Name:   storedName(a.locker.prefix, a.key.Name),
@@ -144,6 +165,10 @@ func (a *acquisition) heldByUs() bool {
 		}
 	}
 	return false
+}
+
+func (a *acquisition) nestedError() error {
+	return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested wrappers need different names, for example through keyfuncs.Prefix"}
 }
 
 // dateClaim dates the claim of a round. A claim without an answer is sent again

@@ -24,8 +24,8 @@ var (
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
 )
 
-// HeldError says who holds the name. AWS Lambda reports it as errorType
-// "HeldError".
+// HeldError says who holds the name: with [Options.Limit], the holder whose
+// lease ends first. AWS Lambda reports it as errorType "HeldError".
 type HeldError struct {
 	Key    Key
 	Holder string // as the holder describes itself; empty if the store did not say

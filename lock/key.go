@@ -53,6 +53,7 @@ const (
 	// length of a hashed event.
 	maxEvent   = len(hashPrefix) + 43
 	hashPrefix = "sha256:"
+	slotPrefix = "slot:" // before the number of a slot; see slotName
 	// payloadDigest is how many bytes of a hash are kept of a payload: enough to
 	// notice a mistake, and few, because a row has little room.
 	payloadDigest = 16
@@ -79,10 +80,10 @@ func namespacePrefix(namespace string) (string, error) {
 }
 
 // storedName returns the name as stores see it: valid UTF-8, at most maxName
-// bytes. A name that begins like a hash is hashed too, so that nobody can
-// choose a name that collides with the hash of another.
+// bytes. A name that begins like a hash, or like a slot, is hashed too, so that
+// nobody can choose a name that collides with the hash or a slot of another.
 func storedName(prefix, name string) string {
-	if len(prefix)+len(name) <= maxName && storable(name) {
+	if len(prefix)+len(name) <= maxName && storable(name) && !strings.HasPrefix(name, slotPrefix) {
 		return prefix + name
 	}
 	return prefix + hashed(name)

@@ -40,6 +40,19 @@ type Options struct {
 	// because Lambda bills the wait, and every source except a synchronous caller
 	// delivers the event again.
 	MaxWait time.Duration
+	// Limit is how many may hold a name at the same time, at most [MaxLimit]. Zero
+	// and one: one, the ordinary lock.
+	//
+	// Each slot of the name is a row with its own lease and fence, so the fences of
+	// two slots cannot be compared. Acquire sends one request, and one more for
+	// every slot that is found held, in random order. A key has neither Event nor
+	// Order, or Acquire returns a [*ConfigError]: a duplicate would only take
+	// another slot, so refuse it in an outer lock whose key has the Event.
+	//
+	// All Lockers need the same Limit for a name. Where two of them differ, as
+	// during a deployment that changes it, there are up to as many holders as the
+	// larger one allows.
+	Limit int
 	// Remember is how long a completed Event is refused, at most 366 days. It
 	// should be longer than the source can take to deliver the event again. Zero:
 	// 24 h, which covers the 6 h for which Lambda repeats an asynchronous
@@ -109,6 +122,9 @@ func (o *Options) check() error {
 	}
 	if err := o.Lease.check(o.Grace); err != nil {
 		return err
+	}
+	if o.Limit < 0 || o.Limit > MaxLimit {
+		return &ConfigError{Reason: fmt.Sprintf("Limit is %d; use 0 to %d", o.Limit, MaxLimit)}
 	}
 	if o.Remember > longestRemember {
 		return &ConfigError{Reason: fmt.Sprintf("Remember is %v; use at most %v (366 days)", o.Remember, longestRemember)}

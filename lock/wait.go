@@ -24,6 +24,12 @@ type sight struct {
 // [*HeldError] if no wait is allowed, or if the wait has lasted long enough or
 // was cut short.
 func (a *acquisition) wait(round int) error {
+	now := time.Now()
+	return a.rest(now, a.nextLook(now, round))
+}
+
+// rest waits as long as look says, if the wait may last that long.
+func (a *acquisition) rest(now time.Time, look time.Duration) error {
 	if a.locker.opts.MaxWait == 0 {
 		return a.heldError(nil)
 	}
@@ -38,14 +44,10 @@ func (a *acquisition) wait(round int) error {
 			cause = cmp.Or(cause, context.DeadlineExceeded)
 		}
 	}
-	now := time.Now()
 	if !now.Before(end) {
 		return a.heldError(cause)
 	}
-	if a.seen.token != a.row.Token {
-		a.seen = sight{a.row.Token, now}
-	}
-	err := sleep(a.ctx, min(a.nextLook(now, round), end.Sub(now)))
+	err := sleep(a.ctx, min(look, end.Sub(now)))
 	a.waited = time.Since(a.began)
 	if err != nil {
 		return a.heldError(err)
@@ -64,6 +66,9 @@ func (a *acquisition) wait(round int) error {
 // whose clock is an hour ahead would look as if it had just begun, all the
 // time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
+	if a.seen.token != a.row.Token {
+		a.seen = sight{a.row.Token, now}
+	}
 	look := shortestPoll << min(round, 5)
 	toEnd := longestPoll
 	if !a.row.Unknown() && a.row.Token != "" {

@@ -52,6 +52,26 @@ func Namespace(ns string) Option {
 	return func(o *settings) { o.engine.Namespace = ns }
 }
 
+// Limit lets up to n invocations hold a lock name at the same time, for example
+// to call a partner's API no more than n times in parallel: at least 1, at most
+// lock.MaxLimit. Default: 1, the ordinary lock.
+//
+// A handler runs after one request to the store, and one more for every slot of
+// the name that is found held. If all are, [OnHeld] applies. The key has neither
+// Event nor Order, or the invocation fails with a *lock.ConfigError: refuse
+// duplicates in an outer wrapper whose key has the Event. The records of one
+// batch that have the same name are still handled one after the other; the
+// limit is for different invocations.
+//
+// Give all functions that share a name the same limit. Where two of them
+// differ, as during a deployment that changes it, the larger one counts.
+func Limit(n int) Option {
+	if n < 1 {
+		refuse("Limit(%d): use at least 1, or leave the option out for one holder at a time", n)
+	}
+	return func(o *settings) { o.engine.Limit = n }
+}
+
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
 // with a *lock.HeldError, because Lambda bills the time that [Wait] takes, and
 // [Skip] and [Respond] may lose the event.

@@ -1,0 +1,139 @@
+package lock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxLimit is the largest [Options.Limit]. If all slots are held, each of them
+	// is asked, one after the other, and a hundred requests of 5 to 10 ms still fit
+	// into the time that an acquisition has.
+	MaxLimit = 100
+	// longestPace is how far apart the requests of a waiter become, however many
+	// slots there are to ask. It is short enough for all of 40 slots to be asked
+	// within longestPoll.
+	longestPace = 50 * time.Millisecond
+)
+
+// slot is one of the rows of a limited name. It is acquired as any other row
+// is: with claims, stamps and a view of its holder that concern only this row.
+type slot struct {
+	acquisition
+	refusals int
+	due      time.Time // when it is worth asking; zero if it was never asked
+}
+
+// slotName returns the stored name of a slot. The first one is the ordinary row
+// of the name, so that those who do not know of the limit yet count as well
+// while it is being introduced.
+func slotName(prefix, name string, number int) string {
+	if number > 1 {
+		prefix += slotPrefix + strconv.Itoa(number) + ":"
+	}
+	return storedName(prefix, name)
+}
+
+// runLimited returns nil once the claim owns one of the slots. Until then, a is
+// what all slots have in common.
+func (a *acquisition) runLimited() error {
+	if a.key.Event != "" || a.key.Order != "" {
+		return &ConfigError{Reason: fmt.Sprintf("key %s has an Event or an Order, and a Limit of %d: a duplicate would only take another slot; leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Digest(), a.locker.opts.Limit)}
+	}
+	slots := make([]slot, a.locker.opts.Limit)
+	for i, n := range rand.Perm(len(slots)) {
+		slots[i].acquisition = *a
+		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, n+1)
+	}
+	got, err := a.takeOne(slots)
+	if got != nil {
+		a.claim, a.row = got.claim, got.row
+	}
+	a.abandonOthers(slots, got)
+	return err
+}
+
+// takeOne asks the slots until one is granted: each of them once, and then the
+// one whose holder is the most likely to have ended.
+func (a *acquisition) takeOne(slots []slot) (*slot, error) {
+	enough := time.Now().Add(a.timing.budget * 3 / 4) // for the first round
+	for {
+		next, now := firstDue(slots), time.Now()
+		if !next.due.IsZero() || now.After(enough) {
+			a.row = firstToEnd(slots).row
+			pace := min(now.Sub(a.began)/16, longestPace)
+			if err := a.rest(now, max(next.due.Sub(now), pace)); err != nil {
+				return nil, err
+			}
+		}
+		next.requests.sent = a.requests.sent // so that an error reports all of them
+		granted, err := next.try()
+		a.requests.sent = next.requests.sent
+		if err != nil {
+			return nil, err
+		}
+		if granted {
+			return next, nil
+		}
+		now = time.Now()
+		next.due = now.Add(next.nextLook(now, next.refusals))
+		next.refusals++
+	}
+}
+
+func firstDue(slots []slot) *slot {
+	first := &slots[0]
+	for i := range slots {
+		if slots[i].due.Before(first.due) {
+			first = &slots[i]
+		}
+	}
+	return first
+}
+
+// firstToEnd returns the slot whose holder has the lease that ends first.
+func firstToEnd(slots []slot) *slot {
+	first := &slots[0]
+	for i := range slots {
+		if row := &slots[i].row; row.Token != "" && (first.row.Token == "" || row.Until.Before(first.row.Until)) {
+			first = &slots[i]
+		}
+	}
+	return first
+}
+
+// abandonOthers gives up every claim that had no answer, except that of the
+// slot that was granted: otherwise a late copy of it would hold a second slot.
+// It does so at the same time for all, because the time for it is short.
+func (a *acquisition) abandonOthers(slots []slot, got *slot) {
+	var wg sync.WaitGroup
+	for i := range slots {
+		s := &slots[i]
+		s.requests.sent = 0
+		if s.requests.unsure && s != got {
+			wg.Go(s.abandon)
+		}
+	}
+	wg.Wait()
+	for i := range slots {
+		a.requests.sent += slots[i].requests.sent
+	}
+}
+
+// nestedInLimited reports whether a surrounding call holds the name, if it is
+// limited here or there. The refusing row does not tell: it may be another
+// slot's. If every invocation held a slot while it waited for a second one,
+// none would end.
+func (a *acquisition) nestedInLimited() bool {
+	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
+	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
+		limited := max(a.locker.opts.Limit, outer.locker.opts.Limit) > 1
+		if limited && outer.key.Name == a.key.Name && outer.locker.prefix == a.locker.prefix {
+			return true
+		}
+	}
+	return false
+}
