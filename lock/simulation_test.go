@@ -98,11 +98,28 @@ func (n *network) applyLate(apply request) {
 // of the invocation is granted after the invocation has ended.
 type client struct {
 	*network
-	sim       *simulation
-	token     atomic.Pointer[string]
-	killed    atomic.Bool // nothing is sent any more
-	releasing atomic.Bool // a release was sent
-	ended     atomic.Bool // the store has answered a release, or none was needed
+	sim    *simulation
+	token  atomic.Pointer[string]
+	killed atomic.Bool // nothing is sent any more
+
+	mu       sync.Mutex
+	over     bool            // the invocation is
+	released map[string]bool // by stored name, once a release was sent: the store has answered it
+}
+
+// hasEnded reports whether the invocation needs the row no more.
+func (in *client) hasEnded(name string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	answered, sent := in.released[name]
+	return answered || in.over && !sent && !in.killed.Load()
+}
+
+// releases notes that a release was sent, or answered.
+func (in *client) releases(name string, answered bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.released[name] = in.released[name] || answered
 }
 
 func (in *client) send(ctx context.Context, apply request) (driver.Row, bool, error) {
@@ -116,7 +133,7 @@ func (in *client) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 	claim := *c // as it was sent: the engine dates its claim anew
 	in.token.Store(&claim.Token)
 	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
-		ended := in.ended.Load()
+		ended := in.hasEnded(claim.Name)
 		row, ok, err := in.Store.Acquire(ctx, &claim)
 		if ok && ended {
 			in.sim.t.Errorf("seed %d: at %v a late claim got %q for an invocation that had ended", in.sim.seed, time.Now(), claim.Name)
@@ -130,17 +147,23 @@ func (in *client) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 }
 
 func (in *client) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	in.releasing.Store(true)
+	in.releases(s.Name, false)
 	return in.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
 		row, ok, err := in.Store.Release(ctx, s)
 		if err == nil { // applied or not
-			in.ended.Store(true)
+			in.releases(s.Name, true)
 		}
 		return row, ok, err
 	})
 }
 
-const names = 3 // "n0" and so on
+const (
+	names = 3 // "n0" and so on
+	limit = 2 // how many may hold the name "limited" at the same time
+)
+
+// rows are the stored names.
+var rows = []string{"/n0", "/n1", "/n2", "/limited", "/slot:2:limited"}
 
 // simulation is one simulated history.
 type simulation struct {
@@ -150,10 +173,12 @@ type simulation struct {
 
 	mu        sync.Mutex
 	holds     []locktest.Hold
+	limited   []locktest.Hold
 	completed map[lock.Key]time.Time // when the engine confirmed it
-	excused   map[string]bool        // tokens whose invocation was killed, or got no answer to its release
+	excused   map[string]bool        // rows and tokens whose invocation was killed, or got no answer to its release
 	runs      int
 	crashes   int
+	most      int // holders of the limited name
 }
 
 // seeds returns how many histories to play: LAMBDALOCK_SEEDS divided by share,
@@ -209,19 +234,22 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 }
 
 func simulate(t *testing.T, seeds uint64, open func() driver.Store) {
-	runs, crashes := 0, 0
+	runs, crashes, most := 0, 0, 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			sim := &simulation{t: t, seed: seed, completed: map[lock.Key]time.Time{}, excused: map[string]bool{}}
 			sim.network = &network{Store: open(), random: rand.New(rand.NewPCG(seed, 1))}
 			sim.play()
-			runs, crashes = runs+sim.runs, crashes+sim.crashes
+			runs, crashes, most = runs+sim.runs, crashes+sim.crashes, max(most, sim.most)
 		})
 		if t.Failed() {
 			return
 		}
 	}
 	t.Logf("%d histories, %d runs of the work, %d crashes", seeds, runs, crashes)
+	if most < limit {
+		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", most)
+	}
 }
 
 func (sim *simulation) play() {
@@ -244,13 +272,21 @@ func (sim *simulation) play() {
 	if err := locktest.CheckHistory(sim.holds); err != nil {
 		sim.t.Errorf("seed %d: %v", sim.seed, err)
 	}
+	sim.neverMoreThanLimit()
 	sim.everythingIsFree()
 }
 
 // invoke runs one invocation: with a lease until the deadline, a fixed lease,
 // or a heartbeat. It may crash.
 func (sim *simulation) invoke(random *rand.Rand, skew time.Duration) {
+	key := lock.Key{Name: fmt.Sprint("n", random.IntN(names))}
 	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second}
+	switch random.IntN(6) {
+	case 0, 1:
+		key.Name, o.Limit = "limited", 1+random.IntN(limit) // as during a deployment that changes it
+	case 2, 3, 4:
+		key.Event = fmt.Sprint("e", random.IntN(12))
+	}
 	switch random.IntN(3) {
 	case 0:
 		o.Lease = lock.UntilDeadline()
@@ -259,7 +295,7 @@ func (sim *simulation) invoke(random *rand.Rand, skew time.Duration) {
 	case 2:
 		o.Lease = lock.Heartbeat(4 * time.Second)
 	}
-	in := &client{network: sim.network, sim: sim}
+	in := &client{network: sim.network, sim: sim, released: map[string]bool{}}
 	locker, err := lock.New(in, &o)
 	if err != nil {
 		sim.t.Error(err)
@@ -269,10 +305,6 @@ func (sim *simulation) invoke(random *rand.Rand, skew time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	defer sim.ended(in)
-	key := lock.Key{Name: fmt.Sprint("n", random.IntN(names))}
-	if random.IntN(3) > 0 {
-		key.Event = fmt.Sprint("e", random.IntN(12))
-	}
 	lk, err := locker.Acquire(ctx, key)
 	if err != nil {
 		return
@@ -303,20 +335,24 @@ func (sim *simulation) ended(in *client) {
 	if token == nil {
 		return
 	}
+	in.mu.Lock()
+	in.over = true
+	in.mu.Unlock()
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
-	switch {
-	case in.killed.Load() || in.releasing.Load() && !in.ended.Load():
-		sim.excused[*token] = true
-	default:
-		in.ended.Store(true)
+	for _, name := range rows {
+		sim.excused[name+*token] = !in.hasEnded(name)
 	}
 }
 
 func (sim *simulation) ran(h locktest.Hold, crash bool) {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
-	sim.holds = append(sim.holds, h)
+	if h.Name == "limited" {
+		sim.limited = append(sim.limited, h)
+	} else {
+		sim.holds = append(sim.holds, h)
+	}
 	sim.runs++
 	if crash {
 		sim.crashes++
@@ -340,12 +376,29 @@ func (sim *simulation) complete(lk *lock.Lock, key lock.Key) {
 	}
 }
 
+// neverMoreThanLimit checks how many held the limited name when each of its
+// holders began, by true time.
+func (sim *simulation) neverMoreThanLimit() {
+	for _, h := range sim.limited {
+		holders := 0
+		for _, other := range sim.limited {
+			if !other.Start.After(h.Start) && other.End.After(h.Start) {
+				holders++
+			}
+		}
+		if holders > limit {
+			sim.t.Errorf("seed %d: %d holders at %v", sim.seed, holders, h.Start)
+		}
+		sim.most = max(sim.most, holders)
+	}
+}
+
 // nothingIsHeldForNobody runs before any lease has had the time to end (P4).
 func (sim *simulation) nothingIsHeldForNobody() {
-	for n := range names {
-		row := readRow(sim.t, sim.network.Store, fmt.Sprint("/n", n))
-		if row.Token != "" && !sim.excused[row.Token] {
-			sim.t.Errorf("seed %d: at %v n%d is held until %v, and nobody holds it", sim.seed, time.Now(), n, row.Until)
+	for _, name := range rows {
+		row := readRow(sim.t, sim.network.Store, name)
+		if row.Token != "" && !sim.excused[name+row.Token] {
+			sim.t.Errorf("seed %d: at %v %s is held until %v, and nobody holds it", sim.seed, time.Now(), name, row.Until)
 		}
 	}
 }
@@ -354,13 +407,20 @@ func (sim *simulation) nothingIsHeldForNobody() {
 func (sim *simulation) everythingIsFree() {
 	time.Sleep(15 * time.Second)
 	sim.network.calm = true
-	locker, err := lock.New(sim.network, &lock.Options{Logger: discard})
-	if err != nil {
-		sim.t.Fatal(err)
-	}
-	for n := range names {
-		if err := locker.Do(context.Background(), lock.Key{Name: fmt.Sprint("n", n)}, nothing); err != nil {
-			sim.t.Errorf("seed %d: %v", sim.seed, err)
+	for _, o := range []lock.Options{{}, {Limit: limit}} {
+		o.Logger, o.Lease = discard, lock.FixedLease(time.Minute)
+		locker, err := lock.New(sim.network, &o)
+		if err != nil {
+			sim.t.Fatal(err)
+		}
+		keys := []string{"n0", "n1", "n2"}
+		if o.Limit > 0 {
+			keys = []string{"limited", "limited"}
+		}
+		for _, name := range keys {
+			if _, err := locker.Acquire(context.Background(), lock.Key{Name: name}); err != nil {
+				sim.t.Errorf("seed %d: %s: %v", sim.seed, name, err)
+			}
 		}
 	}
 }
