@@ -440,6 +440,48 @@ func TestLimitedClaimGivenUp(t *testing.T) { // F2, F11
 	})
 }
 
+// TestClaimsAreGivenUpTogether shows that it takes no longer to give up the
+// claims to several slots than to give up one.
+func TestClaimsAreGivenUpTogether(t *testing.T) { // F2, F11
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.holdAll(f.locker(lock.Options{Limit: 10}), 10)
+		lossy := &losesFirst{Store: f.faulty.Store, names: map[string]bool{}}
+		slow := &slowRelease{Store: lossy, takes: 400 * time.Millisecond}
+		f.faulty.Store = slow
+		start := time.Now()
+		f.refused(f.locker(lock.Options{Limit: 10}))
+		if d := time.Since(start); d > 800*time.Millisecond {
+			t.Errorf("refused after %v", d)
+		}
+	})
+}
+
+// TestSlotsAreAskedInRandomOrder shows that claimants do not all begin with the
+// same slot, which would be the one that is the most likely to be held.
+func TestSlotsAreAskedInRandomOrder(t *testing.T) {
+	t.Parallel()
+	s := &claimRecorder{Store: memstore.New()}
+	l, err := lock.New(s, &lock.Options{Limit: 4, Logger: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 400 {
+		if err := l.Do(t.Context(), resource, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := map[string]int{}
+	for _, claim := range s.claims {
+		first[claim.Name]++
+	}
+	for _, name := range []string{"/resource", "/slot:2:resource", "/slot:3:resource", "/slot:4:resource"} {
+		if first[name] < 50 {
+			t.Errorf("%s was asked first %d of 400 times", name, first[name])
+		}
+	}
+}
+
 // TestErrorCountsAllSlots shows that a StoreError reports the requests to the
 // slots before it, too.
 func TestErrorCountsAllSlots(t *testing.T) {
@@ -495,8 +537,8 @@ func TestLimitWait(t *testing.T) { // F19, F38
 				within   time.Duration
 				requests int // beside one per slot
 			}{
-				{"released", true, 4 * time.Second, 9 * limit},
-				{"dead", false, 100 * time.Millisecond, 9 * limit},
+				{"released", true, 4 * time.Second, 12 * limit},
+				{"dead", false, 100 * time.Millisecond, 12 * limit},
 			} {
 				t.Run(c.what, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -575,8 +617,12 @@ func TestLimitWithoutDetail(t *testing.T) {
 		f.faulty.Store = noDetail{f.faulty.Store}
 		l := f.locker(lock.Options{Limit: 2, MaxWait: 10 * time.Second})
 		all := f.holdAll(l, 2)
+		before := f.faulty.Requests(locktest.Acquire)
 		if held := f.refused(l); held.Holder != "" || held.Error() == "" {
 			t.Errorf("got %+v, want held by somebody unknown", held)
+		}
+		if n := f.faulty.Requests(locktest.Acquire) - before; n > 30 {
+			t.Errorf("%d requests in ten seconds", n)
 		}
 		time.AfterFunc(time.Second, func() { _ = all[1].Release() })
 		f.hold(l)

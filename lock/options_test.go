@@ -32,6 +32,8 @@ func TestWrongOptions(t *testing.T) {
 		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
 		"remember too long":     {Remember: 367 * 24 * time.Hour},
 		"remember fewer than 0": {RememberAtLeast: -1},
+		"negative limit":        {Limit: -1},
+		"limit too high":        {Limit: lock.MaxLimit + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := lock.New(memstore.New(), o)

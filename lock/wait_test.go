@@ -254,6 +254,38 @@ func TestStampIsRaised(t *testing.T) { // F3, F14
 	}
 }
 
+// TestRefusedAgainAndAgain shows that a claim that is refused although nobody
+// holds the name is sent at most four times in one round.
+func TestRefusedAgainAndAgain(t *testing.T) { // F14
+	for name, c := range map[string]struct{ stamp time.Duration }{
+		"the stamp is too old":       {time.Minute},
+		"the row would have granted": {-time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				s := &refuses{Store: f.faulty.Store, stamp: c.stamp}
+				f.faulty.Store = s
+				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isHeld(err) || s.claims != 4 {
+					t.Errorf("got %v after %d claims, want a HeldError after 4", err, s.claims)
+				}
+			})
+		})
+	}
+}
+
+// refuses refuses every claim with a row that nobody holds.
+type refuses struct {
+	driver.Store
+	stamp  time.Duration // of the row, after the claim's
+	claims int
+}
+
+func (s *refuses) Acquire(_ context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.claims++
+	return driver.Row{Stamp: c.Stamp.Add(s.stamp)}, false, nil
+}
+
 // TestMutexHasNoDuplicates shows that a key without an Event is held by another
 // event, never by a duplicate.
 func TestMutexHasNoDuplicates(t *testing.T) {
