@@ -100,6 +100,30 @@ func heldBy(policy middleware.HeldPolicy) (string, error) {
 	return answer, err
 }
 
+func ExampleLimit() {
+	call := func(ctx context.Context, m events.SQSMessage) error {
+		fmt.Println("call the partner for", m.MessageId)
+		return nil
+	}
+	// At most three invocations call the partner at the same time. The others wait
+	// for up to 20 s and then fail, so that their messages come back.
+	calls := middleware.EachSQSMessage(keyfuncs.Prefix(keyfuncs.SQSMessage, "call/"),
+		middleware.WithLock(toPartner, call, middleware.Limit(3),
+			middleware.OnHeld(middleware.Wait(20*time.Second)), middleware.Store(memstore.New())),
+		middleware.Store(memstore.New()))
+
+	batch := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m1", EventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:calls"}}}
+	fmt.Println(calls(context.Background(), batch))
+	// Output:
+	// call the partner for m1
+	// {[]} <nil>
+}
+
+// toPartner gives all messages the same lock name and no event.
+func toPartner(context.Context, events.SQSMessage) (lock.Key, error) {
+	return lock.Key{Name: "partner"}, nil
+}
+
 func ExampleOnHeld() {
 	_, err := heldBy(middleware.Fail) // the default: the source delivers again
 	fmt.Println(errors.Is(err, lock.ErrHeld))

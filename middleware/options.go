@@ -66,10 +66,12 @@ func Namespace(ns string) Option {
 // Give all functions that share a name the same limit. Where two of them
 // differ, as during a deployment that changes it, the larger one counts.
 func Limit(n int) Option {
-	if n < 1 {
-		refuse("Limit(%d): use at least 1, or leave the option out for one holder at a time", n)
+	return func(o *settings) {
+		if n < 1 || n > lock.MaxLimit {
+			refuse("Limit(%d): use 1 to %d, or leave the option out for one holder at a time", n, lock.MaxLimit)
+		}
+		o.engine.Limit = n
 	}
-	return func(o *settings) { o.engine.Limit = n }
 }
 
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
