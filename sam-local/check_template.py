@@ -32,6 +32,7 @@ EXTRA = {
     "SNSFanout": {"sqs:SendMessage"},
     "URLStream": set(),
     "Nested": {"sqs:SendMessage"},
+    "Limit": {"sqs:SendMessage"},
     "Fenced": {"dynamodb:UpdateItem", "s3:PutObject", "sqs:SendMessage"},
     "Mutex": set(),
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -125,6 +126,36 @@ func lateWriter(ctx context.Context, st *stage) {
 		st.fail("the late write: %s", got[0].ErrorMessage)
 	}
 	st.effects("/archive-example/accounts/DE-4711/18.json", "map[account:map[S:DE-4711] balance:map[N:990] fence:map[N:archived]]")
+}
+
+// fourthCall delivers a fourth event while the calls for three others are
+// certainly at work.
+func fourthCall(ctx context.Context, st *stage) {
+	event := func(order string) []byte { return st.edit("8c1f6a52", "call-"+order, `"order": 17`, `"order": `+order) }
+	var calls []<-chan attempts
+	for _, order := range []string{"1", "2", "3"} {
+		// A slot's first request acquires it, and its second one releases it.
+		calls = append(calls, st.begin(ctx, st.once, event(order), 1, func(_ string, nth int) bool { return nth == 2 }))
+	}
+	// The fourth is refused by each of the three slots, and then asks again. If there
+	// were a fourth slot, its last request would be the fifth one at the latest.
+	asked := 0
+	calls = append(calls, st.begin(ctx, st.once, event("4"), 1, func(key string, _ int) bool {
+		if strings.Contains(key, "partner/acme") {
+			asked++
+		}
+		return asked == 6
+	}))
+	for i, c := range calls[:3] {
+		if len(c) > 0 { // after 1 s, its release is tried again
+			st.fail("call %d ended early", i+1)
+		}
+	}
+	st.open()
+	for i, c := range calls {
+		st.expect(fmt.Sprintf("call %d", i+1), <-c, ok)
+	}
+	st.effects("1", "2", "3", "4")
 }
 
 // slowClient requests a second export when its client has read only the first

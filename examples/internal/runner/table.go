@@ -113,6 +113,16 @@ var examples = []example{
 		wrong:  []delivery{{"no customer", []string{`"jane"`, `""`}, "KeyError", nil}, {"no id", []string{"6a7e8feb-b491-4cf7-a9f1-bf3703467718", ""}, "KeyError", nil}},
 	},
 	{
+		name: "limit", shows: "each shipment once, three calls to a partner at a time, the fourth waits",
+		messages: []string{"partner called"}, values: []string{"order"}, want: []string{"17"}, answer: ok, held: "HeldError",
+		others:  []delivery{{"another shipment", []string{"8c1f6a52", "9d2a7b63", `"order": 17`, `"order": 18`}, ok, []string{"18"}}},
+		special: []act{fourthCall},
+		wrong: []delivery{
+			{"no partner", []string{`"acme"`, `""`}, "KeyError", nil},
+			{"no shipment", []string{`"order": 17`, `"order": true`}, "KeyError", nil},
+		},
+	},
+	{
 		name: "urlstream", shows: "one export at a time, 409 until its last byte",
 		messages: []string{"export begun", "export done"}, values: []string{"message", "rows"}, turns: true,
 		want: []string{"export begun 1000", "export done 1000"}, answer: "status 200", held: "status 409",
