@@ -140,9 +140,6 @@ func (a *acquisition) prepare() error {
 	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
 		return err
 	}
-	if a.nestedInLimited() {
-		return a.nestedError()
-	}
 	a.claim = driver.Claim{
 		Name:   storedName(a.locker.prefix, a.key.Name),
 		Event:  storedEvent(a.key.Event),
@@ -152,6 +149,9 @@ func (a *acquisition) prepare() error {
 	}
 	if a.key.Event != "" {
 		a.claim.Payload = storedPayload(a.key.Payload)
+	}
+	if a.nestedInLimited() {
+		return a.nestedError()
 	}
 	return nil
 }

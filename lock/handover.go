@@ -120,7 +120,7 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 
 // key returns a key that tells the lock in logs and errors.
 func (h *Handle) key() Key {
-	_, name, _ := strings.Cut(h.Name, "/")
+	_, name, _ := strings.Cut(firstSlot(h.Name), "/")
 	return Key{Name: name, Event: h.Event, Order: h.Order}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -35,6 +36,17 @@ func slotName(prefix, name string, number int) string {
 		prefix += slotPrefix + strconv.Itoa(number) + ":"
 	}
 	return storedName(prefix, name)
+}
+
+// firstSlot returns the stored name of the first slot, given that of any slot.
+func firstSlot(stored string) string {
+	namespace, name, _ := strings.Cut(stored, "/")
+	numbered, ok := strings.CutPrefix(name, slotPrefix)
+	if !ok {
+		return stored
+	}
+	_, name, _ = strings.Cut(numbered, ":")
+	return namespace + "/" + name
 }
 
 // runLimited returns nil once the claim owns one of the slots. Until then, a is
@@ -123,15 +135,14 @@ func (a *acquisition) abandonOthers(slots []slot, got *slot) {
 	}
 }
 
-// nestedInLimited reports whether a surrounding call holds the name, if it is
-// limited here or there. The refusing row does not tell: it may be another
-// slot's. If every invocation held a slot while it waited for a second one,
-// none would end.
+// nestedInLimited reports whether a surrounding call holds a slot of the name,
+// if it is limited here or there. The row that refuses does not tell, because
+// it may be another slot's. If every invocation held one slot while it waited
+// for a second one, none would end.
 func (a *acquisition) nestedInLimited() bool {
-	outer, _ := a.ctx.Value(leaseKey{}).(*Lock)
-	for ; outer != nil; outer, _ = outer.ctx.Value(leaseKey{}).(*Lock) {
-		limited := max(a.locker.opts.Limit, outer.locker.opts.Limit) > 1
-		if limited && outer.key.Name == a.key.Name && outer.locker.prefix == a.locker.prefix {
+	for outer := heldIn(a.ctx); outer != nil; outer = outer.outer {
+		limited := a.locker.opts.Limit > 1 || outer.claim.Name != a.claim.Name
+		if limited && firstSlot(outer.claim.Name) == a.claim.Name {
 			return true
 		}
 	}

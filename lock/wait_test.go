@@ -264,7 +264,7 @@ func TestRefusedAgainAndAgain(t *testing.T) { // F14
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				s := &refuses{Store: f.faulty.Store, stamp: c.stamp}
+				s := &unwilling{Store: f.faulty.Store, stamp: c.stamp}
 				f.faulty.Store = s
 				if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isHeld(err) || s.claims != 4 {
 					t.Errorf("got %v after %d claims, want a HeldError after 4", err, s.claims)
@@ -274,14 +274,14 @@ func TestRefusedAgainAndAgain(t *testing.T) { // F14
 	}
 }
 
-// refuses refuses every claim with a row that nobody holds.
-type refuses struct {
+// unwilling refuses every claim with a row that nobody holds.
+type unwilling struct {
 	driver.Store
 	stamp  time.Duration // of the row, after the claim's
 	claims int
 }
 
-func (s *refuses) Acquire(_ context.Context, c *driver.Claim) (driver.Row, bool, error) {
+func (s *unwilling) Acquire(_ context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	s.claims++
 	return driver.Row{Stamp: c.Stamp.Add(s.stamp)}, false, nil
 }

@@ -56,10 +56,10 @@ func Namespace(ns string) Option {
 // to call a partner's API no more than n times in parallel: at least 1, at most
 // lock.MaxLimit. Default: 1, the ordinary lock.
 //
-// A handler runs after one request to the store, and one more for every slot of
-// the name that is found held. If all are, [OnHeld] applies. The key has neither
-// Event nor Order, or the invocation fails with a *lock.ConfigError: refuse
-// duplicates in an outer wrapper whose key has the Event. The records of one
+// A handler runs after one request to the store, and one more for every slot
+// of the name that is found held. If all are, [OnHeld] applies. The key has
+// neither Event nor Order, or the invocation fails with a *lock.ConfigError:
+// refuse duplicates in an outer wrapper whose key has the Event. Records of one
 // batch that have the same name are still handled one after the other; the
 // limit is for different invocations.
 //

@@ -137,8 +137,8 @@ func fourthCall(ctx context.Context, st *stage) {
 		// A slot's first request acquires it, and its second one releases it.
 		calls = append(calls, st.begin(ctx, st.once, event(order), 1, func(_ string, nth int) bool { return nth == 2 }))
 	}
-	// The fourth is refused by each of the three slots, and then asks again. If there
-	// were a fourth slot, its last request would be the fifth one at the latest.
+	// The fourth is refused by each of the three slots, and then asks again. With
+	// a fourth slot, its last request would be the fifth one at the latest.
 	asked := 0
 	calls = append(calls, st.begin(ctx, st.once, event("4"), 1, func(key string, _ int) bool {
 		if strings.Contains(key, "partner/acme") {
