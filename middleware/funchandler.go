@@ -2,9 +2,12 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"reflect"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // wrapFunc returns the body of the function that wraps handler.
@@ -14,7 +17,11 @@ func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, si
 		if sig.takesContext {
 			ctx = args[0].Interface().(context.Context)
 		}
-		k, err := key(ctx, eventOf[E](sig, args))
+		event, err := eventOf[E](sig, args)
+		var k lock.Key
+		if err == nil {
+			k, err = key(ctx, event)
+		}
 		run, instead := w.enter(ctx, k, err)
 		if instead != nil {
 			return instead.values(&run, sig)
@@ -42,16 +49,46 @@ func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, si
 }
 
 // eventOf returns the event among the arguments of the handler.
-func eventOf[E any](sig signature, args []reflect.Value) E {
+func eventOf[E any](sig signature, args []reflect.Value) (E, error) {
 	var event E
 	if !sig.takesEvent {
-		return event
+		return event, nil
 	}
 	v := args[len(args)-1].Interface()
-	if !sig.byPointer {
+	switch {
+	case sig.forKeyAlone:
+		return eventFrom[E](v)
+	case !sig.byPointer:
 		event, _ = v.(E) // a nil interface stays nil
-	} else if p := v.(*E); p != nil {
-		event = *p
+	default:
+		if p := v.(*E); p != nil {
+			event = *p
+		}
 	}
-	return event
+	return event, nil
+}
+
+// eventFrom returns the key function's event for a handler that takes any JSON.
+// The runtime gives such a handler a json.RawMessage, the bytes of a base64
+// string, or what [json.Unmarshal] makes of an any; a test or another wrapper
+// may give it the event itself.
+func eventFrom[E any](v any) (event E, err error) {
+	switch v := v.(type) {
+	case E:
+		return v, nil
+	case *E:
+		if v != nil {
+			event = *v
+		}
+		return event, nil
+	case json.RawMessage:
+		return decodeEvent[E](v)
+	case []byte:
+		return decodeEvent[E](v)
+	}
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", v), Err: err}
+	}
+	return decodeEvent[E](payload)
 }

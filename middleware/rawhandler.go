@@ -25,7 +25,7 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 	if reflect.TypeOf(h).String() == "*lambda.handlerOptions" {
 		// Its Invoke returns bytes of a pooled buffer that the next invocation may
 		// overwrite, drops options and buffers streams (aws/aws-lambda-go issue 639).
-		refuse("the handler comes from lambda.NewHandler: pass the function itself to WithLock, and the options to lambda.StartWithOptions")
+		refuse("the handler comes from lambda.NewHandler, or from nrlambda.Wrap without an application: pass the function itself to WithLock, the options to lambda.StartWithOptions, and the wrapped function to nrlambda.Wrap")
 	}
 	if declared := reflect.TypeFor[H](); !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
 		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)

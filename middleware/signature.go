@@ -2,7 +2,9 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"net/http"
 	"reflect"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -20,6 +22,7 @@ type signature struct {
 	takesContext bool
 	takesEvent   bool
 	byPointer    bool         // the event is a pointer to the key function's event type
+	forKeyAlone  bool         // the handler takes any JSON, which is decoded for the key alone
 	result       reflect.Type // nil: none
 	returnsError bool
 }
@@ -28,6 +31,9 @@ type signature struct {
 // It accepts what lambda.Start accepts.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-handler.html#golang-handler-signatures
 func inspect[E any](t reflect.Type) signature {
+	if t.Implements(reflect.TypeFor[http.Handler]()) || t == reflect.TypeFor[func(http.ResponseWriter, *http.Request)]() {
+		refuse("the handler is a %s, which serves HTTP and knows no events: pass the function of the adapter around it, such as httpadapter.NewV2(handler).ProxyWithContext or lambdaurl.Wrap(handler)", t)
+	}
 	if t.Kind() != reflect.Func {
 		refuse("the handler is a %s, not a function or a lambda.Handler: pass what you would pass to lambda.Start", t)
 	}
@@ -53,8 +59,8 @@ func inspect[E any](t reflect.Type) signature {
 	return s
 }
 
-// checkEvent sets byPointer, and panics if the handler does not take the key
-// function's event.
+// checkEvent sets byPointer and forKeyAlone, and panics if the key function's
+// event cannot come from what the handler takes.
 func (s *signature) checkEvent(event reflect.Type) {
 	if !s.takesEvent {
 		if event.Kind() != reflect.Interface || event.NumMethod() > 0 {
@@ -65,9 +71,32 @@ func (s *signature) checkEvent(event reflect.Type) {
 	in := s.t.In(s.t.NumIn() - 1)
 	s.byPointer = in == reflect.PointerTo(event)
 	implements := event.Kind() == reflect.Interface && in.Implements(event)
-	if in != event && !s.byPointer && !implements {
+	if in == event || s.byPointer || implements {
+		return
+	}
+	s.forKeyAlone = takesAnyJSON(in) && canBeDecoded(event)
+	switch {
+	case s.forKeyAlone:
+	case event == reflect.TypeFor[json.RawMessage]():
+		refuse("the handler takes a %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", in)
+	default:
 		refuse("the handler takes a %s, but the key function takes a %s: use the key function for the handler's event", in, event)
 	}
+}
+
+// takesAnyJSON reports whether a handler that takes an in gets any payload, or
+// any that is an object.
+func takesAnyJSON(in reflect.Type) bool {
+	switch in {
+	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[[]byte](), reflect.TypeFor[map[string]any]():
+		return true
+	}
+	return in.Kind() == reflect.Interface && in.NumMethod() == 0
+}
+
+// canBeDecoded reports whether JSON can be decoded as event.
+func canBeDecoded(event reflect.Type) bool {
+	return event.Kind() != reflect.Interface || event.NumMethod() == 0
 }
 
 // streams reports whether the declared result is read after the handler

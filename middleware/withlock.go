@@ -34,6 +34,14 @@ import (
 // no error cannot make Lambda deliver an event again: WithLock accepts it only
 // with OnHeld(Skip), and it panics where it would have failed.
 //
+// If TIn is json.RawMessage, []byte, any or map[string]any, as in the functions
+// of tracing libraries, the event is decoded for the key alone. For the last
+// two it is encoded first: the runtime has decoded its numbers as float64, so
+// two ids beyond 2⁵³ may become one, unless lambda.StartWithOptions is given
+// lambda.WithUseNumber(true). To a []byte the runtime passes only the bytes of
+// a base64 string, and refuses other JSON. The order in which a tracing library
+// and WithLock wrap a handler is in docs/COMPOSITION.md.
+//
 // Without the option [Store], locks are in the DynamoDB table named by [Table]
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
 // nested wrappers share it; see [DefaultStore]. Inside Lambda, WithLock opens
