@@ -1,0 +1,39 @@
+package jmespath
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Typed takes the key from the JSON of an event that was already decoded, for
+// handlers that take an E:
+//
+//	middleware.WithLock(jmespath.Typed[Order](jmespath.Path("customer.id")), handle)
+//
+// A path uses the names that E has in JSON. Only what E declares is found, and
+// only that counts for [Payload]. A field that the payload lacked has its zero
+// value, so a missing number is found as 0: declare it with omitzero, and it is
+// missing. An int64 keeps its digits, a float64 has rounded them already.
+//
+// Typed returns a *lock.KeyError for the zero E, which holds nothing of its
+// payload, and for an E that cannot be encoded. It panics if inner is nil.
+func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
+	if inner == nil {
+		panic("lambdalock: jmespath.Typed(nil): pass a key function, such as jmespath.Path(\"order.id\")")
+	}
+	return func(ctx context.Context, event E) (lock.Key, error) {
+		if v := reflect.ValueOf(event); !v.IsValid() || v.IsZero() {
+			return lock.Key{}, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]())}
+		}
+		payload, err := json.Marshal(event)
+		if err != nil {
+			return lock.Key{}, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
+		}
+		return inner(ctx, payload)
+	}
+}

@@ -1,0 +1,106 @@
+package jmespath_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+type typedOrder struct {
+	ID       int64  `json:"id"`
+	Customer string `json:"customer,omitempty"`
+	Ratio    float64
+	Any      any `json:"any,omitempty"`
+}
+
+// A handler that takes a type of its own needs no key function of its own.
+func ExampleTyped() {
+	key := jmespath.Typed[typedOrder](jmespath.Path("[customer, id]"))
+	show(key(context.Background(), typedOrder{ID: 9007199254740993, Customer: "jane"}))
+	// Output: name "[\"jane\",9007199254740993]", event "", order "", error <nil>
+}
+
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	order := typedOrder{ID: 17, Customer: "<jane>"}
+	name := func(t *testing.T, k lock.Key, err error, want string) {
+		t.Helper()
+		if err != nil || k.Name != want {
+			t.Errorf("%q, %v; want %q", k.Name, err, want)
+		}
+	}
+	t.Run("value", func(t *testing.T) {
+		k, err := jmespath.Typed[typedOrder](jmespath.Path("customer"))(t.Context(), order)
+		name(t, k, err, `"<jane>"`)
+	})
+	t.Run("pointer", func(t *testing.T) {
+		k, err := jmespath.Typed[*typedOrder](jmespath.Path("id"))(t.Context(), &order)
+		name(t, k, err, "17")
+	})
+	t.Run("the whole event, like its payload", func(t *testing.T) {
+		typed, err := jmespath.Typed[typedOrder](jmespath.Payload)(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := jmespath.Payload(t.Context(), json.RawMessage(`{"Ratio":0.0,"customer":"<jane>","id":17}`))
+		name(t, raw, err, typed.Name)
+	})
+	t.Run("inside an envelope", func(t *testing.T) {
+		k, err := keyfuncs.SQSBody(jmespath.Typed[typedOrder](jmespath.Path("id")))(t.Context(), events.SQSMessage{MessageId: "m", Body: `{"id":17}`})
+		if name(t, k, err, "17"); k.Event != "m" {
+			t.Errorf("event %q", k.Event)
+		}
+	})
+}
+
+func TestTypedErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		path  string
+		event any
+		want  string
+	}{
+		"zero":             {"@", typedOrder{}, "event has no field of a jmespath_test.typedOrder"},
+		"nil pointer":      {"@", (*typedOrder)(nil), "event has no field of a *jmespath_test.typedOrder"},
+		"omitted":          {"customer", typedOrder{ID: 17}, "customer is missing or empty"},
+		"without a form":   {"id", typedOrder{ID: 17, Any: func() {}}, "event is a jmespath_test.typedOrder, which has no JSON form"},
+		"not declared":     {"total", typedOrder{ID: 17}, "total is missing or empty"},
+		"by the Go's name": {"Customer", typedOrder{Customer: "jane"}, "Customer is missing or empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var err error
+			switch e := c.event.(type) {
+			case typedOrder:
+				_, err = jmespath.Typed[typedOrder](jmespath.Path(c.path))(t.Context(), e)
+			case *typedOrder:
+				_, err = jmespath.Typed[*typedOrder](jmespath.Path(c.path))(t.Context(), e)
+			}
+			var e *lock.KeyError
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want a KeyError with %q", err, c.want)
+			}
+		})
+	}
+	t.Run("nil any", func(t *testing.T) {
+		if _, err := jmespath.Typed[any](jmespath.Payload)(t.Context(), nil); !errors.As(err, new(*lock.KeyError)) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("nil key function", func(t *testing.T) {
+		defer func() {
+			if p := recover(); p == nil || !strings.Contains(p.(string), "jmespath.Typed(nil)") {
+				t.Errorf("panicked with %v", p)
+			}
+		}()
+		jmespath.Typed[typedOrder](nil)
+	})
+}
