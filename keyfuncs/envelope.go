@@ -1,12 +1,15 @@
 package keyfuncs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
@@ -18,7 +21,7 @@ import (
 
 // envelope returns the key of the JSON text that a message of carrier has in
 // field. If that key has no Event, the id of the message becomes it.
-func envelope[E any](ctx context.Context, carrier eventkind.Kind, field, text, id string, inner Func[E]) (lock.Key, error) {
+func envelope[E any](ctx context.Context, carrier eventkind.Kind, field string, text []byte, id string, inner Func[E]) (lock.Key, error) {
 	event, err := decode[E](carrier, field, text)
 	if err != nil {
 		return lock.Key{}, err
@@ -34,9 +37,9 @@ func envelope[E any](ctx context.Context, carrier eventkind.Kind, field, text, i
 // decode reads the JSON of one message of carrier. It must hold the kind of
 // event that E stands for: an event of another source may decode without an
 // error, and then look as if there were nothing in it.
-func decode[E any](carrier eventkind.Kind, field, text string) (event E, err error) {
+func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, err error) {
 	if want := kindOf[reflect.TypeFor[E]()]; want != "" {
-		kind := eventkind.Of([]byte(text))
+		kind := eventkind.Of(text)
 		if kind != "" && kind != want && (kind != eventkind.S3Test || want != eventkind.S3) {
 			return event, &lock.KeyError{Field: field, Reason: kind.Refusal(carrier)}
 		}
@@ -45,15 +48,41 @@ func decode[E any](carrier eventkind.Kind, field, text string) (event E, err err
 	if record, ok := target.(*events.SNSEventRecord); ok {
 		target = &record.SNS // a topic puts only this part of a record into a message
 	}
-	if err := json.Unmarshal([]byte(text), target); err != nil {
+	if err := parse(text, target); err != nil {
 		return event, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
 	if s3, ok := any(event).(events.S3Event); ok && len(s3.Records) == 0 {
-		if reason := eventkind.NoS3Records([]byte(text), carrier); reason != "" {
+		if reason := eventkind.NoS3Records(text, carrier); reason != "" {
 			return event, &lock.KeyError{Field: field, Reason: reason}
 		}
 	}
+	if string(bytes.TrimSpace(text)) == "null" { // decodes as the zero value, in which nothing was said
+		return event, &lock.KeyError{Field: field, Reason: "is null"}
+	}
 	return event, nil
+}
+
+var errNotUTF8 = errors.New("it is not UTF-8")
+
+// parse decodes a JSON text. Keys of different things must not be equal, so it
+// keeps what json.Unmarshal would lose: it refuses bytes that are not UTF-8,
+// which would all become U+FFFD, and where the target has no type, a number
+// becomes a json.Number with all its digits.
+func parse(text []byte, target any) error {
+	if !utf8.Valid(text) {
+		return errNotUTF8
+	}
+	text = bytes.TrimRight(text, " \t\r\n")
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err := d.Decode(target)
+	if err == nil && d.InputOffset() == int64(len(text)) {
+		return nil
+	}
+	if syntax := json.Unmarshal(text, new(json.RawMessage)); syntax != nil {
+		return syntax // a decoder ends after the first value, and says less
+	}
+	return err
 }
 
 // kindOf has the kind of event that a type stands for, and none for the user's

@@ -25,10 +25,11 @@ func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 
 // EventBridgeDetail takes the key from the detail of an event, decoded as E: a
 // type of your own, or json.RawMessage for package jmespath. If that key has no
-// Event, the id of the event becomes it.
+// Event, the id of the event becomes it. The detail is decoded like the body in
+// [SQSBody].
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-		return envelope(ctx, eventkind.EventBridge, "detail", string(e.Detail), e.ID, inner)
+		return envelope(ctx, eventkind.EventBridge, "detail", e.Detail, e.ID, inner)
 	}
 }
 

@@ -39,6 +39,7 @@ func TestEveryEventInEveryEnvelope(t *testing.T) {
 		"S3 in a queue, by a topic": {"none", inTopicAndQueue(s3InQueue)},
 		"EventBridge in a queue":    {eventkind.EventBridge, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeEvent))},
 		"EventBridge of S3":         {eventkind.EventBridge, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object))},
+		"EventBridge in a stream":   {eventkind.EventBridge, inStream(keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))},
 		"SNSAlarmRecord":            {eventkind.AlarmMessage, inTopic(keyfuncs.SNSAlarmRecord)},
 		"CloudFormation in a topic": {eventkind.CloudFormation, inTopic(keyfuncs.SNSBody(keyfuncs.CloudFormation))},
 	} {

@@ -139,6 +139,19 @@ func ExampleKinesisRecord() {
 	// Output: name "kinesis/arn:aws:kinesis:eu-central-1:123456789012:stream%2Freadings/sensor-17", event "4959033827", order "0104959033827", error <nil>
 }
 
+// A reading in a stream locks its sensor; shard and sequence number tell
+// duplicates.
+func ExampleKinesisBody() {
+	type reading struct {
+		Sensor string `json:"sensor"`
+	}
+	bySensor := func(_ context.Context, v reading) (lock.Key, error) { return lock.Key{Name: v.Sensor}, nil }
+	r := events.KinesisEventRecord{EventID: "shardId-000000000006:4959", EventSourceArn: "arn:aws:kinesis:eu-central-1:123456789012:stream/readings"}
+	r.Kinesis.Data = []byte(`{"sensor": "kitchen"}`)
+	show(keyfuncs.KinesisBody(bySensor)(context.Background(), r))
+	// Output: name "kitchen", event "kinesis/arn:aws:kinesis:eu-central-1:123456789012:stream%2Freadings/shardId-000000000006:4959", order "", error <nil>
+}
+
 func ExampleDynamoDBRecord() {
 	show(keyfuncs.DynamoDBRecord(context.Background(), events.DynamoDBEventRecord{
 		EventSourceArn: "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-06-10T19:26:16.525",

@@ -102,7 +102,18 @@ func FuzzEventBridge(f *testing.F) {
 }
 
 func FuzzKinesis(f *testing.F) {
-	fuzzKeys(f, "kinesis", map[string]keyfuncs.Func[events.KinesisEvent]{"KinesisRecord": kinesisRecord})
+	fuzzKeys(f, "kinesis", map[string]keyfuncs.Func[events.KinesisEvent]{
+		"KinesisRecord": kinesisRecord, "KinesisBody": keyfuncs.Single[events.KinesisEvent](keyfuncs.KinesisBody(whole)),
+	})
+}
+
+// FuzzKinesisBody fuzzes the data alone: behind base64 no mutation survives.
+func FuzzKinesisBody(f *testing.F) {
+	f.Add([]byte(`{"order":17}`))
+	key := inStream(keyfuncs.KinesisBody(whole))
+	fuzzKeys(f, "eventbridge", map[string]keyfuncs.Func[json.RawMessage]{
+		"KinesisBody": func(ctx context.Context, data json.RawMessage) (lock.Key, error) { return key(ctx, string(data)) },
+	})
 }
 
 func FuzzDynamoDB(f *testing.F) {

@@ -3,7 +3,6 @@ package keyfuncs
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -16,7 +15,8 @@ import (
 // a type of your own, or json.RawMessage for package jmespath. The key is that
 // of inner: neither the path nor the caller is added to it. A body that is not
 // such JSON gives a [*lock.KeyError], and so does one that is not base64
-// although the event says so.
+// although the event says so. A number for which B has no type is a
+// json.Number, which keeps all its digits.
 //
 // The client sent the body, so Client is set in such an error and in every
 // *lock.KeyError of inner. For a mistake that the client cannot correct, let
@@ -37,7 +37,7 @@ func HTTPBody[E awsevents.HTTPRequest, B any](inner Func[B]) Func[E] {
 		}
 		client := r.api != ""
 		var body B
-		if err := json.Unmarshal([]byte(r.text), &body); err != nil {
+		if err := parse([]byte(r.text), &body); err != nil {
 			return lock.Key{}, &lock.KeyError{
 				Field: "body", Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", body, err), Client: client,
 			}

@@ -25,7 +25,7 @@
 //   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
 //     [Join], [Hash], [HMAC]
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
-//     [EventBridgeDetail], [HTTPBody]
+//     [KinesisBody], [EventBridgeDetail], [HTTPBody]
 //   - for an event that holds exactly one record: [Single]
 //
 // Constructors combine. SQSBody(SNSBody(S3Object)) takes one message of a queue

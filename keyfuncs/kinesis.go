@@ -1,10 +1,12 @@
 package keyfuncs
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -26,4 +28,54 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	number := r.Kinesis.SequenceNumber
 	order, err := ordinal("kinesis.sequenceNumber", number)
 	return lock.Key{Name: named("kinesis", r.EventSourceArn, r.Kinesis.PartitionKey), Event: number, Order: order}, err
+}
+
+// KinesisBody takes the key of one record from the JSON in its data, decoded as
+// E: another AWS event, a type of your own, or json.RawMessage for package
+// jmespath. If that key has no Event, stream, shard and sequence number become
+// it, so that each record is handled once. If inner takes an AWS event, and the
+// data holds one of another source, the error is a [*lock.KeyError] that names
+// the key function for it. The data is decoded like the body in [SQSBody].
+//
+// KinesisBody sets no Order, because records with one name in their data may be
+// in several shards, which keep no order between them: a record would look
+// stale once a later one of another shard is completed, and be lost. If all
+// records of a name have one partition key, add the Order of the shard with
+// OrderFrom(KinesisBody(inner), KinesisRecord).
+//
+// A record that the Kinesis Producer Library aggregated holds several records
+// and is no JSON. It is refused, and so is data compressed with gzip.
+//
+// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
+// https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
+// https://docs.aws.amazon.com/streams/latest/dev/kinesis-record-deaggregation.html.
+func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
+	return func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+		if err := foreignRecord(r); err != nil {
+			return lock.Key{}, err
+		}
+		if reason := packed(r.Kinesis.Data); reason != "" {
+			return lock.Key{}, &lock.KeyError{Field: "kinesis.data", Reason: reason}
+		}
+		var id string
+		if r.EventID != "" { // shard and sequence number
+			id = named("kinesis", r.EventSourceArn, r.EventID)
+		}
+		k, err := envelope(ctx, eventkind.Kinesis, "data", r.Kinesis.Data, id, inner)
+		return k, within("kinesis", err)
+	}
+}
+
+// packed returns what is wrong with data that must be unpacked to become JSON,
+// or "".
+// https://github.com/awslabs/amazon-kinesis-producer/blob/master/aggregation-format.md
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html
+func packed(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xF3, 0x89, 0x9A, 0xC2}):
+		return "is a record that the Kinesis Producer Library aggregated from several: set AggregationEnabled to false in the producer, or take the whole record with middleware.EachKinesisRecord and deaggregate it in the handler"
+	case bytes.HasPrefix(data, []byte{0x1F, 0x8B}):
+		return "is compressed with gzip, as CloudWatch Logs does for its subscribers: take the whole record with middleware.EachKinesisRecord and decompress it in the handler"
+	}
+	return ""
 }

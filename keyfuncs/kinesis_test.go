@@ -1,6 +1,8 @@
 package keyfuncs_test
 
 import (
+	"context"
+	"encoding/base64"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -22,4 +24,86 @@ func TestKinesisRecord(t *testing.T) {
 		"Records[0].kinesis.partitionKey":   func(e *events.KinesisEvent) { e.Records[0].Kinesis.PartitionKey = "" },
 		"Records[0].kinesis.sequenceNumber": func(e *events.KinesisEvent) { e.Records[0].Kinesis.SequenceNumber = "" },
 	})
+}
+
+// inStream lets a key function of records take the data of one.
+func inStream(key keyfuncs.Func[events.KinesisEventRecord]) keyfuncs.Func[string] {
+	return func(ctx context.Context, data string) (lock.Key, error) {
+		return key(ctx, inShard("shardId-000000000006", data))
+	}
+}
+
+func inShard(shard, data string) events.KinesisEventRecord {
+	r := events.KinesisEventRecord{EventID: shard + ":49", EventSource: "aws:kinesis", EventSourceArn: "arn:aws:kinesis:us-east-2:123456789012:stream/readings"}
+	r.Kinesis.SequenceNumber, r.Kinesis.PartitionKey, r.Kinesis.Data = "49", "any", []byte(data)
+	return r
+}
+
+func TestKinesisBody(t *testing.T) {
+	t.Parallel()
+	byCustomer, once := keyfuncs.KinesisBody(byCustomer), keyfuncs.KinesisBody(keyfuncs.Once(byCustomer))
+	record := inShard("shardId-000000000006", `{"customer":"jane"}`)
+	id := "kinesis/arn:aws:kinesis:us-east-2:123456789012:stream%2Freadings/shardId-000000000006:49"
+	for name, c := range map[string]struct {
+		key  keyfuncs.Func[events.KinesisEventRecord]
+		want lock.Key
+	}{
+		"no event":               {byCustomer, lock.Key{Name: "jane", Event: id}},
+		"an event":               {once, lock.Key{Name: "jane", Event: "jane"}},
+		"the order of the shard": {keyfuncs.OrderFrom(byCustomer, keyfuncs.KinesisRecord), lock.Key{Name: "jane", Event: id, Order: "00249"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if k, err := c.key(t.Context(), record); k != c.want || err != nil {
+				t.Errorf("%+v, %v; want %+v", k, err, c.want)
+			}
+		})
+	}
+	// A sequence number is unique within its shard only.
+	first, _ := byCustomer(t.Context(), record)
+	second, _ := byCustomer(t.Context(), inShard("shardId-000000000007", `{"customer":"jane"}`))
+	if first.Event == second.Event {
+		t.Errorf("records of two shards are one event: %+v", first)
+	}
+	unnumbered := record
+	unnumbered.EventID = ""
+	if k, err := byCustomer(t.Context(), unnumbered); k != (lock.Key{Name: "jane"}) || err != nil {
+		t.Errorf("without an id: %+v, %v", k, err)
+	}
+}
+
+// TestKinesisBodyErrors: data that is not JSON says why, where it can be told.
+func TestKinesisBodyErrors(t *testing.T) { // F31
+	t.Parallel()
+	// One user record in the format of the Kinesis Producer Library: magic number,
+	// protocol buffer, MD5.
+	aggregated, err := base64.StdEncoding.DecodeString("84mawgoBYRoXCAAaE3siY3VzdG9tZXIiOiJqYW5lIn27+0fhOdJe7R2VFnyPQla2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := inStream(keyfuncs.KinesisBody(byCustomer))
+	for name, c := range map[string]struct{ data, field, says string }{
+		"aggregated":     {string(aggregated), "kinesis.data", "Kinesis Producer Library"},
+		"gzip":           {"\x1f\x8b\x08\x00", "kinesis.data", "gzip"},
+		"no JSON":        {"order=7", "kinesis.data", "not JSON of the expected shape"},
+		"empty":          {"", "kinesis.data", "not JSON of the expected shape"},
+		"null":           {" null\n", "kinesis.data", "is null"},
+		"not UTF-8":      {"{\"customer\":\"\xff\"}", "kinesis.data", "not UTF-8"},
+		"two values":     {`{"customer":"jane"} {"customer":"joe"}`, "kinesis.data", "after top-level value"},
+		"another record": {`{"customer":17}`, "kinesis.data", "cannot unmarshal number"},
+	} {
+		_, err := key(t.Context(), c.data)
+		refused(t, name, err, c.field, c.says)
+	}
+	nothing := func(context.Context, shopOrder) (lock.Key, error) {
+		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
+	}
+	_, err = inStream(keyfuncs.KinesisBody(nothing))(t.Context(), "{}")
+	refused(t, "inner error", err, "kinesis.data.customer", "is missing")
+	_, err = inStream(keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))(t.Context(), text(t, "s3-put.json"))
+	refused(t, "S3 for EventBridge", err, "kinesis.data", "KinesisBody(S3Object)")
+	foreign := inShard("s", "{}")
+	foreign.EventSource = "aws:dynamodb"
+	_, err = keyfuncs.KinesisBody(byCustomer)(t.Context(), foreign)
+	refused(t, "another source", err, "eventSource", "DynamoDBRecord")
 }

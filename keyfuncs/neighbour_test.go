@@ -83,6 +83,7 @@ func TestOnlyTheTestEventIsIgnored(t *testing.T) { // F26
 		"SNS":               {inTopic(s3InTopic), test},
 		"SNS and SQS":       {inQueue(s3InBoth), published(t, test)},
 		"the latest in SQS": {inQueue(keyfuncs.SQSBody(s3Latest)), test},
+		"Kinesis":           {inStream(keyfuncs.KinesisBody(keyfuncs.S3Object)), test},
 		"in a detail":       {detail(keyfuncs.EventBridgeDetail(keyfuncs.S3Object)), test},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,8 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 // E: another AWS event, a type of your own, or json.RawMessage for package
 // jmespath. If that key has no Event, the message id becomes it. If inner takes
 // an AWS event, and the message holds one of another source, the error is a
-// [*lock.KeyError] that names the key function for it.
+// [*lock.KeyError] that names the key function for it. The message is decoded
+// like the body in [SQSBody].
 //
 // SQSBody(SNSBody(inner)) takes a notification that a topic puts into a queue.
 func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
@@ -40,7 +41,7 @@ func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 		if err := foreignRecord(r); err != nil {
 			return lock.Key{}, err
 		}
-		k, err := envelope(ctx, eventkind.SNS, "Message", r.SNS.Message, r.SNS.MessageID, inner)
+		k, err := envelope(ctx, eventkind.SNS, "Message", []byte(r.SNS.Message), r.SNS.MessageID, inner)
 		return k, within("Sns", err)
 	}
 }

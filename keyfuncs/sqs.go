@@ -63,6 +63,9 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // message is handled once. Errors of inner name their field inside the body:
 // body.order. If inner takes an AWS event, and the body holds one of another
 // source, the error is a [*lock.KeyError] that names the key function for it.
+// Other bodies that give a *lock.KeyError are those that are not JSON of the
+// shape of E, not UTF-8, or null. A number for which E has no type, as in
+// map[string]any, is a json.Number, which keeps all its digits.
 //
 // SQSBody(SNSBody(inner)) takes what a topic puts into a queue. With raw
 // message delivery the topic leaves no trace in the message: use
@@ -74,6 +77,6 @@ func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
 		if err := foreignRecord(m); err != nil {
 			return lock.Key{}, err
 		}
-		return envelope(ctx, eventkind.SQS, "body", m.Body, m.MessageId, inner)
+		return envelope(ctx, eventkind.SQS, "body", []byte(m.Body), m.MessageId, inner)
 	}
 }

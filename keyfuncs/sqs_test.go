@@ -2,6 +2,7 @@ package keyfuncs_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -119,5 +120,31 @@ func TestBodyTakesTheMessageID(t *testing.T) {
 				t.Errorf("EventBridgeDetail: %+v, %v; want %+v", k, err, c.want)
 			}
 		})
+	}
+}
+
+// TestDifferentBodiesStayDifferent: decoding gives different things the same
+// value only if nobody could tell them apart.
+func TestDifferentBodiesStayDifferent(t *testing.T) { // F28
+	t.Parallel()
+	untyped := func(_ context.Context, body any) (lock.Key, error) {
+		return lock.Key{Name: fmt.Sprint(body.(map[string]any)["order"])}, nil
+	}
+	key := inQueue(keyfuncs.SQSBody(untyped))
+	for name, want := range map[string]string{
+		`{"order":12345678901234567890}`: "12345678901234567890",
+		`{"order":12345678901234567891}`: "12345678901234567891",
+		`{"order":1017} `:                "1017",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if k, err := key(t.Context(), name); k.Name != want || err != nil {
+				t.Errorf("%+v, %v; want the name %s", k, err, want)
+			}
+		})
+	}
+	for name, body := range map[string]string{"not UTF-8": "{\"order\":\"\xff\"}", "null": "null", "null and spaces": "\r\n\tnull "} {
+		_, err := key(t.Context(), body)
+		refused(t, name, err, "body", name[:4])
 	}
 }

@@ -103,12 +103,12 @@ func oneByOne(source, record string) string {
 	return "with middleware.Each" + source + record + ", or in Single[events." + source + "Event] for an event of one"
 }
 
-// envelopes are the lifters for what a message of an SQS queue or SNS topic
-// holds.
-var envelopes = map[Kind]string{SQS: "SQSBody", SNS: "SNSBody"}
+// envelopes are the lifters for what a message of an SQS queue or SNS topic, or
+// a record of a Kinesis stream, holds.
+var envelopes = map[Kind]string{SQS: "SQSBody", SNS: "SNSBody", Kinesis: "KinesisBody"}
 
 // KeyFunction returns what to use for an event in a message of carrier, which
-// is SQS, SNS or EventBridge, or empty for a whole event.
+// is SQS, SNS, Kinesis or EventBridge, or empty for a whole event.
 func (k Kind) KeyFunction(carrier Kind) string {
 	if envelope := envelopes[carrier]; envelope != "" {
 		switch k {

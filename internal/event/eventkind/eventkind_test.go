@@ -51,7 +51,7 @@ func TestOf(t *testing.T) {
 func TestEveryKindHasAKeyFunction(t *testing.T) {
 	t.Parallel()
 	for name, k := range kinds {
-		for _, carrier := range []eventkind.Kind{"", eventkind.SQS, eventkind.SNS, eventkind.EventBridge} {
+		for _, carrier := range []eventkind.Kind{"", eventkind.SQS, eventkind.SNS, eventkind.Kinesis, eventkind.EventBridge} {
 			if k != "" && k.KeyFunction(carrier) == "" {
 				t.Errorf("%s: %q in %q has no key function", name, k, carrier)
 			}
