@@ -13,10 +13,11 @@ import (
 // batch wraps a handler of one record as a handler of batches.
 type batch[R any] struct {
 	*wrapper
-	key     keyfuncs.Func[R]
-	handler func(context.Context, R) error
+	open   opener[R]
+	around around[R] // nil: none
 }
 
+// newBatch returns the batch for a handler that takes the record itself.
 func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) error, opts []Option) *batch[R] {
 	if key == nil {
 		refuse(nilKey)
@@ -24,12 +25,17 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 	if handler == nil {
 		refuse(nilHandler)
 	}
+	return batchOf(whole(key, handler), inspect[R](reflect.TypeOf(handler)), opts)
+}
+
+func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 	s := newSettings(reflect.TypeFor[R](), opts)
 	if s.each.concurrency == 0 {
 		s.each.concurrency = DefaultConcurrency
 	}
-	checkPolicies(inspect[R](reflect.TypeOf(handler)), s)
-	return &batch[R]{wrapper: newWrapper(s), key: key, handler: handler}
+	checkPolicies(sig, s)
+	around := aroundOf[R](s)
+	return &batch[R]{wrapper: newWrapper(s), open: open, around: around}
 }
 
 // run handles the records of one delivery. It returns one error for each, nil
@@ -43,7 +49,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	for i := range records { // before any record begins, because a handler may change data that records share
 		t := &d.tasks[i]
 		t.index, t.record = i, &records[i]
-		t.key, t.err = d.keyOf(t)
+		t.key, t.handler, t.err = d.openRecord(t)
 	}
 	d.ctx = invocation.WithBatch(ctx, d.rememberedTogether())
 	d.chain()

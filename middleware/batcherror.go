@@ -57,7 +57,8 @@ func (e *RecordError) Error() string { return e.Record + ": " + e.Err.Error() }
 func (e *RecordError) Unwrap() error { return e.Err }
 
 // PanicError reports a panic of the handler of one record, of its key function,
-// or of an observer or log handler that was called for it.
+// of what [Around] calls, or of an observer or log handler that was called for
+// it.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -8,6 +8,8 @@
 //
 // [WithLock] locks a whole event. [EachSQSMessage] and its siblings lock every
 // record of a batch, so that only the records that failed are delivered again.
+// [EachSQSBody] and its siblings, and [EventBridgeDetail], are for handlers of
+// what a message carries.
 //
 // # Guarantees
 //

@@ -27,7 +27,7 @@ func (d *delivery[R]) watchedHandler(ctx context.Context, t *task[R]) (err error
 			err = panicked
 		}
 	}()
-	return d.handler(ctx, *t.record)
+	return t.handler(ctx)
 }
 
 // watch starts to watch a handler. stop ends that and waits for the report,

@@ -45,7 +45,10 @@ import (
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
 func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-	b := newBatch(key, handler, opts)
+	return eachSQS(newBatch(key, handler, opts))
+}
+
+func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	src := source[events.SQSMessage]{strict: true, group: fifoGroup}
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(m *events.SQSMessage) (events.SQSBatchItemFailure, bool) {
@@ -75,7 +78,10 @@ func fifoGroup(m *events.SQSMessage) string {
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 func EachKinesisRecord(key keyfuncs.Func[events.KinesisEventRecord], handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
-	b := newBatch(key, handler, opts)
+	return eachKinesis(newBatch(key, handler, opts))
+}
+
+func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 	src := source[events.KinesisEventRecord]{group: func(r *events.KinesisEventRecord) string {
 		shard, _, _ := strings.Cut(r.EventID, ":")
 		return r.EventSourceArn + " " + shard
@@ -133,7 +139,10 @@ func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.
 // EachSNSRecord is [EachS3Record] for messages of SNS topics. Every event
 // without records is an error.
 func EachSNSRecord(key keyfuncs.Func[events.SNSEventRecord], handler func(context.Context, events.SNSEventRecord) error, opts ...Option) func(context.Context, events.SNSEvent) error {
-	b := newBatch(key, handler, opts)
+	return eachSNS(newBatch(key, handler, opts))
+}
+
+func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEvent) error {
 	return func(ctx context.Context, e events.SNSEvent) error {
 		src := source[events.SNSEventRecord]{}
 		return src.wholeAnswer(b.run(ctx, src, e.Records), e.Records)

@@ -32,6 +32,7 @@ type eachSettings struct {
 	concurrency int
 	orderByName bool
 	raisePanics bool
+	around      any // func(context.Context, R, func(context.Context) error) error; nil: none
 }
 
 // namespaceVariable holds the only namespace whose rows the function may write.
@@ -100,6 +101,14 @@ func (s *settings) check() {
 		if d.value > 0 && d.value < d.least {
 			refuse("%s(%v): durations have units, write %s for example; the least is %v", d.option, d.value, d.example, d.least)
 		}
+	}
+}
+
+// refuseEach panics if there are options for records, which a wrapper of whole
+// events has none of.
+func (s *settings) refuseEach() {
+	if s.each != (eachSettings{}) {
+		refuse("Concurrency, OrderByName, RaisePanics and Around are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

@@ -18,10 +18,12 @@ var (
 
 // task is one record of a delivery.
 type task[R any] struct {
-	index  int // in the batch
-	record *R
-	key    lock.Key
-	err    error // of the key function; when the task has ended, why the record failed
+	index   int // in the batch
+	record  *R
+	ctx     context.Context // of the record, for what is reported about it; the lock's derives from it
+	key     lock.Key
+	handler func(context.Context) error
+	err     error // of the key function; when the task has ended, why the record failed
 
 	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one
@@ -29,8 +31,9 @@ type task[R any] struct {
 	blocked     bool     // an earlier record of its group failed
 }
 
-// keyOf returns the key of a record. A *lock.KeyError names the record.
-func (d *delivery[R]) keyOf(t *task[R]) (k lock.Key, err error) {
+// openRecord returns the key and the handler of a record. A *lock.KeyError
+// names the record.
+func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.Context) error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
@@ -43,9 +46,9 @@ func (d *delivery[R]) keyOf(t *task[R]) (k lock.Key, err error) {
 		}
 	}()
 	if err := d.source.broken[t.index]; err != nil {
-		return lock.Key{}, err
+		return lock.Key{}, nil, err
 	}
-	return d.key(d.ctx, *t.record)
+	return d.open(withRecord(d.ctx, t.record), t.record)
 }
 
 func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.record, t.index) }
@@ -56,6 +59,7 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 	if err := d.mayBegin(t); err != nil {
 		return err
 	}
+	t.ctx = withRecord(d.ctx, t.record)
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,16 +69,21 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 			err = errGoexit
 		}
 	}()
-	err = d.locked(d.ctx, t.key, t.err, func(ctx context.Context) error {
+	err = d.surrounded(t)
+	returned = true
+	return err
+}
+
+// underLock runs the handler of a record under its lock.
+func (d *delivery[R]) underLock(t *task[R]) error {
+	return d.locked(t.ctx, t.key, t.err, func(ctx context.Context) error {
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
-			d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+			d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 		}
 		return err
 	})
-	returned = true
-	return err
 }
 
 // mayBegin returns why a record must not begin, or nil.
@@ -95,7 +104,7 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 // fails with the first panic.
 func (d *delivery[R]) reportPanic(t *task[R], err error) {
 	defer func() { _ = recover() }()
-	d.report(d.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+	d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 }
 
 // errors returns the error of each record. It reports those that were not begun

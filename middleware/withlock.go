@@ -68,9 +68,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 		refuse(nilKey)
 	}
 	s := newSettings(reflect.TypeFor[E](), opts)
-	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderByName and RaisePanics are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
-	}
+	s.refuseEach()
 	switch h := any(handler).(type) {
 	case nil:
 		refuse(nilHandler)

@@ -1,0 +1,136 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// around is what [Around] calls for each record.
+type around[R any] = func(ctx context.Context, record R, next func(context.Context) error) error
+
+// Around calls f around lock and handler of each record of a batch, for what is
+// done to every record, such as a span, a logger with the record's id, or a
+// timer:
+//
+//	middleware.Around(func(ctx context.Context, m events.SQSMessage, next func(context.Context) error) error {
+//		ctx, span := tracer.Start(ctx, "order")
+//		defer span.End()
+//		return next(ctx)
+//	})
+//
+// R is the type of the record, such as events.SQSMessage, also where the
+// handler takes the body. next acquires the lock, runs the handler and releases
+// the lock; it returns why the record failed, and nil if the record was
+// completed or skipped. The context that f passes to next must derive from f's
+// own. The handler, [Observe] and the log lines get contexts that derive from
+// it. If f gives it an earlier deadline, the lease ends by that one.
+//
+// f must call next exactly once, unless it returns an error itself, which fails
+// the record. It may replace the error of next but cannot hide it: if f returns
+// nil, the record fails with the error of next. If f returns an error after
+// next succeeded, the record is returned, and skipped as completed when it is
+// delivered again. f runs on the goroutine of the record, and a panic in it
+// fails the record like one in the handler. It is not called for records that
+// are not begun.
+//
+// Default: none. Around panics if f is nil, and the wrapper if R is not the
+// type of its records.
+func Around[R any](f func(ctx context.Context, record R, next func(context.Context) error) error) Option {
+	if f == nil {
+		refuse("Around(nil): pass the function to call around each record, or leave the option out")
+	}
+	return func(o *settings) { o.each.around = f }
+}
+
+// aroundOf returns the function given to Around, or nil. It panics if that is
+// for other records.
+func aroundOf[R any](s *settings) around[R] {
+	if s.each.around == nil {
+		return nil
+	}
+	f, ok := s.each.around.(around[R])
+	if !ok {
+		refuse("Around was given a function for a %s, but each record is a %s: let the function take that", reflect.TypeOf(s.each.around).In(1), reflect.TypeFor[R]())
+	}
+	return f
+}
+
+var (
+	errNextNotCalled = errors.New("lambdalock: the function given to Around returned nil without calling next: let it call next, or return why not")
+	errNextCalled    = errors.New("lambdalock: the function given to Around called next a second time, or after it had returned: let it call next once")
+	errNextContext   = errors.New("lambdalock: the function given to Around called next with a context that does not derive from its own: pass on the context it was given, or one made from it")
+	errNextEnded     = errors.New("lambdalock: the handler panicked or ended its goroutine, and the function given to Around recovered that and returned nil")
+)
+
+// turn is the call of next for one record.
+type turn struct {
+	calls    atomic.Int32
+	ended    chan struct{} // closed when the first call has ended
+	err      error         // of the first call
+	reported bool          // err was reported
+}
+
+// close ends the turn, so that nothing can run under the lock any more, and
+// returns how often next was called. It waits for a call that f made on another
+// goroutine, because the record has not ended before.
+func (n *turn) close() int32 {
+	called := n.calls.Add(1) - 1
+	if called > 0 {
+		<-n.ended
+	}
+	return called
+}
+
+// result returns why the record failed, for what f returned.
+func (n *turn) result(called int32, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case called == 0:
+		return errNextNotCalled
+	case n.err == nil && called > 1:
+		return errNextCalled
+	}
+	return n.err
+}
+
+// surrounded runs the handler of a record under its lock, and the function
+// given to Around, if any, around both.
+func (d *delivery[R]) surrounded(t *task[R]) (err error) {
+	if d.around == nil {
+		return d.underLock(t)
+	}
+	n := &turn{ended: make(chan struct{})}
+	called := int32(-1)
+	defer func() {
+		if called < 0 { // f panicked or ended its goroutine
+			n.close()
+		}
+	}()
+	err = d.around(t.ctx, *t.record, func(ctx context.Context) error { return d.next(ctx, t, n) })
+	called = n.close()
+	if err = n.result(called, err); err != nil && !n.reported {
+		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+	}
+	return err
+}
+
+func (d *delivery[R]) next(ctx context.Context, t *task[R], n *turn) error {
+	if n.calls.Add(1) > 1 {
+		return errNextCalled
+	}
+	defer close(n.ended)
+	if ctx == nil || ctx.Value(recordKey[R]{}) != any(t.record) {
+		n.err = errNextContext
+		return n.err
+	}
+	n.err = errNextEnded
+	t.ctx = ctx
+	n.err = d.underLock(t)
+	n.reported = n.err != nil // by package lock, or below
+	return n.err
+}

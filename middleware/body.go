@@ -1,0 +1,150 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// EachSQSBody is [EachSQSMessage] for a handler of what the message carries:
+//
+//	lambda.Start(middleware.EachSQSBody(byCustomer, handle))
+//
+//	func handle(ctx context.Context, o Order) error { … }
+//
+// The JSON in the body of each message is decoded once, as B, for both key and
+// handler. B is a type of your own, an AWS event such as events.S3Event, or
+// json.RawMessage; where B has no type for a number, it is a json.Number. The
+// key is that of [keyfuncs.SQSBody]: if key gives it no Event, the message id
+// becomes it. The message is in the context, see [RecordFromContext]; to take
+// the key from it, use [RecordKey].
+//
+// A message whose body is not JSON of the expected shape, is empty or null, or
+// holds the AWS event of another source, fails alone, with a *lock.KeyError
+// that names the field, such as Records[3].body.
+//
+// B must not be a pointer or an interface with methods; EachSQSBody panics
+// otherwise, as it does like EachSQSMessage if handler, key function and
+// options do not fit together.
+func EachSQSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], key, handler, opts))
+}
+
+// EachSNSBody is [EachSQSBody] for SNS, built on [EachSNSRecord] and
+// [keyfuncs.SNSBody]: B is the JSON in the message of each record, which is an
+// events.SNSEventRecord.
+func EachSNSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SNSEvent) error {
+	return eachSNS(newBodyBatch(keyfuncs.SNSBody[B], key, handler, opts))
+}
+
+// EachKinesisBody is [EachSQSBody] for a Kinesis stream, built on
+// [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is the JSON in the data of
+// each record, which is an events.KinesisEventRecord. Like KinesisBody it sets
+// no Order of its own. If all records of a name have one partition key, add the
+// order of the shard with keyfuncs.OrderFrom and [RecordKey]. Records that the
+// Kinesis Producer Library aggregated are refused.
+func EachKinesisBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], key, handler, opts))
+}
+
+// EventBridgeDetail is [WithLock] for a handler of the detail of an EventBridge
+// event. The JSON is decoded once, as D, for both key and handler. The key is
+// that of [keyfuncs.EventBridgeDetail]: if key gives it no Event, the id of the
+// event becomes it. D is what B is for [EachSQSBody], and the event is in the
+// context: RecordFromContext[events.EventBridgeEvent](ctx).
+//
+// If the detail is not JSON of the expected shape, the invocation fails with a
+// *lock.KeyError that names the field detail.
+func EventBridgeDetail[D any](key keyfuncs.Func[D], handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
+	open := bodyOpener(keyfuncs.EventBridgeDetail[D], key, handler)
+	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
+	s.refuseEach()
+	checkPolicies(inspect[D](reflect.TypeOf(handler)), s)
+	w := newWrapper(s)
+	return func(ctx context.Context, e events.EventBridgeEvent) error {
+		ctx = withRecord(ctx, &e)
+		k, work, err := open(ctx, &e)
+		return w.locked(ctx, k, err, work)
+	}
+}
+
+func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
+	return batchOf(bodyOpener(lift, key, handler), inspect[B](reflect.TypeOf(handler)), opts)
+}
+
+// bodyOpener is the opener of handlers that take what a record carries. lift,
+// a function of package keyfuncs, decodes that for the key, and the handler
+// gets the same value: so key and error are those of lift.
+func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error) opener[R] {
+	if key == nil {
+		refuse(nilKey)
+	}
+	if handler == nil {
+		refuse(nilHandler)
+	}
+	checkBody(reflect.TypeFor[R](), reflect.TypeFor[B]())
+	return func(ctx context.Context, r *R) (lock.Key, func(context.Context) error, error) {
+		var body B
+		k, err := lift(func(ctx context.Context, b B) (lock.Key, error) {
+			body = b
+			return key(ctx, b)
+		})(ctx, *r)
+		var ofRecord recordKeyError
+		if errors.As(err, &ofRecord) {
+			err = ofRecord.err
+		}
+		return k, func(ctx context.Context) error { return handler(ctx, body) }, err
+	}
+}
+
+// checkBody panics if the JSON in a record cannot be decoded as body.
+func checkBody(record, body reflect.Type) {
+	switch {
+	case body == record:
+		refuse("the handler takes a %s, which is the record itself and not what it carries: use the wrapper for handlers of records, such as EachSQSMessage, or WithLock for an EventBridge event", body)
+	case body.Kind() == reflect.Pointer:
+		refuse("the handler takes a %s, but bodies are decoded by value: let handler and key function take a %s", body, body.Elem())
+	case body.Kind() == reflect.Interface && body.NumMethod() > 0:
+		refuse("the handler takes a %s, an interface into which JSON cannot be decoded: let handler and key function take a concrete type, any or json.RawMessage", body)
+	}
+}
+
+// RecordKey takes the key from the record that carries B, for handlers that
+// take B:
+//
+//	middleware.EachSQSBody(middleware.RecordKey[Change](keyfuncs.SQSFIFOMessage), handle)
+//
+// It combines with keys from the body: keyfuncs.OrderFrom(bySensor,
+// RecordKey[Reading](keyfuncs.KinesisRecord)) adds the order of the shard.
+// Errors name the field in the record. Outside [EachSQSBody] and its siblings,
+// or in the one for another record, it returns a *lock.KeyError.
+func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
+	if key == nil {
+		refuse(nilKey)
+	}
+	return func(ctx context.Context, _ B) (lock.Key, error) {
+		r, ok := RecordFromContext[R](ctx)
+		if !ok {
+			return lock.Key{}, recordKeyError{&lock.KeyError{
+				Field: "record", Reason: "is not a " + reflect.TypeFor[R]().String() + ", which the key function given to middleware.RecordKey takes: use the key function for the records of this wrapper",
+			}}
+		}
+		k, err := key(ctx, r)
+		if err != nil {
+			err = recordKeyError{err}
+		}
+		return k, err
+	}
+}
+
+// recordKeyError is an error of a key function of records. It hides a
+// *lock.KeyError from the functions that would put the place of the body in
+// front of its field.
+type recordKeyError struct{ err error }
+
+func (e recordKeyError) Error() string { return e.err.Error() }

@@ -1,0 +1,41 @@
+package middleware
+
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// opener returns the key of a record, and its handler with what that takes.
+type opener[R any] func(context.Context, *R) (lock.Key, func(context.Context) error, error)
+
+// whole is the opener of handlers that take the record itself.
+func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(context.Context, R) error) opener[R] {
+	return func(ctx context.Context, r *R) (lock.Key, func(context.Context) error, error) {
+		k, err := key(ctx, *r)
+		return k, func(ctx context.Context) error { return handler(ctx, *r) }, err
+	}
+}
+
+type recordKey[R any] struct{}
+
+func withRecord[R any](ctx context.Context, r *R) context.Context {
+	return context.WithValue(ctx, recordKey[R]{}, r)
+}
+
+// RecordFromContext returns the record that a handler of [EachSQSBody] or one
+// of its siblings works on: for its attributes, its id or its time. R is the
+// record's type, such as events.SQSMessage, or events.EventBridgeEvent for
+// [EventBridgeDetail]. It reports false if ctx carries no such record. The
+// record is also in the context of key functions, and of the handlers that take
+// the whole record, such as those of [EachSQSMessage].
+//
+// The record shares its maps and slices with the event: copy them before you
+// change them.
+func RecordFromContext[R any](ctx context.Context) (R, bool) {
+	if r, ok := ctx.Value(recordKey[R]{}).(*R); ok {
+		return *r, true
+	}
+	var none R
+	return none, false
+}
