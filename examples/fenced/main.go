@@ -33,7 +33,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -52,7 +51,7 @@ func main() {
 	b.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")) != ""
 	})
-	lambda.Start(middleware.WithLock(keyfuncs.EventBridgeDetail(byAccount), b.handle))
+	lambda.Start(middleware.EventBridgeDetail(byAccount, b.handle))
 }
 
 type statement struct {
@@ -74,11 +73,8 @@ type books struct {
 	table, bucket string
 }
 
-func (b *books) handle(ctx context.Context, e events.EventBridgeEvent) error {
-	var s statement
-	if err := json.Unmarshal(e.Detail, &s); err != nil {
-		return fmt.Errorf("statement: %w", err)
-	}
+func (b *books) handle(ctx context.Context, s statement) error {
+	e, _ := middleware.RecordFromContext[events.EventBridgeEvent](ctx)
 	lease, ok := lock.FromContext(ctx)
 	if s.Balance == "" || !ok {
 		return errors.New("the statement has no balance, or the handler no lease")

@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -25,7 +24,7 @@ import (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, handle))
+	lambda.Start(middleware.EachSQSBody(middleware.RecordKey[change](keyfuncs.SQSFIFOMessage), handle))
 }
 
 type change struct {
@@ -34,19 +33,12 @@ type change struct {
 	Value  string      `json:"value"`
 }
 
-func handle(ctx context.Context, m events.SQSMessage) error {
-	var c change
-	if err := json.Unmarshal([]byte(m.Body), &c); err != nil {
-		return fmt.Errorf("change in message %s: %w", m.MessageId, err)
-	}
-	return apply(ctx, m.Attributes["MessageGroupId"], c)
-}
-
-// apply is where your own work goes.
-func apply(ctx context.Context, customer string, c change) error {
+// handle is where your own work goes.
+func handle(ctx context.Context, c change) error {
+	m, _ := middleware.RecordFromContext[events.SQSMessage](ctx)
 	if c.Field == "" {
 		return errors.New("the change names no field")
 	}
-	slog.InfoContext(ctx, "change applied", "customer", customer, "change", c.Number, "field", c.Field)
+	slog.InfoContext(ctx, "change applied", "customer", m.Attributes["MessageGroupId"], "change", c.Number, "field", c.Field)
 	return nil
 }

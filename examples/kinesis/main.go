@@ -16,7 +16,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -29,7 +28,7 @@ import (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, handle))
+	lambda.Start(middleware.EachKinesisBody(middleware.RecordKey[reading](keyfuncs.KinesisRecord), handle))
 }
 
 type reading struct {
@@ -37,16 +36,10 @@ type reading struct {
 	Celsius *float64    `json:"celsius"`
 }
 
-func handle(ctx context.Context, r events.KinesisEventRecord) error {
-	var v reading
-	if err := json.Unmarshal(r.Kinesis.Data, &v); err != nil {
-		return fmt.Errorf("reading %s: %w", r.Kinesis.SequenceNumber, err)
-	}
-	return store(ctx, r.Kinesis.PartitionKey, v)
-}
-
-// store is where your own work goes.
-func store(ctx context.Context, sensor string, v reading) error {
+// handle is where your own work goes.
+func handle(ctx context.Context, v reading) error {
+	r, _ := middleware.RecordFromContext[events.KinesisEventRecord](ctx)
+	sensor := r.Kinesis.PartitionKey
 	if v.Celsius == nil {
 		return errors.New("the reading of " + sensor + " has no temperature")
 	}

@@ -12,11 +12,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
@@ -29,7 +27,8 @@ func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	one := middleware.WithLock(byCustomer, handle, middleware.OnHeld(middleware.Wait(5*time.Second)))
 	// The prefix separates the names of the two locks.
-	once := middleware.WithLock(keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"), one, middleware.Remember(7*24*time.Hour))
+	byEvent := middleware.RecordKey[order](keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"))
+	once := middleware.EventBridgeDetail(byEvent, one, middleware.Remember(7*24*time.Hour))
 	lambda.Start(once)
 }
 
@@ -39,27 +38,15 @@ type order struct {
 }
 
 // byCustomer sets no Event: the outer lock detects duplicates.
-func byCustomer(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
-	var o order
-	if err := json.Unmarshal(e.Detail, &o); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is no order", Err: err}
-	}
+func byCustomer(_ context.Context, o order) (lock.Key, error) {
 	if o.Customer == "" {
-		return lock.Key{}, &lock.KeyError{Field: "detail.customer", Reason: "is missing"}
+		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
 	}
 	return lock.Key{Name: "customer/" + o.Customer}, nil
 }
 
-func handle(ctx context.Context, e events.EventBridgeEvent) error {
-	var o order
-	if err := json.Unmarshal(e.Detail, &o); err != nil {
-		return fmt.Errorf("order in event %s: %w", e.ID, err)
-	}
-	return book(ctx, o)
-}
-
-// book is where your own work goes.
-func book(ctx context.Context, o order) error {
+// handle is where your own work goes.
+func handle(ctx context.Context, o order) error {
 	slog.InfoContext(ctx, "order booked", "order", o.Number)
 	return nil
 }

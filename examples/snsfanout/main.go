@@ -13,10 +13,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
@@ -26,23 +24,15 @@ import (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.EachSNSRecord(keyfuncs.SNSRecord, handle))
+	lambda.Start(middleware.EachSNSBody(middleware.RecordKey[notice](keyfuncs.SNSRecord), handle))
 }
 
 type notice struct {
 	Order json.Number `json:"order"`
 }
 
-func handle(ctx context.Context, r events.SNSEventRecord) error {
-	var n notice
-	if err := json.Unmarshal([]byte(r.SNS.Message), &n); err != nil {
-		return fmt.Errorf("message %s: %w", r.SNS.MessageID, err)
-	}
-	return notify(ctx, n)
-}
-
-// notify is where your own work goes.
-func notify(ctx context.Context, n notice) error {
+// handle is where your own work goes.
+func handle(ctx context.Context, n notice) error {
 	if n.Order == "" {
 		return errors.New("the message names no order")
 	}

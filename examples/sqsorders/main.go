@@ -12,24 +12,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	// SQSBody adds the message id as the Event. It is remembered for 4 days, as
-	// long as a queue keeps messages by default. If yours keeps them longer, add
-	// middleware.Remember.
-	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSBody(byCustomer), handle))
+	// EachSQSBody adds the message id as the Event. It is remembered for 4 days,
+	// as long as a queue keeps messages by default. If yours keeps them longer,
+	// add middleware.Remember.
+	lambda.Start(middleware.EachSQSBody(byCustomer, handle))
 }
 
 type order struct {
@@ -50,19 +47,11 @@ func byCustomer(_ context.Context, o order) (lock.Key, error) {
 	return lock.Key{Name: "customer/" + o.Customer}, nil
 }
 
-func handle(ctx context.Context, m events.SQSMessage) error {
-	var o order
-	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
-		return fmt.Errorf("order in message %s: %w", m.MessageId, err)
-	}
+// handle is where your own work goes.
+func handle(ctx context.Context, o order) error {
 	if o.ID == "" || len(o.Items) == 0 {
-		return fmt.Errorf("order in message %s: has no number or no items", m.MessageId)
+		return errors.New("the order has no number or no items")
 	}
-	return accept(ctx, o)
-}
-
-// accept is where your own work goes.
-func accept(ctx context.Context, o order) error {
 	for _, i := range o.Items {
 		if i.Quantity < 1 {
 			return errors.New("order " + o.ID.String() + ": " + i.SKU + " has no quantity")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -19,11 +18,7 @@ type receipt struct {
 
 // newHandler takes options so that tests can replace the store.
 func newHandler(send func(context.Context, receipt) error, opts ...middleware.Option) func(context.Context, events.EventBridgeEvent) error {
-	return middleware.WithLock(keyfuncs.EventBridgeEvent, func(ctx context.Context, e events.EventBridgeEvent) error {
-		var r receipt
-		if err := json.Unmarshal(e.Detail, &r); err != nil {
-			return fmt.Errorf("order in event %s: %w", e.ID, err)
-		}
+	return middleware.EventBridgeDetail(middleware.RecordKey[receipt](keyfuncs.EventBridgeEvent), func(ctx context.Context, r receipt) error {
 		if r.Order == "" || r.Customer == "" {
 			return errors.New("the event names no order or no customer")
 		}
