@@ -43,8 +43,8 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 // records of a name have one partition key, add the Order of the shard with
 // OrderFrom(KinesisBody(inner), KinesisRecord).
 //
-// A record that the Kinesis Producer Library aggregated holds several records
-// and is no JSON. It is refused, and so is data compressed with gzip.
+// A record that the Kinesis Producer Library aggregated from several is
+// refused, and so is data compressed with gzip.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
 // https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,

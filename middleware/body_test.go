@@ -198,7 +198,7 @@ func TestBodyIsDecodedOnce(t *testing.T) {
 	})
 }
 
-// show returns a value as text, and raw JSON as it is.
+// show returns a value as text, and raw JSON unchanged.
 func show(v any) string {
 	if raw, ok := v.(json.RawMessage); ok {
 		return string(raw)
