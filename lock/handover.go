@@ -11,10 +11,10 @@ import (
 )
 
 // Handle stands for a lock on its way from one invocation to another: through
-// the state of a workflow, or with the token of a callback. It is JSON. Whoever
-// has it can renew, complete and release the lock, and cannot use it for any
-// other name. It is worth nothing once the lock was completed or released, or
-// once somebody took the name over because the lease had ended.
+// the state of a workflow, or with the token of a callback. It is JSON. With it
+// one can renew, complete and release the lock, but not use any other name. It
+// is worth nothing once the lock was completed or released, or once somebody
+// took the name over because the lease had ended.
 type Handle struct {
 	Name    string    `json:"name"`              // as stored, with its namespace
 	Event   string    `json:"event,omitempty"`   // as stored
@@ -27,8 +27,9 @@ type Handle struct {
 
 // HandOver hands over the innermost lock under which the code runs; see
 // [Lock.HandOver]. In a handler that package middleware wrapped, call it last:
-// if the handler succeeds, the lock stays held for whoever has the handle; if
-// it fails, the lock is released as usual, and the handle is worth nothing.
+// if the handler succeeds, the lock stays held for the invocation that gets the
+// handle; if it fails, the lock is released as usual, and the handle is worth
+// nothing.
 func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	l := heldIn(ctx)
 	if l == nil {
@@ -37,12 +38,12 @@ func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	return l.HandOver(ctx, lease)
 }
 
-// HandOver gives the lock to whoever has the handle and resumes it with
-// [Locker.Resume]. The lease is extended to lease from now, at least 1 s longer
-// than Grace and at most 366 days, and is never shortened. A heartbeat ends. If
-// nobody resumes, the name can be taken over once that lease has ended, and the
-// event then runs again, so it should be a little longer than the next step may
-// take to begin.
+// HandOver gives the lock to the invocation that gets the handle and passes it
+// to [Locker.Resume]. The lease is extended to lease from now, at least 1 s
+// longer than Grace and at most 366 days, and is never shortened. A heartbeat
+// ends. If nobody resumes, the name can be taken over once that lease has
+// ended, and the event then runs again, so it should be a little longer than
+// the next step may take to begin.
 //
 // Afterwards [Lock.Complete] does nothing but end the work's context, because
 // the event is not completed yet. [Lock.Release] still releases the name. The

@@ -302,8 +302,8 @@ func TestHandOverWithLostAnswers(t *testing.T) { // F4
 	})
 }
 
-// TestResumeNearTheDeadline shows that a step without time for any work does not
-// begin.
+// TestResumeNearTheDeadline shows that a step without time for any work does
+// not begin.
 func TestResumeNearTheDeadline(t *testing.T) { // F12
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
