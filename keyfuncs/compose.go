@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -50,7 +51,28 @@ func Prefix[E any](key Func[E], prefix string) Func[E] {
 func Once[E any](key Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
-		return lock.Key{Name: k.Name, Event: k.Name}, err
+		return lock.Key{Name: k.Name, Event: k.Name, Payload: k.Payload}, err
+	}
+}
+
+// Optional lets events without a key run without a lock. If key finds no Name,
+// or returns a [*lock.KeyError] with Client and Missing set, Optional returns
+// [ErrNoLock]. Every other error stays an error: what a client sent and is
+// malformed, and an event of another source.
+//
+//	Optional(IdempotencyKey[events.APIGatewayV2HTTPRequest])
+//
+// lets through requests without the header, such as a GET, a preflight request
+// or a health check. Without Optional they are answered with status 400.
+func Optional[E any](key Func[E]) Func[E] {
+	return func(ctx context.Context, event E) (lock.Key, error) {
+		k, err := key(ctx, event)
+		var e *lock.KeyError
+		absent := errors.As(err, &e) && e != nil && e.Client && e.Missing
+		if absent || err == nil && k.Name == "" {
+			return lock.Key{}, ErrNoLock
+		}
+		return k, err
 	}
 }
 
@@ -66,6 +88,25 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		k.Event = cmp.Or(other.Event, other.Name)
 		if err == nil && k.Event == "" {
 			err = missing("Event")
+		}
+		return k, err
+	}
+}
+
+// PayloadFrom recognises an event that comes again with another payload, by
+// another key function: by its Payload or, if it has none, by its Name. The
+// second delivery then gets a [*lock.MismatchError]. Name, Event and Order stay
+// those of key. See [lock.Key].
+func PayloadFrom[E any](key, from Func[E]) Func[E] {
+	return func(ctx context.Context, event E) (lock.Key, error) {
+		k, err := key(ctx, event)
+		if err != nil {
+			return k, err
+		}
+		other, err := from(ctx, event)
+		k.Payload = cmp.Or(other.Payload, other.Name)
+		if err == nil && k.Payload == "" {
+			err = missing("Payload")
 		}
 		return k, err
 	}
@@ -119,30 +160,35 @@ func ordinal(field, number string) (string, error) {
 }
 
 // Join makes one unambiguous name out of several: Join(a, b) locks what a and b
-// name together. Its Event joins their Events, if any of them has one; its
-// Order is that of first.
+// name together. Its Event joins their Events, if any of them has one, and so
+// does its Payload; its Order is that of first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 	keys := append([]Func[E]{first}, more...)
 	return func(ctx context.Context, event E) (lock.Key, error) {
-		var names, events []string
+		var names, events, payloads []string
 		var joined lock.Key
 		for i, key := range keys {
 			k, err := key(ctx, event)
 			if err == nil && k.Name == "" {
-				err = &lock.KeyError{Field: "Name", Reason: fmt.Sprintf("is empty in part %d of the joined key", i+1)}
+				err = &lock.KeyError{Field: "Name", Reason: fmt.Sprintf("is empty in part %d of the joined key", i+1), Missing: true}
 			}
 			if err != nil {
 				return lock.Key{}, err
 			}
-			names, events = append(names, k.Name), append(events, k.Event)
+			names, events, payloads = append(names, k.Name), append(events, k.Event), append(payloads, k.Payload)
 			if i == 0 {
 				joined.Order = k.Order
 			}
 		}
-		joined.Name = named("join", names...)
-		if slices.ContainsFunc(events, func(e string) bool { return e != "" }) {
-			joined.Event = named("join", events...)
-		}
+		joined.Name, joined.Event, joined.Payload = named("join", names...), anyJoined(events), anyJoined(payloads)
 		return joined, nil
 	}
+}
+
+// anyJoined joins the parts if any of them has a value.
+func anyJoined(parts []string) string {
+	if !slices.ContainsFunc(parts, func(p string) bool { return p != "" }) {
+		return ""
+	}
+	return named("join", parts...)
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -90,6 +94,12 @@ func TestCombinators(t *testing.T) {
 		"order from a number":   {keyfuncs.OrderFrom(itself, named("0217")), lock.Key{Name: "n", Event: "e", Order: "003217"}},
 		"order from a date":     {keyfuncs.OrderFrom(itself, named("2026-11-21")), lock.Key{Name: "n", Event: "e", Order: "2026-11-21"}},
 		"joined":                {keyfuncs.Join(itself, named("a/b")), lock.Key{Name: "join/n/a%2Fb", Event: "join/e/", Order: "o"}},
+		"payload from payload":  {keyfuncs.PayloadFrom(itself, fixed(lock.Key{Name: "n2", Event: "e2", Payload: "p2"}, nil)), lock.Key{Name: "n", Event: "e", Order: "o", Payload: "p2"}},
+		"payload from a name":   {keyfuncs.PayloadFrom(itself, named("n2")), lock.Key{Name: "n", Event: "e", Order: "o", Payload: "n2"}},
+		"payload kept by Once":  {keyfuncs.Once(keyfuncs.PayloadFrom(itself, named("p"))), lock.Key{Name: "n", Event: "n", Payload: "p"}},
+		"payload kept by all":   {keyfuncs.Prefix(keyfuncs.EventFrom(keyfuncs.OrderFrom(keyfuncs.PayloadFrom(itself, named("p")), named("1")), named("x")), "a"), lock.Key{Name: "a/n", Event: "x", Order: "0011", Payload: "p"}},
+		"payload joined":        {keyfuncs.Join(keyfuncs.PayloadFrom(named("a"), named("p/q")), named("b")), lock.Key{Name: "join/a/b", Payload: "join/p%2Fq/"}},
+		"optional, there":       {keyfuncs.Optional(itself), lock.Key{Name: "n", Event: "e", Order: "o"}},
 		"joined without events": {keyfuncs.Join(named("a"), fixed(lock.Key{Name: "b", Order: "o"}, nil)), lock.Key{Name: "join/a/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +124,10 @@ func TestCombinatorsRefuse(t *testing.T) {
 		"EventFrom, key":       {keyfuncs.EventFrom(bad, itself), ""},
 		"EventFrom, from":      {keyfuncs.EventFrom(itself, bad), ""},
 		"EventFrom nothing":    {keyfuncs.EventFrom(itself, none), "Event"},
+		"PayloadFrom, key":     {keyfuncs.PayloadFrom(bad, itself), ""},
+		"PayloadFrom, from":    {keyfuncs.PayloadFrom(itself, bad), ""},
+		"PayloadFrom nothing":  {keyfuncs.PayloadFrom(itself, none), "Payload"},
+		"Optional":             {keyfuncs.Optional(bad), ""},
 		"OrderFrom, key":       {keyfuncs.OrderFrom(bad, itself), ""},
 		"OrderFrom, from":      {keyfuncs.OrderFrom(itself, bad), ""},
 		"OrderFrom nothing":    {keyfuncs.OrderFrom(itself, none), "Order"},
@@ -130,6 +144,78 @@ func TestCombinatorsRefuse(t *testing.T) {
 			e, ok := err.(*lock.KeyError)
 			if c.field == "" && err != errKey || c.field != "" && (!ok || e.Field != c.field) {
 				t.Errorf("%v, want an error of %q", err, c.field)
+			}
+		})
+	}
+}
+
+// TestOptional shows which errors of a key function let the handler run without
+// a lock: none but the absence of what the client may leave out.
+func TestOptional(t *testing.T) {
+	t.Parallel()
+	absent := &lock.KeyError{Field: "f", Reason: "is missing", Client: true, Missing: true}
+	for name, c := range map[string]struct {
+		k      lock.Key
+		err    error
+		noLock bool
+	}{
+		"absent":                  {lock.Key{}, absent, true},
+		"absent, wrapped":         {lock.Key{}, fmt.Errorf("tenant 7: %w", absent), true},
+		"no name":                 {lock.Key{Event: "e"}, nil, true},
+		"no lock anyway":          {lock.Key{}, keyfuncs.ErrNoLock, true},
+		"malformed":               {lock.Key{}, &lock.KeyError{Field: "f", Client: true}, false},
+		"absent, the operator's":  {lock.Key{}, &lock.KeyError{Field: "f", Missing: true}, false},
+		"other error":             {lock.Key{}, errors.New("boom"), false},
+		"nothing to work on":      {lock.Key{}, keyfuncs.ErrIgnore, false},
+		"a nil KeyError as error": {lock.Key{}, (*lock.KeyError)(nil), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, err := keyfuncs.Optional(fixed(c.k, c.err))(t.Context(), lock.Key{})
+			want := c.err
+			if c.noLock {
+				want = keyfuncs.ErrNoLock
+			}
+			if err != want || k != (lock.Key{}) {
+				t.Errorf("%+v, %v; want %v", k, err, want)
+			}
+		})
+	}
+}
+
+// TestOptionalOfRequests shows that requests without a key need no lock, and
+// that a malformed key and an event of another source stay errors.
+func TestOptionalOfRequests(t *testing.T) {
+	t.Parallel()
+	type request = events.APIGatewayV2HTTPRequest
+	header := keyfuncs.Optional(keyfuncs.IdempotencyKey[request])
+	body := keyfuncs.Optional(keyfuncs.HTTPBody[request](keyfuncs.ByField(func(b struct{ Order string }) string { return b.Order })))
+	path := keyfuncs.Optional(keyfuncs.HTTPBody[request](jmespath.Path("order")))
+	for name, c := range map[string]struct {
+		key    keyfuncs.Func[request]
+		change func(*request)
+		noLock bool
+	}{
+		"no header":            {header, func(r *request) { delete(r.Headers, "idempotency-key") }, true},
+		"empty header":         {header, func(r *request) { r.Headers["idempotency-key"] = "" }, false},
+		"long header":          {header, func(r *request) { r.Headers["idempotency-key"] = strings.Repeat("x", 256) }, false},
+		"no header, no API":    {header, func(r *request) { delete(r.Headers, "idempotency-key"); r.RequestContext.APIID = "" }, false},
+		"another source":       {header, func(r *request) { *r = request{} }, false},
+		"no body":              {body, func(r *request) { r.Body = "" }, true},
+		"no member":            {body, func(r *request) { r.Body, r.IsBase64Encoded = "{}", false }, true},
+		"no JSON":              {body, func(r *request) { r.Body, r.IsBase64Encoded = "x", false }, false},
+		"no body, no API":      {body, func(r *request) { *r = request{} }, false},
+		"path, no body":        {path, func(r *request) { r.Body = "" }, true},
+		"path, no member":      {path, func(r *request) { r.Body, r.IsBase64Encoded = "{}", false }, true},
+		"path, null":           {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":null}`, false }, true},
+		"path, empty member":   {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":""}`, false }, false},
+		"path, null in a part": {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":[null]}`, false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, err := changed(t, "apigateway-http.json", c.key, c.change)
+			if err == nil || errors.Is(err, keyfuncs.ErrNoLock) != c.noLock {
+				t.Errorf("%+v, %v; want ErrNoLock: %v", k, err, c.noLock)
 			}
 		})
 	}

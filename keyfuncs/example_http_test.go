@@ -3,6 +3,7 @@ package keyfuncs_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -19,7 +20,7 @@ func ExampleIdempotencyKey() {
 	}
 	e.RequestContext.HTTP.Method = "POST"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/a1b2c3/$default/POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/a1b2c3/$default//8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_rest() {
@@ -31,7 +32,7 @@ func ExampleIdempotencyKey_rest() {
 			APIID: "a1b2c3", Stage: "prod", Authorizer: map[string]any{"principalId": "jane"},
 		},
 	}))
-	// Output: name "http/a1b2c3/prod/POST/%2Forders/jane/8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/a1b2c3/prod/jane/8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_webSocket() {
@@ -41,7 +42,7 @@ func ExampleIdempotencyKey_webSocket() {
 			APIID: "a1b2c3", Stage: "prod", EventType: "CONNECT", RouteKey: "$connect",
 		},
 	}))
-	// Output: name "http/a1b2c3/prod/CONNECT/$connect//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/a1b2c3/prod//8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_loadBalancer() {
@@ -52,7 +53,7 @@ func ExampleIdempotencyKey_loadBalancer() {
 	}
 	e.RequestContext.ELB.TargetGroupArn = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/orders/0a1b"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b//POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b///8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_functionURL() {
@@ -63,7 +64,7 @@ func ExampleIdempotencyKey_functionURL() {
 	}
 	e.RequestContext.HTTP.Method = "POST"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/u4l0f1u2//POST/%2Forders//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/u4l0f1u2///8e03978e", event "8e03978e", order "", error <nil>
 }
 
 // A message that a client sends over a WebSocket has an id in its body, and no
@@ -75,4 +76,23 @@ func ExampleHTTPBody() {
 	key := keyfuncs.HTTPBody[events.APIGatewayWebsocketProxyRequest](perMessage)
 	show(key(context.Background(), events.APIGatewayWebsocketProxyRequest{Body: `{"customer": 7, "id": 9007199254740993}`}))
 	// Output: name "customer/7", event "9007199254740993", order "", error <nil>
+}
+
+// Requests without the header, such as a GET, run without a lock.
+func ExampleOptional() {
+	key := keyfuncs.Optional(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest])
+	e := events.APIGatewayV2HTTPRequest{RawPath: "/orders"}
+	e.RequestContext.APIID, e.RequestContext.HTTP.Method = "a1b2c3", "GET"
+	show(key(context.Background(), e))
+	// Output: name "", event "", order "", error lambdalock: the event needs no lock
+}
+
+// Two payments with one id but different amounts are a mistake of the caller.
+func ExamplePayloadFrom() {
+	type payment struct{ ID, Amount string }
+	id := keyfuncs.ByField(func(p payment) string { return p.ID })
+	amount := keyfuncs.ByField(func(p payment) string { return p.Amount })
+	k, err := keyfuncs.PayloadFrom(keyfuncs.Once(id), amount)(context.Background(), payment{ID: "7", Amount: "100"})
+	fmt.Println(k.Payload, err)
+	// Output: 100 <nil>
 }

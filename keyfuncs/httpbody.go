@@ -22,29 +22,27 @@ import (
 // *lock.KeyError of inner. For a mistake that the client cannot correct, let
 // inner return another error. Client is not set for what the gateway encoded
 // wrongly, nor if the event names no API or target group, because then it did
-// not come from one.
+// not come from one. Missing is set if there is no body, or nothing in it that
+// inner looks for, so that [Optional] lets such a request run without a lock.
 //
 // Sources: the pages of [IdempotencyKey].
 func HTTPBody[E awsevents.HTTPRequest, B any](inner Func[B]) Func[E] {
 	return func(ctx context.Context, e E) (lock.Key, error) {
 		r := bodyOf(e)
-		if r.encoded {
-			b, err := base64.StdEncoding.DecodeString(r.text)
-			if err != nil {
-				return lock.Key{}, &lock.KeyError{Field: "body", Reason: "is not base64, although isBase64Encoded says so", Err: err}
-			}
-			r.text = string(b)
+		text, err := r.decoded()
+		if err != nil {
+			return lock.Key{}, err
 		}
 		client := r.api != ""
 		var body B
-		if err := parse([]byte(r.text), &body); err != nil {
+		if err := parse([]byte(text), &body); err != nil {
 			return lock.Key{}, &lock.KeyError{
-				Field: "body", Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", body, err), Client: client,
+				Field: "body", Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", body, err), Client: client, Missing: text == "",
 			}
 		}
 		k, err := inner(ctx, body)
 		if err == nil && k.Name == "" {
-			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "does not say what it is about", Client: client}
+			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
 		}
 		return k, relocated(err, func(e *lock.KeyError) { e.Field, e.Client = "body."+e.Field, client })
 	}
@@ -56,6 +54,18 @@ type requestBody struct {
 	text    string
 	encoded bool
 	api     string
+}
+
+// decoded returns the text of the body as the client sent it.
+func (b requestBody) decoded() (string, error) {
+	if !b.encoded {
+		return b.text, nil
+	}
+	text, err := base64.StdEncoding.DecodeString(b.text)
+	if err != nil {
+		return "", &lock.KeyError{Field: "body", Reason: "is not base64, although isBase64Encoded says so", Err: err}
+	}
+	return string(text), nil
 }
 
 func bodyOf(event any) requestBody {

@@ -3,6 +3,8 @@ package keyfuncs
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,14 +18,19 @@ import (
 
 // IdempotencyKey handles each Idempotency-Key of an HTTP API once. Event is the
 // value of that header, which the client makes up for a request and sends again
-// with its retries. Name is the API, the stage, the method, the path, the
-// caller and that value: the same value in another place, or from another
-// caller, is another request. No Order.
+// with its retries. Name is the API, the stage, the caller and that value: the
+// same value from another caller is another request. No Order.
 //
-// The path counts, not the route, because a greedy route such as /{proxy+}
-// stands for everything. The caller counts because clients choose their keys,
-// and nobody may be shown the replayed answer of somebody else. The caller is
-// what the gateway authenticated:
+// Payload is a fingerprint of the method, the path, the query and the body. A
+// client that uses its key for another request gets a [*lock.MismatchError],
+// which package middleware answers with status 422. The path counts, not the
+// route, because a greedy route such as /{proxy+} stands for everything. The
+// order of the query's parameters does not count, nor whether the gateway
+// encoded the body as base64.
+//
+// The caller counts because clients choose their keys, and nobody may be shown
+// the replayed answer of somebody else. The caller is what the gateway
+// authenticated:
 //
 //   - the claims iss and sub of a token that a Cognito or JWT authorizer
 //     checked
@@ -49,11 +56,12 @@ import (
 //
 // The error is a [*lock.KeyError] if the header is missing or empty, has
 // several different values, is longer than 255 bytes or contains control
-// characters, if a token has no sub, and if the event comes from another
-// source. Client is set for what is wrong with the header. HTTP APIs and
-// Function URLs join several values with commas, and these count as one. Every
-// request needs the header: give requests that may come without it, like a
-// preflight request or a health check, a handler of their own.
+// characters, if a token has no sub, if the body is not base64 although the
+// event says so, and if the event comes from another source. Client is set for what is wrong with the header, and Missing if it is
+// absent. HTTP APIs and Function URLs join several values with commas, and
+// these count as one. Every request needs the header: use [Optional] for
+// requests that may come without it, like a GET, a preflight request or a
+// health check.
 //
 // Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html,
@@ -72,13 +80,14 @@ func IdempotencyKey[E awsevents.HTTPRequest](_ context.Context, e E) (lock.Key, 
 	if err != nil {
 		return lock.Key{}, err
 	}
-	return r.key()
+	return r.key(bodyOf(e))
 }
 
 // request is what the events of all gateways have in common.
 type request struct {
 	api, method, path part
 	stage, caller     string // empty: none
+	query             string // in an order that does not depend on maps
 	headers           map[string]string
 	multi             map[string][]string
 }
@@ -95,6 +104,7 @@ func requestOf(event any) (request, error) {
 		return request{
 			api:    part{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
 			method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 			caller:  strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
 			headers: e.Headers, multi: e.MultiValueHeaders,
 		}, nil
@@ -110,6 +120,7 @@ func restRequest(e events.APIGatewayProxyRequest) (request, error) {
 	return request{
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		caller: caller, headers: e.Headers, multi: e.MultiValueHeaders,
 	}, err
 }
@@ -123,7 +134,7 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	return request{
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
-		caller: caller, headers: e.Headers,
+		query: sortedQuery(e.RawQueryString), caller: caller, headers: e.Headers,
 	}, err
 }
 
@@ -137,6 +148,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) (request, error)
 	return request{
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
+		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		caller: caller, headers: e.Headers, multi: e.MultiValueHeaders,
 	}, err
 }
@@ -150,11 +162,12 @@ func urlRequest(e events.LambdaFunctionURLRequest) request {
 	return request{
 		api:    part{"requestContext.apiId", c.APIID},
 		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
-		caller: caller, headers: e.Headers,
+		query: sortedQuery(e.RawQueryString), caller: caller, headers: e.Headers,
 	}
 }
 
-func (r request) key() (lock.Key, error) {
+// key returns the key of a request with that body.
+func (r request) key(body requestBody) (lock.Key, error) {
 	for _, p := range []part{r.api, r.method, r.path} {
 		if p.value == "" {
 			return lock.Key{}, &lock.KeyError{Field: p.field, Reason: "is missing: this is an event of another source"}
@@ -164,14 +177,44 @@ func (r request) key() (lock.Key, error) {
 	if err != nil {
 		return lock.Key{}, err
 	}
-	return once("http", key, r.api.value, r.stage, r.method.value, r.path.value, r.caller), nil
+	text, err := body.decoded()
+	if err != nil {
+		return lock.Key{}, err
+	}
+	k := once("http", key, r.api.value, r.stage, r.caller)
+	k.Payload = named("request", r.method.value, r.path.value, r.query, digest(text))
+	return k, nil
+}
+
+// canonicalQuery returns the parameters of a query, of which a load balancer
+// fills only one of the maps.
+func canonicalQuery(single map[string]string, multi map[string][]string) string {
+	query := url.Values{}
+	for name, value := range single {
+		query[name] = []string{value}
+	}
+	maps.Copy(query, multi)
+	return query.Encode()
+}
+
+// sortedQuery returns a query with its parameters sorted by name. One that
+// cannot be parsed stays as it is.
+func sortedQuery(raw string) string {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return raw
+	}
+	return query.Encode()
 }
 
 func headerValue(values []string) (string, error) {
+	const send = "send a value that is new for every request and the same in its retries"
 	reason := ""
 	switch {
-	case len(values) == 0 || len(values) == 1 && values[0] == "":
-		reason = "is missing: send a value that is new for every request and the same in its retries"
+	case len(values) == 0:
+		reason = "is missing: " + send
+	case len(values) == 1 && values[0] == "":
+		reason = "is empty: " + send
 	case len(values) > 1:
 		reason = "has several different values: send one"
 	case len(values[0]) > 255:
@@ -183,7 +226,7 @@ func headerValue(values []string) (string, error) {
 	default:
 		return values[0], nil
 	}
-	return "", &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: reason, Client: true}
+	return "", &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: reason, Client: true, Missing: len(values) == 0}
 }
 
 // values returns the different values of a header, in an order that does not

@@ -2,6 +2,7 @@ package keyfuncs_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -16,29 +17,33 @@ const idempotencyKey = "c1b7f0e2-6a4d-4f7e-9a55-2d1d3a0f6e01"
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	want := func(scope string) lock.Key {
-		return lock.Key{Name: "http/" + scope + "/" + idempotencyKey, Event: idempotencyKey}
+	// The digest is that of the body, which some of the gateways send as base64.
+	want := func(scope, query string) lock.Key {
+		return lock.Key{
+			Name: "http/" + scope + "/" + idempotencyKey, Event: idempotencyKey,
+			Payload: "request/POST/%2Forders%2F7/" + query + "/2i4pcsPZD5iIgfiu-52zU1eNA22ZyqohyDbLwQT8tCA",
+		}
 	}
 	group := "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b2c3d4e5f6071"
 	gives(t, "apigateway-rest.json", keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest],
-		want("r3st4p1x9z/prod/POST/%2Forders%2F7/https:%2F%2Fcognito-idp.eu-west-1.amazonaws.com%2Feu-west-1_aB3dE5fG7%205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4"))
+		want("r3st4p1x9z/prod/https:%2F%2Fcognito-idp.eu-west-1.amazonaws.com%2Feu-west-1_aB3dE5fG7%205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "notify=yes"))
 	gives(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest],
-		want("h77p4p1x9z/$default/POST/%2Forders%2F7/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e"))
+		want("h77p4p1x9z/$default/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e", "notify=yes&tag=a&tag=b"))
 	gives(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest],
-		want("w5s0ck3t9z/prod/CONNECT/$connect/jane"))
+		lock.Key{Name: "http/w5s0ck3t9z/prod/jane/" + idempotencyKey, Event: idempotencyKey, Payload: "request/CONNECT/$connect//47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"})
 	gives(t, "alb.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
-		want(group+"//POST/%2Forders%2F7/5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4"))
+		want(group+"//5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "notify=yes"))
 	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
-		want(group+"//POST/%2Forders%2F7/"))
+		want(group+"//", "notify=yes&tag=a&tag=b"))
 	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest],
-		want("u4l0f1u2n3c4t5i6o7n8//POST/%2Forders%2F7/AROAEXAMPLEEXAMPLE012"))
+		want("u4l0f1u2n3c4t5i6o7n8//AROAEXAMPLEEXAMPLE012", "notify=yes"))
 }
 
 // withoutEvent leaves the name of a key alone: names alone must differ.
 func withoutEvent[E any](key keyfuncs.Func[E]) keyfuncs.Func[E] {
 	return func(ctx context.Context, e E) (lock.Key, error) {
 		k, err := key(ctx, e)
-		k.Event = ""
+		k.Event, k.Payload = "", ""
 		return k, err
 	}
 }
@@ -48,15 +53,11 @@ func TestIdempotencyKeyTellsApart(t *testing.T) { // F28
 	t.Parallel()
 	apart(t, "apigateway-rest.json", withoutEvent(keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest]), map[string]func(*events.APIGatewayProxyRequest){
 		"key":    func(e *events.APIGatewayProxyRequest) { e.Headers, e.MultiValueHeaders = oneHeader("other"), nil },
-		"method": func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "PUT" },
-		"path":   func(e *events.APIGatewayProxyRequest) { e.Path = "/orders/8" },
 		"API":    func(e *events.APIGatewayProxyRequest) { e.RequestContext.APIID = "other" },
 		"stage":  func(e *events.APIGatewayProxyRequest) { e.RequestContext.Stage = "test" },
 		"caller": func(e *events.APIGatewayProxyRequest) { e.RequestContext.Authorizer = nil },
 	})
 	apart(t, "apigateway-http.json", withoutEvent(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), map[string]func(*events.APIGatewayV2HTTPRequest){
-		"method":  func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = "PUT" },
-		"path":    func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/orders/8" },
 		"API":     func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.APIID = "other" },
 		"stage":   func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Stage = "test" },
 		"issuer":  func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer.JWT.Claims["iss"] = "other" },
@@ -68,15 +69,11 @@ func TestIdempotencyKeyTellsApart(t *testing.T) { // F28
 		"caller": func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.Authorizer = nil },
 	})
 	apart(t, "alb.json", withoutEvent(keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest]), map[string]func(*events.ALBTargetGroupRequest){
-		"method": func(e *events.ALBTargetGroupRequest) { e.HTTPMethod = "PUT" },
-		"path":   func(e *events.ALBTargetGroupRequest) { e.Path = "/orders/8" },
 		"group":  func(e *events.ALBTargetGroupRequest) { e.RequestContext.ELB.TargetGroupArn = "other" },
 		"caller": func(e *events.ALBTargetGroupRequest) { e.Headers["x-amzn-oidc-identity"] = "other" },
 	})
 	apart(t, "functionurl.json", withoutEvent(keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]), map[string]func(*events.LambdaFunctionURLRequest){
-		"method": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "PUT" },
-		"path":   func(e *events.LambdaFunctionURLRequest) { e.RawPath = "/orders/8" },
-		"id":     func(e *events.LambdaFunctionURLRequest) { e.RequestContext.APIID = "other" },
+		"id": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.APIID = "other" },
 		"caller": func(e *events.LambdaFunctionURLRequest) {
 			e.RequestContext.Authorizer.IAM.CallerID = "AROAOTHER:worker-17"
 		},
@@ -84,11 +81,103 @@ func TestIdempotencyKeyTellsApart(t *testing.T) { // F28
 	})
 }
 
+// TestIdempotencyKeyFingerprint changes one thing of a request at a time: the
+// same key then stands for another request.
+func TestIdempotencyKeyFingerprint(t *testing.T) {
+	t.Parallel()
+	fingerprints(t, "apigateway-rest.json", keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest], map[string]func(*events.APIGatewayProxyRequest){
+		"method": func(e *events.APIGatewayProxyRequest) { e.HTTPMethod = "PUT" },
+		"path":   func(e *events.APIGatewayProxyRequest) { e.Path = "/orders/8" },
+		"query": func(e *events.APIGatewayProxyRequest) {
+			e.MultiValueQueryStringParameters = map[string][]string{"notify": {"yes", "no"}}
+		},
+		"body": func(e *events.APIGatewayProxyRequest) { e.Body += " " },
+	})
+	fingerprints(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], map[string]func(*events.APIGatewayV2HTTPRequest){
+		"method":       func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = "PUT" },
+		"path":         func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/orders/8" },
+		"query":        func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=no&tag=a&tag=b" },
+		"query values": func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=yes&tag=b&tag=a" },
+		"no query":     func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "" },
+		"odd query":    func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=yes;tag=%zz" },
+		"body":         func(e *events.APIGatewayV2HTTPRequest) { e.Body, e.IsBase64Encoded = "other", false },
+	})
+	fingerprints(t, "alb.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest], map[string]func(*events.ALBTargetGroupRequest){
+		"method": func(e *events.ALBTargetGroupRequest) { e.HTTPMethod = "PUT" },
+		"path":   func(e *events.ALBTargetGroupRequest) { e.Path = "/orders/8" },
+		"query":  func(e *events.ALBTargetGroupRequest) { e.QueryStringParameters["notify"] = "no" },
+		"body":   func(e *events.ALBTargetGroupRequest) { e.Body = "" },
+	})
+	fingerprints(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest], map[string]func(*events.LambdaFunctionURLRequest){
+		"method": func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "PUT" },
+		"path":   func(e *events.LambdaFunctionURLRequest) { e.RawPath = "/orders/8" },
+		"query":  func(e *events.LambdaFunctionURLRequest) { e.RawQueryString += "&x" },
+		"body":   func(e *events.LambdaFunctionURLRequest) { e.Body += "=" },
+	})
+	fingerprints(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest], map[string]func(*events.APIGatewayWebsocketProxyRequest){
+		"query": func(e *events.APIGatewayWebsocketProxyRequest) {
+			e.QueryStringParameters = map[string]string{"room": "2"}
+		},
+	})
+}
+
+// fingerprints checks that each change leaves name and event alone, and gives
+// another payload or, where the body is base64 no more, an error.
+func fingerprints[E any](t *testing.T, file string, key keyfuncs.Func[E], changes map[string]func(*E)) {
+	t.Helper()
+	first, err := key(t.Context(), load[E](t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range changes {
+		t.Run(file+" "+name, func(t *testing.T) {
+			e := load[E](t, file)
+			change(&e)
+			k, err := key(t.Context(), e)
+			if k.Name != first.Name || k.Event != first.Event || k.Payload == first.Payload || k.Payload == "" || err != nil {
+				t.Errorf("%+v, %v; first %+v", k, err, first)
+			}
+		})
+	}
+}
+
+// TestIdempotencyKeyKnowsTheSameRequest shows which differences between two
+// deliveries of one request do not count.
+func TestIdempotencyKeyKnowsTheSameRequest(t *testing.T) {
+	t.Parallel()
+	first, err := keyfuncs.IdempotencyKey(t.Context(), load[events.APIGatewayV2HTTPRequest](t, "apigateway-http.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*events.APIGatewayV2HTTPRequest){
+		"order of the query": func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "tag=a&notify=yes&tag=b" },
+		"escapes":            func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "notify=%79es&tag=a&tag=b" },
+		"base64": func(e *events.APIGatewayV2HTTPRequest) {
+			e.Body, e.IsBase64Encoded = `{"order": 9007199254740993}`, false
+		},
+		"headers": func(e *events.APIGatewayV2HTTPRequest) { e.Headers["user-agent"] = "other" },
+		"time":    func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.TimeEpoch++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := load[events.APIGatewayV2HTTPRequest](t, "apigateway-http.json")
+			change(&e)
+			if k, err := keyfuncs.IdempotencyKey(t.Context(), e); k != first || err != nil {
+				t.Errorf("%+v, %v; want %+v", k, err, first)
+			}
+		})
+	}
+	broken := events.ALBTargetGroupRequest{HTTPMethod: "POST", Path: "/", Headers: oneHeader("k"), Body: "!", IsBase64Encoded: true}
+	broken.RequestContext.ELB.TargetGroupArn = "arn"
+	if k, err := keyfuncs.IdempotencyKey(t.Context(), broken); !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+		t.Errorf("a body that is not base64: %+v, %v", k, err)
+	}
+}
+
 func oneHeader(key string) map[string]string { return map[string]string{"Idempotency-Key": key} }
 
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	name := func(caller string) string { return "http/api/prod/POST/%2F/" + caller + "/k" }
+	name := func(caller string) string { return "http/api/prod/" + caller + "/k" }
 	for what, c := range map[string]struct {
 		authorizer map[string]any
 		identity   events.APIGatewayRequestIdentity
@@ -153,7 +242,7 @@ func TestIdempotencyKeyHeader(t *testing.T) { // F27
 		"two spellings":         {headers: map[string]string{"Idempotency-Key": "k", "idempotency-key": "k"}, want: "k"},
 		"as long as it may be":  {headers: oneHeader(strings.Repeat("k", 255)), want: strings.Repeat("k", 255)},
 		"none":                  {headers: map[string]string{"idempotency": "k"}, err: "is missing: send"},
-		"empty":                 {headers: oneHeader("  "), multi: multi{"Idempotency-Key": {""}}, err: "is missing: send"},
+		"empty":                 {headers: oneHeader("  "), multi: multi{"Idempotency-Key": {""}}, err: "is empty: send"},
 		"no values":             {multi: multi{"Idempotency-Key": {}}, err: "is missing: send"},
 		"several":               {headers: oneHeader("b"), multi: multi{"Idempotency-Key": {"a", "b"}}, err: "several different"},
 		"several spellings":     {headers: map[string]string{"Idempotency-Key": "a", "idempotency-key": "b"}, err: "several different"},
@@ -177,7 +266,7 @@ func TestIdempotencyKeyHeader(t *testing.T) { // F27
 				return
 			}
 			refused, ok := err.(*lock.KeyError)
-			if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || !refused.Client || k != (lock.Key{}) {
+			if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || !refused.Client || refused.Missing != strings.Contains(c.err, "missing") || k != (lock.Key{}) {
 				t.Errorf("%+v, %v; want a KeyError of the client that says %q", k, err, c.err)
 			}
 		})

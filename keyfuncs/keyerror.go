@@ -20,7 +20,7 @@ func required(parts ...part) error {
 }
 
 func missing(field string) error {
-	return &lock.KeyError{Field: field, Reason: "is missing"}
+	return &lock.KeyError{Field: field, Reason: "is missing", Missing: true}
 }
 
 // within puts the place of a record or body in front of the field that the

@@ -23,7 +23,7 @@
 //   - from a field of your event: [ByField], [IoTRuleFrom],
 //     [StepFunctionsFrom]; from nothing: [Static]
 //   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
-//     [Join], [Hash], [HMAC]
+//     [PayloadFrom], [Join], [Hash], [HMAC], [Optional]
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
 //     [KinesisBody], [EventBridgeDetail], [HTTPBody]
 //   - for an event that holds exactly one record: [Single]
@@ -42,7 +42,8 @@
 // different things different keys. Names and events may be of any length,
 // because the engine hashes what a store cannot hold.
 //
-// Errors are a [*lock.KeyError] that names the field at fault, or [ErrIgnore].
+// Errors are a [*lock.KeyError] that names the field at fault, [ErrIgnore] or
+// [ErrNoLock].
 package keyfuncs
 
 import (
@@ -54,12 +55,16 @@ import (
 
 // Func computes the key of an event. It runs once per invocation, before the
 // handler. If it returns an error, or a key without a Name, the handler does
-// not run and the invocation fails; after [ErrIgnore] it succeeds. A
-// *lock.KeyError with Client set is answered with status 400 if the handler
-// returns an HTTP response.
+// not run and the invocation fails; after [ErrIgnore] it succeeds. After
+// [ErrNoLock] the handler runs without a lock. A *lock.KeyError with Client set
+// is answered with status 400 if the handler returns an HTTP response.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // ErrIgnore says that the event contains nothing to work on: the invocation
 // succeeds without a lock and without running the handler, and a warning is
 // logged.
 var ErrIgnore = errors.New("lambdalock: nothing to work on")
+
+// ErrNoLock says that the event needs no lock: the handler runs without one,
+// and its event is not remembered. [Optional] returns it.
+var ErrNoLock = errors.New("lambdalock: the event needs no lock")

@@ -191,6 +191,9 @@ type KeyError struct {
 	// the mistake is the operator's, such as an event from another source, and the
 	// invocation fails so that alarms see it.
 	Client bool
+	// Missing reports whether the field is absent. A field that is there but has no
+	// usable value, such as an empty one, is not missing.
+	Missing bool
 }
 
 // Error implements error.

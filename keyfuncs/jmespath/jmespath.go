@@ -51,7 +51,7 @@ func Path(path string) keyfuncs.Func[json.RawMessage] {
 			return lock.Key{}, &lock.KeyError{Field: path, Reason: "cannot be evaluated", Err: err}
 		}
 		if reason := incomplete(found); reason != "" {
-			return lock.Key{}, &lock.KeyError{Field: path, Reason: reason}
+			return lock.Key{}, &lock.KeyError{Field: path, Reason: reason, Missing: found == nil}
 		}
 		return lock.Key{Name: string(canonical.Text(found))}, nil
 	}
