@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 // answer is what to return instead of running the handler.
 type answer struct {
 	action   action
-	err      error          // of fail
-	keyError *lock.KeyError // of fail, if the event gave no key
-	response any            // of respond
-	result   []byte         // of replay
+	err      error  // why the handler does not run; nil if there is nothing to work on
+	response any    // of respond
+	result   []byte // of replay
 }
 
 // failure returns the error for a handler that has no result.
@@ -31,6 +28,12 @@ func (a *answer) bytes() ([]byte, error) {
 	case fail:
 		return nil, a.err
 	case respond:
+		switch r := a.response.(type) {
+		case []byte:
+			return r, nil
+		case json.RawMessage:
+			return r, nil
+		}
 		return json.Marshal(a.response)
 	case replay:
 		return bytes.Clone(a.result), nil // a store in memory keeps these bytes
@@ -49,11 +52,7 @@ func (a *answer) values(run *handlerRun, sig signature) []reflect.Value {
 	}
 	switch a.action {
 	case fail:
-		if response, ok := badRequest(sig.result, a.keyError); ok {
-			out[0] = response
-		} else {
-			out[len(out)-1] = reflect.ValueOf(&a.err).Elem()
-		}
+		out[len(out)-1] = reflect.ValueOf(&a.err).Elem()
 	case respond:
 		if a.response != nil {
 			out[0] = reflect.ValueOf(a.response)

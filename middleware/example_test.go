@@ -177,31 +177,77 @@ func ExampleEachSQSMessage() {
 	// [{b}] <nil>
 }
 
-// A handler of HTTP requests answers a repeated request with the first result,
-// a simultaneous one with status 409, and one without Idempotency-Key with
-// status 400.
+// A handler of HTTP requests answers a repeated request with the first response,
+// one that uses the key for something else with status 422, and one without
+// Idempotency-Key with status 400.
 func ExampleWithLock_idempotencyKey() {
 	pay := func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		fmt.Println("pay")
 		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "receipt 17"}, nil
 	}
-	wrapped := middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)),
-		middleware.OnCompleted(middleware.Replay), middleware.OnHeld(middleware.Respond(events.APIGatewayV2HTTPResponse{StatusCode: 409})))
+	wrapped := middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay,
+		middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)))
 
-	request := events.APIGatewayV2HTTPRequest{RawPath: "/payments", Headers: map[string]string{"idempotency-key": "8e03978e"}}
+	request := events.APIGatewayV2HTTPRequest{RawPath: "/payments", Headers: map[string]string{"idempotency-key": "8e03978e"}, Body: "100 EUR"}
 	request.RequestContext.APIID, request.RequestContext.HTTP.Method = "a1b2c3", "POST"
-	for range 2 {
+	send := func() {
 		r, err := wrapped(context.Background(), request)
-		fmt.Println(r.StatusCode, r.Body, err)
+		fmt.Println(r.StatusCode, r.Body, r.Headers["Idempotent-Replayed"], err)
 	}
+	send()
+	send()
+	request.Body = "200 EUR"
+	send()
 	request.Headers = nil
-	r, err := wrapped(context.Background(), request)
-	fmt.Println(r.StatusCode, r.Body, err)
+	send()
 	// Output:
 	// pay
-	// 201 receipt 17 <nil>
-	// 201 receipt 17 <nil>
-	// 400 {"message":"headers[Idempotency-Key] is missing: send a value that is new for every request and the same in its retries"} <nil>
+	// 201 receipt 17  <nil>
+	// 201 receipt 17 true <nil>
+	// 422 {"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the key was used for another request: send a new key with every request, and the same one only with its retries"}  <nil>
+	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"headers[Idempotency-Key] is missing: send a value that is new for every request and the same in its retries"}  <nil>
+}
+
+// Any result that is not an error counts, or not, as the function says.
+func ExampleCompletedIf() {
+	type outcome struct{ Paid bool }
+	declined := true
+	wrapped := middleware.WithLock(byOrder, func(context.Context, order) (outcome, error) {
+		fmt.Println("charge the card")
+		return outcome{Paid: !declined}, nil
+	}, middleware.Store(memstore.New()), middleware.OnCompleted(middleware.Replay),
+		middleware.CompletedIf(func(o outcome) bool { return o.Paid }))
+	for range 3 {
+		fmt.Println(wrapped(context.Background(), order{ID: "7"}))
+		declined = false
+	}
+	// Output:
+	// charge the card
+	// {false} <nil>
+	// charge the card
+	// {true} <nil>
+	// {true} <nil>
+}
+
+// A client reads why its request did not run in the words of the API.
+func ExampleRespondWith() {
+	type response = events.APIGatewayProxyResponse
+	explain := func(_ context.Context, err error) (response, error) {
+		if errors.As(err, new(*lock.MismatchError)) {
+			return response{StatusCode: 422, Body: "This key belongs to another payment."}, nil
+		}
+		return response{}, err // everything else as usual
+	}
+	key := keyfuncs.PayloadFrom(keyfuncs.Once(byOrder), keyfuncs.ByField(func(o order) string { return fmt.Sprint(o.Item) }))
+	wrapped := middleware.WithLock(key, func(context.Context, order) (response, error) { return response{StatusCode: 201}, nil },
+		middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)), middleware.RespondWith(explain))
+	for _, item := range []int64{1, 2} {
+		r, err := wrapped(context.Background(), order{ID: "7", Item: item})
+		fmt.Println(r.StatusCode, r.Body, err)
+	}
+	// Output:
+	// 201  <nil>
+	// 422 This key belongs to another payment. <nil>
 }
 
 func ExampleObserve() {

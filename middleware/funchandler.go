@@ -23,8 +23,9 @@ func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, si
 			k, err = key(ctx, event)
 		}
 		run, instead := w.enter(ctx, k, err)
+		run.gateway = w.http.gatewayOf(payload(sig, args))
 		if instead != nil {
-			return instead.values(&run, sig)
+			return run.reply(instead, sig.result).values(&run, sig)
 		}
 		defer run.release()
 		if sig.takesContext {
@@ -36,16 +37,22 @@ func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, si
 				return out
 			}
 		}
-		if sig.result != nil && run.stream(&out[0]) {
-			return out
+		if sig.result == nil {
+			run.complete(nil)
+		} else {
+			run.settle(&out[0])
 		}
-		var stored []byte
-		if run.storesResult() {
-			stored = run.encode(out[0])
-		}
-		run.complete(stored)
 		return out
 	}
+}
+
+// payload returns what the runtime passed to the handler besides the context,
+// or nil.
+func payload(sig signature, args []reflect.Value) any {
+	if !sig.takesEvent {
+		return nil
+	}
+	return args[len(args)-1].Interface()
 }
 
 // eventOf returns the event among the arguments of the handler.

@@ -2,7 +2,9 @@ package middleware
 
 import (
 	"context"
+	"reflect"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -11,8 +13,9 @@ type handlerRun struct {
 	w        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
-	lock     *lock.Lock // nil: none, because of FailOpen
-	streamed bool       // the end of the result's stream ends the lock
+	lock     *lock.Lock        // nil: none, because of FailOpen or ErrNoLock
+	gateway  eventkind.Gateway // that waits for the response; NoGateway: none
+	streamed bool              // the end of the result's stream ends the lock
 }
 
 // release is deferred, so that the lock is released after a panic or
@@ -32,9 +35,48 @@ func (r *handlerRun) complete(result []byte) {
 	}
 }
 
-// storesResult reports whether the result of this run is stored for Replay.
+// settle ends the lock after a handler whose result is not an error. It does
+// nothing if the event is not completed, because release follows.
+func (r *handlerRun) settle(result *reflect.Value) {
+	if r.lock == nil || r.stream(result) {
+		return
+	}
+	v := result.Interface()
+	doc, err := []byte(nil), error(nil)
+	if r.storesResult() || r.gateway != eventkind.NoGateway {
+		doc, err = encode(v)
+	}
+	if !r.completes(v, func() int { return statusOf(doc, r.gateway) }) {
+		return
+	}
+	if err != nil {
+		r.reportDropped(err)
+	}
+	if err != nil || !r.storesResult() {
+		doc = nil
+	}
+	r.complete(doc)
+}
+
+// completes reports whether a result completes the event. status returns the
+// status of the response, which counts if a gateway waits for it.
+func (r *handlerRun) completes(result any, status func() int) bool {
+	switch {
+	case r.w.completedIf != nil:
+		return r.w.completedIf(result)
+	case r.gateway != eventkind.NoGateway:
+		return completesWith(status())
+	}
+	return true
+}
+
+// storesResult reports whether the result of this run is stored for Replay,
+// which is the default over HTTP.
 func (r *handlerRun) storesResult() bool {
-	return r.lock != nil && r.w.completed.action == replay
+	if !r.w.completed.chosen && r.gateway != eventkind.NoGateway {
+		return true
+	}
+	return r.w.completed.action == replay
 }
 
 // locked runs work, which has no result, under the lock of key.

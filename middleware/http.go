@@ -1,60 +1,234 @@
 package middleware
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
-// isHTTPResponse reports whether the result type of a handler is an HTTP
-// response.
-func isHTTPResponse(result reflect.Type) bool {
-	switch result {
-	case reflect.TypeFor[events.APIGatewayProxyResponse](), reflect.TypeFor[*events.APIGatewayProxyResponse](),
-		reflect.TypeFor[events.APIGatewayV2HTTPResponse](), reflect.TypeFor[*events.APIGatewayV2HTTPResponse](),
-		reflect.TypeFor[events.LambdaFunctionURLResponse](), reflect.TypeFor[*events.LambdaFunctionURLResponse](),
-		reflect.TypeFor[events.ALBTargetGroupResponse](), reflect.TypeFor[*events.ALBTargetGroupResponse](),
-		reflect.TypeFor[*events.APIGatewayProxyStreamingResponse](), reflect.TypeFor[*events.LambdaFunctionURLStreamingResponse]():
-		return true
-	}
-	return false
+// A handler answers over HTTP if the type of its event or of its result says
+// so. If the result can be anything, the payload of each invocation tells.
+
+// gatewayByEvent has the event types of all gateways.
+var gatewayByEvent = map[reflect.Type]eventkind.Gateway{
+	reflect.TypeFor[events.APIGatewayProxyRequest]():          eventkind.Payload1,
+	reflect.TypeFor[events.APIGatewayWebsocketProxyRequest](): eventkind.Payload1,
+	reflect.TypeFor[events.APIGatewayV2HTTPRequest]():         eventkind.Payload2,
+	reflect.TypeFor[events.LambdaFunctionURLRequest]():        eventkind.Payload2,
+	reflect.TypeFor[events.ALBTargetGroupRequest]():           eventkind.LoadBalancer,
 }
 
-// badRequest returns a response with status 400 and what is wrong, in the
-// handler's result type. It reports false if that type is not an HTTP response
-// or the mistake is not the client's. The client does not see the cause of e,
-// which may tell more than the request did.
+// gatewayByResult has the response types of all gateways.
+var gatewayByResult = map[reflect.Type]eventkind.Gateway{
+	reflect.TypeFor[events.APIGatewayProxyResponse]():            eventkind.Payload1,
+	reflect.TypeFor[events.APIGatewayProxyStreamingResponse]():   eventkind.Payload1,
+	reflect.TypeFor[events.APIGatewayV2HTTPResponse]():           eventkind.Payload2,
+	reflect.TypeFor[events.LambdaFunctionURLResponse]():          eventkind.Payload2,
+	reflect.TypeFor[events.LambdaFunctionURLStreamingResponse](): eventkind.Payload2,
+	reflect.TypeFor[events.ALBTargetGroupResponse]():             eventkind.LoadBalancer,
+}
+
+var (
+	anyType       = reflect.TypeFor[any]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	urlStreamType = reflect.TypeFor[*events.LambdaFunctionURLStreamingResponse]()
+	apiStreamType = reflect.TypeFor[*events.APIGatewayProxyStreamingResponse]()
+)
+
+// overHTTP says how a handler answers over HTTP.
+type overHTTP struct {
+	gateway eventkind.Gateway // NoGateway: the types do not show one
+	// byPayload is set if the payload shows the gateway.
+	byPayload bool
+	// responds is set if the result type can hold a response. A type of the user's
+	// may be only the body of one.
+	responds bool
+}
+
+// httpOf returns how a handler with that result answers an event of that type.
+// A raw handler has the result type json.RawMessage.
+func httpOf(event, result reflect.Type) overHTTP {
+	if result == nil {
+		return overHTTP{}
+	}
+	h := overHTTP{gateway: gatewayByEvent[event], responds: holdsResponse(result)}
+	if h.gateway == eventkind.NoGateway {
+		h.gateway = gatewayByResult[deref(result)]
+	}
+	h.byPayload = h.gateway == eventkind.NoGateway && (result == anyType || result == rawType)
+	return h
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// holdsResponse reports whether a value of a result type can be a response with
+// a status: its own type, or a type of the user's with the same JSON.
+func holdsResponse(result reflect.Type) bool {
+	if result.Implements(readerType) {
+		return urlStreamType.AssignableTo(result) || result == apiStreamType
+	}
+	v, err := decode([]byte(`{"statusCode":409}`), result)
+	if err != nil {
+		return false
+	}
+	b, err := json.Marshal(v.Interface())
+	return err == nil && statusOf(b, eventkind.Payload1) == http.StatusConflict
+}
+
+// use takes the defaults for handlers that answer over HTTP, and panics if an
+// option does not fit them.
+func (s *settings) use(h overHTTP) {
+	s.http = h
+	if h.gateway == eventkind.NoGateway {
+		return
+	}
+	if s.engine.CompleteWithin == 0 {
+		s.engine.CompleteWithin = DefaultHTTPCompleteWithin
+	}
+	if !h.responds {
+		return
+	}
+	const empty = "would answer an HTTP request with an empty response, which the client gets as an error or as a success"
+	if s.held.action == skip {
+		refuse("OnHeld(Skip) %s: leave it out to answer with status 409, or choose Fail, Wait or Respond", empty)
+	}
+	if s.completed.chosen && s.completed.action == skip {
+		refuse("OnCompleted(Skip) %s: leave it out to replay the first response, or choose Fail", empty)
+	}
+	if s.held.action == respond {
+		if b, err := json.Marshal(s.held.response); err == nil && statusOf(b, h.gateway) == 0 {
+			refuse("OnHeld(Respond) was given a response without a status, which the gateway answers with an error: set its StatusCode, for example to 409")
+		}
+	}
+}
+
+// gatewayOf returns the gateway of one invocation. payload is what the runtime
+// passed to the handler.
+func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
+	if !h.byPayload {
+		return h.gateway
+	}
+	switch p := payload.(type) {
+	case json.RawMessage:
+		return eventkind.GatewayOf(p)
+	case []byte:
+		return eventkind.GatewayOf(p)
+	case map[string]any:
+		if _, ok := p["requestContext"]; ok {
+			b, _ := json.Marshal(p) // it came from JSON
+			return eventkind.GatewayOf(b)
+		}
+	}
+	return eventkind.NoGateway
+}
+
+// completesWith reports whether a response with that status is the answer to a
+// request that need not run again. A server error and "too many requests" ask
+// the client to try again, and without a valid status the gateway sends a
+// server error of its own.
+func completesWith(status int) bool {
+	return status >= 100 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+}
+
+// statusOf returns the status with which the gateway answers if the handler's
+// result has this JSON form, or 0 if it answers with an error of its own. With
+// payload format 2.0, JSON without a status is the body of a response with
+// status 200.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.response
+// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-output-format
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#respond-to-load-balancer
+func statusOf(doc []byte, gateway eventkind.Gateway) int {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(doc, &members) != nil && !json.Valid(doc) {
+		return 0
+	}
+	code, ok := members["statusCode"]
+	switch {
+	case ok && string(code) != "null":
+		return statusIn(code)
+	case gateway == eventkind.Payload2:
+		return http.StatusOK
+	}
+	return 0
+}
+
+// statusIn returns a status that is written as a number or as a string.
+func statusIn(code json.RawMessage) int {
+	text := string(code)
+	if json.Unmarshal(code, &text) != nil { // no string
+		text = string(code)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != float64(int(f)) {
+		return 0
+	}
+	return int(f)
+}
+
+// response is what the responses of all gateways have in common. Its JSON form
+// is that of a buffered response, also for one that was streamed.
+type response struct {
+	StatusCode        int                 `json:"statusCode"`
+	StatusDescription string              `json:"statusDescription,omitempty"` // only load balancers
+	Headers           map[string]string   `json:"headers,omitempty"`
+	MultiValueHeaders map[string][]string `json:"multiValueHeaders,omitempty"`
+	Cookies           []string            `json:"cookies,omitempty"`
+	Body              string              `json:"body"`
+	IsBase64Encoded   bool                `json:"isBase64Encoded"`
+	Streamed          streamKind          `json:"streamed,omitempty"`
+}
+
+// streamKind is the type of a streamed response.
+type streamKind string
+
+const (
+	notStreamed streamKind = ""
+	urlStream   streamKind = "functionUrl"
+	apiStream   streamKind = "restApi"
+)
+
+// newResponse returns a response for the gateway.
 //
 // A load balancer takes the headers from the field for which its target group
 // is configured and fails if it is missing, so both are set.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html#multi-value-headers
-func badRequest(result reflect.Type, e *lock.KeyError) (reflect.Value, bool) {
-	if e == nil || !e.Client {
-		return reflect.Value{}, false
-	}
-	const status, contentType = http.StatusBadRequest, "application/json"
-	body, _ := json.Marshal(map[string]string{"message": e.Field + " " + e.Reason}) // strings always have a JSON form
-	text, headers := string(body), map[string]string{"Content-Type": contentType}
-	rest := events.APIGatewayProxyResponse{StatusCode: status, Headers: headers, Body: text}
-	v2 := events.APIGatewayV2HTTPResponse{StatusCode: status, Headers: headers, Body: text}
-	url := events.LambdaFunctionURLResponse{StatusCode: status, Headers: headers, Body: text}
-	alb := events.ALBTargetGroupResponse{
-		StatusCode: status, StatusDescription: "400 Bad Request", Body: text,
-		Headers: headers, MultiValueHeaders: map[string][]string{"Content-Type": {contentType}},
-	}
-	for _, response := range []any{
-		rest, &rest, v2, &v2, url, &url, alb, &alb,
-		&events.APIGatewayProxyStreamingResponse{StatusCode: status, Headers: headers, Body: bytes.NewReader(body)},
-		&events.LambdaFunctionURLStreamingResponse{StatusCode: status, Headers: headers, Body: bytes.NewReader(body)},
-	} {
-		if reflect.TypeOf(response) == result {
-			return reflect.ValueOf(response), true
+func newResponse(gateway eventkind.Gateway, status int, headers map[string]string, body string) *response {
+	r := &response{StatusCode: status, Headers: headers, Body: body}
+	if gateway == eventkind.LoadBalancer {
+		r.StatusDescription = strconv.Itoa(status) + " " + http.StatusText(status)
+		r.MultiValueHeaders = map[string][]string{}
+		for name, value := range headers {
+			r.MultiValueHeaders[name] = []string{value}
 		}
 	}
-	return reflect.Value{}, false
+	return r
+}
+
+// streamKindOf returns how a handler whose result has that type sends a
+// response that is not streamed by itself.
+func streamKindOf(result reflect.Type, gateway eventkind.Gateway) streamKind {
+	switch {
+	case result == nil || !result.Implements(readerType):
+		return notStreamed
+	case result == apiStreamType || result != urlStreamType && gateway == eventkind.Payload1:
+		return apiStream
+	}
+	return urlStream
+}
+
+// encoded returns the JSON form, which text and numbers always have.
+func (r *response) encoded() []byte {
+	b, _ := json.Marshal(r)
+	return b
 }

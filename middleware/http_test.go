@@ -24,12 +24,12 @@ import (
 )
 
 var (
-	errRefused  = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
-	errOperator = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.IdempotencyKey"}
-	jsonHeader  = map[string]string{"Content-Type": "application/json"}
+	errRefused    = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
+	errOperator   = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.IdempotencyKey"}
+	problemHeader = map[string]string{"Content-Type": "application/problem+json"}
 )
 
-const refusedBody = `{"message":"headers[Idempotency-Key] is \"missing\""}`
+const refusedBody = `{"type":"about:blank","title":"Bad Request","status":400,"detail":"headers[Idempotency-Key] is \"missing\""}`
 
 // refused calls a handler with the result type R whose key function returns
 // keyErr.
@@ -46,12 +46,12 @@ func refused[R any](t *testing.T, f *fixture, keyErr error, more ...middleware.O
 // function that calls such a handler, whose key function returns err, and
 // returns what the client got and should get.
 func httpResults(t *testing.T) map[string]func(f *fixture, err error) (got, want any, _ error) {
-	rest := events.APIGatewayProxyResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
-	v2 := events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
-	url := events.LambdaFunctionURLResponse{StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: refusedBody}
+	rest := events.APIGatewayProxyResponse{StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: refusedBody}
+	v2 := events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: refusedBody}
+	url := events.LambdaFunctionURLResponse{StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: refusedBody}
 	alb := events.ALBTargetGroupResponse{
 		StatusCode: http.StatusBadRequest, StatusDescription: "400 Bad Request", Body: refusedBody,
-		Headers: jsonHeader, MultiValueHeaders: map[string][]string{"Content-Type": {"application/json"}},
+		Headers: problemHeader, MultiValueHeaders: map[string][]string{"Content-Type": {"application/problem+json"}},
 	}
 	return map[string]func(*fixture, error) (any, any, error){
 		"REST API":      answerOf(t, rest),
@@ -63,10 +63,10 @@ func httpResults(t *testing.T) map[string]func(f *fixture, err error) (got, want
 		"ALB":           answerOf(t, alb),
 		"*ALB":          answerOf(t, &alb),
 		"streamed REST API": answerOf(t, &events.APIGatewayProxyStreamingResponse{
-			StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: bytes.NewReader([]byte(refusedBody)),
+			StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: bytes.NewReader([]byte(refusedBody)),
 		}),
 		"streamed Function URL": answerOf(t, &events.LambdaFunctionURLStreamingResponse{
-			StatusCode: http.StatusBadRequest, Headers: jsonHeader, Body: bytes.NewReader([]byte(refusedBody)),
+			StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: bytes.NewReader([]byte(refusedBody)),
 		}),
 	}
 }
@@ -150,11 +150,11 @@ func TestStreamedBadRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	rest, err := refused[*events.APIGatewayProxyStreamingResponse](t, f, errRefused)
-	if err != nil || rest.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(rest.Headers, jsonHeader) {
+	if err != nil || rest.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(rest.Headers, problemHeader) {
 		t.Fatalf("REST API: %+v, %v", rest, err)
 	}
 	url, err := refused[*events.LambdaFunctionURLStreamingResponse](t, f, errRefused)
-	if err != nil || url.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(url.Headers, jsonHeader) {
+	if err != nil || url.StatusCode != http.StatusBadRequest || !reflect.DeepEqual(url.Headers, problemHeader) {
 		t.Fatalf("Function URL: %+v, %v", url, err)
 	}
 	f.want(t, lock.OutcomeRefused, lock.OutcomeRefused)
@@ -187,7 +187,7 @@ func TestNotABadRequest(t *testing.T) {
 		"stream":               {func(f *fixture) (any, error) { return refused[io.Reader](t, f, errRefused) }, same(errRefused), lock.OutcomeRefused},
 		"not the client's":     {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.OutcomeRefused},
 		"the operator's":       {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, errOperator) }, same(errOperator), lock.OutcomeRefused},
-		"nothing to work on":   {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, ignore) }, same(nil), middleware.OutcomeIgnored},
+		"nothing to work on":   {func(f *fixture) (any, error) { return refused[other](t, f, ignore) }, same(nil), middleware.OutcomeIgnored},
 		"a key without a name": {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
 		"no result": {func(f *fixture) (any, error) {
 			key := func(context.Context, order) (lock.Key, error) { return lock.Key{}, errRefused }
@@ -228,7 +228,8 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 		body   string
 		within string
 	}{
-		"no header":      {header, "", "", "headers[Idempotency-Key] is missing"},
+		"no header":      {header, "none", "", "headers[Idempotency-Key] is missing"},
+		"empty header":   {header, "", "", "headers[Idempotency-Key] is empty"},
 		"long header":    {header, strings.Repeat("x", 256), "", "longer than 255 bytes"},
 		"control header": {header, "a\x00b", "", "control characters"},
 		"no body":        {body, "", "", "body is not JSON"},
@@ -237,6 +238,9 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := request{Version: "2.0", RawPath: "/payments", Headers: map[string]string{"idempotency-key": c.header}, Body: c.body}
+			if c.header == "none" {
+				e.Headers = nil
+			}
 			e.RequestContext.APIID, e.RequestContext.HTTP.Method = "a1b2c3", "POST"
 			h := middleware.WithLock(c.key, func(context.Context, request) (events.APIGatewayV2HTTPResponse, error) {
 				t.Error("ran")

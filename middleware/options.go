@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
@@ -95,6 +96,51 @@ func OnCompleted(p CompletedPolicy) Option {
 			refuse("OnCompleted(nil): use Skip, Fail or Replay")
 		}
 		o.completed = p.forCompleted()
+	}
+}
+
+// CompletedIf says which results complete an event. f gets what the handler
+// returned without an error; if it returns false, the result is returned all
+// the same, but the lock is released and nothing is recorded, so that the next
+// delivery runs. T is the handler's result type or an interface that it
+// implements, and []byte for a [lambda.Handler]. f must not read the body of a
+// streamed result, which also needs to be read to its end to complete the
+// event. Default: every result, or over HTTP the responses with a status from
+// 100 to 499 other than 429.
+//
+// [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
+func CompletedIf[T any](f func(result T) bool) Option {
+	if f == nil {
+		refuse("CompletedIf(nil): pass a function, or leave the option out")
+	}
+	return func(o *settings) {
+		o.completedIfTakes = reflect.TypeFor[T]()
+		o.completedIf = func(result any) bool {
+			r, _ := result.(T) // a nil interface stays nil
+			return f(r)
+		}
+	}
+}
+
+// RespondWith turns the error that says why the handler did not run into a
+// result: a *lock.HeldError, *lock.CompletedError, *lock.MismatchError,
+// *lock.KeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
+// *lock.ConfigError. T must be assignable to the handler's result type; for a
+// [lambda.Handler], what f returns is encoded as JSON unless it is bytes. If f
+// returns the error it was given, that error is answered as without
+// RespondWith: over HTTP with a problem document, if the client can do
+// something about it. If f returns another error, the invocation fails with
+// that. OnHeld([Respond]) and [Skip] come first, because they are no errors.
+// Default: none.
+//
+// [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
+func RespondWith[T any](f func(ctx context.Context, err error) (T, error)) Option {
+	if f == nil {
+		refuse("RespondWith(nil): pass a function, or leave the option out")
+	}
+	return func(o *settings) {
+		o.respondWithGives = reflect.TypeFor[T]()
+		o.respondWith = func(ctx context.Context, err error) (any, error) { return f(ctx, err) }
 	}
 }
 

@@ -59,6 +59,7 @@ type policy struct {
 	action   action
 	wait     time.Duration // before the action
 	response any           // of respond
+	chosen   bool          // by an option, so that no default for HTTP takes its place
 }
 
 // action is what to do instead of running the handler.
@@ -73,16 +74,16 @@ const (
 
 func (p Policy) forHeld() policy          { return p.policy() }
 func (p Policy) forCompleted() policy     { return p.policy() }
-func (replayPolicy) forCompleted() policy { return policy{action: replay} }
+func (replayPolicy) forCompleted() policy { return policy{action: replay, chosen: true} }
 func (p waitPolicy) forHeld() policy      { return policy{action: fail, wait: time.Duration(p)} }
-func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v} }
+func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v, chosen: true} }
 
 func (p Policy) policy() policy {
 	switch p {
 	case Fail:
-		return policy{action: fail}
+		return policy{action: fail, chosen: true}
 	case Skip:
-		return policy{action: skip}
+		return policy{action: skip, chosen: true}
 	}
 	panic("lambdalock: this Policy is neither Fail nor Skip")
 }
@@ -100,6 +101,7 @@ func checkPolicies(sig signature, s *settings) {
 	if completed == replay {
 		checkReplay(sig)
 	}
+	s.checkResult(sig)
 	if sig.streams() && !sig.canWrapStream() {
 		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
 	}
@@ -112,7 +114,7 @@ func checkRespond(sig signature, response any) {
 	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
 		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
 	case sig.streams():
-		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: choose Fail, and handle lock.ErrHeld in a function around the wrapped handler", sig.t)
+		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: use RespondWith, which makes a new one for each", sig.t)
 	}
 }
 
@@ -120,9 +122,24 @@ func checkReplay(sig signature) {
 	switch {
 	case sig.result == nil:
 		refuse("OnCompleted(Replay) needs a handler with a result, but %s has none: choose Skip or Fail", sig.t)
-	case sig.streams():
+	case sig.streams() && sig.result != urlStreamType && sig.result != apiStreamType:
 		refuse("OnCompleted(Replay) cannot store the stream that %s returns: choose Skip or Fail", sig.t)
 	case sig.result.Kind() == reflect.Interface && sig.result.NumMethod() > 0:
 		refuse("OnCompleted(Replay) stores the result as JSON, which cannot be decoded into the interface %s that %s returns: declare the result as a concrete type, or as any", sig.result, sig.t)
+	}
+}
+
+// checkResult panics if CompletedIf or RespondWith does not fit the handler's
+// result.
+func (s *settings) checkResult(sig signature) {
+	asks, gives := s.completedIfTakes, s.respondWithGives
+	if sig.result == nil && (asks != nil || gives != nil) {
+		refuse("CompletedIf and RespondWith need a handler with a result, but %s has none: leave them out", sig.t)
+	}
+	if asks != nil && !sig.result.AssignableTo(asks) {
+		refuse("CompletedIf was given a func(%s) bool, but the handler returns a %s: pass a func(%s) bool", asks, sig.result, sig.result)
+	}
+	if gives != nil && !gives.AssignableTo(sig.result) {
+		refuse("RespondWith was given a function that returns a %s, but the handler returns a %s: return a %s", gives, sig.result, sig.result)
 	}
 }

@@ -30,6 +30,9 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 	if declared := reflect.TypeFor[H](); !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
 		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)
 	}
+	if takes := s.completedIfTakes; takes != nil && !reflect.TypeFor[[]byte]().AssignableTo(takes) {
+		refuse("CompletedIf was given a func(%s) bool, but a lambda.Handler returns bytes: pass a func([]byte) bool", takes)
+	}
 	if _, err := json.Marshal(s.held.response); err != nil {
 		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.response, err)
 	}
@@ -43,13 +46,17 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		k, err = h.key(ctx, event)
 	}
 	run, instead := h.enter(ctx, k, err)
+	run.gateway = h.http.gatewayOf(payload)
 	if instead != nil {
-		return instead.bytes()
+		return run.reply(instead, rawType).bytes()
 	}
 	defer run.release()
 	out, err := h.handler.Invoke(run.ctx, payload)
 	if err != nil {
 		return out, err
+	}
+	if run.lock == nil || !run.completes(out, func() int { return statusOf(out, run.gateway) }) {
+		return out, nil
 	}
 	var stored []byte
 	if run.storesResult() {

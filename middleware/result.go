@@ -8,15 +8,17 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// encode returns a result as it is stored for Replay, or nil if it has no JSON
-// form.
-func (r *handlerRun) encode(result reflect.Value) []byte {
-	b, err := json.Marshal(result.Interface())
-	if err != nil {
-		r.reportDropped(err)
-		return nil
+// encode returns the JSON form of a result: that of the runtime, or that of a
+// buffered response for a streaming response without a body.
+func encode(result any) ([]byte, error) {
+	if head, _ := streamingResponse(result); head != nil {
+		return head.encoded(), nil
 	}
-	return b
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	err := e.Encode(result)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
 // decode returns a stored result as a value of the handler's result type.
@@ -24,6 +26,16 @@ func (r *handlerRun) encode(result reflect.Value) []byte {
 // float64 can hold.
 func decode(stored []byte, result reflect.Type) (reflect.Value, error) {
 	v := reflect.New(result)
+	if result.Implements(readerType) || result == anyType {
+		stream, err := decodeStream(stored, result)
+		if err != nil {
+			return v.Elem(), err
+		}
+		if stream != nil {
+			v.Elem().Set(reflect.ValueOf(stream))
+			return v.Elem(), nil
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(stored))
 	d.UseNumber()
 	err := d.Decode(v.Interface())

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,12 @@ type settings struct {
 	completed policy
 	failOpen  bool
 	each      eachSettings
+	http      overHTTP
+
+	completedIf      func(result any) bool // nil: the default
+	completedIfTakes reflect.Type
+	respondWith      func(context.Context, error) (any, error) // nil: none
+	respondWithGives reflect.Type
 }
 
 // eachSettings are the settings that only handlers of single records have.
@@ -43,7 +50,7 @@ const namespaceVariable = "LOCK_NAMESPACE"
 // panics at the first mistake, so that the function fails when it starts and
 // not when an event arrives.
 func newSettings(event reflect.Type, opts []Option) *settings {
-	s := &settings{held: Fail.forHeld(), completed: Skip.forCompleted()}
+	s := &settings{held: policy{action: fail}, completed: policy{action: skip}}
 	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
 	s.engine.Holder = holder()
 	for i, o := range opts {

@@ -2,28 +2,40 @@ package middleware
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"reflect"
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/lambdalock/lambdalock/lock"
 )
 
 var (
-	errNotStored    = errors.New("lambdalock: a streamed result is not stored for Replay")
+	errNotStored    = errors.New("lambdalock: only a streaming response of a Function URL or of API Gateway is stored for Replay, no other stream")
+	errTooLong      = errors.New("lambdalock: a streamed response is too long to be stored for Replay")
+	errNotStream    = errors.New("lambdalock: the stored result is no streamed response")
 	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
 	errBodyPanicked = errors.New("lambdalock: the body panicked") // nobody sees it, because the panic goes on
 )
 
+// longestBody is how much of a streamed body is kept for Replay. Package lock
+// stores no result of that length, so nothing that could be stored is lost.
+const longestBody = 350 << 10
+
 // stream is a streamed result that ends the lock when it ends.
 type stream struct {
 	body io.Reader
-	lock *lock.Lock
-	once sync.Once
+	run  *handlerRun
+	// completes reports whether the event is completed when the body has been read
+	// to its end. Otherwise only the lock is released.
+	completes bool
+	record    *response // nil: the response is not stored
+	recorded  []byte    // what was read of the body
+	once      sync.Once
 }
 
 // stream wraps a result that the runtime reads after the handler returned. It
@@ -31,33 +43,85 @@ type stream struct {
 // methods, because the runtime sends that as the JSON null.
 func (r *handlerRun) stream(result *reflect.Value) bool {
 	v := result.Interface()
-	if r.lock == nil || isNil(v) {
+	if isNil(v) {
 		return false
 	}
-	switch response := v.(type) {
-	case *events.LambdaFunctionURLStreamingResponse:
-		return r.streamBody(&response.Body)
-	case *events.APIGatewayProxyStreamingResponse:
-		return r.streamBody(&response.Body)
-	case io.Reader:
-		r.streamBody(&response)
-		*result = reflect.ValueOf(response)
-		return true
-	}
-	return false
-}
-
-// streamBody wraps a body, and reports false if it is nil.
-func (r *handlerRun) streamBody(body *io.Reader) bool {
-	if *body == nil {
+	if head, body := streamingResponse(v); head != nil {
+		if *body == nil {
+			return false
+		}
+		s := &stream{body: *body, run: r, completes: r.completes(v, func() int { return head.StatusCode })}
+		if s.completes && r.storesResult() {
+			s.record = head
+		}
+		*body = s
+	} else if reader, ok := v.(io.Reader); ok {
+		if r.storesResult() { // the result is declared as an interface: others are refused at once
+			r.reportDropped(errNotStored)
+		}
+		// The runtime sends a stream with status 200.
+		s := &stream{body: reader, run: r, completes: r.completes(v, func() int { return http.StatusOK })}
+		*result = reflect.ValueOf(s)
+	} else {
 		return false
 	}
-	if r.w.completed.action == replay { // the result is declared as any: others are refused at once
-		r.reportDropped(errNotStored)
-	}
-	*body = &stream{body: *body, lock: r.lock}
 	r.streamed = true
 	return true
+}
+
+// streamingResponse returns the head of a streaming response, and its body. The
+// head is nil for every other result. A status of 0 stands for 200: the
+// response of a Function URL says so itself, and API Gateway gets none.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/response-transfer-mode-lambda.html
+func streamingResponse(v any) (*response, *io.Reader) {
+	switch s := v.(type) {
+	case *events.LambdaFunctionURLStreamingResponse:
+		if s != nil {
+			status := cmp.Or(s.StatusCode, http.StatusOK)
+			return &response{StatusCode: status, Headers: s.Headers, Cookies: s.Cookies, Streamed: urlStream}, &s.Body
+		}
+	case *events.APIGatewayProxyStreamingResponse:
+		if s != nil {
+			status := cmp.Or(s.StatusCode, http.StatusOK)
+			return &response{StatusCode: status, Headers: s.Headers, MultiValueHeaders: s.MultiValueHeaders, Cookies: s.Cookies, Streamed: apiStream}, &s.Body
+		}
+	}
+	return nil, nil
+}
+
+// decodeStream returns a stored response as a streaming response for a handler
+// with that result type, or nil if it is to be decoded like any other result.
+func decodeStream(stored []byte, result reflect.Type) (any, error) {
+	var r response
+	err := json.Unmarshal(stored, &r)
+	switch result {
+	case anyType:
+		if err != nil || r.Streamed == notStreamed {
+			return nil, nil
+		}
+	case urlStreamType:
+		r.Streamed = urlStream
+	case apiStreamType:
+		r.Streamed = apiStream
+	}
+	if string(stored) == "null" {
+		return nil, nil
+	}
+	body := []byte(r.Body)
+	if r.IsBase64Encoded && err == nil {
+		body, err = base64.StdEncoding.DecodeString(r.Body)
+	}
+	switch {
+	case err != nil || r.StatusCode == 0 || r.Streamed == notStreamed:
+		return nil, cmp.Or(err, errNotStream)
+	case r.Streamed == apiStream:
+		return &events.APIGatewayProxyStreamingResponse{
+			StatusCode: r.StatusCode, Headers: r.Headers, MultiValueHeaders: r.MultiValueHeaders, Cookies: r.Cookies, Body: bytes.NewReader(body),
+		}, nil
+	}
+	return &events.LambdaFunctionURLStreamingResponse{
+		StatusCode: r.StatusCode, Headers: r.Headers, Cookies: r.Cookies, Body: bytes.NewReader(body),
+	}, nil
 }
 
 // Read implements [io.Reader].
@@ -69,7 +133,16 @@ func (s *stream) Read(p []byte) (n int, err error) {
 		}
 	}()
 	n, err = s.body.Read(p)
+	s.keep(p, n)
 	return n, err
+}
+
+// keep records the n bytes that were read into p, up to longestBody.
+func (s *stream) keep(p []byte, n int) {
+	if s.record == nil || n <= 0 || n > len(p) || len(s.recorded) > longestBody {
+		return
+	}
+	s.recorded = append(s.recorded, p[:n]...)
 }
 
 // Close implements [io.Closer]. The runtime calls it after every response that
@@ -86,11 +159,24 @@ func (s *stream) Close() error {
 // lock.
 func (s *stream) end(err error) {
 	s.once.Do(func() {
-		if errors.Is(err, io.EOF) {
-			_ = s.lock.Complete(nil) // package lock has reported the error
+		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
+		if errors.Is(err, io.EOF) && s.completes {
+			_ = s.run.lock.Complete(s.stored()) // package lock has reported the error
 		}
-		_ = s.lock.Release() // does nothing after Complete
 	})
+}
+
+// stored returns the response as it is stored for Replay, or nil.
+func (s *stream) stored() []byte {
+	switch {
+	case s.record == nil:
+		return nil
+	case len(s.recorded) > longestBody:
+		s.run.reportDropped(errTooLong)
+		return nil
+	}
+	s.record.Body, s.record.IsBase64Encoded = base64.StdEncoding.EncodeToString(s.recorded), true
+	return s.record.encoded()
 }
 
 // ContentType returns the body's content type, or what the runtime sends for

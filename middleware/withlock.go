@@ -74,6 +74,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 		refuse(nilHandler)
 	case lambda.Handler:
 		checkRawHandler[E, H](h, s)
+		s.use(httpOf(reflect.TypeFor[E](), rawType))
 		return any(&rawHandler[E]{newWrapper(s), key, h}).(H)
 	}
 	f := reflect.ValueOf(handler)
@@ -82,9 +83,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 		refuse(nilHandler)
 	}
 	checkPolicies(sig, s)
-	if s.engine.CompleteWithin == 0 && isHTTPResponse(sig.result) {
-		s.engine.CompleteWithin = DefaultHTTPCompleteWithin
-	}
+	s.use(httpOf(reflect.TypeFor[E](), sig.result))
 	call := wrapFunc(newWrapper(s), key, f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface().(H)
 }

@@ -38,6 +38,9 @@ func newWrapper(s *settings) *wrapper {
 func (w *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
 	run := handlerRun{w: w, ctx: ctx, key: key}
 	if keyErr != nil {
+		if errors.Is(keyError(keyErr), keyfuncs.ErrNoLock) {
+			return run, nil
+		}
 		return run, w.answerWithoutKey(ctx, key, keyErr)
 	}
 	if w.completed.action == replay && key.Event == "" {
@@ -86,7 +89,7 @@ func (w *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error)
 		return &answer{action: skip}
 	}
 	w.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Key: key, Err: e})
-	return &answer{action: fail, err: e, keyError: e}
+	return &answer{action: fail, err: e}
 }
 
 // keyError returns err as a *lock.KeyError, because Lambda reports the type of

@@ -1,0 +1,81 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// problem tells a client why its request did not run. Status and title are
+// those of HTTP, so it needs no type of its own.
+// https://www.rfc-editor.org/rfc/rfc9457
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+
+	retryAfter int // in seconds; zero: the client need not try again
+}
+
+// problemOf returns what to tell the client, or nil if err is not the client's
+// business. The client does not see the cause of a *lock.KeyError, which may
+// tell more than the request did. The statuses are those of
+// https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/.
+func problemOf(err error) *problem {
+	var (
+		held      *lock.HeldError
+		completed *lock.CompletedError
+		noKey     *lock.KeyError
+	)
+	switch {
+	case errors.As(err, &noKey) && noKey.Client:
+		return newProblem(http.StatusBadRequest, noKey.Field+" "+noKey.Reason)
+	case errors.As(err, new(*lock.MismatchError)):
+		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request: send a new key with every request, and the same one only with its retries")
+	case errors.As(err, &held):
+		detail := "another request for the same resource is in progress"
+		if held.Duplicate {
+			detail = "this request is already in progress"
+		}
+		p := newProblem(http.StatusConflict, detail)
+		p.retryAfter = retryAfter(held, time.Now())
+		return p
+	case errors.As(err, &completed) && completed.Stale:
+		return newProblem(http.StatusConflict, "a later request for the same resource was already completed")
+	case completed != nil:
+		return newProblem(http.StatusConflict, "this request was already completed, and its response is not stored")
+	}
+	return nil
+}
+
+func newProblem(status int, detail string) *problem {
+	return &problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// retryAfter returns in how many seconds the name may be free: about as long as
+// it has been held already, because a holder that has worked for a while is
+// likely to work for as long again. It is at least 1, and no more than the time
+// until the lease ends.
+func retryAfter(held *lock.HeldError, now time.Time) int {
+	wait := min(now.Sub(held.Since), held.Until.Sub(now)) // both are years if they are unknown
+	if held.Since.IsZero() {
+		wait = 0
+	}
+	return max(1, int(math.Ceil(wait.Seconds())))
+}
+
+// response returns the response for the client of r.
+func (p *problem) response(r *handlerRun) *response {
+	headers := map[string]string{"Content-Type": "application/problem+json"}
+	if p.retryAfter > 0 {
+		headers["Retry-After"] = strconv.Itoa(p.retryAfter)
+	}
+	body, _ := json.Marshal(p) // text and numbers always have a JSON form
+	return newResponse(r.gateway, p.Status, headers, string(body))
+}
