@@ -136,10 +136,14 @@ func (s *settings) checkResult(sig signature) {
 	if sig.result == nil && (asks != nil || gives != nil) {
 		refuse("CompletedIf and RespondWith need a handler with a result, but %s has none: leave them out", sig.t)
 	}
-	if asks != nil && !sig.result.AssignableTo(asks) {
+	if asks != nil && !isOrImplements(sig.result, asks) {
 		refuse("CompletedIf was given a func(%s) bool, but the handler returns a %s: pass a func(%s) bool", asks, sig.result, sig.result)
 	}
 	if gives != nil && !gives.AssignableTo(sig.result) {
 		refuse("RespondWith was given a function that returns a %s, but the handler returns a %s: return a %s", gives, sig.result, sig.result)
 	}
+}
+
+func isOrImplements(t, other reflect.Type) bool {
+	return t == other || other.Kind() == reflect.Interface && t.Implements(other)
 }

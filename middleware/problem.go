@@ -63,10 +63,7 @@ func newProblem(status int, detail string) *problem {
 // likely to work for as long again. It is at least 1, and no more than the time
 // until the lease ends.
 func retryAfter(held *lock.HeldError, now time.Time) int {
-	wait := min(now.Sub(held.Since), held.Until.Sub(now)) // both are years if they are unknown
-	if held.Since.IsZero() {
-		wait = 0
-	}
+	wait := min(now.Sub(held.Since), held.Until.Sub(now)) // negative if the store did not say
 	return max(1, int(math.Ceil(wait.Seconds())))
 }
 

@@ -30,7 +30,7 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 	if declared := reflect.TypeFor[H](); !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
 		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)
 	}
-	if takes := s.completedIfTakes; takes != nil && !reflect.TypeFor[[]byte]().AssignableTo(takes) {
+	if takes := s.completedIfTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("CompletedIf was given a func(%s) bool, but a lambda.Handler returns bytes: pass a func([]byte) bool", takes)
 	}
 	if _, err := json.Marshal(s.held.response); err != nil {

@@ -34,9 +34,9 @@ func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
 	}
 	switch p := problemOf(a.err); {
 	case a.action == fail && p != nil && !r.w.failsByChoice(a.err):
-		return r.respond(p.response(r), result)
+		return r.respond(p.response(r), result, a.err)
 	case a.action == skip && a.err == nil: // nothing to work on
-		return r.respond(newResponse(r.gateway, http.StatusNoContent, nil, ""), result)
+		return r.respond(newResponse(r.gateway, http.StatusNoContent, nil, ""), result, nil)
 	}
 	return a
 }
@@ -58,45 +58,35 @@ func (w *wrapper) failsByChoice(err error) bool {
 // response that fits the handler it fails: a zero response would look like an
 // answer.
 func (r *handlerRun) replayed(a *answer, result reflect.Type) *answer {
-	failed := &answer{action: fail, err: a.err}
-	if a.result == nil {
-		return failed
+	doc, ok := a.result, a.result != nil
+	if ok && r.w.http.responds {
+		doc, ok = markReplayed(doc, r.gateway)
 	}
-	doc := a.result
-	if r.w.http.responds {
-		var ok bool
-		if doc, ok = markReplayed(doc, r.gateway); !ok {
-			return failed
-		}
+	if !ok {
+		return &answer{action: fail, err: a.err}
 	}
-	v, err := r.decode(doc, result)
-	if err != nil {
-		r.reportDropped(err)
-		return failed
-	}
-	return &answer{action: respond, response: v}
+	return r.respondJSON(doc, result, a.err)
 }
 
-// respond returns a response in the handler's result type.
-func (r *handlerRun) respond(response *response, result reflect.Type) *answer {
+// respond returns a response to an error in the handler's result type, which
+// can hold it.
+func (r *handlerRun) respond(response *response, result reflect.Type, err error) *answer {
 	response.Streamed = streamKindOf(result, r.gateway)
-	v, err := r.decode(response.encoded(), result)
-	if err != nil { // not for a type that holds responses
+	return r.respondJSON(response.encoded(), result, err)
+}
+
+// respondJSON returns a response as a handler with that result type returns it.
+// If it does not fit the type, the answer is err.
+func (r *handlerRun) respondJSON(doc []byte, result reflect.Type, err error) *answer {
+	if result == rawType {
+		return &answer{action: respond, response: json.RawMessage(bytes.Clone(doc))} // a store in memory keeps these bytes
+	}
+	v, decodeErr := decode(doc, result)
+	if decodeErr != nil {
+		r.reportDropped(decodeErr)
 		return &answer{action: fail, err: err}
 	}
-	return &answer{action: respond, response: v}
-}
-
-// decode returns a JSON response as a handler with that result type returns it.
-func (r *handlerRun) decode(doc []byte, result reflect.Type) (any, error) {
-	if result == rawType {
-		return json.RawMessage(bytes.Clone(doc)), nil // a store in memory keeps these bytes
-	}
-	v, err := decode(doc, result)
-	if err != nil {
-		return nil, err
-	}
-	return v.Interface(), nil
+	return &answer{action: respond, response: v.Interface()}
 }
 
 // replayedHeader marks a response that is not the first one.
