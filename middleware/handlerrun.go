@@ -71,12 +71,10 @@ func (r *handlerRun) completes(result any, status func() int) bool {
 }
 
 // storesResult reports whether the result of this run is stored for Replay,
-// which is the default over HTTP.
+// which is the default over HTTP. A key without an Event has no duplicates.
 func (r *handlerRun) storesResult() bool {
-	if !r.w.completed.chosen && r.gateway != eventkind.NoGateway {
-		return true
-	}
-	return r.w.completed.action == replay
+	byDefault := !r.w.completed.chosen && r.gateway != eventkind.NoGateway
+	return r.key.Event != "" && (byDefault || r.w.completed.action == replay)
 }
 
 // locked runs work, which has no result, under the lock of key.

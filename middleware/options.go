@@ -77,7 +77,8 @@ func Limit(n int) Option {
 
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
 // with a *lock.HeldError, because Lambda bills the time that [Wait] takes, and
-// [Skip] and [Respond] may lose the event.
+// [Skip] and [Respond] may lose the event; over HTTP a response with status
+// 409, also after [Wait].
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -89,7 +90,8 @@ func OnHeld(p HeldPolicy) Option {
 }
 
 // OnCompleted says what to do with an event that was already completed, or is
-// stale. Default: [Skip], because nothing is left to do.
+// stale. Default: [Skip], because nothing is left to do; over HTTP [Replay],
+// because the client waits for a response.
 func OnCompleted(p CompletedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -180,7 +182,7 @@ func Reserve(d time.Duration) Option {
 // CompleteWithin sets how long to try to complete an event if the store does
 // not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
 // zero: until shortly before the deadline, because nobody else can complete the
-// event; or [DefaultHTTPCompleteWithin] if the result is an HTTP response,
+// event; or [DefaultHTTPCompleteWithin] if the event or the result is for HTTP,
 // because a client waits for it, and API Gateway gives up after 29 or 30 s by
 // default.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
@@ -189,7 +191,7 @@ func CompleteWithin(d time.Duration) Option {
 }
 
 // DefaultHTTPCompleteWithin is the default of [CompleteWithin] for handlers
-// whose result is an HTTP response: long enough for five attempts of 1 s, and
+// whose types show that they answer over HTTP: long enough for five attempts of 1 s, and
 // short enough for a client that waits.
 const DefaultHTTPCompleteWithin = 5 * time.Second
 

@@ -22,7 +22,8 @@ const (
 	Fail Policy = iota
 	// Skip returns the zero result and no error, which acknowledges the event. If
 	// the lock is held, the event may be lost: the holder may fail, or work on
-	// another event.
+	// another event. A zero HTTP response is not valid, so Skip is refused for
+	// handlers that answer over HTTP.
 	Skip
 )
 
@@ -31,8 +32,9 @@ type replayPolicy int
 // Replay is a [CompletedPolicy] that returns the result of the first run, which
 // is stored for as long as the event is the last completed one of its name. If
 // no result is stored (it was too large, could not be encoded, or was
-// replaced), Replay does the same as [Skip]. A key without an Event has no
-// duplicates: every delivery runs, and one warning is logged.
+// replaced), Replay does the same as [Skip], or over HTTP answers with status
+// 409. A key without an Event has no duplicates: every delivery runs, and one
+// warning is logged.
 const Replay replayPolicy = 0
 
 // Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
@@ -45,7 +47,8 @@ func Wait(atMost time.Duration) HeldPolicy {
 // Respond returns v and no error, and like [Skip] it acknowledges the event. v
 // must be assignable to the handler's result type. Respond is for synchronous
 // callers that should hear that their request is in progress. All of them get
-// the same v, so v cannot be a stream.
+// the same v, so v cannot be a stream: use [RespondWith] for those. Over HTTP
+// the default, status 409, needs no Respond.
 func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
 }

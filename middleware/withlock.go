@@ -53,11 +53,34 @@ import (
 // Function URL or of API Gateway, keeps the lock until the runtime has read it
 // to its end. If it is closed before that, the event counts as failed.
 //
-// If the result is an HTTP response (of API Gateway, a load balancer or a
-// Function URL; also by pointer or streamed), a *lock.KeyError that the client
-// can correct, such as a missing Idempotency-Key, is answered with status 400
-// and the reason as JSON. Every other error is returned and becomes a 5xx, so
-// that alarms see an event of another source or the wrong key function.
+// # HTTP
+//
+// Other defaults hold if the handler answers over HTTP: if its event is a
+// request, or its result a response, of API Gateway, a load balancer or a
+// Function URL (also by pointer or streamed), and for a result of type any or
+// json.RawMessage and a [lambda.Handler] if the payload is such a request.
+//
+// A response completes the event if its status is from 100 to 499 and not 429;
+// after any other the retry runs. [CompletedIf] changes that. A repeated
+// request gets the first response again with the header Idempotent-Replayed:
+// true. These are answered with a problem document (RFC 9457):
+//
+//   - a request that is in progress, with status 409 and Retry-After
+//   - a completed request whose response is not stored, or a stale one, with
+//     status 409
+//   - a *lock.MismatchError, with status 422
+//   - a *lock.KeyError that the client can correct, such as a missing
+//     Idempotency-Key, with status 400
+//
+// [RespondWith] changes the answers, and [OnHeld] and [OnCompleted] come before
+// these defaults. Every other error is returned and becomes a 5xx, so that
+// alarms see an event of another source or the wrong key function. After
+// [keyfuncs.ErrIgnore] the answer has status 204.
+//
+// A streamed response is recorded for the replay while it is sent; one of more
+// than about 260 KB is not stored, which lock.OutcomeResultDropped reports. If
+// the result type is any, problem documents are sent as buffered responses:
+// declare the type of a handler that streams.
 //
 // WithLock panics, with one line that says what to change, if handler, key
 // function and options do not fit together.

@@ -1,10 +1,12 @@
 // api takes payments over HTTP. A client sends an Idempotency-Key, which is new
 // for every payment and the same in all retries. A retry gets the first answer
-// again, or status 409 while the first request is still in progress. A request
-// without the header gets status 400.
+// again, status 409 while the first request is in progress, and its own run if
+// that ended with status 500 or above. A key that is used for another payment
+// gets status 422, and a request without one 400.
 //
 // Event source: an API Gateway HTTP API with payload format 2.0. Clients should
-// retry within 24 h; for longer, add middleware.Remember.
+// retry within 24 h; for longer, add middleware.Remember. For routes that need
+// no key, such as a GET, wrap the key function in keyfuncs.Optional.
 package main
 
 import (
@@ -30,9 +32,7 @@ type (
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], handle,
-		middleware.OnCompleted(middleware.Replay),
-		middleware.OnHeld(middleware.Respond(problem(http.StatusConflict, "the payment is under way: ask again in a moment")))))
+	lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], handle))
 }
 
 type payment struct {
@@ -40,25 +40,26 @@ type payment struct {
 	Order json.Number `json:"order"`
 }
 
-// handle returns an error only if a retry may succeed. Every answer, even one
-// with status 400, is stored and replayed.
+// handle answers with 503 if a retry may succeed. Answers with a status below
+// 500, other than 429, are stored and replayed.
 func handle(ctx context.Context, r request) (response, error) {
 	body := []byte(r.Body)
 	if r.IsBase64Encoded {
 		decoded, err := base64.StdEncoding.DecodeString(r.Body)
 		if err != nil {
-			return problem(http.StatusBadRequest, "the body is not base64"), nil
+			return answer(http.StatusBadRequest, "the body is not base64")
 		}
 		body = decoded
 	}
 	var p payment
 	if err := json.Unmarshal(body, &p); err != nil || p.Order == "" {
-		return problem(http.StatusBadRequest, "the body must be JSON with the number of an order"), nil
+		return answer(http.StatusBadRequest, "the body must be JSON with the number of an order")
 	}
 	if err := charge(ctx, &p); err != nil {
-		return response{}, err
+		slog.ErrorContext(ctx, "charge the customer", "error", err)
+		return answer(http.StatusServiceUnavailable, "try again in a moment")
 	}
-	return answer(http.StatusCreated, p), nil
+	return answer(http.StatusCreated, p)
 }
 
 // charge is where your own work goes. Pass the Idempotency-Key on if the
@@ -69,15 +70,7 @@ func charge(ctx context.Context, p *payment) error {
 	return nil
 }
 
-func problem(status int, message string) response {
-	return answer(status, map[string]string{"message": message})
-}
-
-func answer(status int, v any) response {
+func answer(status int, v any) (response, error) {
 	body, err := json.Marshal(v)
-	if err != nil {
-		slog.Error("encode the answer", "error", err)
-		status, body = http.StatusInternalServerError, nil
-	}
-	return response{StatusCode: status, Headers: map[string]string{"Content-Type": "application/json"}, Body: string(body)}
+	return response{StatusCode: status, Headers: map[string]string{"Content-Type": "application/json"}, Body: string(body)}, err
 }

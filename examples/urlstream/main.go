@@ -9,7 +9,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,16 +33,7 @@ const maxRows = 1_000_000
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
-	locked := middleware.WithLock(byPath, handle)
-	lambda.Start(func(ctx context.Context, r request) (*response, error) {
-		stream, err := locked(ctx, r)
-		if errors.Is(err, lock.ErrHeld) {
-			// OnHeld(Respond(…)) would reuse one stream, which can be read only
-			// once.
-			return problem(http.StatusConflict, "another export is under way"), nil
-		}
-		return stream, err
-	})
+	lambda.Start(middleware.WithLock(byPath, handle))
 }
 
 // byPath sets no Event: a client that asks again wants the export again.
@@ -59,7 +49,8 @@ func handle(ctx context.Context, r request) (*response, error) {
 	if text := r.QueryStringParameters["rows"]; text != "" {
 		var err error
 		if rows, err = strconv.Atoi(text); err != nil || rows < 1 || rows > maxRows {
-			return problem(http.StatusBadRequest, fmt.Sprintf("rows must be a number from 1 to %d", maxRows)), nil
+			text := fmt.Sprintf("rows must be a number from 1 to %d\n", maxRows)
+			return &response{StatusCode: http.StatusBadRequest, Body: strings.NewReader(text)}, nil
 		}
 	}
 	body, to := io.Pipe()
@@ -85,8 +76,4 @@ func export(ctx context.Context, to io.Writer, rows int) error {
 	}
 	slog.InfoContext(ctx, "export done", "rows", rows)
 	return nil
-}
-
-func problem(status int, message string) *response {
-	return &response{StatusCode: status, Headers: map[string]string{"Content-Type": "text/plain"}, Body: strings.NewReader(message + "\n")}
 }

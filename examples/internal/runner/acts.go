@@ -95,6 +95,16 @@ func wrongInput(ctx context.Context, st *stage) {
 	st.effects(want...)
 }
 
+// reusedKey sends another payment with a key that was used, and then the first
+// one again.
+func reusedKey(ctx context.Context, st *stage) {
+	other := st.edit("eyJvcmRlciI6IDkwMDcxOTkyNTQ3NDA5OTN9", "eyJvcmRlciI6IDh9")
+	st.expect("the first payment", st.once(ctx, st.event), st.answer)
+	st.expect("another payment with its key", st.once(ctx, other), "status 422")
+	st.expect("the first payment again", st.once(ctx, st.event), st.answer)
+	st.effects(st.due()...)
+}
+
 // twoSubscribers runs the example as two functions with one lock table.
 func twoSubscribers(ctx context.Context, st *stage) {
 	for _, name := range []string{"billing", "mailer"} {

@@ -71,6 +71,7 @@ var examples = []example{
 	{
 		name: "api", shows: "one payment for each Idempotency-Key, its answer replayed, 409 while in progress",
 		messages: []string{"customer charged"}, values: []string{"order"}, want: []string{"9007199254740993"}, answer: "status 201", held: "status 409",
+		special: []act{reusedKey},
 		wrong: []delivery{
 			{"no Idempotency-Key", []string{"idempotency-key", "x-other"}, "status 400", nil},
 			{"malformed body", []string{"eyJvcmRlciI6IDkwMDcxOTkyNTQ3NDA5OTN9", "b3JkZXI="}, "status 400", nil},
