@@ -57,11 +57,11 @@ import (
 // The error is a [*lock.KeyError] if the header is missing or empty, has
 // several different values, is longer than 255 bytes or contains control
 // characters, if a token has no sub, if the body is not base64 although the
-// event says so, and if the event comes from another source. Client is set for what is wrong with the header, and Missing if it is
-// absent. HTTP APIs and Function URLs join several values with commas, and
-// these count as one. Every request needs the header: use [Optional] for
-// requests that may come without it, like a GET, a preflight request or a
-// health check.
+// event says so, and if the event comes from another source. Client is set for
+// what is wrong with the header, and Missing if it is absent. HTTP APIs and
+// Function URLs join several values with commas, and these count as one. Every
+// request needs the header: use [Optional] for requests that may come without
+// it, like a GET, a preflight request or a health check.
 //
 // Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html,
@@ -198,7 +198,7 @@ func canonicalQuery(single map[string]string, multi map[string][]string) string 
 }
 
 // sortedQuery returns a query with its parameters sorted by name. One that
-// cannot be parsed stays as it is.
+// cannot be parsed stays unchanged.
 func sortedQuery(raw string) string {
 	query, err := url.ParseQuery(raw)
 	if err != nil {

@@ -177,9 +177,9 @@ func ExampleEachSQSMessage() {
 	// [{b}] <nil>
 }
 
-// A handler of HTTP requests answers a repeated request with the first response,
-// one that uses the key for something else with status 422, and one without
-// Idempotency-Key with status 400.
+// A handler of HTTP requests answers a repeated request with the first
+// response, one that uses the key for something else with status 422, and one
+// without Idempotency-Key with status 400.
 func ExampleWithLock_idempotencyKey() {
 	pay := func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		fmt.Println("pay")

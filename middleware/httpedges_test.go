@@ -41,7 +41,7 @@ func byDoc(context.Context, json.RawMessage) (lock.Key, error) {
 }
 
 // TestHTTPResultsWithoutStatus shows what the gateways make of results that are
-// no complete response: where the client gets an error the retry runs, and
+// not a complete response: where the client gets an error the retry runs, and
 // where it gets a response that is replayed.
 func TestHTTPResultsWithoutStatus(t *testing.T) {
 	t.Parallel()
@@ -556,7 +556,7 @@ func deployed[R any](t *testing.T, result func() R) func(*fixture) {
 	}
 }
 
-// keptAsJSON returns a result that is no response as one, so that it can be
+// keptAsJSON returns a result that is not a response as one, so that it can be
 // sent.
 func keptAsJSON(out any) any {
 	if _, ok := out.(string); ok {
@@ -588,8 +588,8 @@ func now[R any](t *testing.T) func(*fixture) (int, string) {
 	}
 }
 
-// TestHTTPOfOtherResults shows that a handler of requests whose result is no
-// response is completed and replayed, but cannot answer for itself.
+// TestHTTPOfOtherResults shows that a handler of requests whose result is
+// not a response is completed and replayed, but cannot answer for itself.
 func TestHTTPOfOtherResults(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -698,8 +698,8 @@ func TestFailOpenOverHTTP(t *testing.T) { // F13
 	}
 }
 
-// TestReplayByDefaultDoesNotWarn shows that a key without an Event is no reason
-// to warn where nobody asked for Replay.
+// TestReplayByDefaultDoesNotWarn shows that nobody is warned of a key without
+// an Event who did not ask for Replay.
 func TestReplayByDefaultDoesNotWarn(t *testing.T) {
 	t.Parallel()
 	name := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "n"}, nil }

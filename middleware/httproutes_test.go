@@ -223,7 +223,7 @@ func urlOf(r reply) events.LambdaFunctionURLResponse {
 }
 
 func albOf(r reply) events.ALBTargetGroupResponse {
-	return events.ALBTargetGroupResponse{StatusCode: r.status, StatusDescription: "as it is", Headers: r.headers, Body: r.body}
+	return events.ALBTargetGroupResponse{StatusCode: r.status, StatusDescription: "fine", Headers: r.headers, Body: r.body}
 }
 
 func multiOf(r reply) events.ALBTargetGroupResponse {

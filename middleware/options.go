@@ -132,7 +132,7 @@ func CompletedIf[T any](f func(result T) bool) Option {
 // returns the error it was given, that error is answered as without
 // RespondWith: over HTTP with a problem document, if the client can do
 // something about it. If f returns another error, the invocation fails with
-// that. OnHeld([Respond]) and [Skip] come first, because they are no errors.
+// that. OnHeld([Respond]) and [Skip] come first, because they return no error.
 // Default: none.
 //
 // [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
@@ -191,8 +191,8 @@ func CompleteWithin(d time.Duration) Option {
 }
 
 // DefaultHTTPCompleteWithin is the default of [CompleteWithin] for handlers
-// whose types show that they answer over HTTP: long enough for five attempts of 1 s, and
-// short enough for a client that waits.
+// whose types show that they answer over HTTP: long enough for five attempts of
+// 1 s, and short enough for a client that waits.
 const DefaultHTTPCompleteWithin = 5 * time.Second
 
 // FixedLease takes a lease of d, at least 3 s, that is not renewed. The

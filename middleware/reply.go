@@ -121,7 +121,7 @@ func markReplayed(doc []byte, gateway eventkind.Gateway) ([]byte, bool) {
 // set.
 func withHeader(headers json.RawMessage, value any) json.RawMessage {
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(headers, &all) // the gateway refuses what is no object
+	_ = json.Unmarshal(headers, &all) // the gateway refuses anything but an object
 	marked := map[string]any{replayedHeader: value}
 	for name, v := range all {
 		if !strings.EqualFold(name, replayedHeader) {

@@ -17,7 +17,7 @@ import (
 var (
 	errNotStored    = errors.New("lambdalock: only a streaming response of a Function URL or of API Gateway is stored for Replay, no other stream")
 	errTooLong      = errors.New("lambdalock: a streamed response is too long to be stored for Replay")
-	errNotStream    = errors.New("lambdalock: the stored result is no streamed response")
+	errNotStream    = errors.New("lambdalock: the stored result is not a response that can be streamed")
 	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
 	errBodyPanicked = errors.New("lambdalock: the body panicked") // nobody sees it, because the panic goes on
 )

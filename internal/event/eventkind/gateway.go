@@ -20,8 +20,8 @@ const (
 )
 
 // GatewayOf returns the gateway that sent an event. The event of a Lambda
-// authorizer looks like a request, but its result is no response; only it names
-// the ARN of what is called.
+// authorizer looks like a request, but its result is not a response; only that
+// event names the ARN of what is called.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-lambda-authorizer-input.html
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
 func GatewayOf(doc []byte) Gateway {
