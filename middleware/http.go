@@ -112,10 +112,11 @@ func (s *settings) use(h overHTTP) {
 	}
 }
 
-// gatewayOf returns the gateway of one invocation. payload is what the runtime
-// passed to the handler.
+// gatewayOf returns the gateway of one invocation. payload is what the handler
+// was given: by the runtime JSON, or what it decodes to; by a test or another
+// wrapper perhaps an event.
 func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
-	if !h.byPayload {
+	if !h.byPayload || payload == nil {
 		return h.gateway
 	}
 	switch p := payload.(type) {
@@ -129,7 +130,7 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 			return eventkind.GatewayOf(b)
 		}
 	}
-	return eventkind.NoGateway
+	return gatewayByEvent[deref(reflect.TypeOf(payload))]
 }
 
 // completesWith reports whether a response with that status is the answer to a

@@ -173,6 +173,36 @@ func TestHTTPOfOtherResults(t *testing.T) {
 	}
 }
 
+// TestHTTPEventInsideAny shows that a handler of anything answers over HTTP if
+// it is given the event itself, and as usual if it is given nothing.
+func TestHTTPEventInsideAny(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		event any
+		runs  int
+	}{
+		"event": {v2Event{}, 2}, "pointer": {&v2Event{}, 2}, "other event": {events.SQSEvent{}, 1}, "nothing": {nil, 1}, "text": {"x", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := 0
+			key := func(ctx context.Context, _ any) (lock.Key, error) { return byOrder(ctx, order{ID: "1"}) }
+			h := middleware.WithLock(key, func(context.Context, any) (any, error) {
+				runs++
+				return events.APIGatewayV2HTTPResponse{StatusCode: 503}, nil
+			}, newFixture().options()...)
+			for range 2 {
+				if _, err := h(t.Context(), c.event); err != nil {
+					t.Error(err)
+				}
+			}
+			if runs != c.runs {
+				t.Errorf("%d runs of a handler that answers with 503, want %d", runs, c.runs)
+			}
+		})
+	}
+}
+
 // TestHTTPWithoutResult shows that a handler of requests that returns only an
 // error is skipped like any other.
 func TestHTTPWithoutResult(t *testing.T) {
