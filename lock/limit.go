@@ -73,11 +73,10 @@ func (a *acquisition) runLimited() error {
 func (a *acquisition) takeOne(slots []slot) (*slot, error) {
 	enough := time.Now().Add(a.timing.budget * 3 / 4) // for the first round
 	for {
-		next, now := firstDue(slots), time.Now()
+		next, now := a.nextSlot(slots), time.Now()
 		if !next.due.IsZero() || now.After(enough) {
 			a.row = firstToEnd(slots).row
-			pace := min(now.Sub(a.began)/16, longestPace)
-			if err := a.rest(now, max(next.due.Sub(now), pace)); err != nil {
+			if err := a.rest(now, max(next.due.Sub(now), a.pace(next, now))); err != nil {
 				return nil, err
 			}
 		}
@@ -96,14 +95,39 @@ func (a *acquisition) takeOne(slots []slot) (*slot, error) {
 	}
 }
 
-func firstDue(slots []slot) *slot {
+// nextSlot returns the slot to ask next: one whose lease has ended since it was
+// asked, because nothing else makes it as likely to be free, or the one that is
+// due first.
+func (a *acquisition) nextSlot(slots []slot) *slot {
+	wall := a.locker.wall()
 	first := &slots[0]
 	for i := range slots {
-		if slots[i].due.Before(first.due) {
-			first = &slots[i]
+		s := &slots[i]
+		switch ended := s.leaseEnded(wall); {
+		case ended != first.leaseEnded(wall):
+			if ended {
+				first = s
+			}
+		case s.due.Before(first.due):
+			first = s
 		}
 	}
 	return first
+}
+
+// leaseEnded reports whether the holder's lease has ended since the slot was
+// asked. If it had ended before, the store judges by a slower clock.
+func (s *slot) leaseEnded(wall time.Time) bool {
+	return s.row.Token != "" && !s.row.Until.Before(s.claim.Now) && s.row.Until.Before(wall)
+}
+
+// pace returns how long to wait at least before the next request. It keeps a
+// waiter from asking many slots at the rate at which it would ask one.
+func (a *acquisition) pace(next *slot, now time.Time) time.Duration {
+	if next.leaseEnded(a.locker.wall()) {
+		return 0
+	}
+	return min(now.Sub(a.began)/16, longestPace)
 }
 
 // firstToEnd returns the slot whose holder has the lease that ends first.

@@ -561,7 +561,7 @@ func TestSlowSlots(t *testing.T) { // F11
 // TestLimitWait shows how soon a waiter finds a slot that was released early,
 // or whose holder died, and with how many requests.
 func TestLimitWait(t *testing.T) { // F19, F38
-	for _, limit := range []int{2, 4, 20} {
+	for _, limit := range []int{2, 4, 20, lock.MaxLimit} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			for _, c := range []struct {
 				what     string
@@ -569,8 +569,8 @@ func TestLimitWait(t *testing.T) { // F19, F38
 				within   time.Duration
 				requests int // beside one per slot
 			}{
-				{"released", true, 4 * time.Second, 12 * limit},
-				{"dead", false, 100 * time.Millisecond, 12 * limit},
+				{"released", true, max(4*time.Second, time.Duration(limit)*100*time.Millisecond), 12 * limit},
+				{"dead", false, 55 * time.Millisecond, 12 * limit},
 			} {
 				t.Run(c.what, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -658,6 +658,41 @@ func TestLimitWithoutDetail(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, func() { _ = all[1].Release() })
 		f.hold(l)
+	})
+}
+
+// slowClock is a store that judges by its own clock, which is behind.
+type slowClock struct {
+	driver.Store
+	by time.Duration
+}
+
+func (s slowClock) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c
+	claim.Now = claim.Now.Add(-s.by)
+	row, ok, err := s.Store.Acquire(ctx, &claim)
+	return row, ok, err
+}
+
+// TestLimitOnSlowClock shows that a waiter finds a slot that was released, even
+// if the store still keeps another one whose lease has ended by the waiter's
+// clock.
+func TestLimitOnSlowClock(t *testing.T) { // F14
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = slowClock{f.faulty.Store, 10 * time.Second}
+		f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(5 * time.Second)})) // and dies
+		released := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)}))
+		time.Sleep(4 * time.Second)
+		time.AfterFunc(2*time.Second, func() { _ = released.Release() })
+		start, before := time.Now(), f.faulty.Requests(locktest.Acquire)
+		f.hold(f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}))
+		if d := time.Since(start); d > 6*time.Second {
+			t.Errorf("the released slot was found after %v", d)
+		}
+		if n := f.faulty.Requests(locktest.Acquire) - before; n > 250 {
+			t.Errorf("%d requests", n)
+		}
 	})
 }
 
