@@ -47,6 +47,11 @@ func (f *fixture) refused(l *lock.Locker) *lock.HeldError {
 	return held
 }
 
+func (f *fixture) wantFull(l *lock.Locker) {
+	f.t.Helper()
+	_ = f.refused(l)
+}
+
 // wantSlots ends all faults and fails the test unless exactly so many slots of
 // the resource are free.
 func (f *fixture) wantSlots(limit, free int) {
@@ -56,7 +61,7 @@ func (f *fixture) wantSlots(limit, free int) {
 	l := f.locker(lock.Options{Limit: limit})
 	for range 10 { // in ten random orders
 		all := f.holdAll(l, free)
-		f.refused(l)
+		f.wantFull(l)
 		for _, lk := range all {
 			if err := lk.Release(); err != nil {
 				f.t.Error(err)
@@ -134,7 +139,7 @@ func TestLimitOfOne(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	lk := f.mustAcquire(f.locker(lock.Options{Limit: 1}), event("e1"))
-	f.refused(f.locker(lock.Options{}))
+	f.wantFull(f.locker(lock.Options{}))
 	if err := lk.Complete(nil); err != nil {
 		t.Error(err)
 	}
@@ -269,7 +274,7 @@ func TestLimitedHandOver(t *testing.T) {
 					t.Errorf("inside it, with limit %d: %v", limit, err)
 				}
 			}
-			f.refused(l)
+			f.wantFull(l)
 			if err := resumed.Release(); err != nil {
 				t.Error(err)
 			}
@@ -331,7 +336,7 @@ func TestLimitDeadHolder(t *testing.T) { // F14, F19
 				dead := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(5 * time.Second), Holder: func(context.Context) string { return "dead" }}))
 				next := skewed(f.locker(lock.Options{Limit: 2}), skew)
 				time.Sleep(5*time.Second - skew)
-				f.refused(next) // to the end of the lease it is held
+				f.wantFull(next) // to the end of the lease it is held
 				time.Sleep(time.Millisecond)
 				f.observations()
 				lk := f.hold(next)
@@ -341,11 +346,11 @@ func TestLimitDeadHolder(t *testing.T) { // F14, F19
 				if lk.Lease().Fence <= dead.Lease().Fence {
 					t.Error("the fence of the slot did not rise")
 				}
-				f.refused(next)
+				f.wantFull(next)
 				if err := dead.Release(); !errors.Is(err, lock.ErrLost) {
 					t.Errorf("a late release: %v", err)
 				}
-				f.refused(next)
+				f.wantFull(next)
 				for _, lk := range []*lock.Lock{alive, lk} {
 					if err := lk.Release(); err != nil {
 						t.Error(err)
@@ -482,7 +487,7 @@ func TestClaimsAreGivenUpTogether(t *testing.T) { // F2, F11
 		slow := &slowRelease{Store: lossy, takes: 400 * time.Millisecond}
 		f.faulty.Store = slow
 		start := time.Now()
-		f.refused(f.locker(lock.Options{Limit: 10}))
+		f.wantFull(f.locker(lock.Options{Limit: 10}))
 		if d := time.Since(start); d > 800*time.Millisecond {
 			t.Errorf("refused after %v", d)
 		}
@@ -539,7 +544,7 @@ func TestSlowSlots(t *testing.T) { // F11
 		f.holdAll(f.locker(lock.Options{Limit: 50}), 50)
 		slow.takes = 300 * time.Millisecond
 		start := time.Now()
-		f.refused(f.locker(lock.Options{Limit: 50}))
+		f.wantFull(f.locker(lock.Options{Limit: 50}))
 		if d := time.Since(start); d > 2*time.Second {
 			t.Errorf("refused after %v", d)
 		}

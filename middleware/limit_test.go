@@ -85,7 +85,7 @@ func TestLimit(t *testing.T) {
 func TestLimitInsideDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, g := newFixture(), &gauge{handleTime: time.Second}
-		limited := middleware.WithLock(oneItem, func(context.Context, order) error { g.handle(); return nil },
+		limited := middleware.WithLock(keyfuncs.Static("item"), func(context.Context, order) error { g.handle(); return nil },
 			f.options(middleware.Limit(2), middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		h := middleware.WithLock(lockPerOrder, limited, f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
 		var wg sync.WaitGroup
@@ -102,8 +102,6 @@ func TestLimitInsideDuplicates(t *testing.T) {
 		}
 	})
 }
-
-func oneItem(context.Context, order) (lock.Key, error) { return lock.Key{Name: "item"}, nil }
 
 // TestLimitOfKeysWithEvent shows that a key function that sets an Event is
 // refused, because its duplicates would run.
