@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders that have their own go.mod.
-MODULES := . cmd/lambdalock integration examples infra infra/app/function
+MODULES := . cmd/lambdalock integration examples examples/composition infra infra/app/function
 CFN_LINT := infra/.venv/bin/cfn-lint
 
 # A custom CA bundle makes the AWS SDK's client slower, and some are refused.
@@ -29,12 +29,16 @@ test: ## run all tests that need nothing but Go
 	cd cmd/lambdalock && $(GO) test -shuffle=on ./...
 	cd examples && $(GO) test -shuffle=on ./...
 
+.PHONY: composition
+composition: ## run the examples with tracers and HTTP adapters (downloads their modules)
+	cd examples/composition && $(GO) test -shuffle=on ./...
+
 .PHONY: local
 local: ## run every example on a duplicated event, without SAM and Docker
 	cd examples && $(GO) run ./internal/runner
 
 .PHONY: check
-check: test demo local lint race cover tidy sam infra newuser integration short ## run everything that CI runs
+check: test demo local composition lint race cover tidy sam infra newuser integration short ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## run go vet and golangci-lint in every module
