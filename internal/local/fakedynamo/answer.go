@@ -21,8 +21,12 @@ const (
 type apiError struct {
 	status  int
 	Kind    string `json:"__type"`
-	Message string `json:"message"`
+	Message string `json:"message,omitempty"`
 	Item    item   `json:",omitempty"` // the old item of a failed condition
+
+	// Of a transaction, whose message has another name than any other:
+	CancellationReasons []reason `json:",omitempty"`
+	Summary             string   `json:"Message,omitempty"`
 }
 
 func (e *apiError) Error() string { return e.Message }

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // Request describes a request to the hook of [Server.OnRequest].
 type Request struct {
 	// Operation is the operation's name, such as "UpdateItem".
 	Operation string
-	// Key is the value of the partition key of an UpdateItem request, or "".
+	// Key is the value of the partition key of a request about one item, or "".
 	Key string
-	// N is the number of UpdateItem requests before this one.
+	// N is the number of requests to write before this one.
 	N int
+	// Keys are the values of the partition keys of a TransactWriteItems request.
+	Keys []string
 }
 
 // Fault is what goes wrong with one request. Package locktest uses the same
@@ -31,10 +34,15 @@ const (
 	ApplyThenDrop
 	// ApplyThen500 applies the request and answers InternalServerError.
 	ApplyThen500
-	// Throttle answers ProvisionedThroughputExceededException; nothing is applied.
+	// Throttle answers ProvisionedThroughputExceededException; nothing is applied. A
+	// transaction is canceled with ThrottlingError as the reason of each item.
 	Throttle
-	// Conflict answers TransactionConflictException; nothing is applied.
+	// Conflict answers TransactionConflictException; nothing is applied. A
+	// transaction is canceled with TransactionConflict as the reason of each item.
 	Conflict
+	// InProgress answers TransactionInProgressException, as if an earlier copy of
+	// the transaction were still being applied; this one is not.
+	InProgress
 	// ReplicatedConflict answers ReplicatedWriteConflictException, as a table with
 	// multi-Region strong consistency does while another Region writes the item;
 	// nothing is applied.
@@ -62,17 +70,36 @@ func (s *Server) OnRequest(f func(Request) Fault) {
 	s.onRequest.Store(&f)
 }
 
+// writes are the operations that are counted.
+var writes = map[string]bool{"UpdateItem": true, "PutItem": true, "TransactWriteItems": true}
+
 // fault counts a request and asks the hook about it.
 func (s *Server) fault(in *input) Fault {
 	n := s.Requests()
-	if in.operation == "UpdateItem" {
+	if writes[in.operation] {
 		n = int(s.requests.Add(1)) - 1
 	}
 	hook := s.onRequest.Load()
 	if hook == nil {
 		return None
 	}
-	return (*hook)(Request{Operation: in.operation, Key: in.partitionKey(), N: n})
+	r := Request{Operation: in.operation, Key: s.keyOf(in), N: n}
+	for _, element := range in.TransactItems {
+		if _, one, err := element.action(); err == nil {
+			r.Keys = append(r.Keys, s.keyOf(one))
+		}
+	}
+	return (*hook)(r)
+}
+
+// keyOf returns the value of the partition key, or "" if it is not a string.
+func (s *Server) keyOf(in *input) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tables[in.TableName]; t != nil && in.Item[t.key].S != nil {
+		return *in.Item[t.key].S
+	}
+	return in.partitionKey()
 }
 
 // apply runs a request with the fault. Faults that end the request without an
@@ -85,18 +112,9 @@ func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 	case Hang:
 		<-ctx.Done()
 		panic(http.ErrAbortHandler)
-	case Throttle:
-		return nil, failure(dynamoType+"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
-	case Conflict:
-		return nil, failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
-	case ReplicatedConflict:
-		return nil, failure(dynamoType+"ReplicatedWriteConflictException", "The request was rejected because one or more items in the request are being modified by a request in another Region.")
-	case DenyKey:
-		return nil, failure(dynamoType+"AccessDeniedException", "KMS key access denied error: User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:123456789012:key/1234abcd because no identity-based policy allows the kms:Decrypt action")
-	case Deny:
-		return nil, failure(coralType+"AccessDeniedException", fmt.Sprintf(
-			"User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%[1]s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%[2]s because no identity-based policy allows the dynamodb:%[1]s action",
-			in.operation, in.TableName))
+	}
+	if err := f.refusal(in); err != nil {
+		return nil, err
 	}
 	res, err := s.run(in)
 	switch f {
@@ -107,7 +125,44 @@ func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 	case OmitItem:
 		if e := (*apiError)(nil); errors.As(err, &e) {
 			e.Item = nil
+			for i := range e.CancellationReasons {
+				e.CancellationReasons[i].Item = nil
+			}
 		}
 	}
 	return res, err
+}
+
+// refusal returns the answer of a fault that keeps the request from being
+// applied, or nil.
+func (f Fault) refusal(in *input) error {
+	switch f {
+	case Throttle:
+		if n := len(in.TransactItems); n > 0 {
+			return cancellation(slices.Repeat([]reason{{Code: "ThrottlingError", Message: "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly."}}, n))
+		}
+		return failure(dynamoType+"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
+	case Conflict:
+		if n := len(in.TransactItems); n > 0 {
+			return cancellation(slices.Repeat([]reason{{Code: "TransactionConflict", Message: "Transaction is ongoing for the item"}}, n))
+		}
+		return failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
+	case InProgress:
+		return failure(dynamoType+"TransactionInProgressException", "Transaction from previous request is still in progress")
+	case ReplicatedConflict:
+		return failure(dynamoType+"ReplicatedWriteConflictException", "The request was rejected because one or more items in the request are being modified by a request in another Region.")
+	case DenyKey:
+		return failure(dynamoType+"AccessDeniedException", "KMS key access denied error: User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:123456789012:key/1234abcd because no identity-based policy allows the kms:Decrypt action")
+	case Deny:
+		action, table := in.operation, in.TableName
+		if n := len(in.TransactItems); n > 0 { // IAM knows only what a transaction does to each item
+			if k, one, err := in.TransactItems[n-1].action(); err == nil {
+				action, table = string(k)+"Item", one.TableName
+			}
+		}
+		return failure(coralType+"AccessDeniedException", fmt.Sprintf(
+			"User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%[1]s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%[2]s because no identity-based policy allows the dynamodb:%[1]s action",
+			action, table))
+	}
+	return nil
 }

@@ -112,7 +112,7 @@ func TestOnRequest(t *testing.T) {
 	updateItem(t, s, `"UpdateExpression":"REMOVE a"`)
 	send(t, s, "DescribeTable", `{"TableName":"locks"}`)
 	send(t, s, "UpdateItem", `{`)
-	want := []Request{{"UpdateItem", "k", 0}, {"DescribeTable", "", 1}, {"UpdateItem", "", 1}}
+	want := []Request{{Operation: "UpdateItem", Key: "k"}, {Operation: "DescribeTable", N: 1}, {Operation: "UpdateItem", N: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("requests = %+v, want %+v", got, want)
 	}

@@ -13,14 +13,20 @@ import (
 type input struct {
 	TableName string
 
-	// UpdateItem
+	// UpdateItem, PutItem, GetItem, and what a transaction does to one item
 	Key                                 item
+	Item                                item
+	ConsistentRead                      bool // every read is
 	UpdateExpression                    string
 	ConditionExpression                 *string // nil for none; an empty one is an error
 	ExpressionAttributeNames            map[string]string
 	ExpressionAttributeValues           item
 	ReturnValues                        string
 	ReturnValuesOnConditionCheckFailure string
+
+	// TransactWriteItems
+	TransactItems      []transactItem
+	ClientRequestToken string
 
 	// CreateTable
 	BillingMode          string

@@ -41,6 +41,14 @@ func (n number) rat() *big.Rat {
 	return r
 }
 
+// negative returns the number with the other sign.
+func (n number) negative() number {
+	if digits, ok := strings.CutPrefix(string(n), "-"); ok || n == "0" {
+		return number(digits)
+	}
+	return "-" + n
+}
+
 // span returns the powers of ten of the first and the last digit that is not 0,
 // and -1 and 0 for zero.
 func (n number) span() (first, last int) {

@@ -1,12 +1,13 @@
 // Package fakedynamo is a DynamoDB endpoint in memory, for unit tests and for
 // local runs over the loopback interface that should need no DynamoDB Local.
 //
-// It implements what the DynamoDB store of this module sends: UpdateItem with
-// condition and update expressions on tables with one string partition key, and
-// the few table operations that prepare such a table. It refuses everything
-// else, so that it never silently ignores what the real service would have
-// honoured. What the real service refuses of that part, it refuses with the
-// real error.
+// It implements what the DynamoDB store of this module sends: UpdateItem and
+// TransactWriteItems with condition and update expressions on tables with one
+// string partition key, and the few table operations that prepare such a table.
+// PutItem and GetItem are there for the examples' own data. It refuses
+// everything else, so that it never silently ignores what the real service
+// would have honoured. What the real service refuses of that part, it refuses
+// with the real error.
 //
 // Every operation takes effect at one instant under one lock, so the endpoint
 // is linearizable. It checks no signature and keeps nothing on disk.
@@ -53,10 +54,11 @@ type Server struct {
 
 	mu     sync.Mutex // guards what follows; never held during network I/O
 	tables map[string]*table
+	tokens tokens
 }
 
 // New returns a server without tables.
-func New() *Server { return &Server{tables: make(map[string]*table)} }
+func New() *Server { return &Server{tables: map[string]*table{}, tokens: tokens{}} }
 
 // ServeHTTP answers one request of the DynamoDB JSON 1.0 protocol.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,6 +87,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // operations holds the operations by their names. They run under the lock.
 var operations = map[string]func(*Server, *input) (any, error){
 	"UpdateItem":         (*Server).updateItem,
+	"PutItem":            (*Server).putItem,
+	"GetItem":            (*Server).getItem,
+	"TransactWriteItems": (*Server).transactWriteItems,
 	"CreateTable":        (*Server).createTable,
 	"DescribeTable":      (*Server).describeTable,
 	"UpdateTimeToLive":   (*Server).updateTimeToLive,
@@ -106,8 +111,9 @@ func (s *Server) run(in *input) (any, error) {
 	return operation(s, in)
 }
 
-// Requests returns the number of UpdateItem requests received so far,
-// including those that a fault kept from being applied.
+// Requests returns the number of requests to write received so far (UpdateItem,
+// PutItem, TransactWriteItems), including those that a fault kept from being
+// applied.
 func (s *Server) Requests() int { return int(s.requests.Load()) }
 
 // Item returns a copy of the item with that partition key in the form of the

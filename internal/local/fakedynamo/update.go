@@ -1,86 +1,9 @@
 package fakedynamo
 
 import (
-	"cmp"
 	"maps"
 	"math/big"
-	"slices"
 )
-
-// maxKeyBytes is the service's limit on the size of a partition key.
-const maxKeyBytes = 2048
-
-// updateItem carries out UpdateItem.
-func (s *Server) updateItem(in *input) (any, error) {
-	t, err := s.existing(in)
-	if err == nil {
-		err = cmp.Or(in.checkOptions(), in.checkKey(t.key))
-	}
-	if err != nil {
-		return nil, err
-	}
-	key := in.partitionKey()
-	old := t.items[key]
-	e := newEvaluator(in)
-	it := e.update(old)
-	fulfilled := e.condition(old)
-	err = e.check()
-	switch {
-	// Errors of the request itself go before the condition …
-	case err != nil:
-		return nil, err
-	case e.changed[t.key]:
-		return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", t.key)
-	case !fulfilled:
-		failed := failure(dynamoType+"ConditionalCheckFailedException", "The conditional request failed")
-		if in.ReturnValuesOnConditionCheckFailure == "ALL_OLD" {
-			failed.Item = old
-		}
-		return nil, failed
-	// … and errors that depend on the item go after it.
-	case e.mismatch != nil:
-		return nil, e.mismatch
-	case it.size() > maxItemBytes:
-		return nil, invalid("Item size to update has exceeded the maximum allowed size")
-	}
-	t.items[key] = it
-	switch in.ReturnValues {
-	case "ALL_NEW":
-		return output{it}, nil
-	case "ALL_OLD":
-		return output{old}, nil
-	}
-	return output{}, nil
-}
-
-// output is the answer to UpdateItem.
-type output struct {
-	Attributes item `json:",omitempty"`
-}
-
-func (in *input) checkOptions() error {
-	if !slices.Contains([]string{"", "NONE", "ALL_NEW", "ALL_OLD"}, in.ReturnValues) {
-		return invalid("fakedynamo does not support ReturnValues %q", in.ReturnValues)
-	}
-	if !slices.Contains([]string{"", "NONE", "ALL_OLD"}, in.ReturnValuesOnConditionCheckFailure) {
-		return invalid("fakedynamo does not support ReturnValuesOnConditionCheckFailure %q", in.ReturnValuesOnConditionCheckFailure)
-	}
-	return nil
-}
-
-// checkKey checks the key against that of the table.
-func (in *input) checkKey(name string) error {
-	v := in.Key[name]
-	switch {
-	case len(in.Key) != 1 || v.kind() != "S":
-		return invalid("The provided key element does not match the schema")
-	case *v.S == "":
-		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", name)
-	case len(*v.S) > maxKeyBytes:
-		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
-	}
-	return nil
-}
 
 // update returns the item that the update expression makes of old, which is nil
 // if there is no item. It changes nothing in old.
@@ -116,11 +39,37 @@ func (e *evaluator) target() string {
 	return name
 }
 
-// operand reads what a SET action assigns: a :placeholder or
-// if_not_exists(name, :placeholder), and "+ :placeholder" if that follows.
+// operand reads what a SET action assigns: a term, or the sum or difference of
+// two.
 func (e *evaluator) operand() value {
-	var v value
-	if e.skip("if_not_exists") {
+	v, given := e.term()
+	operator := e.tokens[e.at]
+	if operator != "+" && operator != "-" {
+		return v
+	}
+	e.at++
+	w, alsoGiven := e.term()
+	if given && v.N == nil || alsoGiven && w.N == nil {
+		wrong := v
+		if !given || v.N != nil {
+			wrong = w
+		}
+		e.fail("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, wrong.kind())
+	}
+	if operator == "-" && w.N != nil {
+		n := w.N.negative()
+		w = value{N: &n}
+	}
+	return e.sum(v, w)
+}
+
+// term reads a :placeholder, an attribute of the item, or if_not_exists(name,
+// :placeholder). It reports whether the request gives the value.
+func (e *evaluator) term() (v value, given bool) {
+	switch {
+	case e.tokens[e.at][0] == ':':
+		return e.value(), true
+	case e.skip("if_not_exists"):
 		e.expect("(")
 		v = e.item[e.name()]
 		e.expect(",")
@@ -128,27 +77,30 @@ func (e *evaluator) operand() value {
 			v = other
 		}
 		e.expect(")")
-	} else {
-		v = e.value()
+	default:
+		if v = e.path(); v.kind() == "" {
+			e.differ("The provided expression refers to an attribute that does not exist in the item")
+		}
 	}
-	if e.skip("+") {
-		return e.sum(v, e.value())
-	}
-	return v
+	return v, false
 }
 
 func (e *evaluator) sum(v, w value) value {
-	if w.N == nil {
-		e.fail("Incorrect operand type for operator or function; operator or function: +, operand type: %s", w.kind())
-		return value{}
-	}
-	if v.N == nil {
-		e.mismatch = invalid("An operand in the update expression has an incorrect data type")
+	if v.N == nil || w.N == nil {
+		e.differ("An operand in the update expression has an incorrect data type")
 		return value{}
 	}
 	n, err := newNumber(new(big.Rat).Add(v.N.rat(), w.N.rat()))
 	if err != nil {
-		e.mismatch = err
+		e.differ("%v", err)
 	}
 	return value{N: &n}
+}
+
+// differ notes what does not fit between the update and the item, unless
+// something is noted already.
+func (e *evaluator) differ(format string, args ...any) {
+	if e.mismatch == nil {
+		e.mismatch = invalid(format, args...)
+	}
 }
