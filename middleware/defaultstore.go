@@ -67,6 +67,11 @@ func (d *defaultStore) warmUp() {
 	})
 }
 
+// DynamoStore returns the store, for dynamostore.Transact.
+func (d *defaultStore) DynamoStore(ctx context.Context) (*dynamostore.Store, error) {
+	return d.open(ctx)
+}
+
 func (d *defaultStore) open(ctx context.Context) (*dynamostore.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

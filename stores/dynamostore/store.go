@@ -131,19 +131,30 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 }
 
 func (s *Store) release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.update(ctx, s.releaseInput(t))
+	if ok {
+		row = settled(t)
+	}
+	return row, ok, err
+}
+
+// releaseInput returns the request that ends a lease.
+func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
 	update := releaseUpdate
 	v := values{":token": text(t.Token), ":deleteAfter": wholeSeconds(t.DeleteAfter)}
 	if t.Memory != nil {
 		update = memoryUpdate(t.Memory, v)
 	}
-	row, ok, err := s.update(ctx, s.input(t.Name, update, ifOwner, v))
-	if ok {
-		row.DeleteAfter = t.DeleteAfter
-		if t.Memory != nil {
-			row.Memory = *t.Memory
-		}
+	return s.input(t.Name, update, ifOwner, v)
+}
+
+// settled returns the row after t, as far as t describes it.
+func settled(t *driver.Settlement) driver.Row {
+	row := driver.Row{DeleteAfter: t.DeleteAfter}
+	if t.Memory != nil {
+		row.Memory = *t.Memory
 	}
-	return row, ok, err
+	return row
 }
 
 // abandon releases the row if the token owns it, and raises its stamp, in one

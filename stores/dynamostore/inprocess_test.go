@@ -1,0 +1,121 @@
+package dynamostore_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+var errConnection = errors.New("connection lost")
+
+// inProcess is a transport that needs no network, so that it works in fake
+// time.
+type inProcess struct{ http.Handler }
+
+// Do implements the SDK's HTTPClient.
+func (p inProcess) Do(r *http.Request) (resp *http.Response, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v != http.ErrAbortHandler {
+				panic(v)
+			}
+			if err = r.Context().Err(); err == nil {
+				err = errConnection
+			}
+		}
+	}()
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// bank is a lock table and accounts, without a network.
+type bank struct {
+	*fakedynamo.Server
+	client *dynamodb.Client
+	store  *dynamostore.Store
+}
+
+func newBank(t *testing.T, balances map[string]string) *bank {
+	t.Helper()
+	b := &bank{Server: fakedynamo.New()}
+	b.client = clientOf(b.Server)
+	b.store = dynamostore.New(b.client, table)
+	if err := dynamostore.EnsureTable(t.Context(), b.client, table); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("account"), AttributeType: types.ScalarAttributeTypeS}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for account, balance := range balances {
+		_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: balance},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func clientOf(h http.Handler) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", HTTPClient: inProcess{h}, BaseEndpoint: aws.String("http://localhost"),
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+}
+
+func (b *bank) locker(t *testing.T, o lock.Options) *lock.Locker {
+	t.Helper()
+	return newLocker(t, b.store, o)
+}
+
+func newLocker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
+	t.Helper()
+	o.Logger = discard
+	l, err := lock.New(store, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (b *bank) balance(account string) string {
+	v, _ := b.Item("accounts", account)["balance"].(map[string]any)
+	text, _ := v["N"].(string)
+	return text
+}
+
+// change adds amount to an account, or takes it, if there is enough. Repeated,
+// it would do so again.
+func change(account, operator, amount string) types.TransactWriteItem {
+	u := &types.Update{
+		TableName: aws.String("accounts"), Key: map[string]types.AttributeValue{"account": &types.AttributeValueMemberS{Value: account}},
+		UpdateExpression:          aws.String("SET balance = balance " + operator + " :amount"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":amount": &types.AttributeValueMemberN{Value: amount}},
+	}
+	if operator == "-" {
+		u.ConditionExpression = aws.String("balance >= :amount")
+	}
+	return types.TransactWriteItem{Update: u}
+}
+
+func transfer(from, to, amount string) *dynamodb.TransactWriteItemsInput {
+	return &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{change(from, "-", amount), change(to, "+", amount)}}
+}

@@ -1,0 +1,282 @@
+package dynamostore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// TransactClient is the part of a *dynamodb.Client that [Transact] needs.
+type TransactClient interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// maxActions is the service's limit on a transaction.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const maxActions = 100
+
+// Transact writes the items of in and completes the event of the lock that ctx
+// carries, in one DynamoDB transaction: all of it happens, or nothing does. So
+// the writes happen exactly once, however often the event is delivered and
+// wherever a process dies, and need not be idempotent. Call it from a handler
+// under middleware.WithLock, or from the work of a lock.Locker, with the context
+// given to that work. Of nested locks it completes the innermost one, which
+// therefore should be the one whose key has the Event; without an Event, or an
+// Order, there is nothing to recognise a duplicate by.
+//
+// It must be the last thing that the work does: afterwards the lock is free and
+// the context has ended. The wrapper has nothing left to write, so that a
+// handled event takes two requests. The result of the handler is not kept for
+// replay; see [TransactResult].
+//
+// The transaction may have up to 99 actions, in tables of the lock table's
+// account and Region. None may be on the row of the lock. Transact repeats it
+// while it meets conflicts, is throttled or gets no answer, as long as there is
+// time to complete the event; the client's own retries are switched off. It adds
+// a ClientRequestToken. One of your own must be new for every call. The function
+// needs no further permission on the lock table: DynamoDB asks for
+// dynamodb:UpdateItem
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html).
+//
+// After an error nothing was written, with one exception:
+//
+//   - a *lock.LostError: the lease has ended, and somebody else may handle the
+//     event;
+//   - the client's own error, such as a *types.TransactionCanceledException
+//     whose CancellationReasons are those of your actions: the lock is still held,
+//     and the work may try another transaction. If it returns nil instead, the
+//     event is completed without one; if it returns an error, the lock is
+//     released;
+//   - a *lock.StoreError: there was no time left. If an attempt had no answer,
+//     nobody knows whether the transaction was applied. Then the lock is not
+//     released but ends with its lease, and the next delivery is skipped if it
+//     was applied, and runs if not;
+//   - a [*driver.ConfigError]: there is no lock, it is in another store, or the
+//     transaction has no room for it.
+func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+	return transact(ctx, client, in, nil)
+}
+
+// TransactResult is Transact for a handler whose result is replayed to
+// duplicates: it keeps the JSON of result, which must be what the handler
+// returns.
+func TransactResult(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result any) (*dynamodb.TransactWriteItemsOutput, error) {
+	body, err := json.Marshal(result)
+	if err != nil {
+		return nil, &driver.ConfigError{Reason: "dynamostore.TransactResult: the result has no JSON form", Err: err}
+	}
+	return transact(ctx, client, in, body)
+}
+
+func transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result []byte) (*dynamodb.TransactWriteItemsOutput, error) {
+	if c, ok := client.(*dynamodb.Client); client == nil || ok && c == nil {
+		return nil, wrongUse("the client is nil: give it the *dynamodb.Client that writes your items")
+	}
+	if in == nil {
+		return nil, wrongUse("the transaction is nil: give it the items to write")
+	}
+	if n := len(in.TransactItems); n >= maxActions {
+		return nil, wrongUse("the transaction has %d actions, and the completion of the event is one more: DynamoDB takes %d, so write at most %d", n, maxActions, maxActions-1)
+	}
+	held, ok := driver.LockFrom(ctx)
+	if !ok {
+		return nil, wrongUse("the context carries no lock: pass on the context that the handler was given; under middleware.FailOpen there may be none")
+	}
+	store, err := storeOf(ctx, held)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := client.(*dynamodb.Client); ok && !store.sameRegion(c) {
+		return nil, wrongUse("the client is for the Region %q, and the lock table is in another: a transaction cannot span Regions", c.Options().Region)
+	}
+	t := &transaction{store: store, client: client, in: *in, out: &dynamodb.TransactWriteItemsOutput{}}
+	if aws.ToString(in.ClientRequestToken) == "" {
+		t.in.ClientRequestToken = aws.String(rand.Text())
+	}
+	err = held.CompleteWith(ctx, result, t.send)
+	switch {
+	case err == nil:
+		return t.out, nil
+	case t.declined != nil && !t.unanswered:
+		return nil, t.declined
+	}
+	return nil, err
+}
+
+func wrongUse(format string, args ...any) error {
+	return &driver.ConfigError{Reason: "dynamostore.Transact: " + fmt.Sprintf(format, args...)}
+}
+
+// storeOf returns the Store that keeps the lock. A store that opens one at its
+// first use, as middleware.DefaultStore does, has the method DynamoStore.
+func storeOf(ctx context.Context, held driver.Lock) (*Store, error) {
+	switch s := held.Store().(type) {
+	case *Store:
+		return s, nil
+	case interface {
+		DynamoStore(context.Context) (*Store, error)
+	}:
+		return s.DynamoStore(ctx)
+	default:
+		return nil, wrongUse("the lock is in a %T: only a lock in a DynamoDB table can be completed in a transaction", s)
+	}
+}
+
+// sameRegion reports whether c asks the Region of the lock table, as far as that
+// is known.
+func (s *Store) sameRegion(c *dynamodb.Client) bool {
+	own, ok := s.client.(*dynamodb.Client)
+	return !ok || own.Options().Region == c.Options().Region
+}
+
+// transaction is one call of Transact.
+type transaction struct {
+	store  *Store
+	client TransactClient
+	in     dynamodb.TransactWriteItemsInput // the caller's
+	out    *dynamodb.TransactWriteItemsOutput
+
+	unanswered bool  // an attempt may have been applied
+	declined   error // what the client reported about the caller's part
+}
+
+// send makes one attempt. It answers like [Store.Release].
+//
+// An attempt can be repeated whatever has become of earlier ones: each removes
+// the token on which all of them are conditional, so at most one is applied. The
+// ClientRequestToken only lets DynamoDB say that an earlier one was.
+func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	in := t.in
+	own := t.store.releaseInput(s)
+	if t.writesRow(s.Name) {
+		return driver.Row{}, false, wrongUse("one of the actions is on the row of the lock itself, which the completion writes: leave it out")
+	}
+	in.TransactItems = append(slices.Clip(in.TransactItems), types.TransactWriteItem{Update: &types.Update{
+		TableName: own.TableName, Key: own.Key,
+		UpdateExpression: own.UpdateExpression, ConditionExpression: own.ConditionExpression, ExpressionAttributeValues: own.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: own.ReturnValuesOnConditionCheckFailure,
+	}})
+	out, err := t.client.TransactWriteItems(ctx, &in, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if err == nil {
+		if out != nil {
+			t.out = out
+		}
+		return settled(s), true, nil
+	}
+	row, err := t.explain(err)
+	e := (*driver.Error)(nil)
+	t.unanswered = t.unanswered || errors.As(err, &e) && !e.Rejected
+	return row, false, err
+}
+
+// writesRow reports whether an action of the caller is on the row of the lock.
+// A table can also be named by its ARN.
+func (t *transaction) writesRow(name string) bool {
+	return slices.ContainsFunc(t.in.TransactItems, func(i types.TransactWriteItem) bool {
+		var table *string
+		var key values
+		switch {
+		case i.Put != nil:
+			table, key = i.Put.TableName, i.Put.Item
+		case i.Update != nil:
+			table, key = i.Update.TableName, i.Update.Key
+		case i.Delete != nil:
+			table, key = i.Delete.TableName, i.Delete.Key
+		case i.ConditionCheck != nil:
+			table, key = i.ConditionCheck.TableName, i.ConditionCheck.Key
+		}
+		named := aws.ToString(table)
+		return (named == t.store.table || strings.HasSuffix(named, ":table/"+t.store.table)) && str(key, "lock") == name
+	})
+}
+
+// explain returns the row that refused the completion, or what the error means.
+// A refused row counts more than what stands in the way of the caller's writes:
+// if an earlier attempt was applied, their conditions need not hold any more.
+func (t *transaction) explain(err error) (driver.Row, error) {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(t.in.TransactItems)+1 {
+		return driver.Row{}, t.classify(err)
+	}
+	n := len(t.in.TransactItems)
+	own, theirs := canceled.CancellationReasons[n], canceled.CancellationReasons[:n]
+	if aws.ToString(own.Code) == "ConditionalCheckFailed" {
+		return t.store.parse(own.Item)
+	}
+	canceled.CancellationReasons = theirs
+	passing, conflict := true, true
+	for _, r := range append(slices.Clip(theirs), own) {
+		code := aws.ToString(r.Code)
+		passing = passing && (code == "None" || passingReasons[code])
+		conflict = conflict && (code == "None" || code == "TransactionConflict")
+	}
+	switch {
+	case passing:
+		return driver.Row{}, &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Rejected: true, Conflict: conflict}
+	case !lasting(own):
+		return driver.Row{}, t.decline(err)
+	}
+	message := aws.ToString(own.Message)
+	_, hint := blame("ValidationException", message)
+	return driver.Row{}, &driver.Error{Store: t.store.name(), Hint: hint, Err: fmt.Errorf("the completion of the event was refused: %s: %s", aws.ToString(own.Code), message), Rejected: true}
+}
+
+// passingReasons are the reasons of a cancellation that pass by themselves.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html#API_TransactWriteItems_Errors
+var passingReasons = map[string]bool{"TransactionConflict": true, "ThrottlingError": true, "ProvisionedThroughputExceeded": true}
+
+// lasting reports whether a reason stands for something that a later attempt
+// would meet too.
+func lasting(r types.CancellationReason) bool {
+	code := aws.ToString(r.Code)
+	return code != "None" && !passingReasons[code]
+}
+
+// classify returns the [*driver.Error] for an answer that says nothing about
+// the single items.
+func (t *transaction) classify(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		if errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.SerializationError)) {
+			return t.decline(err) // it was not sent
+		}
+		return t.store.classify(err)
+	}
+	switch api.ErrorCode() {
+	case "TransactionInProgressException": // an earlier attempt is still being applied
+		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
+	case "IdempotentParameterMismatchException":
+		// The client writes maps in random order, and some servers take that for
+		// another request: https://github.com/aws/aws-sdk-go-v2/issues/1900.
+		if t.unanswered {
+			t.in.ClientRequestToken = aws.String(rand.Text())
+			return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
+		}
+	}
+	e := (*driver.Error)(nil)
+	if known := t.store.classify(err); errors.As(known, &e) && e.Temporary {
+		return known
+	}
+	return t.decline(err)
+}
+
+// decline notes an error that the caller gets as it is. If an earlier attempt
+// may still be applied, nobody may take it for the last word.
+func (t *transaction) decline(err error) error {
+	t.declined = err
+	if t.unanswered {
+		err = errors.New("an attempt had no answer, and the next one was refused: " + err.Error())
+	}
+	return &driver.Error{Store: t.store.name(), Err: err, Rejected: true}
+}

@@ -1,0 +1,351 @@
+package dynamostore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+const (
+	accounts   = 20
+	opening    = 200 // what is on each account at first
+	transfers  = 2000
+	deliveries = 5 // of each transfer, at least
+	most       = 20 // attempts
+	timeout    = 10 * time.Second
+)
+
+// TestTransferExactlyOnce delivers 2,000 transfers at least 10,000 times:
+// several at once, again after failures and again although they succeeded, to
+// processes that die at any moment or are frozen beyond their lease, over
+// connections that lose requests and answers and deliver copies up to 20
+// minutes late. Nothing in the handler is idempotent, and yet each transfer is
+// made or refused once, and the balances are right to the cent.
+func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15, F19, F21
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newClearing(t)
+		moves := make([]move, transfers)
+		for i := range moves {
+			from := w.random.IntN(accounts)
+			moves[i] = move{id: fmt.Sprint(i), from: account(from), to: account((from + 1 + w.random.IntN(accounts-1)) % accounts), amount: 1 + w.random.IntN(50)}
+			w.wg.Go(func() { w.source(moves[i]) })
+		}
+		w.wg.Wait()
+		w.check(t, moves)
+	})
+}
+
+type move struct {
+	id, from, to string
+	amount       int
+}
+
+func account(i int) string { return fmt.Sprint("account-", i) }
+
+// clearing is a bank, and what happens to it.
+type clearing struct {
+	bank *bank
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex // one request at a time, and guards what follows
+	random   *rand.Rand
+	fault    fakedynamo.Fault // of the request that is being served
+	happened map[string]int
+	failures []string
+}
+
+func newClearing(t *testing.T) *clearing {
+	t.Helper()
+	balances := map[string]string{}
+	for i := range accounts {
+		balances[account(i)] = strconv.Itoa(opening)
+	}
+	w := &clearing{bank: newBank(t, balances), random: rand.New(rand.NewPCG(1, 2)), happened: map[string]int{}}
+	w.bank.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return w.fault })
+	return w
+}
+
+// chance counts and reports whether something happens, in n of 1,000 cases.
+func (w *clearing) chance(n int, what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.random.IntN(1000) >= n {
+		return false
+	}
+	w.happened[what]++
+	return true
+}
+
+func (w *clearing) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.happened[what]++
+}
+
+// failed reports whether something went wrong, so that the rest does not matter.
+func (w *clearing) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.failures) > 0
+}
+
+func (w *clearing) sleep(limit time.Duration) {
+	w.mu.Lock()
+	d := time.Duration(w.random.Int64N(int64(limit)))
+	w.mu.Unlock()
+	time.Sleep(d)
+}
+
+// source delivers a transfer until it is acknowledged, and more often.
+func (w *clearing) source(m move) {
+	w.sleep(time.Hour)
+	acknowledged := false
+	for i := 0; (i < deliveries || !acknowledged && i < most) && !w.failed(); i++ {
+		if w.chance(200, "copies at once") {
+			w.wg.Go(func() { w.deliver(m) })
+		}
+		acknowledged = w.deliver(m) || acknowledged
+		w.sleep(2 * time.Minute)
+	}
+	if !acknowledged && !w.failed() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.failures = append(w.failures, "transfer "+m.id+" was never acknowledged")
+	}
+}
+
+// deliver gives the transfer to a process of its own. It reports whether the
+// process acknowledged it.
+func (w *clearing) deliver(m move) bool {
+	w.count("deliveries")
+	p := &process{w: w}
+	p.client = dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", HTTPClient: p, BaseEndpoint: aws.String("http://localhost"),
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	key := func(_ context.Context, m move) (lock.Key, error) {
+		return lock.Key{Name: "transfer/" + m.id, Event: m.id}, nil
+	}
+	err := middleware.WithLock(key, p.handle, middleware.Store(dynamostore.New(p.client, table)), middleware.Logger(discard))(ctx, m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.dead {
+		return false
+	}
+	if err == nil && p.clean && p.requests != p.due {
+		w.failures = append(w.failures, fmt.Sprintf("transfer %s took %d requests, want %d", m.id, p.requests, p.due))
+	}
+	return err == nil
+}
+
+// process is an execution environment: the handler and its connection.
+type process struct {
+	w      *clearing
+	client *dynamodb.Client
+
+	dead, clean   bool // it was killed; nothing went wrong while it handled the event
+	requests, due int
+}
+
+func (p *process) die() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.dead = true
+}
+
+// handle makes the transfer. If there is not enough on the account, another
+// transaction notes that. Repeated, either would have its effect again.
+func (p *process) handle(ctx context.Context, m move) error {
+	p.w.mu.Lock()
+	p.clean, p.due = p.requests == 1, 2
+	p.w.mu.Unlock()
+	if p.w.chance(20, "deaths before the transaction") {
+		p.die()
+	}
+	if p.w.chance(20, "frozen holders") {
+		p.w.wg.Go(func() { time.Sleep(timeout + 3*time.Second); p.w.deliver(m) }) // to another process
+		time.Sleep(timeout + 5*time.Second)
+		ctx = context.WithoutCancel(ctx) // and its end goes unnoticed
+	}
+	in := transfer(m.from, m.to, strconv.Itoa(m.amount))
+	in.TransactItems = append(in.TransactItems, increment("made", m.id))
+	_, err := dynamostore.Transact(ctx, p.client, in)
+	if errors.As(err, new(*types.TransactionCanceledException)) && !errors.As(err, new(*lock.StoreError)) {
+		p.w.count("declined transactions")
+		p.w.mu.Lock()
+		p.due++
+		p.w.mu.Unlock()
+		_, err = dynamostore.Transact(ctx, p.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{increment("refused", m.id)}})
+	}
+	switch {
+	case errors.Is(err, lock.ErrLost):
+		p.w.count("lost leases")
+	case errors.As(err, new(*lock.StoreError)):
+		p.w.count("transactions that failed")
+	}
+	if p.w.chance(20, "deaths after the transaction") {
+		p.die()
+	}
+	return err
+}
+
+// increment counts what happened to a transfer.
+func increment(what, id string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: aws.String("accounts"), Key: map[string]types.AttributeValue{"account": &types.AttributeValueMemberS{Value: what + "/" + id}},
+		UpdateExpression: aws.String("SET balance = if_not_exists(balance, :zero) + :one"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":zero": &types.AttributeValueMemberN{Value: "0"}, ":one": &types.AttributeValueMemberN{Value: "1"},
+		},
+	}}
+}
+
+// dice are the things that happen to one request in a thousand, so many times.
+var dice = []struct {
+	what  string
+	times int
+	fault fakedynamo.Fault
+	dies  bool
+	late  bool
+}{
+	{what: "lost requests", times: 10, fault: fakedynamo.DropBefore},
+	{what: "lost answers", times: 10, fault: fakedynamo.ApplyThenDrop},
+	{what: "errors after the fact", times: 5, fault: fakedynamo.ApplyThen500},
+	{what: "throttled requests", times: 10, fault: fakedynamo.Throttle},
+	{what: "conflicts", times: 10, fault: fakedynamo.Conflict},
+	{what: "hanging requests", times: 5, fault: fakedynamo.Hang},
+	{what: "deaths before a request", times: 10, fault: fakedynamo.DropBefore, dies: true},
+	{what: "deaths after a request", times: 10, fault: fakedynamo.ApplyThenDrop, dies: true},
+	{what: "late copies", times: 20, late: true},
+	{what: "late requests", times: 10, fault: fakedynamo.DropBefore, late: true},
+}
+
+// Do implements the SDK's HTTPClient.
+func (p *process) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	w := p.w
+	w.sleep(20 * time.Millisecond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.dead {
+		return nil, errConnection
+	}
+	p.requests++
+	left := w.random.IntN(1000)
+	for _, d := range dice {
+		if left -= d.times; left >= 0 {
+			continue
+		}
+		p.clean = false
+		w.happened[d.what]++
+		w.fault, p.dead = d.fault, p.dead || d.dies
+		if d.late {
+			w.wg.Go(func() { w.late(r, body) })
+		}
+		break
+	}
+	hangs := w.fault == fakedynamo.Hang
+	if hangs {
+		w.fault = fakedynamo.DropBefore
+	}
+	response, err := w.serve(r, body)
+	w.fault = fakedynamo.None
+	if hangs {
+		w.mu.Unlock()
+		<-r.Context().Done()
+		w.mu.Lock()
+		err = r.Context().Err()
+	}
+	return response, err
+}
+
+// serve applies one request. The caller holds w.mu.
+func (w *clearing) serve(r *http.Request, body []byte) (*http.Response, error) {
+	again := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)).WithContext(r.Context())
+	again.Header = r.Header
+	return inProcess{w.bank.Server}.Do(again)
+}
+
+// late delivers a copy of a request up to 20 minutes later.
+func (w *clearing) late(r *http.Request, body []byte) {
+	w.sleep(20 * time.Minute)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if response, err := w.serve(r.WithContext(context.Background()), body); err == nil && response.StatusCode == http.StatusOK {
+		w.happened["late requests that were applied or recognised"]++
+	}
+}
+
+// check compares the accounts with what the transfers should have made of them.
+func (w *clearing) check(t *testing.T, moves []move) {
+	t.Helper()
+	for _, failure := range w.failures {
+		t.Error(failure)
+	}
+	if t.Failed() {
+		return
+	}
+	balances, made := map[string]int{}, 0
+	for i := range accounts {
+		balances[account(i)] = opening
+	}
+	for _, m := range moves {
+		switch outcome := w.bank.balance("made/"+m.id) + " made, " + w.bank.balance("refused/"+m.id) + " refused"; outcome {
+		case "1 made,  refused":
+			made++
+			balances[m.from] -= m.amount
+			balances[m.to] += m.amount
+		case " made, 1 refused":
+		default:
+			t.Errorf("transfer %s: %s", m.id, outcome)
+		}
+	}
+	for name, want := range balances {
+		if got := w.bank.balance(name); got != strconv.Itoa(want) || want < 0 {
+			t.Errorf("%s has %s, want %d", name, got, want)
+		}
+	}
+	t.Logf("%d of %d transfers made; %v", made, transfers, w.happened)
+	for what, least := range map[string]int{
+		"deliveries": transfers * deliveries, "copies at once": 1000, "declined transactions": 100, "lost leases": 10, "transactions that failed": 5,
+		"frozen holders": 20, "deaths before the transaction": 20, "deaths after the transaction": 20, "late requests that were applied or recognised": 5,
+	} {
+		if w.happened[what] < least {
+			t.Errorf("%d %s, want at least %d", w.happened[what], what, least)
+		}
+	}
+	for _, d := range dice {
+		if w.happened[d.what] < 50 {
+			t.Errorf("%d %s, want at least 50", w.happened[d.what], d.what)
+		}
+	}
+	if made < transfers/10 {
+		t.Errorf("%d transfers were made", made)
+	}
+}
