@@ -30,7 +30,7 @@ const (
 	accounts   = 20
 	opening    = 200 // what is on each account at first
 	transfers  = 2000
-	deliveries = 5 // of each transfer, at least
+	deliveries = 5  // of each transfer, at least
 	most       = 20 // attempts
 	timeout    = 10 * time.Second
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
@@ -166,6 +167,28 @@ func fourthCall(ctx context.Context, st *stage) {
 		st.expect(fmt.Sprintf("call %d", i+1), <-c, ok)
 	}
 	st.effects("1", "2", "3", "4")
+}
+
+// lostTransactions delivers the event while the answers of its transactions get
+// lost, although they are applied.
+func lostTransactions(ctx context.Context, st *stage) {
+	lost := map[string]bool{}
+	st.dynamo.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		id := strings.Join(r.Keys, " ")
+		if id == "" || lost[id] {
+			return fakedynamo.None
+		}
+		lost[id] = true
+		return fakedynamo.ApplyThenDrop
+	})
+	st.expect("answers get lost", st.once(ctx, st.event), st.answer)
+	st.expect("later", st.once(ctx, st.event), st.answer)
+	if len(lost) != st.locks {
+		st.fail("%d answers got lost, want %d", len(lost), st.locks)
+	}
+	st.effects(st.due()...)
 }
 
 // slowClient requests a second export when its client has read only the first

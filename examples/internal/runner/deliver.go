@@ -175,8 +175,11 @@ func (g *gate) hold(which func(key string, nth int) bool) {
 // request.
 func (g *gate) pass(r fakedynamo.Request) fakedynamo.Fault {
 	g.mu.Lock()
-	g.asked[r.Key]++
-	waits := g.holds != nil && g.holds(r.Key, g.asked[r.Key])
+	waits := false
+	for _, key := range append(r.Keys, r.Key) { // of a transaction, or of one item
+		g.asked[key]++
+		waits = waits || g.holds != nil && g.holds(key, g.asked[key])
+	}
 	g.mu.Unlock()
 	if waits {
 		g.waiting <- struct{}{}

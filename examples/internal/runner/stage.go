@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -72,6 +74,12 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 	err = errors.Join(err, table, dynamostore.EnsureTable(ctx, st.client, "locks"), objects.CreateBucket("pictures-example"), objects.CreateBucket("archive-example"))
 	picture := strings.Repeat("picture ", 128)
 	_, object := objects.PutObject("pictures-example", upload, nil, strings.NewReader(picture), int64(len(picture)), nil)
+	for account, balance := range x.balances {
+		_, put := st.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: strconv.FormatInt(balance, 10)},
+		}})
+		err = errors.Join(err, put)
+	}
 	if st.event = event; st.must("prepare", errors.Join(err, object)) {
 		st.start(ctx, x.name)
 	}
@@ -153,6 +161,7 @@ func (st *stage) effects(want ...string) {
 	if !slices.Equal(grouped(got), grouped(want)) {
 		st.fail("%d pieces of work, want %d: %q", len(got), len(want), want)
 	}
+	st.checkBalances(want)
 	var bare []string
 	marked := 0
 	for _, a := range st.answers {
@@ -164,6 +173,24 @@ func (st *stage) effects(want ...string) {
 	}
 	if marked > 0 && marked != len(st.answers)-1 {
 		st.fail("%d of %d answers are marked as replayed: %.300q", marked, len(st.answers), st.answers)
+	}
+}
+
+// checkBalances checks that the work, and nothing else, moved money.
+func (st *stage) checkBalances(work []string) {
+	balances := maps.Clone(st.balances)
+	for _, text := range work {
+		if move := strings.Fields(text); len(balances) > 0 {
+			amount, err := strconv.ParseInt(move[3], 10, 64)
+			st.must("amount", err)
+			balances[move[1]] -= amount
+			balances[move[2]] += amount
+		}
+	}
+	for account, want := range balances {
+		if got := fmt.Sprint(st.dynamo.Item("accounts", account)["balance"]); got != fmt.Sprintf("map[N:%d]", want) {
+			st.fail("the balance of %s is %s, want %d", account, got, want)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ type example struct {
 	partial     bool     // the source understands partial answers
 	locks       int      // how many locks the event holds at the same time; zero means 1
 
+	balances map[string]int64 // of the accounts at first; each piece of work moves an amount: id, from, to, amount
+
 	others  []delivery // each arrives while the first delivery is at work
 	special []act
 	wrong   []delivery // wrong input
@@ -105,6 +107,22 @@ var examples = []example{
 			{"no account", []string{`"DE-4711"`, `""`}, "KeyError", nil},
 			{"no statement", []string{`"statement": 17`, `"statement": 0`}, "KeyError", nil},
 			{"no balance", []string{`"balance": "1042.50"`, `"total": 0`}, "errorString", nil},
+		},
+	},
+	{
+		name: "transfer", shows: "each transfer once: balances and event in one transaction",
+		messages: []string{"transfer made"}, values: []string{"transfer", "from", "to", "amount"}, want: []string{"t-17 jane omar 2000", "t-18 omar lee 550"},
+		answer: ok, held: "BatchError", partial: true, locks: 2, balances: map[string]int64{"jane": 10000, "omar": 10000, "lee": 0},
+		others: []delivery{
+			{"the same transfers in other messages", []string{"2e1424d4", "2e1424d5", "5b6f3c6e", "5b6f3c6f"}, "BatchError", nil},
+			{"other transfers between the accounts", []string{"t-17", "t-27", "t-18", "t-28"}, ok, []string{"t-27 jane omar 2000", "t-28 omar lee 550"}},
+		},
+		special: []act{lostTransactions},
+		wrong: []delivery{
+			{"more than there is", []string{`\"amount\":2000`, `\"amount\":10001`, "t-18", "t-38", "t-17", "t-37", `\"amount\":550`, `\"amount\":999`}, ok, []string{"t-38 omar lee 999"}},
+			{"an unknown account", []string{`\"from\":\"omar\"`, `\"from\":\"nobody\"`, "t-18", "t-48", "t-17", "t-47"}, ok, []string{"t-47 jane omar 2000"}},
+			{"no amount", []string{`\"amount\":550`, `\"amount\":0`, "t-17", "t-57"}, "back: …0b18", []string{"t-57 jane omar 2000"}},
+			{"no id", []string{`\"t-18\"`, `\"\"`, "t-17", "t-67"}, "back: …0b18", []string{"t-67 jane omar 2000"}},
 		},
 	},
 	{
