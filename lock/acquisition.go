@@ -19,13 +19,42 @@ import (
 // holds the name until its lease ends and, with a heartbeat, for as long as the
 // process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
-	a := &acquisition{
-		locker: l, ctx: invocation.Believable(ctx), key: key, began: time.Now(),
+	return l.newAcquisition(invocation.Believable(ctx), key).acquire()
+}
+
+// acquisition is one call of Acquire, or the part of a call of AcquireAll that
+// acquires one key.
+type acquisition struct {
+	locker   *Locker
+	ctx      context.Context
+	key      Key
+	set      *Locks // that the lock belongs to; nil: none
+	timing   timing
+	claim    driver.Claim
+	row      driver.Row // the last one seen
+	floor    time.Time  // the next stamp must be above it
+	requests retries
+
+	began   time.Time
+	decided time.Time
+	waited  time.Duration
+	seen    sight
+}
+
+func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
+	return &acquisition{
+		locker: l, ctx: ctx, key: key, began: time.Now(),
 		requests: retries{locker: l, onThrottle: (*Locker).claimGivesUp},
 	}
+}
+
+func (a *acquisition) acquire() (*Lock, error) {
 	err := a.run()
 	if err != nil && a.requests.unsure {
 		a.abandon()
+	}
+	if err != nil && a.set != nil {
+		err = a.set.causeOf(err)
 	}
 	a.decided = time.Now()
 	var lk *Lock
@@ -40,6 +69,9 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 			}
 		}()
 		err = lk.check()
+		if err == nil && a.set != nil {
+			err = a.set.check()
+		}
 	}
 	a.report(err)
 	if err != nil {
@@ -48,23 +80,6 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	lk.begin()
 	begun = true
 	return lk, nil
-}
-
-// acquisition is one call of Acquire.
-type acquisition struct {
-	locker   *Locker
-	ctx      context.Context
-	key      Key
-	timing   timing
-	claim    driver.Claim
-	row      driver.Row // the last one seen
-	floor    time.Time  // the next stamp must be above it
-	requests retries
-
-	began   time.Time
-	decided time.Time
-	waited  time.Duration
-	seen    sight
 }
 
 // run returns nil once the claim owns the row.
@@ -137,7 +152,12 @@ func (a *acquisition) prepare() error {
 		return err
 	}
 	var err error
-	if a.timing, err = a.locker.timing(a.ctx, a.began); err != nil {
+	if before := a.set.last(); before != nil {
+		a.timing, err = before.timing.at(a.began) // one reserve for the whole set
+	} else {
+		a.timing, err = a.locker.timing(a.ctx, a.began)
+	}
+	if err != nil {
 		return err
 	}
 	a.claim = driver.Claim{

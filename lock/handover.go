@@ -53,6 +53,9 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
 	}
+	if l.set != nil {
+		return Handle{}, &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a handle stands for one lock: acquire it with Acquire or WithLock to hand it over"}
+	}
 	began := time.Now()
 	requests, err := l.extend(ctx, began, lease)
 	l.observeHandOver(ctx, OutcomeHandedOver, began, requests, err)

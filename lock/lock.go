@@ -14,6 +14,7 @@ type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
 	outer   *Lock           // under which this one was acquired; nil: none
+	set     *Locks          // with which it was acquired, and is ended; nil: none
 	key     Key
 	claim   driver.Claim
 	row     driver.Row // as it was acquired
@@ -40,7 +41,7 @@ const (
 
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
-		locker: a.locker, ctx: a.ctx, outer: heldIn(a.ctx), key: a.key, claim: a.claim, row: a.row, timing: a.timing,
+		locker: a.locker, ctx: a.ctx, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
 		decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
@@ -61,7 +62,7 @@ func (l *Lock) check() error {
 }
 
 // lostAt returns when the work must have ended if the lease is not renewed.
-func (l *Lock) lostAt() time.Time { return l.claim.Until.Add(-l.timing.margin) }
+func (l *Lock) lostAt() time.Time { return time.UnixMicro(l.until.Load()).Add(-l.timing.margin) }
 
 // begin makes the work's context and starts the heartbeat, if there is one.
 func (l *Lock) begin() {

@@ -22,7 +22,11 @@ import (
 // would let a duplicate run: keep the work's result and report the error. A
 // second call returns what the first call returned. After Release it returns
 // [ErrReleased]. After [Lock.HandOver] it completes nothing and returns nil.
-func (l *Lock) Complete(result []byte) error {
+func (l *Lock) Complete(result []byte) error { return l.complete(result, time.Time{}) }
+
+// complete completes the event. It tries until limit if that is not zero and
+// comes first.
+func (l *Lock) complete(result []byte, limit time.Time) error {
 	if !l.beginEnd(completed) {
 		return l.completedBefore()
 	}
@@ -34,17 +38,21 @@ func (l *Lock) Complete(result []byte) error {
 		}
 		return nil
 	}
-	return l.settle(l.completion(result))
+	return l.settle(l.completion(result).endBy(limit))
 }
 
 // Release releases the name without completing the event, so that a later
 // delivery runs. After an error the name is free once its lease ends. After
 // Complete it does nothing and returns what Complete returned.
-func (l *Lock) Release() error {
+func (l *Lock) Release() error { return l.release(time.Time{}) }
+
+// release releases the name. It tries until limit if that is not zero and comes
+// first.
+func (l *Lock) release(limit time.Time) error {
 	if !l.beginEnd(released) {
 		return l.outcome
 	}
-	return l.settle(l.settlement(false))
+	return l.settle(l.settlement(false).endBy(limit))
 }
 
 // drop releases a lock that the caller does not get, and reports nothing.
@@ -56,6 +64,9 @@ func (l *Lock) drop() {
 // CompleteWith implements [driver.Lock].
 func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
 	l := (*Lock)(h)
+	if l.set != nil {
+		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: lock one key with the event and leave the transaction to that, or write without the transaction"}
+	}
 	if !l.beginEnd(inTransaction) {
 		return l.completedBefore()
 	}
@@ -109,6 +120,14 @@ func (l *Lock) settlement(completes bool) *settlement {
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
 		began:   now, completes: completes,
 	}
+}
+
+// endBy shortens the time for the attempt.
+func (s *settlement) endBy(limit time.Time) *settlement {
+	if !limit.IsZero() && limit.Before(s.until) {
+		s.until = limit
+	}
+	return s
 }
 
 func (l *Lock) completion(result []byte) *settlement {

@@ -39,17 +39,13 @@ func (l *Locker) leaseEnd(t timing, now time.Time) time.Time {
 }
 
 func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
-	t := timing{budget: maxBudget, margin: l.opts.Grace}
+	t := timing{margin: l.opts.Grace}
 	deadline, ok := ctx.Deadline()
 	var remaining time.Duration
 	if ok {
 		remaining = deadline.Sub(now)
 		t.deadline = deadline
-		t.budget = min(maxBudget, remaining/10)
 		t.reserve = invocation.Reserve(l.opts.Reserve, remaining)
-		if need := invocation.MinRun + t.reserve; remaining < need {
-			return t, &DeadlineError{Left: remaining, Need: need}
-		}
 	}
 	switch mode := l.opts.Lease; {
 	case mode.kind == deadlineLease && ok && remaining <= invocation.LongestDeadline:
@@ -59,6 +55,21 @@ func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 		t.renew = true
 		t.lease = cmp.Or(mode.lease, DefaultLease)
 		t.beat = min(t.lease/3, (t.lease-t.margin)/2)
+	}
+	return t.at(now)
+}
+
+// at returns the timing of an acquisition that begins now, under the same
+// deadline and with the same reserve.
+func (t timing) at(now time.Time) (timing, error) {
+	t.budget = maxBudget
+	if t.deadline.IsZero() {
+		return t, nil
+	}
+	left, need := t.deadline.Sub(now), invocation.MinRun+t.reserve
+	t.budget = min(maxBudget, left/10)
+	if left < need {
+		return t, &DeadlineError{Left: left, Need: need}
 	}
 	return t, nil
 }

@@ -33,17 +33,7 @@ func (a *acquisition) rest(now time.Time, look time.Duration) error {
 	if a.locker.opts.MaxWait == 0 {
 		return a.heldError(nil)
 	}
-	end := a.began.Add(a.locker.opts.MaxWait)
-	cause := context.Cause(a.ctx)
-	if !a.timing.deadline.IsZero() {
-		// The requests, the shortest run and the release must still fit in after the
-		// wait.
-		last := a.timing.deadline.Add(-a.timing.reserve - invocation.MinRun - a.timing.budget)
-		if last.Before(end) {
-			end = last
-			cause = cmp.Or(cause, context.DeadlineExceeded)
-		}
-	}
+	end, cause := a.waitEnd()
 	if !now.Before(end) {
 		return a.heldError(cause)
 	}
@@ -53,6 +43,25 @@ func (a *acquisition) rest(now time.Time, look time.Duration) error {
 		return a.heldError(err)
 	}
 	return nil
+}
+
+// waitEnd returns until when the wait may last, and why that is less than
+// MaxWait. The requests, the shortest run and the release must still fit in
+// after the wait.
+func (a *acquisition) waitEnd() (end time.Time, cause error) {
+	end, cause = a.began.Add(a.locker.opts.MaxWait), context.Cause(a.ctx)
+	var workEnd time.Time
+	if !a.timing.deadline.IsZero() {
+		workEnd = a.timing.deadline.Add(-a.timing.reserve)
+	}
+	if before := a.set.last(); before != nil {
+		end = a.set.began.Add(a.locker.opts.MaxWait)
+		workEnd, _ = before.work.Deadline() // a fixed lease of the set may end sooner
+	}
+	if last := workEnd.Add(-invocation.MinRun - a.timing.budget); !workEnd.IsZero() && last.Before(end) {
+		return last, cmp.Or(cause, context.DeadlineExceeded)
+	}
+	return end, cause
 }
 
 // nextLook returns how long to wait before the name may be free: about as long

@@ -1,0 +1,203 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+)
+
+// Locks are several locks that were acquired together, and are ended together
+// with [Locks.Complete] or [Locks.Release]; only the first call counts.
+type Locks struct {
+	began time.Time
+	locks []*Lock // in the order in which they were acquired
+
+	mu      sync.Mutex // guards how the locks end
+	ending  int32      // completed or released; 0 before that
+	outcome error      // of that
+}
+
+// AcquireAll takes all keys, or none of them: if one is refused, those before
+// it are released, and the error is what [Locker.Acquire] returns for the one
+// that was refused. A [*CompletedError] means that the event is completed under
+// that key. Therefore every Event must stand for the whole event, and not for
+// what its own key locks: otherwise one that shares only some of its keys with
+// an earlier event would be skipped.
+//
+// The names are acquired one after the other, always in the same order
+// (bytewise, as they are stored), so that callers who wait for each other's
+// names never wait in a circle. That holds within one call: nested calls need
+// an order of their own. Options.MaxWait is for all names together. A fixed
+// lease begins when its own name is acquired, so the first one leaves the least
+// time for the work.
+//
+// A key that is given twice is acquired once. A name that is given with two
+// different events, orders or payloads is refused with a [*KeyError], and so is
+// a call without keys. Each key costs one request, and one more when it ends;
+// if the i-th is refused, there are i requests to acquire and i-1 to release.
+func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
+	ctx = invocation.Believable(ctx)
+	s := &Locks{began: time.Now()}
+	sorted, wrong, err := l.inOrder(keys)
+	if err != nil {
+		a := l.newAcquisition(ctx, wrong)
+		a.decided = time.Now()
+		a.report(err)
+		return nil, err
+	}
+	all := false
+	defer func() {
+		if !all { // also if an observer panics
+			_ = s.Release()
+		}
+	}()
+	for _, key := range sorted {
+		a := l.newAcquisition(ctx, key)
+		a.set = s
+		lk, err := a.acquire()
+		if err != nil {
+			return nil, err
+		}
+		s.locks = append(s.locks, lk)
+		ctx = lk.work // so the last one ends with every one of them, and carries all leases
+	}
+	all = true
+	return s, nil
+}
+
+// inOrder returns the keys sorted by their stored names, each of them once. If
+// it returns an error, wrong is the key that is at fault, if it is one of them.
+func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
+	if len(keys) == 0 {
+		return nil, wrong, &KeyError{Field: "keys", Reason: "are none, so nothing would be locked: give at least one"}
+	}
+	for i, k := range keys {
+		var e *KeyError
+		if errors.As(k.check(), &e) {
+			e.Field = fmt.Sprintf("keys[%d].%s", i, e.Field)
+			return nil, k, e
+		}
+	}
+	sorted = slices.Clone(keys)
+	slices.SortFunc(sorted, func(a, b Key) int {
+		return cmp.Compare(storedName(l.prefix, a.Name), storedName(l.prefix, b.Name))
+	})
+	sorted = slices.Compact(sorted)
+	for i := range sorted[1:] {
+		if k := sorted[i+1]; k.Name == sorted[i].Name {
+			return nil, k, &KeyError{Field: "keys", Reason: "hold one name (" + k.Digest() + ") with different events, orders or payloads, and a name has one lock: give it one key"}
+		}
+	}
+	return sorted, wrong, nil
+}
+
+// Context returns the context for the work. It carries all leases; see
+// [Leases]. [FromContext] returns the one that was acquired last. The context
+// ends when any of the leases is lost, with a [*LostError] as its cause.
+func (s *Locks) Context() context.Context { return s.last().work }
+
+// Complete marks the event of every key as completed and releases its name, one
+// after the other, in the order in which they were acquired. Every row keeps
+// the result. If one of them fails, the others are completed all the same. The
+// error is that of [Lock.Complete]; if several failed, it wraps all of theirs.
+//
+// The event is skipped from the first completed row on, because a duplicate
+// asks for every one of them. So after a crash between two rows the work does
+// not run again, and the rest of the names are free once their leases end. If
+// one lease was lost, another invocation may have worked under that name at the
+// same time, as with a single lock; nevertheless the others are completed,
+// because the work is done.
+//
+// All rows together have the time that one has. Each may take half of what is
+// left, so that a row without an answer leaves time for the others.
+func (s *Locks) Complete(result []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending == 0 {
+		s.end(completed, s.locks, func(l *Lock, limit time.Time) { _ = l.complete(result, limit) })
+	}
+	if s.ending == released {
+		return ErrReleased
+	}
+	return s.outcome
+}
+
+// Release releases every name without completing its event, the last one first.
+// After Complete it does nothing and returns what Complete returned.
+func (s *Locks) Release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending == 0 {
+		reversed := slices.Clone(s.locks)
+		slices.Reverse(reversed)
+		s.end(released, reversed, func(l *Lock, limit time.Time) { _ = l.release(limit) })
+	}
+	return s.outcome
+}
+
+// end ends the locks in the order given.
+func (s *Locks) end(how int32, locks []*Lock, end func(*Lock, time.Time)) {
+	s.ending = how
+	defer func() {
+		var failed []error
+		for _, l := range s.locks {
+			if l.outcome != nil {
+				failed = append(failed, l.outcome)
+			}
+		}
+		if s.outcome = errors.Join(failed...); len(failed) == 1 {
+			s.outcome = failed[0]
+		}
+	}()
+	if len(locks) > 0 {
+		endEach(locks, locks[0].settleUntil(time.Now(), how == completed), end)
+	}
+}
+
+// endEach ends all locks even if an observer panics.
+func endEach(locks []*Lock, until time.Time, end func(*Lock, time.Time)) {
+	limit := until
+	if len(locks) > 1 {
+		defer endEach(locks[1:], until, end)
+		limit = until.Add(-time.Until(until) / 2)
+	}
+	end(locks[0], limit)
+}
+
+// last returns the lock that was acquired last, or nil.
+func (s *Locks) last() *Lock {
+	if s == nil || len(s.locks) == 0 {
+		return nil
+	}
+	return s.locks[len(s.locks)-1]
+}
+
+// check returns a [*LostError] if a lease ended while others were acquired.
+func (s *Locks) check() error {
+	for _, l := range s.locks {
+		var lost *LostError
+		if errors.As(context.Cause(l.work), &lost) {
+			return lost
+		}
+		if err := l.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// causeOf returns why an acquisition failed with err. If it got no answer, or
+// stopped waiting, because a lock of the set was lost meanwhile, then that is
+// why.
+func (s *Locks) causeOf(err error) error {
+	if !errors.Is(err, ErrLost) && !errors.As(err, new(*StoreError)) {
+		return err
+	}
+	return cmp.Or(s.check(), err)
+}
