@@ -208,16 +208,19 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 // store.
 func TestSimulationOnDynamoDB(t *testing.T) {
 	t.Parallel()
-	simulate(t, seeds(t, 5, 200), func() driver.Store {
-		client := dynamodb.New(dynamodb.Options{
-			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"), HTTPClient: direct{fakedynamo.New()},
-			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-		})
-		if err := dynamostore.EnsureTable(context.Background(), client, "locks"); err != nil {
-			t.Error(err)
-		}
-		return dynamostore.New(client, "locks")
+	simulate(t, seeds(t, 5, 200), func() driver.Store { return openDynamo(t) })
+}
+
+// openDynamo returns a DynamoDB store on a table of its own.
+func openDynamo(t *testing.T) driver.Store {
+	client := dynamodb.New(dynamodb.Options{
+		Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"), HTTPClient: direct{fakedynamo.New()},
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
+	if err := dynamostore.EnsureTable(context.Background(), client, "locks"); err != nil {
+		t.Error(err)
+	}
+	return dynamostore.New(client, "locks")
 }
 
 // direct is an HTTP client that calls a handler without a connection, because
