@@ -27,6 +27,7 @@
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
 //     [KinesisBody], [EventBridgeDetail], [HTTPBody]
 //   - for an event that holds exactly one record: [Single]
+//   - for an event that needs several locks at once: [All]
 //
 // Constructors combine. SQSBody(SNSBody(S3Object)) takes one message of a queue
 // that receives S3 notifications through a topic, and
