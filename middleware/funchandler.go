@@ -6,19 +6,18 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // wrapFunc returns the body of the function that wraps handler.
-func wrapFunc[E any](w *wrapper, key keyfuncs.Func[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
+func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
 	return func(args []reflect.Value) []reflect.Value {
 		ctx := context.Background()
 		if sig.takesContext {
 			ctx = args[0].Interface().(context.Context)
 		}
 		event, err := eventOf[E](sig, args)
-		var k lock.Key
+		var k keySet
 		if err == nil {
 			k, err = key(ctx, event)
 		}

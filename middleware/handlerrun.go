@@ -13,7 +13,7 @@ type handlerRun struct {
 	w        *wrapper
 	ctx      context.Context // for the handler
 	key      lock.Key
-	lock     *lock.Lock        // nil: none, because of FailOpen or ErrNoLock
+	lock     heldLock          // nil: none, because of FailOpen or ErrNoLock
 	gateway  eventkind.Gateway // that waits for the response; NoGateway: none
 	streamed bool              // the end of the result's stream ends the lock
 }
@@ -79,7 +79,7 @@ func (r *handlerRun) storesResult() bool {
 
 // locked runs work, which has no result, under the lock of key.
 func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work func(context.Context) error) error {
-	run, instead := w.enter(ctx, key, keyErr)
+	run, instead := w.enter(ctx, keySet{Key: key}, keyErr)
 	if instead != nil {
 		return instead.failure()
 	}

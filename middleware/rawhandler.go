@@ -9,14 +9,13 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // rawHandler wraps a lambda.Handler, which takes and returns bytes.
 type rawHandler[E any] struct {
 	*wrapper
-	key     keyfuncs.Func[E]
+	key     keySource[E]
 	handler lambda.Handler
 }
 
@@ -41,7 +40,7 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 // Invoke implements lambda.Handler.
 func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	event, err := decodeEvent[E](payload)
-	var k lock.Key
+	var k keySet
 	if err == nil {
 		k, err = h.key(ctx, event)
 	}

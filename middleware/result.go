@@ -46,7 +46,8 @@ func decode(stored []byte, result reflect.Type) (reflect.Value, error) {
 func (r *handlerRun) reportDropped(err error) {
 	o := lock.Observation{Outcome: lock.OutcomeResultDropped, Key: r.key, Err: err}
 	if r.lock != nil {
-		o.Fence = r.lock.Lease().Fence
+		lease, _ := lock.FromContext(r.ctx)
+		o.Key, o.Fence = lease.Key, lease.Fence
 	}
 	r.w.report(r.ctx, o)
 }

@@ -90,6 +90,11 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 	if key == nil {
 		refuse(nilKey)
 	}
+	return wrap(oneKey(key), handler, opts)
+}
+
+// wrap wraps handler so that it runs under the locks of key.
+func wrap[E, H any](key keySource[E], handler H, opts []Option) H {
 	s := newSettings(reflect.TypeFor[E](), opts)
 	s.refuseEach()
 	switch h := any(handler).(type) {

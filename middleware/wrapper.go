@@ -35,7 +35,8 @@ func newWrapper(s *settings) *wrapper {
 }
 
 // enter decides whether the handler runs. If it does, the answer is nil.
-func (w *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handlerRun, *answer) {
+func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handlerRun, *answer) {
+	key := keys.Key
 	run := handlerRun{w: w, ctx: ctx, key: key}
 	if keyErr != nil {
 		if errors.Is(keyError(keyErr), keyfuncs.ErrNoLock) {
@@ -46,7 +47,7 @@ func (w *wrapper) enter(ctx context.Context, key lock.Key, keyErr error) (handle
 	if w.completed.action == replay && key.Event == "" {
 		w.warnOfNoEvent(ctx) // before the lock is taken, because a log handler may panic
 	}
-	acquired, err := w.locker.Acquire(ctx, key)
+	acquired, err := w.acquire(ctx, keys)
 	if err == nil {
 		run.lock, run.ctx = acquired, acquired.Context()
 		return run, nil

@@ -1,0 +1,80 @@
+package middleware
+
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// WithLocks is [WithLock] for a handler that needs several locks at once, such
+// as a transfer between two accounts: it runs only while it owns all of them.
+// See [keyfuncs.All] for the keys, and [lock.Locker.AcquireAll] for what all or
+// none means. It takes every handler and every option that WithLock takes, with
+// these differences:
+//
+//   - If one of the locks is held, the others are released at once, and [OnHeld]
+//     decides. [Wait] waits for all of them together. Two events that need the
+//     same locks never wait for each other, whatever order their keys come in.
+//   - If the event is completed under any of its keys, [OnCompleted] decides.
+//     [Replay] returns the result that this key's row has.
+//   - With [FailOpen], the handler runs without any lock if the store does not
+//     answer for one of them.
+//   - lock.Leases(ctx) has the lease of every key. The context ends when any of
+//     them is lost.
+//   - A lock of several cannot be completed by dynamostore.Transact or handed
+//     over on its own.
+//
+// The store gets two requests for each key, one after the other.
+func WithLocks[E, H any](keys keyfuncs.Several[E], handler H, opts ...Option) H {
+	if keys == nil {
+		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")
+	}
+	return wrap(func(ctx context.Context, event E) (keySet, error) {
+		all, err := keys(ctx, event)
+		return setOf(all), err
+	}, handler, opts)
+}
+
+// keySet is what to lock for an event.
+type keySet struct {
+	lock.Key            // the only one, or the one of all that stands for the event in reports
+	all      []lock.Key // to be locked together; nil: only Key
+}
+
+// setOf returns the set of all. The key that stands for the event is the first
+// one that has an Event, because such an event has duplicates.
+func setOf(all []lock.Key) keySet {
+	s := keySet{all: append([]lock.Key{}, all...)} // never nil, so that no keys stay an error
+	for i := range all {
+		if i == 0 || s.Event == "" && all[i].Event != "" {
+			s.Key = all[i]
+		}
+	}
+	return s
+}
+
+// keySource computes what to lock for an event.
+type keySource[E any] func(context.Context, E) (keySet, error)
+
+// oneKey returns the source of a single key.
+func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
+	return func(ctx context.Context, event E) (keySet, error) {
+		k, err := key(ctx, event)
+		return keySet{Key: k}, err
+	}
+}
+
+// heldLock is a [lock.Lock], or [lock.Locks].
+type heldLock interface {
+	Context() context.Context
+	Complete(result []byte) error
+	Release() error
+}
+
+func (w *wrapper) acquire(ctx context.Context, keys keySet) (heldLock, error) {
+	if keys.all != nil {
+		return w.locker.AcquireAll(ctx, keys.all...)
+	}
+	return w.locker.Acquire(ctx, keys.Key)
+}
