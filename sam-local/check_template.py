@@ -33,6 +33,7 @@ EXTRA = {
     "URLStream": set(),
     "Nested": {"sqs:SendMessage"},
     "Limit": {"sqs:SendMessage"},
+    "Several": {"sqs:SendMessage"},
     "Fenced": {"dynamodb:UpdateItem", "s3:PutObject", "sqs:SendMessage"},
     "Mutex": set(),
 }

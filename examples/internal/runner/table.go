@@ -132,6 +132,19 @@ var examples = []example{
 		wrong:  []delivery{{"no customer", []string{`"jane"`, `""`}, "KeyError", nil}, {"no id", []string{"6a7e8feb-b491-4cf7-a9f1-bf3703467718", ""}, "KeyError", nil}},
 	},
 	{
+		name: "several", shows: "each transfer once, and never two at a time of an account",
+		messages: []string{"amount transferred"}, values: []string{"from", "to", "amount"}, want: []string{"omar jane 250"}, answer: ok, held: waits,
+		others: []delivery{
+			{"the transfer back", []string{"3b9c7d51", "4c0d8e62", `"from": "omar"`, `"from": "jane"`, `"to": "jane"`, `"to": "omar"`}, waits, []string{"jane omar 250"}},
+			{"a transfer between other accounts", []string{"3b9c7d51", "5d1e9f73", `"omar"`, `"kim"`, `"jane"`, `"lee"`}, ok, []string{"kim lee 250"}},
+		},
+		special: []act{oppositeTransfers},
+		wrong: []delivery{
+			{"no account", []string{`"jane"`, `""`}, "KeyError", nil},
+			{"an account that is a number", []string{`"omar"`, `7`}, "KeyError", nil},
+		},
+	},
+	{
 		name: "limit", shows: "each shipment once, three calls to a partner at a time, the fourth waits",
 		messages: []string{"partner called"}, values: []string{"order"}, want: []string{"17"}, answer: ok, held: "HeldError",
 		others:  []delivery{{"another shipment", []string{"8c1f6a52", "9d2a7b63", `"order": 17`, `"order": 18`}, ok, []string{"18"}}},

@@ -1,0 +1,69 @@
+// several locks two accounts at once: a transfer changes both of them. Two
+// transfers in opposite directions, at the same moment, do not wait for each
+// other for ever, because the locks are acquired in the same order for both.
+// With one WithLock inside another they would.
+//
+// Event source: an EventBridge rule, with a dead-letter queue on the rule and a
+// failure destination on the function, whose timeout is longer than the wait of
+// 20 s. Each event costs four writes instead of two.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+func main() {
+	slog.SetDefault(lambdacontext.NewLogger())
+	// The id of the EventBridge event is the Event of both keys.
+	accounts := keyfuncs.All(
+		keyfuncs.EventBridgeDetail(account("from", func(t transfer) string { return t.From })),
+		keyfuncs.EventBridgeDetail(account("to", func(t transfer) string { return t.To })),
+	)
+	lambda.Start(middleware.WithLocks(accounts, handle, middleware.OnHeld(middleware.Wait(20*time.Second))))
+}
+
+type transfer struct {
+	From   string      `json:"from"`
+	To     string      `json:"to"`
+	Amount json.Number `json:"amount"`
+}
+
+func account(field string, of func(transfer) string) keyfuncs.Func[transfer] {
+	return func(_ context.Context, t transfer) (lock.Key, error) {
+		if of(t) == "" {
+			return lock.Key{}, &lock.KeyError{Field: field, Reason: "is missing"}
+		}
+		return lock.Key{Name: "account/" + of(t)}, nil
+	}
+}
+
+func handle(ctx context.Context, e events.EventBridgeEvent) error {
+	var t transfer
+	if err := json.Unmarshal(e.Detail, &t); err != nil {
+		return fmt.Errorf("transfer in event %s: %w", e.ID, err)
+	}
+	return book(ctx, t)
+}
+
+// book is where your own work goes. Both accounts are locked, each with a fence
+// of its own.
+func book(ctx context.Context, t transfer) error {
+	fences := map[string]int64{}
+	for _, lease := range lock.Leases(ctx) {
+		fences[lease.Key.Name] = lease.Fence
+	}
+	slog.InfoContext(ctx, "amount transferred", "from", t.From, "to", t.To, "amount", t.Amount, "fences", fences)
+	return nil
+}
