@@ -145,6 +145,12 @@ func TestAcquireAll(t *testing.T) {
 						t.Error(err)
 					}
 				}
+				if err := all.Release(); err != nil {
+					t.Errorf("Release in the end: %v", err)
+				}
+				if err := c.end(all); err != nil {
+					t.Errorf("%s after that: %v", name, err)
+				}
 				if got := r.sent(); got != c.want {
 					t.Errorf("sent %s\nwant %s", got, c.want)
 				}
@@ -385,27 +391,37 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 
 // TestLostWhileAcquiring shows that a set whose first lease is lost while it
 // waits for the second is lost, and does not go on to wait.
-func TestLostWhileAcquiring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		f.mustAcquire(f.locker(stays), lock.Key{Name: "b"})
-		f.outcomes()
-		l := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute})
-		time.AfterFunc(time.Second, func() { f.faulty.Always(locktest.Renew, locktest.Deny) })
-		began := time.Now()
-		_, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...)
-		var lost *lock.LostError
-		if !errors.As(err, &lost) || lost.Key.Name != "a" || isHeld(err) {
-			t.Errorf("got %v, want the loss of a", err)
-		}
-		if took := time.Since(began); took > 9*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		if got := f.outcomes(); got[len(got)-2] != lock.OutcomeLost {
-			t.Errorf("observed %q", got)
-		}
-		f.wantAllFree("afterwards", "a")
-	})
+func TestLostWhileAcquiring(t *testing.T) { // F21
+	for name, lose := range map[string]func(*fixture){
+		"not renewed": func(f *fixture) { f.faulty.Always(locktest.Renew, locktest.Deny) },
+		"taken over": func(f *fixture) {
+			s := &driver.Settlement{Name: "/a", Token: readRow(f.t, f.faulty.Store, "/a").Token}
+			_, _, _ = f.faulty.Store.Release(context.Background(), s)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.mustAcquire(f.locker(stays), lock.Key{Name: "b"})
+				f.outcomes()
+				l := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute})
+				time.AfterFunc(time.Second, func() { lose(f) })
+				began := time.Now()
+				_, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...)
+				var lost *lock.LostError
+				if !errors.As(err, &lost) || lost.Key.Name != "a" || isHeld(err) {
+					t.Errorf("got %v, want the loss of a", err)
+				}
+				if took := time.Since(began); took > 9*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if got := f.outcomes(); got[len(got)-2] != lock.OutcomeLost {
+					t.Errorf("observed %q", got)
+				}
+				f.wantAllFree("afterwards", "a")
+			})
+		})
+	}
 }
 
 // TestSlowAcquireAll shows that a set whose first lease ends before the last
@@ -474,6 +490,51 @@ func TestFrozenWhileAcquiring(t *testing.T) { // F15
 			})
 		})
 	}
+}
+
+// TestLongWaitOfASet shows that the leases that a set has already are renewed
+// while it waits for the next one, under a deadline that counts for nothing.
+func TestLongWaitOfASet(t *testing.T) { // F22
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		b := f.mustAcquire(f.locker(stays), lock.Key{Name: "b"})
+		time.AfterFunc(30*time.Second, func() { _ = b.Release() })
+		ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+		defer cancel()
+		set, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second), MaxWait: time.Minute}).AcquireAll(ctx, keys("e", "a", "b", "c")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Context().Err(); err != nil {
+			t.Errorf("the work begins with a context that has ended: %v", err)
+		}
+		if err := set.Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLostAndCompleted shows that a completed event is told as such, even if a
+// lease of the set is lost by then: nothing is left to do.
+func TestLostAndCompleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		if err := f.locker(lock.Options{}).Do(t.Context(), lock.Key{Name: "b", Event: "e"}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		var ahead time.Duration
+		l, err := lock.New(f.faulty, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard, Holder: func(ctx context.Context) string {
+			ahead += time.Hour * time.Duration(len(lock.Leases(ctx)))
+			return "holder"
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetClock(func() time.Time { return time.Now().Add(ahead) })
+		if _, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...); !isCompleted(err) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // TestWaitOfASet shows that MaxWait is for the whole set, and that a fixed

@@ -1,11 +1,11 @@
-// several locks two accounts at once: a transfer changes both of them. Two
-// transfers in opposite directions, at the same moment, do not wait for each
-// other for ever, because the locks are acquired in the same order for both.
-// With one WithLock inside another they would.
+// several locks two accounts at once, because a transfer changes both of them.
+// The locks of every transfer are acquired in the same order, so two transfers
+// in opposite directions never wait for each other. With one WithLock inside
+// another, each would hold one account and wait for the other one.
 //
 // Event source: an EventBridge rule, with a dead-letter queue on the rule and a
 // failure destination on the function, whose timeout is longer than the wait of
-// 20 s. Each event costs four writes instead of two.
+// 5 s. Each event costs four writes instead of two.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 		keyfuncs.EventBridgeDetail(account("from", func(t transfer) string { return t.From })),
 		keyfuncs.EventBridgeDetail(account("to", func(t transfer) string { return t.To })),
 	)
-	lambda.Start(middleware.WithLocks(accounts, handle, middleware.OnHeld(middleware.Wait(20*time.Second))))
+	lambda.Start(middleware.WithLocks(accounts, handle, middleware.OnHeld(middleware.Wait(5*time.Second))))
 }
 
 type transfer struct {
