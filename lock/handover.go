@@ -11,25 +11,26 @@ import (
 )
 
 // Handle stands for a lock on its way from one invocation to another: through
-// the state of a workflow, or with the token of a callback. It is JSON. With it
-// one can renew, complete and release the lock, but not use any other name. It
-// is worth nothing once the lock was completed or released, or once somebody
-// took the name over because the lease had ended.
+// the state of a workflow, or with the token of a callback. It is JSON of less
+// than 20 KB, and usually of 300 bytes. With it, and with permission to write
+// to the lock table, one can renew, complete and release the lock, but not use
+// any other name. It is worth nothing once the lock was completed or released,
+// or once somebody took the name over because the lease had ended.
 type Handle struct {
-	Name    string    `json:"name"`              // as stored, with its namespace
-	Event   string    `json:"event,omitempty"`   // as stored
-	Order   string    `json:"order,omitempty"`   // of the key
-	Payload string    `json:"payload,omitempty"` // digest of the key's
-	Token   string    `json:"token"`             // proves who owns the name
-	Fence   int64     `json:"fence,string"`      // the same until the name has another owner
-	Until   time.Time `json:"until"`             // when the lease ends unless somebody resumes
+	Name  string    `json:"name"`            // as stored, with its namespace
+	Event string    `json:"event,omitempty"` // as stored
+	Order string    `json:"order,omitempty"` // of the key
+	Token string    `json:"token"`           // proves who owns the name
+	Fence int64     `json:"fence,string"`    // the same until the name has another owner
+	Until time.Time `json:"until"`           // when the lease ends unless somebody resumes
 }
 
 // HandOver hands over the innermost lock under which the code runs; see
 // [Lock.HandOver]. In a handler that package middleware wrapped, call it last:
 // if the handler succeeds, the lock stays held for the invocation that gets the
-// handle; if it fails, the lock is released as usual, and the handle is worth
-// nothing.
+// handle; if it fails, the lock is released as usual, even if it was resumed
+// meanwhile, and the handle is worth nothing. Locks around the innermost one
+// are not handed over: they are completed when their handlers succeed.
 func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	l := heldIn(ctx)
 	if l == nil {
@@ -42,13 +43,14 @@ func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 // to [Locker.Resume]. The lease is extended to lease from now, at least 1 s
 // longer than Grace and at most 366 days, and is never shortened. A heartbeat
 // ends. If nobody resumes, the name can be taken over once that lease has
-// ended, and the event then runs again, so it should be a little longer than
-// the next step may take to begin.
+// ended, and the event then runs again. So it should be a little longer than
+// the next step may take to begin, and to be repeated if it may fail.
 //
 // Afterwards [Lock.Complete] does nothing but end the work's context, because
 // the event is not completed yet. [Lock.Release] still releases the name. The
 // error is a [*LostError], [*StoreError] or [*ConfigError], and then the lock
-// goes on as before.
+// goes on as before; after a StoreError that is not Rejected, the lease may be
+// the longer one.
 func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
@@ -63,7 +65,7 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error
 		return Handle{}, err
 	}
 	return Handle{
-		Name: l.claim.Name, Event: l.claim.Event, Order: l.claim.Order, Payload: l.claim.Payload,
+		Name: l.claim.Name, Event: l.claim.Event, Order: l.claim.Order,
 		Token: l.claim.Token, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()).UTC(),
 	}, nil
 }
@@ -85,9 +87,8 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 		return requests, l.lostError()
 	}
 	if l.beat != nil {
-		l.beat.stop()
+		l.stopForGood()
 	}
-	l.until.Store(until.UnixMicro())
 	l.handedOver = true
 	return requests, nil
 }
@@ -96,11 +97,15 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 // The lease lasts as long as an acquired one would, or as long as the handle
 // says if that is longer. The Lock is ended as after [Locker.Acquire], or
 // handed over again. If the work fails and is to be repeated with the same
-// handle, do not release the lock.
+// handle, end the Lock with [Lock.Leave].
 //
 // One invocation at a time may resume a handle: the lock does not keep two from
-// using the same one. The namespace of the Locker does not matter, but in AWS
-// the function needs permission for the namespace in the handle.
+// using the same one. If two do, the first that completes or releases the lock
+// ends it, and the other one gets a [*LostError]. The namespace of the Locker
+// does not matter, but in AWS the function needs permission for the namespace
+// in the handle. The key of the lease has the name and the event as they are
+// stored, without the namespace: long ones, and those that are not UTF-8, are
+// hashed.
 //
 // The error is a [*CompletedError] if the event was completed, a [*LostError]
 // if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
@@ -109,7 +114,7 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	began := time.Now()
 	lk := &Lock{
 		locker: l, ctx: invocation.Believable(ctx), outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Payload: h.Payload, Token: h.Token},
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token},
 	}
 	lk.until.Store(h.Until.UnixMicro())
 	requests, err := lk.resume(h, began)
@@ -137,6 +142,9 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 		return 0, err
 	}
 	now := l.locker.wall().Truncate(time.Microsecond)
+	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
+		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
+	}
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)
 	r := retries{locker: l.locker, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {
@@ -155,7 +163,7 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	case l.row.Event != l.claim.Event:
 		return r.sent, &ConfigError{Reason: "the event in the handle is not the one for which key " + l.key.Digest() + " is held: pass the handle on unchanged"}
 	}
-	l.claim.Until = l.row.Until
+	l.claim.Until, l.claim.Payload = l.row.Until, l.row.Payload
 	l.until.Store(l.claim.Until.UnixMicro())
 	return r.sent, l.check()
 }

@@ -13,12 +13,25 @@ import (
 type heartbeat struct {
 	quit     context.CancelFunc
 	done     chan struct{}
-	panicked any // by an observer or a log handler
+	lose     context.CancelCauseFunc // ends the work
+	last     *time.Timer             // calls lose once the lock is handed over; nil before that
+	panicked any                     // by an observer or a log handler
 }
 
 func (h *heartbeat) stop() {
 	h.quit()
 	<-h.done
+}
+
+// stopForGood stops the heartbeat. As nobody renews the lease any more, the
+// work must end before it does.
+func (l *Lock) stopForGood() {
+	l.beat.stop()
+	end := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
+	if l.beat.last != nil {
+		l.beat.last.Stop()
+	}
+	l.beat.last = time.AfterFunc(end.Sub(l.locker.wall()), func() { l.beat.lose(l.lostError()) })
 }
 
 // raise repeats the panic of an observer on the caller's goroutine. On the
@@ -46,7 +59,7 @@ func (h *heartbeat) tell(report func()) {
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
-	l.beat = &heartbeat{quit: quit, done: make(chan struct{})}
+	l.beat = &heartbeat{quit: quit, done: make(chan struct{}), lose: lose}
 	go func() {
 		defer close(l.beat.done)
 		stopped := false
@@ -85,7 +98,6 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		case ctx.Err() != nil, !ok && l.hasEnded():
 			return true
 		case err == nil && ok:
-			l.until.Store(until.UnixMicro())
 			l.observeBeat(ctx, OutcomeRenewed, began, requests, nil)
 		case err == nil:
 			l.observeBeat(ctx, OutcomeLost, began, requests, l.lostError())
@@ -106,16 +118,24 @@ func (l *Lock) hasEnded() bool {
 	return l.ending.Load() != 0
 }
 
+// renew reports whether the lease lasts until that time or longer, and returns
+// the number of requests.
 func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, error) {
 	r := retries{locker: l.locker, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
 		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Until: until, DeleteAfter: keepHeld(until),
 		})
-		// If a copy of this renewal came first, the row is ours with this end or a
-		// later one.
-		return ok || row.Token == l.claim.Token && !row.Until.Before(until), err
+		// If a copy of this renewal, or a longer one, came first, the row is ours with
+		// this end or a later one.
+		if longer := row.Token == l.claim.Token && !row.Until.Before(until); longer && !ok {
+			ok, until = true, row.Until
+		}
+		return ok, err
 	})
+	if ok {
+		l.confirm(until)
+	}
 	return ok, r.sent, err
 }
 

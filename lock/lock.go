@@ -8,8 +8,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Lock is a lock that was acquired. End it with [Lock.Complete] or
-// [Lock.Release]; only the first call counts.
+// Lock is a lock that was acquired or resumed. End it with [Lock.Complete],
+// [Lock.Release] or [Lock.Leave]; only the first call counts.
 type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
@@ -37,6 +37,7 @@ const (
 	completed = iota + 1
 	released
 	inTransaction // completed, unless the transaction is refused for other reasons
+	left          // held for those who have the handle
 )
 
 func (a *acquisition) newLock() *Lock {
@@ -106,6 +107,17 @@ func (l *Lock) Context() context.Context { return l.work }
 // Lease returns the lease with its present end.
 func (l *Lock) Lease() Lease {
 	return Lease{Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load())}
+}
+
+// confirm notes that the lease lasts until end, or longer if that was confirmed
+// before: the requests of a heartbeat and of HandOver may overlap.
+func (l *Lock) confirm(end time.Time) {
+	for {
+		known := l.until.Load()
+		if end.UnixMicro() <= known || l.until.CompareAndSwap(known, end.UnixMicro()) {
+			return
+		}
+	}
 }
 
 func (l *Lock) lostError() *LostError {

@@ -31,14 +31,29 @@ func (l *Lock) complete(result []byte, limit time.Time) error {
 		return l.completedBefore()
 	}
 	if l.handedOver {
-		<-l.settling
-		l.endWork()
-		if l.beat != nil {
-			l.beat.raise()
-		}
+		l.stop()
 		return nil
 	}
 	return l.settle(l.completion(result).endBy(limit))
+}
+
+// Leave ends the work's heartbeat and context without a request. The name stays
+// held until its lease ends, and until then a handle can be resumed; see
+// [Lock.HandOver]. Afterwards [Lock.Complete] returns [ErrReleased], and [Lock.Release] does
+// nothing. If the lock has ended already, Leave does nothing.
+func (l *Lock) Leave() {
+	if l.beginEnd(left) {
+		l.stop()
+	}
+}
+
+// stop follows beginEnd where the lock ends without a request.
+func (l *Lock) stop() {
+	<-l.settling
+	l.endWork()
+	if l.beat != nil {
+		l.beat.raise()
+	}
 }
 
 // Release releases the name without completing the event, so that a later
@@ -70,6 +85,11 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	if !l.beginEnd(inTransaction) {
 		return l.completedBefore()
 	}
+	if l.handedOver {
+		l.ending.Store(0)
+		<-l.settling
+		return &ConfigError{Reason: "the lock was handed over, so the invocation that resumes it completes the event: call either HandOver or the transaction"}
+	}
 	s := l.completion(result)
 	s.ctx, s.transaction = ctx, send
 	return l.settle(s)
@@ -88,7 +108,7 @@ func (l *Lock) beginEnd(how int32) bool {
 
 // completedBefore returns what Complete returns for a lock that has ended.
 func (l *Lock) completedBefore() error {
-	if l.ending.Load() == released {
+	if how := l.ending.Load(); how == released || how == left {
 		return ErrReleased
 	}
 	return l.outcome
@@ -220,6 +240,9 @@ func (l *Lock) ended(s *settlement, ok bool, err error) (Outcome, error) {
 func (l *Lock) endWork() {
 	if l.beat != nil {
 		l.beat.stop()
+		if l.beat.last != nil {
+			l.beat.last.Stop()
+		}
 	}
 	if l.cancel != nil { // the work has begun
 		l.cancel()

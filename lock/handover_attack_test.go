@@ -1,0 +1,444 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+func isConfig(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
+func isLost(err error) bool   { return errors.Is(err, lock.ErrLost) }
+
+// TestHandleTellsTheLeaseEnd shows that a heartbeat whose renewals end earlier
+// than the lease does not hide the lease's end from the next handle.
+func TestHandleTellsTheLeaseEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		h := f.handOver(f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), resource), time.Hour)
+		lk := f.resume(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), t.Context(), h)
+		time.Sleep(25 * time.Second) // two renewals
+		if until := lk.Lease().Until; !until.Equal(h.Until) {
+			t.Errorf("the lease is said to end at %v, and ends at %v", until, h.Until)
+		}
+		if next := f.handOver(lk, time.Minute); !next.Until.Equal(f.row().Until) {
+			t.Errorf("the next handle says %v, the row %v", next.Until, f.row().Until)
+		}
+		_ = lk.Release()
+	})
+}
+
+// TestWorkAfterHandOver shows that work which goes on after HandOver still ends
+// before the lease does.
+func TestWorkAfterHandOver(t *testing.T) { // F15
+	for name, mode := range map[string]lock.LeaseMode{
+		"heartbeat": lock.Heartbeat(10 * time.Second), "fixed": lock.FixedLease(10 * time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: mode}), resource)
+				f.handOver(lk, 20*time.Second)
+				h := f.handOver(lk, 30*time.Second)
+				select {
+				case <-lk.Context().Done():
+				case <-time.After(time.Hour):
+					t.Fatal("the work goes on")
+				}
+				if left := time.Until(h.Until); left < lock.DefaultGrace || !isLost(context.Cause(lk.Context())) {
+					t.Errorf("the work ended %v before the lease, by %v", left, context.Cause(lk.Context()))
+				}
+				_ = lk.Release()
+			})
+		})
+	}
+}
+
+// TestTransactionAfterHandOver shows that the event is not completed behind the
+// back of those who have the handle.
+func TestTransactionAfterHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)})
+		lk := f.mustAcquire(l, event("e1"))
+		h := f.handOver(lk, time.Hour)
+		if err := transact(t, f, lk, f.faulty.Release); !isConfig(err) {
+			t.Errorf("the transaction: %v", err)
+		}
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLeave shows that a step that failed can be repeated with its handle, and
+// that nothing of the failed one is left.
+func TestLeave(t *testing.T) {
+	for name, mode := range map[string]lock.LeaseMode{
+		"heartbeat": lock.Heartbeat(10 * time.Second), "fixed": lock.FixedLease(10 * time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: mode})
+				h := f.handOver(f.mustAcquire(l, event("e1")), time.Minute)
+				failed := f.resume(l, t.Context(), h)
+				before := f.faulty.Requests(locktest.Renew) + f.faulty.Requests(locktest.Release)
+				failed.Leave()
+				failed.Leave()
+				if failed.Context().Err() == nil {
+					t.Error("the failed step's context goes on")
+				}
+				if err := failed.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+					t.Errorf("Complete after Leave: %v", err)
+				}
+				if err := failed.Release(); err != nil {
+					t.Errorf("Release after Leave: %v", err)
+				}
+				if _, err := failed.HandOver(t.Context(), time.Hour); !isLost(err) {
+					t.Errorf("HandOver after Leave: %v", err)
+				}
+				time.Sleep(50 * time.Second)
+				if n := f.faulty.Requests(locktest.Renew) + f.faulty.Requests(locktest.Release) - before; n != 0 {
+					t.Errorf("%d requests after Leave", n)
+				}
+				retry := f.resume(l, t.Context(), h)
+				if err := retry.Complete(nil); err != nil {
+					t.Error(err)
+				}
+				retry.Leave()
+				if _, err := l.Acquire(t.Context(), event("e1")); !isCompleted(err) {
+					t.Errorf("Leave after Complete: a duplicate gets %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestLateRenewals shows that copies of the renewals of HandOver and Resume
+// neither shorten the lease nor bring back a lock that has ended.
+func TestLateRenewals(t *testing.T) { // F3, F4
+	for name, after := range map[string]func(f *fixture, l *lock.Locker, lk *lock.Lock, h lock.Handle){
+		"after completion":      func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { _ = lk.Complete(nil) },
+		"after a release":       func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { _ = lk.Release() },
+		"after a longer lease":  func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { f.handOver(lk, 3*time.Hour) },
+		"after a shorter lease": func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { f.handOver(lk, time.Minute) },
+		"after a takeover": func(f *fixture, l *lock.Locker, _ *lock.Lock, _ lock.Handle) {
+			time.Sleep(4 * time.Hour)
+			f.mustAcquire(l, event("e2"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)})
+				lk := f.mustAcquire(l, event("e1"))
+				f.faulty.Plan(locktest.Renew, locktest.HangThenApply)
+				h := f.handOver(lk, 2*time.Hour)
+				f.faulty.Plan(locktest.Renew, locktest.HangThenApply)
+				resumed := f.resume(l, t.Context(), h)
+				after(f, l, resumed, h)
+				before := f.row()
+				f.faulty.ApplyLate()
+				if now := f.row(); now.Token != before.Token || !now.Until.Equal(before.Until) {
+					t.Errorf("late copies made of the row %+v the row %+v", before, now)
+				}
+			})
+		})
+	}
+}
+
+// TestLateRenewalOfFailedHandOver shows that a HandOver that failed, but was
+// applied later, does not keep the lock from ending.
+func TestLateRenewalOfFailedHandOver(t *testing.T) { // F4
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
+		f.faulty.Plan(locktest.Renew, locktest.HangThenApply, locktest.HangThenApply, locktest.HangThenApply)
+		if _, err := lk.HandOver(t.Context(), time.Hour); !isStoreError(err) {
+			t.Fatalf("HandOver: %v", err)
+		}
+		f.faulty.ApplyLate()
+		time.Sleep(30 * time.Second)
+		if err := lk.Context().Err(); err != nil {
+			t.Errorf("the work ended: %v", err)
+		}
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+		f.wantFree("after Complete")
+	})
+}
+
+// TestTwoResume shows what happens if two invocations use one handle: one of
+// them ends the lock, and the other one is told.
+func TestTwoResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
+		first := f.mustAcquire(l, event("e1"))
+		h := f.handOver(first, time.Minute) // and first still runs
+		var wg sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			wg.Go(func() {
+				lk, err := l.Resume(t.Context(), h)
+				if err == nil {
+					time.Sleep(rand.N(20 * time.Second))
+					err = lk.Complete(nil)
+				}
+				errs[i] = err
+			})
+		}
+		wg.Wait()
+		ended := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				ended++
+			case !isLost(err) && !isCompleted(err):
+				t.Errorf("one of them: %v", err)
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%d of 8 completed the event, want 1", ended)
+		}
+		if err := first.Release(); !isLost(err) {
+			t.Errorf("the first invocation's Release: %v", err)
+		}
+		if _, err := l.Acquire(t.Context(), event("e1")); !isCompleted(err) {
+			t.Errorf("a duplicate: %v", err)
+		}
+	})
+}
+
+// TestConcurrentEnds calls everything that ends a lock at once. Whatever comes
+// first, the lock ends in one way, and a handle is worth something if and only
+// if the name is still held.
+func TestConcurrentEnds(t *testing.T) {
+	for range 1000 {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)})
+		lk := f.mustAcquire(l, event("e1"))
+		var wg sync.WaitGroup
+		handles := make([]lock.Handle, 2)
+		for i := range handles {
+			wg.Go(func() { handles[i], _ = lk.HandOver(t.Context(), time.Duration(i+1)*time.Hour) })
+		}
+		for _, end := range []func() error{
+			func() error { return lk.Complete(nil) }, lk.Release, func() error { lk.Leave(); return nil },
+			func() error { return transact(t, f, lk, f.faulty.Release) },
+		} {
+			wg.Go(func() { _ = end() })
+		}
+		wg.Wait()
+		for _, h := range handles {
+			if h.Token == "" {
+				continue
+			}
+			row := f.row()
+			held := row.Token != ""
+			if len(row.Memory.Completed) > 0 {
+				t.Fatal("the lock was handed over, and then completed")
+			}
+			resumed, err := l.Resume(t.Context(), h)
+			if held != (err == nil) {
+				t.Fatalf("held: %v, Resume: %v", held, err)
+			}
+			if err == nil {
+				resumed.Leave()
+			}
+		}
+	}
+}
+
+// TestEndDuringHandOver shows that the end of a lock waits for a HandOver whose
+// first request has no answer, and finds the lock handed over.
+func TestEndDuringHandOver(t *testing.T) { // F4
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := f.mustAcquire(l, event("e1"))
+		f.faulty.Plan(locktest.Renew, locktest.ApplyThenHang)
+		var h lock.Handle
+		go func() { h = f.handOver(lk, time.Hour) }()
+		synctest.Wait()
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestHandOverAndLoss shows that a lock which somebody took over cannot be
+// handed over, however that comes out.
+func TestHandOverAndLoss(t *testing.T) { // F21
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
+		lk := f.mustAcquire(l, event("e1"))
+		f.releaseByHand()
+		other := f.mustAcquire(l, event("e2"))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if h, err := lk.HandOver(t.Context(), time.Hour); !isLost(err) {
+					t.Errorf("HandOver gave %+v, %v", h, err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Second) // the heartbeat notices it too
+		wg.Wait()
+		if !isLost(context.Cause(lk.Context())) {
+			t.Errorf("the work ended by %v", context.Cause(lk.Context()))
+		}
+		_ = lk.Release()
+		if err := other.Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestResumeByOtherClocks shows that clocks which differ by no more than Grace
+// neither let two own the name, nor take the lock from the one who resumes.
+func TestResumeByOtherClocks(t *testing.T) { // F14
+	for name, ahead := range map[string]time.Duration{"ahead": lock.DefaultGrace, "behind": -lock.DefaultGrace} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				here := lock.Options{Lease: lock.FixedLease(10 * time.Second)}
+				h := f.handOver(f.mustAcquire(f.locker(here), event("e1")), time.Minute)
+				there := skewed(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), ahead)
+				resumed := f.resume(there, t.Context(), h)
+				<-resumed.Context().Done()
+				if left := time.Until(h.Until); left < 0 || left > 2*lock.DefaultGrace {
+					t.Errorf("the work ended %v before the lease", left)
+				}
+				if _, err := f.locker(here).Acquire(t.Context(), event("e2")); !isHeld(err) {
+					t.Errorf("another claim before the lease has ended: %v", err)
+				}
+				if err := resumed.Complete(nil); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestEditedHandles shows that a handle which a partner edited cannot hold the
+// name for longer than HandOver can, and changes nothing that is remembered.
+func TestEditedHandles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		key := lock.Key{Name: "resource", Event: "e1", Payload: "10 EUR"}
+		h := f.handOver(f.mustAcquire(l, key), time.Hour)
+		edited := h
+		edited.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+		if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
+			t.Errorf("a handle until the year 9999: %v", err)
+		}
+		for name, until := range map[string]time.Time{
+			"zero": {}, "the past": time.Now().AddDate(-300, 0, 0), "in milliseconds": h.Until.Truncate(time.Millisecond),
+		} {
+			edited.Until = until
+			resumed := f.resume(l, t.Context(), edited)
+			if got := resumed.Lease().Until; !got.Equal(h.Until) {
+				t.Errorf("%s: the lease until %v ends at %v", name, h.Until, got)
+			}
+			resumed.Leave()
+		}
+		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+			t.Error(err)
+		}
+		key.Payload = "20 EUR"
+		if _, err := l.Acquire(t.Context(), key); !isMismatch(err) {
+			t.Errorf("another payload: %v", err)
+		}
+	})
+}
+
+// TestHandleThroughJavaScript shows that a handle stands what a JavaScript
+// program does to numbers, and that it stays small.
+func TestHandleThroughJavaScript(t *testing.T) { // F26
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), Namespace: "orders/éu"})
+		for name, key := range map[string]lock.Key{
+			"1 MB":          {Name: strings.Repeat("n", 1<<20), Event: strings.Repeat("e", 1<<20)},
+			"invalid UTF-8": {Name: "a\xff/b", Event: "e\xff"},
+			"looks hashed":  {Name: "sha256:x", Event: "sha256:x"},
+			"controls":      {Name: "\x00\n\"</script>", Event: "\u2028"},
+			"order":         {Name: "ordered", Order: strings.Repeat("9", 256)},
+		} {
+			h := f.handOver(f.mustAcquire(l, key), time.Hour)
+			h.Fence = 1<<62 + 1 // as in the year 148000
+			b, err := json.Marshal(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asFloats map[string]any // as JSON.parse does
+			if err := json.Unmarshal(b, &asFloats); err != nil {
+				t.Fatal(err)
+			}
+			if b, err = json.Marshal(asFloats); err != nil || len(b) > 4<<10 {
+				t.Errorf("%s: the handle has %d bytes, %v", name, len(b), err)
+			}
+			var arrived lock.Handle
+			if err := json.Unmarshal(b, &arrived); err != nil || arrived != h {
+				t.Errorf("%s: %+v became %+v, %v", name, h, arrived, err)
+			}
+			if err := f.resume(l, t.Context(), arrived).Complete(nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := l.Acquire(t.Context(), key); !isCompleted(err) {
+				t.Errorf("%s: a duplicate: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestResumeWithoutDetail shows what a store that cannot tell the refusing row
+// makes of a handle: never somebody else's lock.
+func TestResumeWithoutDetail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		h := f.handOver(f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1")), time.Hour)
+		l, err := lock.New(silentStore{f.faulty.Store}, &lock.Options{Logger: discard, Lease: lock.FixedLease(time.Minute)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.Resume(t.Context(), h); !isLost(err) {
+			t.Errorf("the handle after completion: %v", err)
+		}
+	})
+}
+
+// silentStore does not tell which row refused a request.
+type silentStore struct{ driver.Store }
+
+func (s silentStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Renew(ctx, r)
+	if !ok {
+		row = driver.Row{}
+	}
+	return row, ok, err
+}
