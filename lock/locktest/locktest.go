@@ -63,6 +63,7 @@ func Run(t *testing.T, h Harness) {
 		"late holder":                   lateHolder,
 		"renew":                         renew,
 		"renew never revives":           renewNeverRevives,
+		"renewed row":                   renewedRow,
 		"abandon":                       abandon,
 		"abandon, held by another":      abandonHeldByAnother,
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
