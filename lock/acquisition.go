@@ -264,9 +264,15 @@ func (a *acquisition) completedError() error {
 			return &MismatchError{Key: a.key}
 		}
 	}
-	e := &CompletedError{Key: a.key}
-	if a.row.Memory.Result.Event == a.claim.Event {
-		e.Result = a.row.Memory.Result.Body
+	return completedError(a.key, &a.row, a.claim.Event)
+}
+
+// completedError returns the error for an event that the row remembers, as it
+// is stored, with its result if that is kept.
+func completedError(key Key, row *driver.Row, event string) error {
+	e := &CompletedError{Key: key}
+	if row.Memory.Result.Event == event {
+		e.Result = row.Memory.Result.Body
 	}
 	return e
 }

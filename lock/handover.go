@@ -157,7 +157,7 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	case err != nil:
 		return r.sent, err
 	case !ok && l.isCompleted():
-		return r.sent, &CompletedError{Key: l.key}
+		return r.sent, completedError(l.key, &l.row, l.claim.Event)
 	case !ok:
 		return r.sent, l.lostError()
 	case l.row.Event != l.claim.Event:

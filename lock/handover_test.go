@@ -119,7 +119,7 @@ func TestHandOver(t *testing.T) {
 		if _, err := first.Acquire(t.Context(), key); !isMismatch(err) {
 			t.Errorf("a duplicate with another payload: %v", err)
 		}
-		if _, err := second.Resume(t.Context(), h); !isCompleted(err) {
+		if _, err := second.Resume(t.Context(), h); !errors.As(err, &completed) || string(completed.Result) != "result" {
 			t.Errorf("the handle after completion: %v", err)
 		}
 	})

@@ -33,7 +33,9 @@ func lockPerOrder(_ context.Context, o order) (lock.Key, error) {
 	return lock.Key{Name: o.ID, Event: o.ID}, nil
 }
 
-var noLog = middleware.Logger(slog.New(slog.DiscardHandler))
+var noLogger = slog.New(slog.DiscardHandler)
+
+var noLog = middleware.Logger(noLogger)
 
 // fixture is a store that can be made to fail, and what was observed of it.
 type fixture struct {
