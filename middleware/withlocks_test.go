@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -285,18 +286,18 @@ func TestWithLocksHTTP(t *testing.T) {
 		return response
 	}
 	first, again := request("k1", "jane"), request("k1", "jane")
-	if first.StatusCode != 201 || again.StatusCode != 201 || again.Body != first.Body || again.Headers["Idempotent-Replayed"] != "true" || runs != 1 {
+	if first.StatusCode != http.StatusCreated || again.StatusCode != http.StatusCreated || again.Body != first.Body || again.Headers["Idempotent-Replayed"] != "true" || runs != 1 {
 		t.Errorf("first %+v, again %+v, %d runs", first, again, runs)
 	}
-	if other := request("k1", "omar"); other.StatusCode != 422 {
+	if other := request("k1", "omar"); other.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("another request with the same key: %+v", other)
 	}
 	held := f.acquireElsewhere(t, lock.Key{Name: "account/jane"})
-	if busy := request("k2", "jane"); busy.StatusCode != 409 || busy.Headers["Retry-After"] == "" {
+	if busy := request("k2", "jane"); busy.StatusCode != http.StatusConflict || busy.Headers["Retry-After"] == "" {
 		t.Errorf("the account is held: %+v", busy)
 	}
 	_ = held.Release()
-	if next := request("k2", "jane"); next.StatusCode != 201 || runs != 2 {
+	if next := request("k2", "jane"); next.StatusCode != http.StatusCreated || runs != 2 {
 		t.Errorf("the next request: %+v", next)
 	}
 }
