@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
@@ -61,6 +64,41 @@ func TestDefaultStore(t *testing.T) {
 		}))
 	if err := heartbeat(t.Context(), order{ID: "2"}); err != nil {
 		t.Errorf("with a heartbeat: %v", err)
+	}
+}
+
+// TestTransactInDefaultStore shows that a handler can complete its event in a
+// transaction although the wrapper opens the table by itself, and that a
+// handler that runs without a lock is told so.
+func TestTransactInDefaultStore(t *testing.T) {
+	fake := fakedynamo.New()
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	environment(t, server.URL, "locks")
+	createTables(t)
+	client, err := dynamostore.OpenClient(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
+		TableName: aws.String("other-schema"), Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "1"}},
+	}}}}
+	handle := func(ctx context.Context, _ order) error {
+		_, err := dynamostore.Transact(ctx, client, in)
+		return err
+	}
+	before := fake.Requests()
+	h := middleware.WithLock(byOrder, handle, noLog)
+	if err := h(t.Context(), order{ID: "1"}); err != nil || fake.Item("other-schema", "1") == nil || fake.Requests()-before != 2 {
+		t.Errorf("%v after %d requests", err, fake.Requests()-before)
+	}
+	if err := h(t.Context(), order{ID: "1"}); err != nil || fake.Requests()-before != 3 {
+		t.Errorf("a duplicate: %v after %d requests", err, fake.Requests()-before)
+	}
+	fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.DropBefore })
+	open := middleware.WithLock(byOrder, handle, noLog, middleware.FailOpen())
+	if err := open(t.Context(), order{ID: "2"}); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("without a lock: %v, want a ConfigError", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package dynamostore keeps locks in an Amazon DynamoDB table: one UpdateItem
 // to acquire and one to release, no reads, and no permission but
-// dynamodb:UpdateItem.
+// dynamodb:UpdateItem. [Transact] completes an event in one transaction with
+// the handler's own writes, so that they happen exactly once.
 //
 // # The row
 //
@@ -53,6 +54,14 @@
 // the row remembers and for how long, and its release sets the exact time
 // (F47).
 //
+// # Transactions
+//
+// A completion can be part of a transaction with the work's own writes; see
+// [Transact]. It is the same update under the same condition, so a transaction
+// is applied only while the token owns the row, and removes the token. That
+// makes it safe to repeat: of all its attempts and late copies at most one is
+// applied (F3, F5, F21).
+//
 // # Facts relied on
 //
 // An answer about a failed condition can contain the item
@@ -64,6 +73,9 @@
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html.
 // The largest item has 400 KB, the largest partition key 2,048 bytes:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html.
+// A ClientRequestToken makes DynamoDB recognise a repeated transaction for 10
+// minutes; a canceled transaction lists a reason for each action:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html.
 // DescribeEndpoints needs no permission, except through a VPC endpoint:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/inter-network-traffic-privacy.html.
 //

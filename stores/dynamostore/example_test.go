@@ -6,8 +6,13 @@ import (
 	"net/http/httptest"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -52,4 +57,45 @@ func ExampleOpen() {
 	// Output:
 	// nobody else works on this
 	// <nil>
+}
+
+// The handler counts the visits of a page. It is called three times for one
+// visit, and counts it once, although its update would count again.
+func ExampleTransact() {
+	client := clientOf(fakedynamo.New()) // in a function, dynamodb.NewFromConfig
+	ctx := context.Background()
+	for _, table := range []string{"locks", "pages"} {
+		if err := dynamostore.EnsureTable(ctx, client, table); err != nil {
+			panic(err)
+		}
+	}
+	type visit struct{ ID, Page string }
+	byID := func(_ context.Context, v visit) (lock.Key, error) { return lock.Key{Name: v.ID, Event: v.ID}, nil }
+	handle := func(ctx context.Context, v visit) error {
+		_, err := dynamostore.Transact(ctx, client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{
+			Update: &types.Update{
+				TableName:        aws.String("pages"),
+				Key:              map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: v.Page}},
+				UpdateExpression: aws.String("SET visits = if_not_exists(visits, :zero) + :one"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":zero": &types.AttributeValueMemberN{Value: "0"}, ":one": &types.AttributeValueMemberN{Value: "1"},
+				},
+			},
+		}}})
+		return err
+	}
+	h := middleware.WithLock(byID, handle, middleware.Store(dynamostore.New(client, "locks")), middleware.Logger(discard))
+	for range 3 {
+		if err := h(ctx, visit{ID: "v-1", Page: "/home"}); err != nil {
+			panic(err)
+		}
+	}
+	page, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String("pages"), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: "/home"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(page.Item["visits"].(*types.AttributeValueMemberN).Value)
+	// Output: 1
 }

@@ -133,7 +133,7 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 func (s *Store) release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	row, ok, err := s.update(ctx, s.releaseInput(t))
 	if ok {
-		row = settled(t)
+		row = rowAfter(t)
 	}
 	return row, ok, err
 }
@@ -148,8 +148,8 @@ func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
 	return s.input(t.Name, update, ifOwner, v)
 }
 
-// settled returns the row after t, as far as t describes it.
-func settled(t *driver.Settlement) driver.Row {
+// rowAfter returns the row after t, as far as t describes it.
+func rowAfter(t *driver.Settlement) driver.Row {
 	row := driver.Row{DeleteAfter: t.DeleteAfter}
 	if t.Memory != nil {
 		row.Memory = *t.Memory

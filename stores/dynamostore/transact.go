@@ -29,41 +29,44 @@ const maxActions = 100
 // Transact writes the items of in and completes the event of the lock that ctx
 // carries, in one DynamoDB transaction: all of it happens, or nothing does. So
 // the writes happen exactly once, however often the event is delivered and
-// wherever a process dies, and need not be idempotent. Call it from a handler
-// under middleware.WithLock, or from the work of a lock.Locker, with the context
-// given to that work. Of nested locks it completes the innermost one, which
-// therefore should be the one whose key has the Event; without an Event, or an
-// Order, there is nothing to recognise a duplicate by.
+// wherever a process dies, and need not be idempotent.
 //
-// It must be the last thing that the work does: afterwards the lock is free and
-// the context has ended. The wrapper has nothing left to write, so that a
-// handled event takes two requests. The result of the handler is not kept for
-// replay; see [TransactResult].
+// Call it in a handler under middleware.WithLock, or in the work of a
+// lock.Locker, with the context that was given to that work. Of nested locks it
+// completes the innermost one, which should therefore be the one whose key has
+// the Event: without an Event or an Order no duplicate is recognised.
+//
+// It must be the last thing that the work does: afterwards the lock is free,
+// the context has ended, and the event is completed whatever the handler
+// returns. The wrapper has nothing left to write, so that a handled event takes
+// two requests. The result of the handler is not kept for replay; for that, and
+// so for an HTTP response, use [TransactResult].
 //
 // The transaction may have up to 99 actions, in tables of the lock table's
 // account and Region. None may be on the row of the lock. Transact repeats it
 // while it meets conflicts, is throttled or gets no answer, as long as there is
-// time to complete the event; the client's own retries are switched off. It adds
-// a ClientRequestToken. One of your own must be new for every call. The function
-// needs no further permission on the lock table: DynamoDB asks for
-// dynamodb:UpdateItem
+// time to complete the event; the client's own retries are switched off. It
+// adds a ClientRequestToken. One of your own must be new for every call. On the
+// lock table DynamoDB asks for dynamodb:UpdateItem, as for every release
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html).
 //
-// After an error nothing was written, with one exception:
+// The error tells what became of the lock. Nothing was written, unless an
+// attempt had no answer:
 //
 //   - a *lock.LostError: the lease has ended, and somebody else may handle the
-//     event;
+//     event. If ctx had ended for another reason, the error is its cause;
 //   - the client's own error, such as a *types.TransactionCanceledException
-//     whose CancellationReasons are those of your actions: the lock is still held,
-//     and the work may try another transaction. If it returns nil instead, the
-//     event is completed without one; if it returns an error, the lock is
-//     released;
+//     with the CancellationReasons of your actions only: the lock is still
+//     held, and the work may try another transaction. If it returns nil
+//     instead, the event is completed without one; if it returns an error, the
+//     lock is released;
 //   - a *lock.StoreError: there was no time left. If an attempt had no answer,
 //     nobody knows whether the transaction was applied. Then the lock is not
 //     released but ends with its lease, and the next delivery is skipped if it
 //     was applied, and runs if not;
-//   - a [*driver.ConfigError]: there is no lock, it is in another store, or the
-//     transaction has no room for it.
+//   - a [*driver.ConfigError]: there is no lock, it is in another store, was
+//     acquired together with others or is completed already, or the transaction
+//     has no room for it. The message says what to change.
 func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	return transact(ctx, client, in, nil)
 }
@@ -106,6 +109,8 @@ func transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 	}
 	err = held.CompleteWith(ctx, result, t.send)
 	switch {
+	case err == nil && !t.sent:
+		return nil, wrongUse("the event is completed already, so nothing was written: complete it once, with the last transaction")
 	case err == nil:
 		return t.out, nil
 	case t.declined != nil && !t.unanswered:
@@ -133,8 +138,8 @@ func storeOf(ctx context.Context, held driver.Lock) (*Store, error) {
 	}
 }
 
-// sameRegion reports whether c asks the Region of the lock table, as far as that
-// is known.
+// sameRegion reports whether c asks the Region of the lock table, as far as
+// that is known.
 func (s *Store) sameRegion(c *dynamodb.Client) bool {
 	own, ok := s.client.(*dynamodb.Client)
 	return !ok || own.Options().Region == c.Options().Region
@@ -147,6 +152,7 @@ type transaction struct {
 	in     dynamodb.TransactWriteItemsInput // the caller's
 	out    *dynamodb.TransactWriteItemsOutput
 
+	sent       bool
 	unanswered bool  // an attempt may have been applied
 	declined   error // what the client reported about the caller's part
 }
@@ -154,9 +160,12 @@ type transaction struct {
 // send makes one attempt. It answers like [Store.Release].
 //
 // An attempt can be repeated whatever has become of earlier ones: each removes
-// the token on which all of them are conditional, so at most one is applied. The
-// ClientRequestToken only lets DynamoDB say that an earlier one was.
+// the token on which all of them are conditional, so at most one is applied.
+// The ClientRequestToken only lets DynamoDB say that an earlier one was.
 func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return driver.Row{}, false, t.decline(cause) // such as a *lock.LostError
+	}
 	in := t.in
 	own := t.store.releaseInput(s)
 	if t.writesRow(s.Name) {
@@ -167,12 +176,13 @@ func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Ro
 		UpdateExpression: own.UpdateExpression, ConditionExpression: own.ConditionExpression, ExpressionAttributeValues: own.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: own.ReturnValuesOnConditionCheckFailure,
 	}})
+	t.sent = true
 	out, err := t.client.TransactWriteItems(ctx, &in, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	if err == nil {
 		if out != nil {
 			t.out = out
 		}
-		return settled(s), true, nil
+		return rowAfter(s), true, nil
 	}
 	row, err := t.explain(err)
 	e := (*driver.Error)(nil)
@@ -202,8 +212,8 @@ func (t *transaction) writesRow(name string) bool {
 }
 
 // explain returns the row that refused the completion, or what the error means.
-// A refused row counts more than what stands in the way of the caller's writes:
-// if an earlier attempt was applied, their conditions need not hold any more.
+// That row counts more than a refusal of the caller's writes: if an earlier
+// attempt was applied, their conditions need not hold any more.
 func (t *transaction) explain(err error) (driver.Row, error) {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(t.in.TransactItems)+1 {
@@ -271,7 +281,7 @@ func (t *transaction) classify(err error) error {
 	return t.decline(err)
 }
 
-// decline notes an error that the caller gets as it is. If an earlier attempt
+// decline notes an error that the caller gets unchanged. If an earlier attempt
 // may still be applied, nobody may take it for the last word.
 func (t *transaction) decline(err error) error {
 	t.declined = err

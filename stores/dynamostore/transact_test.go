@@ -256,6 +256,42 @@ func TestTransactAfterTakeover(t *testing.T) { // F21
 	}
 }
 
+// TestTransactAfterTheContext: nothing is sent once the context has ended, so
+// that nothing is left open.
+func TestTransactAfterTheContext(t *testing.T) { // F15
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lost bool
+		want error
+	}{
+		"the lease has ended":   {true, lock.ErrLost},
+		"the work was canceled": {false, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBank(t, hundred)
+				l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute)})
+				lk := b.acquire(t, l)
+				ctx, cancel := context.WithCancel(lk.Context())
+				if c.lost {
+					time.Sleep(time.Minute)
+				}
+				cancel()
+				before := b.Requests()
+				if _, err := dynamostore.Transact(ctx, b.client, transfer("a", "b", "30")); !errors.Is(err, c.want) {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+				if n := b.Requests() - before; n != 0 {
+					t.Errorf("%d requests", n)
+				}
+				if err := lk.Release(); err != nil {
+					t.Errorf("Release: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestTransactFaults: whatever happens to the first attempts, the writes happen
 // once.
 func TestTransactFaults(t *testing.T) { // F5, F6, F8, F9
@@ -542,6 +578,10 @@ func TestTransactWrongUse(t *testing.T) {
 		}
 		return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: aws.String("REMOVE x")}}
 	}
+	together, err := b.locker(t, lock.Options{Namespace: "together"}).AcquireAll(t.Context(), order, lock.Key{Name: "another"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	elsewhere := dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.Region = "us-east-1" })
 	before := b.Requests()
 	for name, c := range map[string]struct {
@@ -556,6 +596,7 @@ func TestTransactWrongUse(t *testing.T) {
 		"100 actions":          {ctx, b.client, many(100), "the transaction has 100 actions, and the completion of the event is one more: DynamoDB takes 100, so write at most 99"},
 		"no lock":              {t.Context(), b.client, transfer("a", "b", "1"), "the context carries no lock"},
 		"another store":        {inMemory, b.client, transfer("a", "b", "1"), "the lock is in a *memstore.Store"},
+		"a lock of several":    {together.Context(), b.client, transfer("a", "b", "1"), "was locked together with others"},
 		"a store without open": {broken, b.client, transfer("a", "b", "1"), "cannot be opened"},
 		"another Region":       {ctx, elsewhere, transfer("a", "b", "1"), `the client is for the Region "us-east-1"`},
 		"an update of the row": {ctx, b.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{onRow("locks")}}, "on the row of the lock itself"},
@@ -579,6 +620,42 @@ func TestTransactWrongUse(t *testing.T) {
 	}
 	if _, err := dynamostore.Transact(ctx, b.client, many(99)); err != nil {
 		t.Errorf("99 actions: %v", err)
+	}
+}
+
+// TestTransactTwice: a lock that has ended completes no second transaction, and
+// nobody is told that its writes happened.
+func TestTransactTwice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(*bank, *lock.Lock) error
+		is   error
+		want string
+	}{
+		"after a transaction": {end: func(b *bank, lk *lock.Lock) error {
+			_, err := dynamostore.Transact(lk.Context(), b.client, &dynamodb.TransactWriteItemsInput{})
+			return err
+		}, want: "the event is completed already"},
+		"after Complete": {end: func(_ *bank, lk *lock.Lock) error { return lk.Complete(nil) }, want: "the event is completed already"},
+		"after Release":  {end: func(_ *bank, lk *lock.Lock) error { return lk.Release() }, is: lock.ErrReleased},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, hundred)
+			lk := b.acquire(t, b.locker(t, lock.Options{}))
+			if err := c.end(b, lk); err != nil {
+				t.Fatal(err)
+			}
+			before := b.Requests()
+			out, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30"))
+			if out != nil || err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, %v, want %v %s", out, err, c.is, c.want)
+			}
+			if n := b.Requests() - before; n != 0 {
+				t.Errorf("%d requests", n)
+			}
+			b.wantBalances(t, "100", "100")
+		})
 	}
 }
 
@@ -634,6 +711,29 @@ type mute struct{ *dynamodb.Client }
 func (c mute) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	_, err := c.Client.TransactWriteItems(ctx, in, opts...)
 	return nil, err
+}
+
+// TestTransactAfterHandOver: the last step of several can complete the event in
+// a transaction.
+func TestTransactAfterHandOver(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, hundred)
+	l := b.locker(t, lock.Options{})
+	handle, err := b.acquire(t, l).HandOver(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lk, err := l.Resume(t.Context(), handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")); err != nil {
+		t.Fatal(err)
+	}
+	b.wantBalances(t, "70", "130")
+	if _, err := l.Acquire(t.Context(), order); !errors.Is(err, lock.ErrCompleted) {
+		t.Errorf("a duplicate: %v", err)
+	}
 }
 
 // TestTransactNested: the innermost lock is completed, and the outer one by

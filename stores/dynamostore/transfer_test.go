@@ -49,7 +49,9 @@ func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15,
 		for i := range moves {
 			from := w.random.IntN(accounts)
 			moves[i] = move{id: fmt.Sprint(i), from: account(from), to: account((from + 1 + w.random.IntN(accounts-1)) % accounts), amount: 1 + w.random.IntN(50)}
-			w.wg.Go(func() { w.source(moves[i]) })
+		}
+		for _, m := range moves {
+			w.wg.Go(func() { w.source(m) })
 		}
 		w.wg.Wait()
 		w.check(t, moves)
@@ -103,7 +105,7 @@ func (w *clearing) count(what string) {
 	w.happened[what]++
 }
 
-// failed reports whether something went wrong, so that the rest does not matter.
+// failed reports whether something went wrong: then the rest does not matter.
 func (w *clearing) failed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -34,8 +34,8 @@ const (
 	ApplyThenDrop
 	// ApplyThen500 applies the request and answers InternalServerError.
 	ApplyThen500
-	// Throttle answers ProvisionedThroughputExceededException; nothing is applied. A
-	// transaction is canceled with ThrottlingError as the reason of each item.
+	// Throttle answers ProvisionedThroughputExceededException; nothing is applied.
+	// A transaction is canceled with ThrottlingError as the reason of each item.
 	Throttle
 	// Conflict answers TransactionConflictException; nothing is applied. A
 	// transaction is canceled with TransactionConflict as the reason of each item.

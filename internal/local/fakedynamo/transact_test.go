@@ -269,8 +269,8 @@ func TestClientRequestToken(t *testing.T) {
 	})
 }
 
-// TestConditionsAfterTheToken: an applied transaction counts as applied although
-// its conditions would fail now.
+// TestConditionsAfterTheToken: an applied transaction counts as applied
+// although its conditions would fail now.
 func TestConditionsAfterTheToken(t *testing.T) {
 	t.Parallel()
 	s := newBank(t)

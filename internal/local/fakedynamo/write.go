@@ -26,7 +26,7 @@ type action struct {
 	old, new item  // nil: none
 	syntax   error // of the request itself
 	schema   error // the key is not one of the table
-	refusal  error // by the condition, or by the item as it is
+	refusal  error // by the condition, or by what the item has
 }
 
 // err returns why the action cannot take place. Errors of the request itself go
