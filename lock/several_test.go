@@ -425,8 +425,8 @@ func TestLostWhileAcquiring(t *testing.T) { // F21
 }
 
 // TestSlowAcquireAll shows that a set whose first lease ends before the last
-// one was acquired is lost. That is no failure of the store: FailOpen must not
-// let the work run without locks.
+// one was acquired is lost. That is not a failure of the store: FailOpen must
+// not let the work run without locks.
 func TestSlowAcquireAll(t *testing.T) { // F15, F20
 	for name, c := range map[string]struct {
 		answers time.Duration
