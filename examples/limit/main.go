@@ -44,7 +44,7 @@ type shipment struct {
 func byPartner(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	var s shipment
 	if err := json.Unmarshal(e.Detail, &s); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is no shipment", Err: err}
+		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not a shipment", Err: err}
 	}
 	if s.Partner == "" {
 		return lock.Key{}, &lock.KeyError{Field: "detail.partner", Reason: "is missing"}

@@ -1,7 +1,7 @@
 // several locks two accounts at once, because a transfer changes both of them.
 // The locks of every transfer are acquired in the same order, so two transfers
-// in opposite directions never wait for each other. With one WithLock inside
-// another, each would hold one account and wait for the other one.
+// in opposite directions never deadlock. With one WithLock inside another, each
+// would hold one account and wait for the other one.
 //
 // Event source: an EventBridge rule, with a dead-letter queue on the rule and a
 // failure destination on the function, whose timeout is longer than the wait of

@@ -151,7 +151,7 @@ var examples = []example{
 		special: []act{fourthCall},
 		wrong: []delivery{
 			{"no partner", []string{`"acme"`, `""`}, "KeyError", nil},
-			{"no shipment", []string{`"order": 17`, `"order": true`}, "KeyError", nil},
+			{"not a shipment", []string{`"order": 17`, `"order": true`}, "KeyError", nil},
 		},
 	},
 	{
