@@ -13,17 +13,18 @@ import (
 // none means. It takes every handler and every option that WithLock takes, with
 // these differences:
 //
-//   - If one of the locks is held, the others are released at once, and [OnHeld]
-//     decides. [Wait] waits for all of them together. Two events that need the
-//     same locks never wait for each other, whatever order their keys come in.
+//   - If a lock is held, those acquired before it are released, and [OnHeld]
+//     decides. With [Wait] they are kept during the wait, whose time is for all
+//     locks together. Two events that need the same locks never deadlock,
+//     whatever the order of their keys.
 //   - If the event is completed under any of its keys, [OnCompleted] decides.
-//     [Replay] returns the result that this key's row has.
+//     [Replay] returns the result that is stored with that key.
 //   - With [FailOpen], the handler runs without any lock if the store does not
 //     answer for one of them.
 //   - lock.Leases(ctx) has the lease of every key. The context ends when any of
 //     them is lost.
-//   - A lock of several cannot be completed by dynamostore.Transact or handed
-//     over on its own.
+//   - Neither dynamostore.Transact nor [lock.HandOver] works under such locks:
+//     both are for a single one.
 //
 // The store gets two requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Several[E], handler H, opts ...Option) H {
