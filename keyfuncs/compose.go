@@ -57,13 +57,14 @@ func Once[E any](key Func[E]) Func[E] {
 
 // Optional lets events without a key run without a lock. If key finds no Name,
 // or returns a [*lock.KeyError] with Client and Missing set, Optional returns
-// [ErrNoLock]. Every other error stays an error: what a client sent and is
-// malformed, and an event of another source.
+// [ErrNoLock]. Every other error stays an error, such as a malformed header or
+// an event of another source.
 //
 //	Optional(IdempotencyKey[events.APIGatewayV2HTTPRequest])
 //
-// lets through requests without the header, such as a GET, a preflight request
-// or a health check. Without Optional they are answered with status 400.
+// runs the handler for requests without the header too, such as a GET, a
+// preflight request or a health check. Without Optional they are answered with
+// status 400.
 func Optional[E any](key Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -93,10 +94,11 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 	}
 }
 
-// PayloadFrom recognises an event that comes again with another payload, by
-// another key function: by its Payload or, if it has none, by its Name. The
-// second delivery then gets a [*lock.MismatchError]. Name, Event and Order stay
-// those of key. See [lock.Key].
+// PayloadFrom refuses an event that comes again with another payload: instead
+// of being skipped, it gets a [*lock.MismatchError]. The payload is what
+// another key function returns: its Payload or, if it has none, its Name. Name,
+// Event and Order stay those of key. Without an Event, payloads are not
+// compared.
 func PayloadFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)

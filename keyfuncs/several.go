@@ -10,7 +10,8 @@ import (
 
 // Several computes the keys of an event that needs several locks at once, for
 // middleware.WithLocks. Their order does not matter, because package lock sorts
-// them. An error, and no keys, mean what they mean for a [Func].
+// them. Errors mean what they mean for a [Func]. Without any key the handler
+// does not run, and the invocation fails.
 //
 // Every Event must stand for the whole event, and not for what its own key
 // locks: the event counts as completed if it is completed under any key.
@@ -24,9 +25,9 @@ type Several[E any] func(context.Context, E) ([]lock.Key, error)
 // where both keys get the id of the event as their Event. Do not use [Once]
 // here: a later transfer from one of the accounts would be skipped.
 //
-// If one of the functions fails, so does All, with the same error; also with
-// [ErrIgnore]. One that returns [ErrNoLock] adds no lock, and if all of them
-// do, so does All. So All(Optional(a), b) always locks b.
+// If one of the functions returns an error, such as [ErrIgnore], All returns
+// it. A function that returns [ErrNoLock] only adds no lock; if all of them do,
+// All returns ErrNoLock. So All(Optional(a), b) always locks b.
 //
 // All panics without functions, or if one is nil.
 func All[E any](keys ...Func[E]) Several[E] {

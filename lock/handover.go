@@ -40,17 +40,18 @@ func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 }
 
 // HandOver gives the lock to the invocation that gets the handle and passes it
-// to [Locker.Resume]. The lease is extended to lease from now, at least 1 s
-// longer than Grace and at most 366 days, and is never shortened. A heartbeat
-// ends. If nobody resumes, the name can be taken over once that lease has
-// ended, and the event then runs again. So it should be a little longer than
-// the next step may take to begin, and to be repeated if it may fail.
+// to [Locker.Resume]. lease is how long the name stays held from now on: at
+// least 1 s longer than Grace, and at most 366 days. A lease that ends later
+// than that is not shortened. A heartbeat stops. If nobody resumes, the name
+// can be taken over once the lease has ended, and the event then runs again. So
+// choose a little more than the next step may take to begin, including its
+// retries if it may fail.
 //
 // Afterwards [Lock.Complete] does nothing but end the work's context, because
 // the event is not completed yet. [Lock.Release] still releases the name. The
-// error is a [*LostError], [*StoreError] or [*ConfigError], and then the lock
-// goes on as before; after a StoreError that is not Rejected, the lease may be
-// the longer one.
+// error is a [*LostError], [*StoreError] or [*ConfigError]. After a StoreError
+// or ConfigError the lock goes on as before, except that the lease may already
+// be extended if the StoreError is not Rejected.
 func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}

@@ -31,8 +31,8 @@ type Key struct {
 	// Payload is what Event stands for, or a fingerprint of it. Any bytes; only a
 	// digest is stored. Two keys with the same Name and Event but different
 	// Payloads are a mistake of the caller, for example an idempotency key that is
-	// used for another request: the second gets a [*MismatchError]. Empty means
-	// that payloads are not compared.
+	// used for another request: the second gets a [*MismatchError]. Empty, and
+	// without an Event, payloads are not compared.
 	Payload string
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// MaxLimit is the largest [Options.Limit]. If all slots are held, each of them
-	// is asked, one after the other, and a hundred requests of 5 to 10 ms still fit
-	// into the time that an acquisition has.
+	// MaxLimit is the largest [Options.Limit]. If all slots are held, they are
+	// asked one after the other, and a hundred requests of 5 to 10 ms fit into the
+	// 1.5 s that an acquisition has for that.
 	MaxLimit = 100
 	// longestPace is how far apart the requests of a waiter become, however many
 	// slots there are to ask. It is short enough for all of 40 slots to be asked
@@ -20,8 +20,8 @@ const (
 	longestPace = 50 * time.Millisecond
 )
 
-// slot is one of the rows of a limited name. It is acquired as any other row
-// is: with claims, stamps and a view of its holder that concern only this row.
+// slot is one of the rows of a limited name. It is acquired like any other row:
+// with claims, stamps and a view of its holder that concern only this row.
 type slot struct {
 	acquisition
 	refusals int

@@ -38,7 +38,7 @@ func (l *Lock) complete(result []byte, limit time.Time) error {
 }
 
 // Leave ends the work's heartbeat and context without a request. The name stays
-// held until its lease ends, and until then a handle can be resumed; see
+// held until its lease ends, and until then its handle can be resumed; see
 // [Lock.HandOver]. Afterwards [Lock.Complete] returns [ErrReleased], and
 // [Lock.Release] does nothing. If the lock has ended already, Leave does
 // nothing.

@@ -27,15 +27,15 @@ type Locks struct {
 // it are released, and the error is what [Locker.Acquire] returns for the one
 // that was refused. A [*CompletedError] means that the event is completed under
 // that key. Therefore every Event must stand for the whole event, and not for
-// what its own key locks: otherwise one that shares only some of its keys with
-// an earlier event would be skipped.
+// what its own key locks: otherwise an event that has only one key in common
+// with an earlier event would be skipped.
 //
 // The names are acquired one after the other, always in the same order
-// (bytewise, as they are stored), so that callers who wait for each other's
-// names never wait in a circle. That holds within one call: nested calls need
-// an order of their own. Options.MaxWait is for all names together. A fixed
-// lease begins when its own name is acquired, so the first one leaves the least
-// time for the work.
+// (bytewise, as they are stored), so that two calls never deadlock. That holds
+// within one call: nested calls need an order of their own. Options.MaxWait is
+// for all names together, and those already acquired stay held during the wait.
+// A fixed lease begins when its own name is acquired, so the first one leaves
+// the least time for the work.
 //
 // A key that is given twice is acquired once. A name that is given with two
 // different events, orders or payloads is refused with a [*KeyError], and so is
@@ -106,6 +106,8 @@ func (s *Locks) Context() context.Context { return s.last().work }
 // after the other, in the order in which they were acquired. Every row keeps
 // the result. If one of them fails, the others are completed all the same. The
 // error is that of [Lock.Complete]; if several failed, it wraps all of theirs.
+// A second call returns what the first call returned. After Release it returns
+// [ErrReleased].
 //
 // The event is skipped from the first completed row on, because a duplicate
 // asks for every one of them. So after a crash between two rows the work does
@@ -129,7 +131,9 @@ func (s *Locks) Complete(result []byte) error {
 }
 
 // Release releases every name without completing its event, the last one first.
-// After Complete it does nothing and returns what Complete returned.
+// If one of them fails, the others are released all the same. The error is that
+// of [Lock.Release]; if several failed, it wraps all of theirs. After Complete,
+// Release does nothing and returns what Complete returned.
 func (s *Locks) Release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,12 +25,13 @@ import (
 // The path says what is locked, not which event asks for it: on its own it
 // makes a plain mutex. keyfuncs.Once handles each value once,
 // keyfuncs.EventFrom takes the event from another path, and inside an envelope
-// (keyfuncs.SQSBody, SNSBody, EventBridgeDetail) the id of the message becomes
-// the Event.
+// (keyfuncs.SQSBody, SNSBody, KinesisBody, EventBridgeDetail) the id of the
+// message becomes the Event.
 //
-// Path returns an error if the path finds nothing, or an empty string, list or
-// object, or a list or object that contains a null. A projection such as
-// items[*].id leaves out items without an id.
+// Path returns a *lock.KeyError if the path finds nothing, or an empty string,
+// list or object, or a list or object that contains a null. Missing is set if
+// it finds nothing. A projection such as items[*].id leaves out items without
+// an id.
 //
 // Path panics if the path is not a JMESPath expression, or if it lists the
 // members of an object ("*", keys, values): they have no order, so deliveries

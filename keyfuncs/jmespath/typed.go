@@ -15,13 +15,13 @@ import (
 //
 //	middleware.WithLock(jmespath.Typed[Order](jmespath.Path("customer.id")), handle)
 //
-// A path uses the names that E has in JSON. Only what E declares is found, and
-// only that counts for [Payload]. A field that the payload lacked has its zero
-// value, so a missing number is found as 0: declare it with omitzero, and it is
-// missing. An int64 keeps its digits, a float64 has rounded them already.
+// A path uses the names that E has in JSON. It finds only what E declares, and
+// [Payload] is a digest of that alone. A field that the payload did not have is
+// zero, so a missing number is found as 0, unless its tag has omitzero. An
+// int64 keeps its digits; a float64 has rounded them already.
 //
-// Typed returns a *lock.KeyError for the zero E, which holds nothing of its
-// payload, and for an E that cannot be encoded. It panics if inner is nil.
+// Typed returns a *lock.KeyError for the zero E, because nothing of its payload
+// was found, and for an E that cannot be encoded. It panics if inner is nil.
 func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 	if inner == nil {
 		panic("lambdalock: jmespath.Typed(nil): pass a key function, such as jmespath.Path(\"order.id\")")

@@ -7,7 +7,7 @@ type Claim struct {
 	Name  string // valid UTF-8, 1 to 2048 bytes
 	Event string // valid UTF-8, at most 50 bytes; empty for a plain mutex
 	Order string // valid UTF-8, at most 256 bytes; empty if unordered
-	// Payload is a digest of what the event carries, at most 22 bytes of UTF-8.
+	// Payload is the digest of the event's payload, at most 22 bytes of UTF-8.
 	// Empty without an Event, or if the caller gave none. It does not decide
 	// whether the claim is granted.
 	Payload string

@@ -2,8 +2,9 @@ package driver
 
 import "context"
 
-// Lock is a lock that is held, as a store sees it that completes the event in
-// the same request as other writes: see dynamostore.Transact.
+// Lock is a lock that is held. A store uses it to complete the event in the
+// same request as other writes: see dynamostore.Transact. Package lock
+// implements it.
 type Lock interface {
 	// Store returns the store that keeps the lock.
 	Store() Store
@@ -11,18 +12,19 @@ type Lock interface {
 	// applies the settlement together with other writes, all or none, and answers
 	// like [Store].Release. The result is kept for replay; nil keeps none.
 	//
-	// send is repeated while it fails with an [*Error] that is Temporary, and must
-	// stand that. If it never left open whether the request was applied, and
-	// fails, nothing has happened: the lock goes on, and the error is a
-	// *lock.StoreError. After any other error nobody knows, so the name stays held
-	// until its lease ends. A *lock.LostError says that the settlement was
-	// refused, and the other writes with it.
+	// send is called again while it fails with an [*Error] that is Temporary, so it
+	// must be safe to repeat. The error is a *lock.StoreError if send failed. If
+	// every failed call was Rejected, nothing was applied and the lock goes on.
+	// Otherwise the request may have been applied, so the name stays held until
+	// its lease ends. A *lock.LostError says that the settlement was refused, and
+	// the other writes with it. A lock that has ended returns what Complete would
+	// return, and one that cannot be completed in this way a [*ConfigError].
 	CompleteWith(ctx context.Context, result []byte, send func(context.Context, *Settlement) (Row, bool, error)) error
 }
 
 type lockKey struct{}
 
-// WithLock returns a context for work that runs under l.
+// WithLock returns a context for work that runs under l. Package lock calls it.
 func WithLock(ctx context.Context, l Lock) context.Context {
 	return context.WithValue(ctx, lockKey{}, l)
 }

@@ -23,7 +23,7 @@ func (m *Memory) Has(event string, now time.Time) bool {
 // CompletedEvent is an event that must not run again until Until has passed.
 type CompletedEvent struct {
 	Event   string
-	Payload string    // the digest of what the event carried; empty if none was given
+	Payload string    // of the event's claim; empty if it had none
 	Until   time.Time // whole milliseconds
 }
 

@@ -11,7 +11,8 @@ type Row struct {
 	Until time.Time // end of the owner's lease
 	Fence int64     // rises with every acquisition
 	Event string    // of the owner; empty if the name is free
-	// Payload is the digest that came with Event.
+	// Payload is that of the owner's claim; empty if it had none, or if the name is
+	// free.
 	Payload string
 	Holder  string // describes the owner to people; empty if the name is free
 	// Previous describes the dead holder whose name this Acquire took over. It is
