@@ -27,7 +27,7 @@ type around[R any] = func(ctx context.Context, record R, next func(context.Conte
 // the lock; it returns why the record failed, and nil if the record was
 // completed or skipped. The context that f passes to next must derive from f's
 // own. The handler, [Observe] and the log lines get contexts that derive from
-// it. If f gives it an earlier deadline, the lease ends by that one.
+// it. If f gives it an earlier deadline, the lease is for that deadline.
 //
 // f must call next exactly once, unless it returns an error itself, which fails
 // the record. It may replace the error of next but cannot hide it: if f returns

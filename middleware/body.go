@@ -28,26 +28,26 @@ import (
 // holds the AWS event of another source, fails alone, with a *lock.KeyError
 // that names the field, such as Records[3].body.
 //
-// B must not be a pointer or an interface with methods; EachSQSBody panics
-// otherwise, as it does like EachSQSMessage if handler, key function and
-// options do not fit together.
+// EachSQSBody panics if B is a pointer or an interface with methods, and like
+// EachSQSMessage if handler, key function and options do not fit together.
 func EachSQSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], key, handler, opts))
 }
 
 // EachSNSBody is [EachSQSBody] for SNS, built on [EachSNSRecord] and
-// [keyfuncs.SNSBody]: B is the JSON in the message of each record, which is an
-// events.SNSEventRecord.
+// [keyfuncs.SNSBody]: B is decoded from the message of each record. The record
+// in the context is an events.SNSEventRecord.
 func EachSNSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SNSEvent) error {
 	return eachSNS(newBodyBatch(keyfuncs.SNSBody[B], key, handler, opts))
 }
 
 // EachKinesisBody is [EachSQSBody] for a Kinesis stream, built on
-// [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is the JSON in the data of
-// each record, which is an events.KinesisEventRecord. Like KinesisBody it sets
-// no Order of its own. If all records of a name have one partition key, add the
-// order of the shard with keyfuncs.OrderFrom and [RecordKey]. Records that the
-// Kinesis Producer Library aggregated are refused.
+// [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is decoded from the data of
+// each record. The record in the context is an events.KinesisEventRecord. Like
+// KinesisBody it sets no Order of its own. If all records of a name have one
+// partition key, add the order of the shard with keyfuncs.OrderFrom and
+// [RecordKey]. Records that the Kinesis Producer Library aggregated are
+// refused.
 func EachKinesisBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], key, handler, opts))
 }

@@ -9,7 +9,8 @@
 // [WithLock] locks a whole event. [EachSQSMessage] and its siblings lock every
 // record of a batch, so that only the records that failed are delivered again.
 // [EachSQSBody] and its siblings, and [EventBridgeDetail], are for handlers of
-// what a message carries.
+// what a message carries. [WithLocks] takes several locks for one event, and
+// [Resume] continues a lock that another invocation handed over.
 //
 // # Guarantees
 //
@@ -26,7 +27,7 @@
 // ended. Store the fencing token of [lock.FromContext] with your data, and
 // refuse a write if a larger one is already there. If the process dies after
 // the handler has returned and before the event is completed, the event runs
-// again: a handler must be safe to repeat.
+// again: a handler must be safe to repeat, or write with dynamostore.Transact.
 //
 // # Errors
 //

@@ -35,6 +35,45 @@ func byDoc(context.Context, json.RawMessage) (lock.Key, error) {
 	return lock.Key{Name: "n", Event: "e"}, nil
 }
 
+// TestHTTPResultOfOwnType shows that a result which becomes the body of a
+// response holds neither the mark nor a problem document, and what RespondWith
+// can do about it.
+func TestHTTPResultOfOwnType(t *testing.T) {
+	t.Parallel()
+	type receipt struct{ Order, Problem string }
+	asBody := middleware.RespondWith(func(_ context.Context, err error) (receipt, error) {
+		return receipt{Problem: fmt.Sprintf("%T", err)}, nil
+	})
+	key := func(_ context.Context, r events.APIGatewayV2HTTPRequest) (lock.Key, error) {
+		if r.Body == "" {
+			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "is missing", Client: true}
+		}
+		return lock.Key{Name: "n", Event: "e", Payload: r.Body}, nil
+	}
+	handler := func(context.Context, events.APIGatewayV2HTTPRequest) (receipt, error) {
+		return receipt{Order: "17"}, nil
+	}
+	f := newFixture()
+	plain := middleware.WithLock(key, handler, f.options()...)
+	responding := middleware.WithLock(key, handler, f.options(asBody)...)
+	for i, step := range []struct{ body, problem string }{
+		{"a", ""}, {"a", ""}, {"b", "*lock.MismatchError"}, {"", "*lock.KeyError"},
+	} {
+		want := receipt{Order: "17"}
+		if step.problem != "" {
+			want = receipt{}
+		}
+		request := events.APIGatewayV2HTTPRequest{Body: step.body}
+		if got, err := plain(t.Context(), request); got != want || (err != nil) != (step.problem != "") {
+			t.Errorf("%d: %+v, %v; want %+v", i, got, err, want)
+		}
+		want.Problem = step.problem
+		if got, err := responding(t.Context(), request); got != want || err != nil {
+			t.Errorf("%d with RespondWith: %+v, %v; want %+v", i, got, err, want)
+		}
+	}
+}
+
 // TestHTTPResultsWithoutStatus shows what the gateways make of results that are
 // not a complete response: where the client gets an error the retry runs, and
 // where it gets a response that is replayed.

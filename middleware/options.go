@@ -58,7 +58,7 @@ func Namespace(ns string) Option {
 // lock.MaxLimit. Default: 1, the ordinary lock.
 //
 // A handler runs after one request to the store, and one more for every slot
-// of the name that is found held. If all are, [OnHeld] applies. The key has
+// of the name that is found held. If all are, [OnHeld] decides. The key has
 // neither Event nor Order, or the invocation fails with a *lock.ConfigError:
 // refuse duplicates in an outer wrapper whose key has the Event. Records of one
 // batch that have the same name are still handled one after the other; the
@@ -132,8 +132,12 @@ func CompletedIf[T any](f func(result T) bool) Option {
 // returns the error it was given, that error is answered as without
 // RespondWith: over HTTP with a problem document, if the client can do
 // something about it. If f returns another error, the invocation fails with
-// that. OnHeld([Respond]) and [Skip] come first, because they return no error.
-// Default: none.
+// that. Default: none.
+//
+// f is called only where the invocation would fail. [Skip], OnHeld([Respond])
+// and a replayed result are not errors, so they come first: f gets a
+// *lock.CompletedError only with OnCompleted([Fail]) or, over HTTP, for a stale
+// event and for a response that is not stored.
 //
 // [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
 func RespondWith[T any](f func(ctx context.Context, err error) (T, error)) Option {

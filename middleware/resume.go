@@ -12,7 +12,7 @@ import (
 
 // Resume wraps a step of a workflow, or the handler of a callback, so that it
 // runs under the lock that an earlier invocation handed over with
-// [lock.HandOver]. handle finds the lock.Handle in the event.
+// [lock.HandOver]. handle returns the lock.Handle that the event carries.
 //
 // If the handler returns no error, the event for which the lock was acquired is
 // completed and the lock released, unless the handler has handed it over again.

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"reflect"
-
-	"github.com/aws/aws-lambda-go/events"
 )
 
 var (
@@ -109,6 +107,5 @@ func (s *signature) streams() bool {
 // end be seen.
 func (s *signature) canWrapStream() bool {
 	return reflect.TypeFor[*stream]().AssignableTo(s.result) ||
-		s.result == reflect.TypeFor[*events.LambdaFunctionURLStreamingResponse]() ||
-		s.result == reflect.TypeFor[*events.APIGatewayProxyStreamingResponse]()
+		s.result == urlStreamType || s.result == apiStreamType
 }

@@ -38,9 +38,9 @@ import (
 // of tracing libraries, the event is decoded for the key alone. For the last
 // two it is encoded first: the runtime has decoded its numbers as float64, so
 // two ids beyond 2⁵³ may become one, unless lambda.StartWithOptions is given
-// lambda.WithUseNumber(true). To a []byte the runtime passes only the bytes of
-// a base64 string, and refuses other JSON. The order in which a tracing library
-// and WithLock wrap a handler is in docs/COMPOSITION.md.
+// lambda.WithUseNumber(true). A []byte gets from the runtime only the bytes of
+// a base64 string; other JSON is refused. docs/COMPOSITION.md says whether a
+// tracing library goes inside or outside.
 //
 // Without the option [Store], locks are in the DynamoDB table named by [Table]
 // or LOCK_TABLE_NAME. That store is opened once per table and process, and
@@ -77,10 +77,14 @@ import (
 // alarms see an event of another source or the wrong key function. After
 // [keyfuncs.ErrIgnore] the answer has status 204.
 //
+// A result type without a status, which payload format 2.0 turns into the body
+// of a response, has room for neither that header nor a problem document: there
+// the errors above are returned too.
+//
 // A streamed response is recorded for the replay while it is sent; one of more
 // than about 260 KB is not stored, which lock.OutcomeResultDropped reports. If
-// the result type is any, problem documents are sent as buffered responses:
-// declare the type of a handler that streams.
+// the result type is any, problem documents are sent as buffered responses: if
+// a handler streams, declare the type of its response.
 //
 // WithLock panics, with one line that says what to change, if handler, key
 // function and options do not fit together.
