@@ -21,6 +21,9 @@ func (x example) play(ctx context.Context, root, bin string, r *report) {
 	for _, d := range x.others {
 		acts = append(acts, whileAtWork(d))
 	}
+	if x.only != nil {
+		acts = x.only
+	}
 	for _, play := range slices.Concat(acts, x.special, []act{wrongInput}) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		before := r.failures.Load()
@@ -189,6 +192,51 @@ func lostTransactions(ctx context.Context, st *stage) {
 		st.fail("%d answers got lost, want %d", len(lost), st.locks)
 	}
 	st.effects(st.due()...)
+}
+
+// slowStep holds back the last step of a workflow until its lease has expired
+// and another order has the lock. The workflow then begins again, so the
+// customer is charged twice: only a completed order is remembered.
+func slowStep(ctx context.Context, st *stage) {
+	lock := ""
+	// Acquire sends two requests, Charge two, and Ship begins with the fifth.
+	slow := st.begin(ctx, st.once, st.event, 1, func(key string, nth int) bool {
+		lock = key
+		return nth == 5
+	})
+	st.expire(ctx, lock)
+	st.expect("another order", st.once(ctx, st.edit(`"17"`, `"18"`)), ok)
+	st.open()
+	st.expect("the slow one", <-slow, ok)
+	st.effects("customer charged 17", "customer charged 18", "order shipped 18", "customer charged 17", "order shipped 17")
+}
+
+// callbackTwice requests a shipment, and lets the partner call back twice.
+func callbackTwice(ctx context.Context, st *stage) {
+	request := st.once(ctx, st.event)
+	st.expect("the request", request, ok)
+	st.expect("a duplicate before the callback", st.once(ctx, st.event), "HeldError")
+	for range 2 {
+		st.expect("the callback", st.once(ctx, request[0].Payload), ok)
+	}
+	st.expect("a duplicate after the callback", st.once(ctx, st.event), ok)
+	st.effects("shipment requested 17", "shipment confirmed 17")
+}
+
+// callbackNever lets the lease of a request expire. The shipment is then
+// requested again, and a callback for the first request comes too late.
+func callbackNever(ctx context.Context, st *stage) {
+	lock := ""
+	st.hold(func(key string, _ int) bool { lock = key; return false })
+	first := st.once(ctx, st.event)
+	st.expect("the request", first, ok)
+	st.expire(ctx, lock)
+	second := st.once(ctx, st.event)
+	st.expect("the request again", second, ok)
+	st.expect("the late callback", st.once(ctx, first[0].Payload), "LostError")
+	st.expect("the callback", st.once(ctx, second[0].Payload), ok)
+	st.expect("a later callback", st.once(ctx, first[0].Payload), ok)
+	st.effects("shipment requested 17", "shipment requested 17", "shipment confirmed 17")
 }
 
 // slowClient requests a second export when its client has read only the first

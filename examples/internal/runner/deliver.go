@@ -106,7 +106,12 @@ func (st *stage) retried(ctx context.Context, event []byte) attempts {
 }
 
 func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.Redelivery) attempts {
-	results := st.functions[len(st.functions)-1].Deliver(ctx, event, options)
+	var results attempts
+	if st.states != nil {
+		results = attempts{st.states.execute(ctx, event, st.invoke)}
+	} else {
+		results = st.functions[len(st.functions)-1].Deliver(ctx, event, options)
+	}
 	if ctx.Err() != nil {
 		results = append(results, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "no answer in time"})
 	}
@@ -118,6 +123,15 @@ func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.
 		}
 	}
 	return results
+}
+
+// invoke invokes the function once.
+func (st *stage) invoke(ctx context.Context, event []byte) locallambda.Result {
+	r, err := st.functions[len(st.functions)-1].Invoke(ctx, locallambda.Invocation{Payload: event})
+	if err != nil {
+		return locallambda.Result{Outcome: locallambda.Failed, ErrorType: err.Error()}
+	}
+	return r
 }
 
 // begin delivers in the background. It returns when n requests that holds

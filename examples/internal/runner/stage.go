@@ -36,7 +36,8 @@ type stage struct {
 	example
 	gate
 	event     []byte
-	path      string // of the executable
+	states    *machine // that the event starts; nil: it goes to the function
+	path      string   // of the executable
 	env       []string
 	functions []*locallambda.Platform // the last one is in use
 	dynamo    *fakedynamo.Server
@@ -79,6 +80,11 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: strconv.FormatInt(balance, 10)},
 		}})
 		err = errors.Join(err, put)
+	}
+	if x.machine != "" {
+		var invalid error
+		st.states, invalid = readMachine(filepath.Join(root, x.name, x.machine))
+		err = errors.Join(err, invalid)
 	}
 	if st.event = event; st.must("prepare", errors.Join(err, object)) {
 		st.start(ctx, x.name)
@@ -168,7 +174,7 @@ func (st *stage) effects(want ...string) {
 		bare = append(bare, strings.Replace(a, replayed, "", 1))
 		marked += strings.Count(a, replayed)
 	}
-	if len(slices.Compact(bare)) > 1 {
+	if len(slices.Compact(bare)) > 1 && st.only == nil {
 		st.fail("not the same answer: %.300q", st.answers)
 	}
 	if marked > 0 && marked != len(st.answers)-1 {
