@@ -194,6 +194,17 @@ func lostTransactions(ctx context.Context, st *stage) {
 	st.effects(st.due()...)
 }
 
+// patientOrder lets another order of the customer find the lock held five times
+// before the first one goes on.
+func patientOrder(ctx context.Context, st *stage) {
+	first := st.begin(ctx, st.once, st.event, 1, func(_ string, nth int) bool { return nth == 2 })
+	second := st.begin(ctx, st.once, st.edit(`"17"`, `"18"`), 1, func(_ string, nth int) bool { return nth == 8 })
+	st.open()
+	st.expect("the first order", <-first, ok)
+	st.expect("another order, which has waited", <-second, ok)
+	st.effects("customer charged 17", "order shipped 17", "customer charged 18", "order shipped 18")
+}
+
 // slowStep holds back the last step of a workflow until its lease has expired
 // and another order has the lock. The workflow then begins again, so the
 // customer is charged twice: only a completed order is remembered.

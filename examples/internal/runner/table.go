@@ -161,7 +161,7 @@ var examples = []example{
 		messages: []string{"customer charged", "order shipped"}, values: []string{"message", "order"},
 		want: []string{"customer charged 17", "order shipped 17"}, answer: ok, held: waits,
 		others:  []delivery{{"another order of the customer", []string{`"17"`, `"18"`}, waits, []string{"customer charged 18", "order shipped 18"}}},
-		special: []act{slowStep},
+		special: []act{patientOrder, slowStep},
 		wrong: []delivery{
 			{"no customer", []string{`"jane"`, `""`}, "KeyError", nil},
 			{"nothing to charge", []string{"1999", "0"}, "OrderFailed", nil},
