@@ -449,3 +449,55 @@ func TestCheck(t *testing.T) {
 
 // updateOnly is a client without DescribeEndpoints.
 type updateOnly struct{ dynamostore.Client }
+
+// TestHandOver passes locks with strange names through three lockers of one
+// table, and counts the requests.
+func TestHandOver(t *testing.T) {
+	f := newFixture(t)
+	for name, key := range map[string]lock.Key{
+		"plain":         {Name: "resource", Event: "e1", Order: "7", Payload: "10 EUR"},
+		"mutex":         {Name: "mutex"},
+		"invalid UTF-8": {Name: "a\xff/b", Event: "e\xff"},
+		"1 MB":          {Name: strings.Repeat("n", 1<<20), Event: strings.Repeat("e", 1<<20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { requests++; return fakedynamo.None })
+			fixed := f.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute), Namespace: "orders"})
+			lk, err := fixed.Acquire(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := lk.HandOver(t.Context(), 10*time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lk.Complete(nil); err != nil {
+				t.Error(err)
+			}
+			shorter := f.locker(t, lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
+			for range 2 { // the first one fails, and its retry hands the lock over again
+				if lk, err = shorter.Resume(t.Context(), h); err != nil {
+					t.Fatal(err)
+				}
+				if until := lk.Lease().Until; !until.Equal(h.Until) {
+					t.Errorf("the lease until %v became one until %v", h.Until, until)
+				}
+				lk.Leave()
+			}
+			if lk, err = fixed.Resume(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			if err := lk.Complete(nil); err != nil {
+				t.Error(err)
+			}
+			if requests != 6 {
+				t.Errorf("%d requests, want 6", requests)
+			}
+			_, err = fixed.Resume(t.Context(), h)
+			if want := map[bool]error{true: lock.ErrCompleted, false: lock.ErrLost}[key.Event != ""]; !errors.Is(err, want) {
+				t.Errorf("the handle after completion: %v, want %v", err, want)
+			}
+		})
+	}
+}
