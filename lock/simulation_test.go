@@ -71,6 +71,9 @@ func (n *network) sendOnce(ctx context.Context, apply request) (driver.Row, bool
 	if i := n.roll(12); i >= 0 && i < len(faults) {
 		fault = faults[i]
 	}
+	if err := ctx.Err(); err != nil { // its sender has given up, and knows nothing about copies of it
+		return driver.Row{}, false, err
+	}
 	switch fault {
 	case locktest.None:
 		return apply(ctx)
