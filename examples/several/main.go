@@ -1,7 +1,8 @@
-// several locks two accounts at once, because a transfer changes both of them.
-// The locks of every transfer are acquired in the same order, so two transfers
-// in opposite directions never deadlock. With one WithLock inside another, each
-// would hold one account and wait for the other one.
+// several locks two warehouses at once, because a move of stock changes both of
+// them. The stock of each is in a system of its own, so no transaction covers
+// the two. The locks of every move are acquired in the same order, so two moves
+// in opposite directions never deadlock. With one WithLock inside
+// another, each would hold one warehouse and wait for the other one.
 //
 // Event source: an EventBridge rule, with a dead-letter queue on the rule and a
 // failure destination on the function, whose timeout is longer than the wait of
@@ -27,43 +28,42 @@ import (
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	// The id of the EventBridge event is the Event of both keys.
-	accounts := keyfuncs.All(
-		keyfuncs.EventBridgeDetail(account("from", func(t transfer) string { return t.From })),
-		keyfuncs.EventBridgeDetail(account("to", func(t transfer) string { return t.To })),
+	both := keyfuncs.All(
+		keyfuncs.EventBridgeDetail(warehouse("from", func(m move) string { return m.From })),
+		keyfuncs.EventBridgeDetail(warehouse("to", func(m move) string { return m.To })),
 	)
-	lambda.Start(middleware.WithLocks(accounts, handle, middleware.OnHeld(middleware.Wait(5*time.Second))))
+	lambda.Start(middleware.WithLocks(both, handle, middleware.OnHeld(middleware.Wait(5*time.Second))))
 }
 
-type transfer struct {
-	From   string      `json:"from"`
-	To     string      `json:"to"`
-	Amount json.Number `json:"amount"`
+type move struct {
+	From  string      `json:"from"`
+	To    string      `json:"to"`
+	Boxes json.Number `json:"boxes"`
 }
 
-func account(field string, of func(transfer) string) keyfuncs.Func[transfer] {
-	return func(_ context.Context, t transfer) (lock.Key, error) {
-		if of(t) == "" {
+func warehouse(field string, of func(move) string) keyfuncs.Func[move] {
+	return func(_ context.Context, m move) (lock.Key, error) {
+		if of(m) == "" {
 			return lock.Key{}, &lock.KeyError{Field: field, Reason: "is missing"}
 		}
-		return lock.Key{Name: "account/" + of(t)}, nil
+		return lock.Key{Name: "warehouse/" + of(m)}, nil
 	}
 }
 
 func handle(ctx context.Context, e events.EventBridgeEvent) error {
-	var t transfer
-	if err := json.Unmarshal(e.Detail, &t); err != nil {
-		return fmt.Errorf("transfer in event %s: %w", e.ID, err)
+	var m move
+	if err := json.Unmarshal(e.Detail, &m); err != nil {
+		return fmt.Errorf("move in event %s: %w", e.ID, err)
 	}
-	return book(ctx, t)
+	return book(ctx, m)
 }
 
-// book is where your own work goes. Both accounts are locked, each with a fence
-// of its own.
-func book(ctx context.Context, t transfer) error {
+// book is where your own work goes. Each warehouse has a fence of its own.
+func book(ctx context.Context, m move) error {
 	fences := map[string]int64{}
 	for _, lease := range lock.Leases(ctx) {
 		fences[lease.Key.Name] = lease.Fence
 	}
-	slog.InfoContext(ctx, "amount transferred", "from", t.From, "to", t.To, "amount", t.Amount, "fences", fences)
+	slog.InfoContext(ctx, "stock moved", "from", m.From, "to", m.To, "boxes", m.Boxes, "fences", fences)
 	return nil
 }

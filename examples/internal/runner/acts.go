@@ -275,19 +275,19 @@ func slowClient(ctx context.Context, st *stage) {
 	st.effects(append([]string{"export begun 1000000", "export done 1000000"}, st.due()...)...)
 }
 
-// oppositeTransfers delivers transfers in both directions at the same moment.
-func oppositeTransfers(ctx context.Context, st *stage) {
-	back := []string{`"from": "omar"`, `"from": "jane"`, `"to": "jane"`, `"to": "omar"`}
-	var transfers []<-chan attempts
+// oppositeMoves delivers moves in both directions at the same moment.
+func oppositeMoves(ctx context.Context, st *stage) {
+	back := []string{`"from": "berlin"`, `"from": "lyon"`, `"to": "lyon"`, `"to": "berlin"`}
+	var moves []<-chan attempts
 	for i := range environments {
 		edits := []string{"3b9c7d51", fmt.Sprintf("%08d", i)}
 		if i%2 > 0 {
 			edits = append(edits, back...)
 		}
-		transfers = append(transfers, st.begin(ctx, st.once, st.edit(edits...), 0, nil))
+		moves = append(moves, st.begin(ctx, st.once, st.edit(edits...), 0, nil))
 	}
-	for i, results := range transfers {
-		st.expect(fmt.Sprintf("transfer %d of %d in opposite directions", i+1, environments), <-results, ok)
+	for i, results := range moves {
+		st.expect(fmt.Sprintf("move %d of %d in opposite directions", i+1, environments), <-results, ok)
 	}
-	st.effects("jane omar 250", "jane omar 250", "omar jane 250", "omar jane 250")
+	st.effects("berlin lyon 40", "berlin lyon 40", "lyon berlin 40", "lyon berlin 40")
 }

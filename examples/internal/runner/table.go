@@ -134,16 +134,16 @@ var examples = []example{
 		wrong:  []delivery{{"no customer", []string{`"jane"`, `""`}, "KeyError", nil}, {"no id", []string{"6a7e8feb-b491-4cf7-a9f1-bf3703467718", ""}, "KeyError", nil}},
 	},
 	{
-		name: "several", shows: "each transfer once, and never two at a time of an account",
-		messages: []string{"amount transferred"}, values: []string{"from", "to", "amount"}, want: []string{"omar jane 250"}, answer: ok, held: waits,
+		name: "several", shows: "each move once, never two at a time of a warehouse, and none waits for one that waits for it",
+		messages: []string{"stock moved"}, values: []string{"from", "to", "boxes"}, want: []string{"berlin lyon 40"}, answer: ok, held: waits,
 		others: []delivery{
-			{"the transfer back", []string{"3b9c7d51", "4c0d8e62", `"from": "omar"`, `"from": "jane"`, `"to": "jane"`, `"to": "omar"`}, waits, []string{"jane omar 250"}},
-			{"a transfer between other accounts", []string{"3b9c7d51", "5d1e9f73", `"omar"`, `"kim"`, `"jane"`, `"lee"`}, ok, []string{"kim lee 250"}},
+			{"the move back", []string{"3b9c7d51", "4c0d8e62", `"from": "berlin"`, `"from": "lyon"`, `"to": "lyon"`, `"to": "berlin"`}, waits, []string{"lyon berlin 40"}},
+			{"a move between other warehouses", []string{"3b9c7d51", "5d1e9f73", `"berlin"`, `"oslo"`, `"lyon"`, `"rome"`}, ok, []string{"oslo rome 40"}},
 		},
-		special: []act{oppositeTransfers},
+		special: []act{oppositeMoves},
 		wrong: []delivery{
-			{"no account", []string{`"jane"`, `""`}, "KeyError", nil},
-			{"an account that is a number", []string{`"omar"`, `7`}, "KeyError", nil},
+			{"no warehouse", []string{`"lyon"`, `""`}, "KeyError", nil},
+			{"a warehouse that is a number", []string{`"berlin"`, `7`}, "KeyError", nil},
 		},
 	},
 	{
