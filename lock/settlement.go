@@ -81,7 +81,7 @@ func (l *Lock) drop() {
 func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
 	l := (*Lock)(h)
 	if l.set != nil {
-		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: lock one key with the event and leave the transaction to that, or write without the transaction"}
+		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: give the event a lock of its own inside these, with a WithLock inside WithLocks for example, and let these be without an Event"}
 	}
 	if !l.beginEnd(inTransaction) {
 		return l.completedBefore()

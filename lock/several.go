@@ -35,7 +35,8 @@ type Locks struct {
 // within one call: nested calls need an order of their own. Options.MaxWait is
 // for all names together, and those already acquired stay held during the wait.
 // A fixed lease begins when its own name is acquired, so the first one leaves
-// the least time for the work.
+// the least time for the work. With Options.Limit, one of each name's slots is
+// taken.
 //
 // A key that is given twice is acquired once. A name that is given with two
 // different events, orders or payloads is refused with a [*KeyError], and so is

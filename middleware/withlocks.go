@@ -8,9 +8,9 @@ import (
 )
 
 // WithLocks is [WithLock] for a handler that needs several locks at once, such
-// as a transfer between two accounts: it runs only while it owns all of them.
-// See [keyfuncs.All] for the keys, and [lock.Locker.AcquireAll] for what all or
-// none means. It takes every handler and every option that WithLock takes, with
+// as a move between two warehouses: it runs only while it owns all of them. See
+// [keyfuncs.All] for the keys, and [lock.Locker.AcquireAll] for how they are
+// acquired. It takes every handler and every option that WithLock takes, with
 // these differences:
 //
 //   - If a lock is held, those acquired before it are released, and [OnHeld]

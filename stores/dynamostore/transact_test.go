@@ -659,6 +659,32 @@ func TestTransactTwice(t *testing.T) {
 	}
 }
 
+// TestTransactInsideASet: under the locks of several names, the event has a
+// lock of its own, which the transaction completes.
+func TestTransactInsideASet(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, hundred)
+	l := b.locker(t, lock.Options{})
+	set, err := l.AcquireAll(t.Context(), lock.Key{Name: "account/a"}, lock.Key{Name: "account/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lk, err := l.Acquire(set.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "1")); err != nil {
+		t.Error(err)
+	}
+	if err := set.Context().Err(); err != nil {
+		t.Errorf("the set has ended with the transaction: %v", err)
+	}
+	if err := set.Complete(nil); err != nil {
+		t.Error(err)
+	}
+	b.wantBalances(t, "99", "101")
+}
+
 // lazy is a store that opens another one at its first use.
 type lazy struct {
 	driver.Store
