@@ -10,6 +10,10 @@
 // know that it has lost the lock: pass [Lease.Fence] to the database that you
 // write to, so that it can refuse such a holder.
 //
-// Held ([ErrHeld]), completed ([ErrCompleted]), lost ([ErrLost]) and broken
-// ([*StoreError]) never share an error. docs/DESIGN.md says what is guaranteed.
+// [Locker.AcquireAll] takes several locks at once, [Options.Limit] lets several
+// share a name, and [Lock.HandOver] passes a lock on to another process.
+//
+// Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
+// ([*MismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never share
+// an error. docs/DESIGN.md says what is guaranteed.
 package lock

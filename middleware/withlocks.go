@@ -9,9 +9,9 @@ import (
 
 // WithLocks is [WithLock] for a handler that needs several locks at once, such
 // as a move between two warehouses: it runs only while it owns all of them. See
-// [keyfuncs.All] for the keys, and [lock.Locker.AcquireAll] for how they are
-// acquired. It takes every handler and every option that WithLock takes, with
-// these differences:
+// [keyfuncs.All] for the keys, whose Events must stand for the whole event, and
+// [lock.Locker.AcquireAll] for how they are acquired. WithLocks takes every
+// handler and every option that WithLock takes, with these differences:
 //
 //   - If a lock is held, those acquired before it are released, and [OnHeld]
 //     decides. With [Wait] they are kept during the wait, whose time is for all
