@@ -23,8 +23,9 @@ import (
 //     answer for one of them.
 //   - lock.Leases(ctx) has the lease of every key. The context ends when any of
 //     them is lost.
-//   - Neither dynamostore.Transact nor [lock.HandOver] works under such locks:
-//     both are for a single one.
+//   - Neither dynamostore.Transact nor [lock.HandOver] works on these locks,
+//     because both are for a single one. To use them, put a WithLock inside
+//     whose key has the Event.
 //
 // The store gets two requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Several[E], handler H, opts ...Option) H {
