@@ -21,8 +21,9 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 		if err == nil {
 			k, err = key(ctx, event)
 		}
+		gateway := w.http.gatewayOf(payload(sig, args)) // before the lock is taken, because it may panic
 		run, instead := w.enter(ctx, k, err)
-		run.gateway = w.http.gatewayOf(payload(sig, args))
+		run.gateway = gateway
 		if instead != nil {
 			return run.reply(instead, sig.result).values(&run, sig)
 		}

@@ -46,7 +46,7 @@ func (r *handlerRun) settle(result *reflect.Value) {
 	if r.storesResult() || r.gateway != eventkind.NoGateway {
 		doc, err = encode(v)
 	}
-	if !r.completes(v, func() int { return statusOf(doc, r.gateway) }) {
+	if !r.completes(v, doc) {
 		return
 	}
 	if err != nil {
@@ -58,14 +58,14 @@ func (r *handlerRun) settle(result *reflect.Value) {
 	r.complete(doc)
 }
 
-// completes reports whether a result completes the event. status returns the
-// status of the response, which counts if a gateway waits for it.
-func (r *handlerRun) completes(result any, status func() int) bool {
+// completes reports whether a result completes the event. doc is its JSON form
+// if a gateway waits for it.
+func (r *handlerRun) completes(result any, doc []byte) bool {
 	switch {
 	case r.w.completedIf != nil:
 		return r.w.completedIf(result)
 	case r.gateway != eventkind.NoGateway:
-		return completesWith(status())
+		return completesWith(doc, r.gateway)
 	}
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -56,7 +57,7 @@ func httpOf(event, result reflect.Type) overHTTP {
 	if result == nil {
 		return overHTTP{}
 	}
-	h := overHTTP{gateway: gatewayByEvent[event], responds: holdsResponse(result)}
+	h := overHTTP{gateway: gatewayByEvent[deref(event)], responds: holdsResponse(result)}
 	if h.gateway == eventkind.NoGateway {
 		h.gateway = gatewayByResult[deref(result)]
 	}
@@ -133,12 +134,32 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 	return gatewayByEvent[deref(reflect.TypeOf(payload))]
 }
 
-// completesWith reports whether a response with that status is the answer to a
-// request that need not run again. A server error and "too many requests" ask
-// the client to try again, and without a valid status the gateway sends a
-// server error of its own.
-func completesWith(status int) bool {
-	return status >= 100 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+// completesWith reports whether a response is the answer to a request that need
+// not run again. A server error, "too many requests" and any other client error
+// with Retry-After ask the client to try again: that is also what a wrapper
+// inside the handler answers if its lock is held. Without a valid status the
+// gateway sends a server error of its own.
+func completesWith(doc []byte, gateway eventkind.Gateway) bool {
+	status := statusOf(doc, gateway)
+	if status == http.StatusTooManyRequests || status >= http.StatusBadRequest && hasRetryAfter(doc) {
+		return false
+	}
+	return status >= 100 && status < http.StatusInternalServerError
+}
+
+// hasRetryAfter reports whether a response has that header.
+// https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+func hasRetryAfter(doc []byte) bool {
+	var r struct{ Headers, MultiValueHeaders map[string]json.RawMessage }
+	_ = json.Unmarshal(doc, &r) // goes on after a field that is not an object
+	for _, headers := range []map[string]json.RawMessage{r.Headers, r.MultiValueHeaders} {
+		for name := range headers {
+			if strings.EqualFold(name, "Retry-After") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // statusOf returns the status with which the gateway answers if the handler's
@@ -187,7 +208,7 @@ type response struct {
 	Cookies           []string            `json:"cookies,omitempty"`
 	Body              string              `json:"body"`
 	IsBase64Encoded   bool                `json:"isBase64Encoded"`
-	Streamed          streamKind          `json:"streamed,omitempty"`
+	Streamed          streamKind          `json:"lambdalockStreamed,omitempty"` // a name that no result of the user's has
 }
 
 // streamKind is the type of a streamed response.

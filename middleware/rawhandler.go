@@ -44,8 +44,9 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	if err == nil {
 		k, err = h.key(ctx, event)
 	}
+	gateway := h.http.gatewayOf(payload)
 	run, instead := h.enter(ctx, k, err)
-	run.gateway = h.http.gatewayOf(payload)
+	run.gateway = gateway
 	if instead != nil {
 		return run.reply(instead, rawType).bytes()
 	}
@@ -54,7 +55,7 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	if err != nil {
 		return out, err
 	}
-	if run.lock == nil || !run.completes(out, func() int { return statusOf(out, run.gateway) }) {
+	if run.lock == nil || !run.completes(out, out) {
 		return out, nil
 	}
 	var stored []byte

@@ -1,9 +1,7 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 
@@ -19,7 +17,9 @@ import (
 // If the handler fails or panics, the lock stays held until its lease ends, so
 // that a retry of the step can resume it with the same handle: leases that are
 // handed over should be long enough for the retries. To release the lock after
-// the last of them, call [lock.Locker.Resume] and [lock.Lock.Release].
+// the last of them, call [lock.Locker.Resume] and [lock.Lock.Release]. The same
+// holds for a result that does not complete the event: see [CompletedIf], and
+// [WithLock] for the handler of a callback that answers over HTTP.
 //
 // A step whose event was already completed does not run: the option
 // [OnCompleted] says what it returns. Only the completion is remembered: a step
@@ -40,21 +40,58 @@ func Resume[E, R any](handle func(E) lock.Handle, handler func(context.Context, 
 	if handler == nil {
 		refuse(nilHandler)
 	}
+	sig := inspect[E](reflect.TypeOf(handler))
 	s := newSettings(reflect.TypeFor[E](), opts)
-	checkStep(inspect[E](reflect.TypeOf(handler)), s)
+	checkStep(sig, s)
+	s.use(httpOf(reflect.TypeFor[E](), sig.result))
 	w := newWrapper(s)
 	return func(ctx context.Context, event E) (R, error) {
-		lk, err := w.locker.Resume(ctx, handle(event))
+		gateway := w.http.gatewayOf(event)
+		run, instead := w.resume(ctx, handle(event))
+		run.gateway = gateway
+		if instead != nil {
+			return resultOf[R](run.reply(instead, sig.result).values(&run, sig))
+		}
+		defer run.release()
+		result, err := handler(run.ctx, event)
 		if err != nil {
-			return completedBefore[R](ctx, w, err)
+			return result, err
 		}
-		defer lk.Leave() // does nothing after Complete
-		result, err := handler(lk.Context(), event)
-		if err == nil {
-			_ = lk.Complete(w.stored(ctx, lk, result)) // package lock has reported the error
-		}
-		return result, err
+		v := reflect.ValueOf(&result).Elem()
+		run.settle(&v)
+		return resultOf[R]([]reflect.Value{v, reflect.Zero(errorType)})
 	}
+}
+
+// resumedLock is the lock of a step. Released, it stays held for a retry.
+type resumedLock struct{ *lock.Lock }
+
+// Release leaves the lock. After Complete it does nothing.
+func (l resumedLock) Release() error {
+	l.Leave()
+	return nil
+}
+
+// resume decides whether the step runs. If it does, the answer is nil.
+func (w *wrapper) resume(ctx context.Context, h lock.Handle) (handlerRun, *answer) {
+	lk, err := w.locker.Resume(ctx, h)
+	if err == nil {
+		return handlerRun{w: w, ctx: lk.Context(), key: lk.Lease().Key, lock: resumedLock{lk}}, nil
+	}
+	run := handlerRun{w: w, ctx: ctx}
+	var completed *lock.CompletedError
+	if errors.As(err, &completed) {
+		run.key = completed.Key
+		return run, w.answerCompleted(completed, err)
+	}
+	return run, &answer{action: fail, err: err}
+}
+
+// resultOf returns what a handler function returned.
+func resultOf[R any](out []reflect.Value) (R, error) {
+	result, _ := out[0].Interface().(R) // a nil interface stays nil
+	err, _ := out[1].Interface().(error)
+	return result, err
 }
 
 // checkStep panics if the options do not fit a handler that resumes.
@@ -69,36 +106,4 @@ func checkStep(sig signature, s *settings) {
 		refuse("the step's result %s is streamed, but a workflow has no use for streams: return a value", sig.result)
 	}
 	checkPolicies(sig, s)
-}
-
-// completedBefore returns what a step returns instead of running, for the error
-// of Resume.
-func completedBefore[R any](ctx context.Context, w *wrapper, err error) (R, error) {
-	var result R
-	var completed *lock.CompletedError
-	if !errors.As(err, &completed) || w.completed.action == fail {
-		return result, err
-	}
-	if w.completed.action == replay && completed.Result != nil {
-		d := json.NewDecoder(bytes.NewReader(completed.Result))
-		d.UseNumber() // keeps all digits in a result that is declared as any
-		if err := d.Decode(&result); err != nil {
-			w.report(ctx, lock.Observation{Outcome: lock.OutcomeResultDropped, Key: completed.Key, Err: err})
-		}
-	}
-	return result, nil
-}
-
-// stored returns the step's result as it is kept for Replay, or nil.
-func (w *wrapper) stored(ctx context.Context, lk *lock.Lock, result any) []byte {
-	if w.completed.action != replay {
-		return nil
-	}
-	b, err := json.Marshal(result)
-	if err != nil {
-		lease := lk.Lease()
-		w.report(ctx, lock.Observation{Outcome: lock.OutcomeResultDropped, Key: lease.Key, Fence: lease.Fence, Err: err})
-		return nil
-	}
-	return b
 }

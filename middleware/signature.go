@@ -57,6 +57,15 @@ func inspect[E any](t reflect.Type) signature {
 	return s
 }
 
+// event returns the type of the handler's event, or that of the key function's
+// if the handler takes none or any JSON.
+func (s *signature) event(key reflect.Type) reflect.Type {
+	if s.takesEvent && !s.forKeyAlone {
+		return s.t.In(s.t.NumIn() - 1)
+	}
+	return key
+}
+
 // checkEvent sets byPointer and forKeyAlone, and panics if the key function's
 // event cannot come from what the handler takes.
 func (s *signature) checkEvent(event reflect.Type) {

@@ -50,7 +50,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		if *body == nil {
 			return false
 		}
-		s := &stream{body: *body, run: r, completes: r.completes(v, func() int { return head.StatusCode })}
+		s := &stream{body: *body, run: r, completes: r.completes(v, head.encoded())}
 		if s.completes && r.storesResult() {
 			s.record = head
 		}
@@ -59,8 +59,8 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		if r.storesResult() { // the result is declared as an interface: others are refused at once
 			r.reportDropped(errNotStored)
 		}
-		// The runtime sends a stream with status 200.
-		s := &stream{body: reader, run: r, completes: r.completes(v, func() int { return http.StatusOK })}
+		sent := response{StatusCode: http.StatusOK} // by the runtime
+		s := &stream{body: reader, run: r, completes: r.completes(v, sent.encoded())}
 		*result = reflect.ValueOf(s)
 	} else {
 		return false

@@ -60,10 +60,11 @@ import (
 // Function URL (also by pointer or streamed), and for a result of type any or
 // json.RawMessage and a [lambda.Handler] if the payload is such a request.
 //
-// A response completes the event if its status is from 100 to 499 and not 429;
-// after any other the retry runs. [CompletedIf] changes that. A repeated
-// request gets the first response again with the header Idempotent-Replayed:
-// true. These are answered with a problem document (RFC 9457):
+// A response completes the event if its status is from 100 to 499, except 429
+// and any other 4xx with the header Retry-After, as a wrapper inside the
+// handler answers if its lock is held; after any other the retry runs.
+// [CompletedIf] changes that. A repeated request gets the first response again
+// with the header Idempotent-Replayed: true. These are answered with a problem document (RFC 9457):
 //
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with
@@ -115,7 +116,7 @@ func wrap[E, H any](key keySource[E], handler H, opts []Option) H {
 		refuse(nilHandler)
 	}
 	checkPolicies(sig, s)
-	s.use(httpOf(reflect.TypeFor[E](), sig.result))
+	s.use(httpOf(sig.event(reflect.TypeFor[E]()), sig.result))
 	call := wrapFunc(newWrapper(s), key, f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface().(H)
 }
