@@ -3,20 +3,25 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// TestHTTPNested shows that a request whose handler found another lock held, and
-// which therefore asks the client to try again, runs when the client does.
+// TestHTTPNested shows that a request whose handler found another lock held,
+// and which asks the client to try again, runs when the client does.
 func TestHTTPNested(t *testing.T) { // F33
 	t.Parallel()
 	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
@@ -96,8 +101,8 @@ func TestReplayOfAFieldNamedStreamed(t *testing.T) { // F35
 	}
 }
 
-// TestHTTPByTheHandlersEvent shows that the handler's event counts where the key
-// function takes a pointer, or an event of any type.
+// TestHTTPByTheHandlersEvent shows that the handler's event counts where the
+// key function takes a pointer, or an event of any type.
 func TestHTTPByTheHandlersEvent(t *testing.T) {
 	t.Parallel()
 	key := lock.Key{Name: "n", Event: "e"}
@@ -170,8 +175,9 @@ func (r *fixture) callbackFor(t *testing.T, k lock.Key) callback {
 	return callback{Body: string(toJSON(t, r.handedOver(t, k).Lock))}
 }
 
-// TestResumeOverHTTP shows a callback that is answered over HTTP: one that failed
-// runs again with the same handle, and a duplicate gets the first response.
+// TestResumeOverHTTP shows a callback that is answered over HTTP: one that
+// failed runs again with the same handle, and a duplicate gets the first
+// response.
 func TestResumeOverHTTP(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -210,4 +216,84 @@ func TestResumeTakesEveryOption(t *testing.T) {
 		}
 	}
 	f.want(t, lock.OutcomeResumed, lock.OutcomeResumed, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
+}
+
+// lateWriter changes its response while the body is read.
+type lateWriter struct {
+	headers map[string]string
+	multi   map[string][]string
+	cookies []string
+	body    *strings.Reader
+}
+
+func (w lateWriter) Read(p []byte) (int, error) {
+	w.headers["Content-Type"], w.headers["Late"] = "late", "late"
+	w.multi["A"][0] = "late"
+	w.cookies[0] = "late"
+	return w.body.Read(p)
+}
+
+// TestResponseThatChangesWhileItIsStreamed shows that the replay has the head
+// that was sent, whatever the handler does with its maps afterwards.
+func TestResponseThatChangesWhileItIsStreamed(t *testing.T) {
+	t.Parallel()
+	h := middleware.WithLock(byOrder, func(context.Context, order) (*events.APIGatewayProxyStreamingResponse, error) {
+		w := lateWriter{map[string]string{"Content-Type": "text/plain"}, map[string][]string{"A": {"b"}}, []string{"c=d"}, strings.NewReader("body")}
+		return &events.APIGatewayProxyStreamingResponse{StatusCode: 201, Headers: w.headers, MultiValueHeaders: w.multi, Cookies: w.cookies, Body: w}, nil
+	}, newFixture().options()...)
+	for i, want := range []map[string]string{
+		{"content-type": "text/plain", "a": "b"},
+		{"content-type": "text/plain", "a": "b", "idempotent-replayed": "true"},
+	} {
+		out, err := h(t.Context(), order{ID: "1"})
+		if err != nil || i > 0 && !slices.Equal(out.Cookies, []string{"c=d"}) {
+			t.Errorf("%+v, %v", out, err)
+		}
+		if got, err := sent(t, out, err); err != nil || got.body != "body" || !maps.Equal(got.headers, want) {
+			t.Errorf("%+v, %v, want headers %v", got, err, want)
+		}
+	}
+}
+
+// api starts a handler of a Function URL that streams its answers, of which the
+// first has status 503.
+func api(bool) {
+	runs := 0
+	h := func(context.Context, events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLStreamingResponse, error) {
+		runs++
+		status := http.StatusCreated
+		if runs == 1 {
+			status = http.StatusServiceUnavailable
+		}
+		return &events.LambdaFunctionURLStreamingResponse{
+			StatusCode: status, Headers: map[string]string{"Content-Type": "text/plain"}, Cookies: []string{"a=b", "c=d"},
+			Body: strings.NewReader(fmt.Sprintf("run %d of \x00\xff", runs)),
+		}, nil
+	}
+	start(keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest], h)(true)
+}
+
+// TestStreamedAPIInTheRuntime shows the answers of a Function URL through the
+// runtime loop of aws-lambda-go.
+func TestStreamedAPIInTheRuntime(t *testing.T) {
+	t.Parallel()
+	p := platform(t, "API", true)
+	doc := gatewayEvent(t, "functionurl")
+	for i, c := range []struct {
+		doc  []byte
+		want string
+	}{
+		{doc, `{"statusCode":503,"headers":{"Content-Type":"text/plain"},"cookies":["a=b","c=d"]}` + "\x00\x00\x00\x00\x00\x00\x00\x00run 1 of \x00\xff"},
+		{doc, `{"statusCode":201,"headers":{"Content-Type":"text/plain"},"cookies":["a=b","c=d"]}` + "\x00\x00\x00\x00\x00\x00\x00\x00run 2 of \x00\xff"},
+		{doc, `{"statusCode":201,"headers":{"Content-Type":"text/plain","Idempotent-Replayed":"true"},"cookies":["a=b","c=d"]}` + "\x00\x00\x00\x00\x00\x00\x00\x00run 2 of \x00\xff"},
+		{edited(t, doc, withOtherBody), `{"statusCode":422,`},
+		{edited(t, doc, withoutHeader), `{"statusCode":400,`},
+		{doc, `{"statusCode":201,"headers":{"Content-Type":"text/plain","Idempotent-Replayed":"true"},`},
+	} {
+		r, err := p.Invoke(t.Context(), locallambda.Invocation{Payload: c.doc})
+		if err != nil || r.Outcome != locallambda.Succeeded || r.ContentType != "application/vnd.awslambda.http-integration-response" ||
+			string(r.Payload) != c.want && (!strings.HasSuffix(c.want, ",") || !strings.HasPrefix(string(r.Payload), c.want)) {
+			t.Errorf("call %d: %s %s %q, %v; want %q", i, r.Outcome, r.ContentType, r.Payload, err, c.want)
+		}
+	}
 }

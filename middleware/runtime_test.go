@@ -68,6 +68,7 @@ var functions = map[string]func(wrapped bool){
 	"S3 batch": batch(func(opts []middleware.Option) any {
 		return middleware.EachS3Record(keyfuncs.S3Record, func(context.Context, events.S3EventRecord) error { return nil }, opts...)
 	}),
+	"API":           api,
 	"slow stream":   slowStream,
 	"default store": defaultStore,
 	"lease length":  leaseLength,
@@ -183,7 +184,7 @@ func TestRuntimeSeesNoDifference(t *testing.T) { // P7
 	t.Parallel()
 	payload := []byte(`{"id":"1","item":9007199254740993}`)
 	for name := range functions {
-		if slices.Contains([]string{"slow stream", "default store", "lease length", "SQS batch", "S3 batch"}, name) {
+		if slices.Contains([]string{"API", "slow stream", "default store", "lease length", "SQS batch", "S3 batch"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

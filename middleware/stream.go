@@ -33,8 +33,8 @@ type stream struct {
 	// completes reports whether the event is completed when the body has been read
 	// to its end. Otherwise only the lock is released.
 	completes bool
-	record    *response // nil: the response is not stored
-	recorded  []byte    // what was read of the body
+	head      []byte // of the response, as the handler returned it; nil: it is not stored
+	recorded  []byte // what was read of the body
 	once      sync.Once
 }
 
@@ -50,9 +50,10 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		if *body == nil {
 			return false
 		}
-		s := &stream{body: *body, run: r, completes: r.completes(v, head.encoded())}
+		doc := head.encoded() // now, because the handler may change its maps while the body is read
+		s := &stream{body: *body, run: r, completes: r.completes(v, doc)}
 		if s.completes && r.storesResult() {
-			s.record = head
+			s.head = doc
 		}
 		*body = s
 	} else if reader, ok := v.(io.Reader); ok {
@@ -139,7 +140,7 @@ func (s *stream) Read(p []byte) (n int, err error) {
 
 // keep records the n bytes that were read into p, up to longestBody.
 func (s *stream) keep(p []byte, n int) {
-	if s.record == nil || n <= 0 || n > len(p) || len(s.recorded) > longestBody {
+	if s.head == nil || n <= 0 || n > len(p) || len(s.recorded) > longestBody {
 		return
 	}
 	s.recorded = append(s.recorded, p[:n]...)
@@ -169,14 +170,16 @@ func (s *stream) end(err error) {
 // stored returns the response as it is stored for Replay, or nil.
 func (s *stream) stored() []byte {
 	switch {
-	case s.record == nil:
+	case s.head == nil:
 		return nil
 	case len(s.recorded) > longestBody:
 		s.run.reportDropped(errTooLong)
 		return nil
 	}
-	s.record.Body, s.record.IsBase64Encoded = base64.StdEncoding.EncodeToString(s.recorded), true
-	return s.record.encoded()
+	var whole response
+	_ = json.Unmarshal(s.head, &whole) // it is one
+	whole.Body, whole.IsBase64Encoded = base64.StdEncoding.EncodeToString(s.recorded), true
+	return whole.encoded()
 }
 
 // ContentType returns the body's content type, or what the runtime sends for

@@ -64,7 +64,8 @@ import (
 // and any other 4xx with the header Retry-After, as a wrapper inside the
 // handler answers if its lock is held; after any other the retry runs.
 // [CompletedIf] changes that. A repeated request gets the first response again
-// with the header Idempotent-Replayed: true. These are answered with a problem document (RFC 9457):
+// with the header Idempotent-Replayed: true. These are answered with a problem
+// document (RFC 9457):
 //
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with
