@@ -85,7 +85,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		// Unlike the timer above, the wall clock runs on while an environment is
 		// frozen.
 		left := limit.Sub(wall)
-		if left <= 0 && l.hasEnded() {
+		if left <= 0 && l.hasEnded(ctx) {
 			return true
 		}
 		if left <= 0 {
@@ -95,7 +95,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		until := wall.Truncate(time.Microsecond).Add(l.timing.lease)
 		ok, requests, err := l.renew(ctx, began.Add(left), until)
 		switch {
-		case ctx.Err() != nil, !ok && l.hasEnded():
+		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
 			return true
 		case err == nil && ok:
 			l.observeBeat(ctx, OutcomeRenewed, began, requests, nil)
@@ -109,11 +109,16 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 }
 
 // hasEnded reports whether the lock has ended or is being ended. It waits until
-// the fate of a transaction is known.
-func (l *Lock) hasEnded() bool {
+// the fate of a transaction is known, or until ctx, which is the heartbeat's,
+// ends: whoever stops the heartbeat may hold what it waits for.
+func (l *Lock) hasEnded(ctx context.Context) bool {
 	if l.ending.Load() == inTransaction {
-		l.settling <- struct{}{}
-		defer func() { <-l.settling }()
+		select {
+		case l.settling <- struct{}{}:
+			defer func() { <-l.settling }()
+		case <-ctx.Done():
+			return true
+		}
 	}
 	return l.ending.Load() != 0
 }

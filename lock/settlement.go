@@ -50,8 +50,8 @@ func (l *Lock) Leave() {
 
 // stop follows beginEnd where the lock ends without a request.
 func (l *Lock) stop() {
-	<-l.settling
 	l.endWork()
+	<-l.settling
 	if l.beat != nil {
 		l.beat.raise()
 	}
@@ -83,8 +83,14 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	if l.set != nil {
 		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: give the event a lock of its own inside these, with a WithLock inside WithLocks for example, and let these be without an Event"}
 	}
+	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
+		return cause // such as a *LostError
+	}
 	if !l.beginEnd(inTransaction) {
-		return l.completedBefore()
+		if err := l.completedBefore(); err != nil {
+			return err
+		}
+		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
 	}
 	if l.handedOver {
 		l.ending.Store(0)
@@ -161,12 +167,16 @@ func (l *Lock) completion(result []byte) *settlement {
 	return s
 }
 
-// sendOnce is one attempt.
+// sendOnce is one attempt. A transaction whose context has ended is not sent, so
+// that it is known not to be applied.
 func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
-	if s.transaction != nil {
-		s.row, ok, err = s.transaction(ctx, &s.request)
-	} else {
+	switch {
+	case s.transaction == nil:
 		s.row, ok, err = s.locker.store.Release(ctx, &s.request)
+	case ctx.Err() != nil:
+		return false, &driver.Error{Rejected: true, Err: context.Cause(ctx)}
+	default:
+		s.row, ok, err = s.transaction(ctx, &s.request)
 	}
 	return ok, err
 }
@@ -194,6 +204,7 @@ func (l *Lock) settle(s *settlement) error {
 // transaction was refused for another reason.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	goesOn := false
+	defer func() { <-l.settling }() // after endWork, so that a second caller finds nothing running
 	defer func() {
 		if s.throttled > 0 {
 			l.locker.pressed.Add(-1)
@@ -202,7 +213,6 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 			l.endWork()
 		}
 	}()
-	defer func() { <-l.settling }()                            // before endWork, because the heartbeat may wait for it
 	if l.beat != nil && !s.completes && s.transaction == nil { // until it is completed, no duplicate may get the name
 		l.beat.stop()
 	}
@@ -215,7 +225,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	ok, err := s.send(s.ctx, op, s.sendOnce)
 	if err != nil && s.transaction != nil && !s.unsure {
-		goesOn = true
+		goesOn, l.outcome = true, nil
 		l.ending.Store(0)
 		return "", err
 	}

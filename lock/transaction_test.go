@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +199,164 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 					t.Errorf("the lease is lost: %v", lost)
 				}
 				_ = lk.Release()
+			})
+		})
+	}
+}
+
+// TestTransactionAfterTheEnd shows that a transaction which is not sent, because
+// the lock has ended already, is never taken for one that was applied.
+func TestTransactionAfterTheEnd(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, f *fixture, lk *lock.Lock) error{
+		"a transaction": func(t *testing.T, f *fixture, lk *lock.Lock) error { return transact(t, f, lk, f.faulty.Release) },
+		"Complete":      func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Complete(nil) },
+		"Release":       func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Release() },
+		"Leave":         func(_ *testing.T, _ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
+		"HandOver and Complete": func(_ *testing.T, f *fixture, lk *lock.Lock) error {
+			f.handOver(lk, time.Hour)
+			return lk.Complete(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), event("e1"))
+				if err := end(t, f, lk); err != nil {
+					t.Fatal(err)
+				}
+				err := transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+					t.Error("it was sent")
+					return driver.Row{}, true, nil
+				})
+				if err == nil {
+					t.Error("no error, although nothing was written")
+				}
+			})
+		})
+	}
+}
+
+// TestTransactionsAtOnce shows that of several transactions of one lock one is
+// applied, and that the others say that they were not.
+func TestTransactionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), event("e1"))
+		var wg sync.WaitGroup
+		var applied, succeeded atomic.Int32
+		for range 4 {
+			wg.Go(func() {
+				err := transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+					time.Sleep(100 * time.Millisecond)
+					applied.Add(1)
+					return f.faulty.Release(ctx, s)
+				})
+				if err == nil {
+					succeeded.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if applied.Load() != 1 || succeeded.Load() != 1 {
+			t.Errorf("%d were applied, and %d report success, want one", applied.Load(), succeeded.Load())
+		}
+	})
+}
+
+// TestEndDuringTransactionAndRenewal shows that a lock can be ended by another
+// goroutine while a transaction is under way and a renewal fails.
+func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
+	for name, end := range map[string]func(lk *lock.Lock){
+		"Release":  func(lk *lock.Lock) { _ = lk.Release() },
+		"Complete": func(lk *lock.Lock) { _ = lk.Complete(nil) },
+		"Leave":    func(lk *lock.Lock) { lk.Leave() },
+		"HandOver": func(lk *lock.Lock) { _, _ = lk.HandOver(context.Background(), time.Hour); lk.Leave() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), resource)
+				f.faulty.Plan(locktest.Renew, locktest.Deny)
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					time.Sleep(9 * time.Second) // the first renewal is sent after 10 s
+					_ = transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+						time.Sleep(2 * time.Second)
+						return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
+					})
+				})
+				wg.Go(func() {
+					time.Sleep(9500 * time.Millisecond)
+					end(lk)
+				})
+				wg.Wait()
+				if lk.Context().Err() == nil {
+					t.Error("the context goes on")
+				}
+			})
+		})
+	}
+}
+
+// TestSecondEndWaitsForTheFirst shows that whoever calls Release while another
+// goroutine ends the lock finds no goroutine of the lock afterwards.
+func TestSecondEndWaitsForTheFirst(t *testing.T) { // F17
+	for range 200 {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), event("e1"))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				_ = lk.Complete(nil)
+				if lk.Context().Err() == nil {
+					t.Error("the context goes on after Complete")
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestTransactionWithoutAContext shows that a transaction which was never sent,
+// because its context had ended, leaves the lock to be ended.
+func TestTransactionWithoutAContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
+		held, _ := driver.LockFrom(lk.Context())
+		ctx, cancel := context.WithCancel(lk.Context())
+		cancel()
+		err := held.CompleteWith(ctx, nil, func(ctx context.Context, _ *driver.Settlement) (driver.Row, bool, error) {
+			return driver.Row{}, false, ctx.Err()
+		})
+		if isStoreError(err) || !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want the context's", err)
+		}
+		if err := lk.Release(); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		f.wantFree("after Release")
+	})
+}
+
+// TestHandOverAfterATransaction shows that a transaction that was declined
+// leaves no trace in how the lock ends.
+func TestHandOverAfterATransaction(t *testing.T) {
+	for name, end := range map[string]func(f *fixture, lk *lock.Lock) error{
+		"HandOver and Complete": func(f *fixture, lk *lock.Lock) error { f.handOver(lk, time.Hour); return lk.Complete(nil) },
+		"Leave":                 func(_ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
+				_ = transact(t, f, lk, fails(&driver.Error{Rejected: true, Err: errors.New("declined")}))
+				if err := end(f, lk); err != nil {
+					t.Fatal(err)
+				}
+				if err := lk.Release(); err != nil {
+					t.Errorf("Release afterwards: %v", err)
+				}
 			})
 		})
 	}

@@ -17,8 +17,9 @@ type Lock interface {
 	// every failed call was Rejected, nothing was applied and the lock goes on.
 	// Otherwise the request may have been applied, so the name stays held until
 	// its lease ends. A *lock.LostError says that the settlement was refused, and
-	// the other writes with it. A lock that has ended returns what Complete would
-	// return, and one that cannot be completed in this way a [*ConfigError].
+	// the other writes with it. If the lock has ended already, or cannot be
+	// completed in this way, send is not called and the error is never nil. If ctx
+	// has ended, nothing is sent and the error is its cause.
 	CompleteWith(ctx context.Context, result []byte, send func(context.Context, *Settlement) (Row, bool, error)) error
 }
 

@@ -109,8 +109,6 @@ func transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 	}
 	err = held.CompleteWith(ctx, result, t.send)
 	switch {
-	case err == nil && !t.sent:
-		return nil, wrongUse("the event is completed already, so nothing was written: complete it once, with the last transaction")
 	case err == nil:
 		return t.out, nil
 	case t.declined != nil && !t.unanswered:
@@ -152,7 +150,6 @@ type transaction struct {
 	in     dynamodb.TransactWriteItemsInput // the caller's
 	out    *dynamodb.TransactWriteItemsOutput
 
-	sent       bool
 	unanswered bool  // an attempt may have been applied
 	declined   error // what the client reported about the caller's part
 }
@@ -163,9 +160,6 @@ type transaction struct {
 // the token on which all of them are conditional, so at most one is applied.
 // The ClientRequestToken only lets DynamoDB say that an earlier one was.
 func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	if cause := context.Cause(ctx); cause != nil {
-		return driver.Row{}, false, t.decline(cause) // such as a *lock.LostError
-	}
 	in := t.in
 	own := t.store.releaseInput(s)
 	if t.writesRow(s.Name) {
@@ -176,7 +170,6 @@ func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Ro
 		UpdateExpression: own.UpdateExpression, ConditionExpression: own.ConditionExpression, ExpressionAttributeValues: own.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: own.ReturnValuesOnConditionCheckFailure,
 	}})
-	t.sent = true
 	out, err := t.client.TransactWriteItems(ctx, &in, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	if err == nil {
 		if out != nil {

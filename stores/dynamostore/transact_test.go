@@ -635,8 +635,8 @@ func TestTransactTwice(t *testing.T) {
 		"after a transaction": {end: func(b *bank, lk *lock.Lock) error {
 			_, err := dynamostore.Transact(lk.Context(), b.client, &dynamodb.TransactWriteItemsInput{})
 			return err
-		}, want: "the event is completed already"},
-		"after Complete": {end: func(_ *bank, lk *lock.Lock) error { return lk.Complete(nil) }, want: "the event is completed already"},
+		}, want: "has ended already"},
+		"after Complete": {end: func(_ *bank, lk *lock.Lock) error { return lk.Complete(nil) }, want: "has ended already"},
 		"after Release":  {end: func(_ *bank, lk *lock.Lock) error { return lk.Release() }, is: lock.ErrReleased},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -785,4 +785,25 @@ func TestTransactNested(t *testing.T) {
 	if err := errors.Join(inner.Complete(nil), outer.Complete(nil)); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestTransactTooLate: a call with a context that has ended sends nothing, so
+// that the name can be released.
+func TestTransactTooLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t, hundred)
+		l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute)})
+		lk := b.acquire(t, l)
+		ctx, cancel := context.WithCancel(lk.Context())
+		cancel()
+		if _, err := dynamostore.Transact(ctx, b.client, transfer("a", "b", "30")); !errors.Is(err, context.Canceled) || errors.As(err, new(*lock.StoreError)) {
+			t.Errorf("error %v", err)
+		}
+		if err := lk.Release(); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		b.acquire(t, l)
+		b.wantBalances(t, "100", "100")
+	})
 }
