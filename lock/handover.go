@@ -21,7 +21,7 @@ type Handle struct {
 	Event string    `json:"event,omitempty"` // as stored
 	Order string    `json:"order,omitempty"` // of the key
 	Token string    `json:"token"`           // proves who owns the name
-	Fence int64     `json:"fence,string"`    // the same until the name has another owner
+	Fence int64     `json:"fence,string"`    // never falls; below that of any later owner
 	Until time.Time `json:"until"`           // when the lease ends unless somebody resumes
 }
 

@@ -1,0 +1,288 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// ends is a simulated history in which locks end in every way: by transactions,
+// by several goroutines at once, and in other invocations.
+type ends struct {
+	t       *testing.T
+	seed    uint64
+	network *network
+	wg      sync.WaitGroup
+
+	mu        sync.Mutex
+	runs      []run
+	applied   map[lock.Key]int  // how often the writes of an event's transaction were applied
+	completed map[lock.Key]bool // as the engine confirmed it
+	over      map[string]bool   // tokens whose lock is known to have ended
+	counts    map[string]int
+}
+
+// run is the time in which the work of an invocation runs under a name.
+type run struct {
+	name       string
+	fence      int64
+	start, end time.Time
+}
+
+// wire sends the requests of one invocation.
+type wire struct {
+	*network
+	sim *ends
+}
+
+func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c
+	return w.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
+		row, ok, err := w.Store.Acquire(ctx, &claim)
+		w.sim.mu.Lock()
+		defer w.sim.mu.Unlock()
+		if ok && w.sim.over[claim.Token] {
+			w.sim.t.Errorf("seed %d: %v: a late claim got %s for a lock that had ended", w.sim.seed, time.Now(), claim.Name)
+		}
+		return row, ok, err
+	})
+}
+
+func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return w.send(ctx, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
+}
+
+func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	return w.send(ctx, func(ctx context.Context) (driver.Row, bool, error) { return w.sim.release(ctx, s, nil) })
+}
+
+// release applies a settlement and, with it, what else is to be written.
+func (sim *ends) release(ctx context.Context, s *driver.Settlement, writes func()) (driver.Row, bool, error) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	row, ok, err := sim.network.Store.Release(ctx, s)
+	if ok {
+		sim.over[s.Token] = true
+		if writes != nil {
+			writes()
+		}
+	}
+	return row, ok, err
+}
+
+// TestSimulationOfEnds checks in simulated histories that no two invocations
+// work under one name at the same time, that the writes of a transaction are
+// applied once and if the engine says so, that no completed event runs again,
+// and that every name is free in the end.
+func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
+	t.Parallel()
+	counts := map[string]int{}
+	for seed := range seeds(t, 60, 2) {
+		synctest.Test(t, func(t *testing.T) {
+			sim := &ends{t: t, seed: seed, applied: map[lock.Key]int{}, completed: map[lock.Key]bool{}, over: map[string]bool{}, counts: counts}
+			sim.network = &network{Store: memstore.New(), random: rand.New(rand.NewPCG(seed, 1))}
+			sim.play()
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Log(counts)
+	for _, what := range []string{"transaction", "declined", "handed over", "resumed", "left"} {
+		if counts[what] == 0 {
+			t.Errorf("none was %s", what)
+		}
+	}
+}
+
+func (sim *ends) play() {
+	for client := range 6 {
+		random := rand.New(rand.NewPCG(sim.seed, uint64(client+2)))
+		sim.wg.Go(func() {
+			for range 15 {
+				time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+				sim.invoke(random)
+			}
+		})
+	}
+	sim.wg.Wait()
+	sim.network.late.Wait()
+	for i, a := range sim.runs {
+		for _, b := range sim.runs[:i] {
+			if a.name == b.name && a.start.Before(b.end) && b.start.Before(a.end) {
+				sim.t.Errorf("seed %d: %v and %v overlap", sim.seed, a, b)
+			}
+		}
+	}
+	for key, n := range sim.applied {
+		if n > 1 {
+			sim.t.Errorf("seed %d: the writes of %v were applied %d times", sim.seed, key, n)
+		}
+	}
+	time.Sleep(30 * time.Second)
+	sim.network.calm = true
+	for _, name := range []string{"n0", "n1"} {
+		locker, _ := lock.New(sim.network, &lock.Options{Logger: discard})
+		lk, err := locker.Acquire(context.Background(), lock.Key{Name: name})
+		if err != nil {
+			sim.t.Errorf("seed %d: %v", sim.seed, err)
+			continue
+		}
+		_ = lk.Release()
+	}
+}
+
+func (sim *ends) locker(random *rand.Rand) *lock.Locker {
+	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
+	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))]}
+	locker, err := lock.New(&wire{sim.network, sim}, &o)
+	if err != nil {
+		sim.t.Fatal(err)
+	}
+	return skewed(locker, time.Duration(random.Int64N(int64(lock.DefaultGrace)))-lock.DefaultGrace/2)
+}
+
+func (sim *ends) invoke(random *rand.Rand) {
+	key := lock.Key{Name: fmt.Sprint("n", random.IntN(2)), Event: fmt.Sprint("e", random.IntN(40))}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	lk, err := sim.locker(random).Acquire(ctx, key)
+	if err != nil {
+		return
+	}
+	sim.work(random, lk, key, lk.Lease().Fence)
+}
+
+// work works and then ends the lock in some way.
+func (sim *ends) work(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int64) {
+	start := time.Now()
+	sim.mu.Lock()
+	if sim.completed[key] || sim.applied[key] > 0 {
+		sim.t.Errorf("seed %d: %v runs again at %v", sim.seed, key, start)
+	}
+	sim.mu.Unlock()
+	select {
+	case <-time.After(time.Duration(random.IntN(4000)) * time.Millisecond):
+	case <-lk.Context().Done():
+	}
+	sim.mu.Lock()
+	sim.runs = append(sim.runs, run{key.Name, fence, start, time.Now()})
+	sim.mu.Unlock()
+	switch random.IntN(7) {
+	case 0:
+		_ = lk.Release()
+	case 1:
+		sim.completes(key, lk.Complete(nil))
+	case 2, 3:
+		if random.IntN(2) == 0 {
+			after := time.Duration(random.IntN(1500)) * time.Millisecond
+			end := []func(){func() { _ = lk.Release() }, func() { lk.Leave() }}[random.IntN(2)]
+			sim.wg.Go(func() { time.Sleep(after); end() })
+		}
+		sim.transact(random, lk, key)
+		_ = lk.Release()
+	case 4, 5:
+		sim.handOver(random, lk, key, fence)
+	case 6:
+		lk.Leave() // as if the process had died
+	}
+	_ = lk.Release()
+	if lk.Context().Err() == nil {
+		sim.t.Errorf("seed %d: the context goes on", sim.seed)
+	}
+}
+
+func (sim *ends) completes(key lock.Key, err error) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.completed[key] = sim.completed[key] || err == nil
+}
+
+func (sim *ends) count(what string) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.counts[what]++
+}
+
+func (sim *ends) transact(random *rand.Rand, lk *lock.Lock, key lock.Key) {
+	held, _ := driver.LockFrom(lk.Context())
+	declines := random.IntN(3) == 0
+	err := held.CompleteWith(lk.Context(), nil, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+		return sim.network.send(ctx, func(ctx context.Context) (driver.Row, bool, error) {
+			if declines {
+				return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
+			}
+			return sim.release(ctx, s, func() { sim.applied[key]++ })
+		})
+	})
+	if declines {
+		sim.count("declined")
+		return
+	}
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	if sim.applied[key] == 0 && err == nil {
+		sim.t.Errorf("seed %d: the transaction of %v was not applied, but there is no error", sim.seed, key)
+	}
+	if err == nil {
+		sim.counts["transaction"]++
+	}
+	if sim.applied[key] > 0 && errors.As(err, new(*lock.LostError)) && !errors.As(err, new(*lock.StoreError)) {
+		sim.t.Errorf("seed %d: the transaction of %v was applied, but the error is %v", sim.seed, key, err)
+	}
+}
+
+// handOver hands the lock over to an invocation that begins soon, or never.
+func (sim *ends) handOver(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int64) {
+	h, err := lk.HandOver(context.Background(), time.Duration(4+random.IntN(6))*time.Second)
+	if err != nil {
+		return
+	}
+	if err := lk.Complete(nil); err != nil {
+		sim.t.Errorf("seed %d: Complete after HandOver: %v", sim.seed, err)
+	}
+	sim.count("handed over")
+	sim.resumeLater(random, h, key, fence)
+}
+
+func (sim *ends) resumeLater(random *rand.Rand, h lock.Handle, key lock.Key, fence int64) {
+	b, err := json.Marshal(h)
+	if err != nil {
+		sim.t.Error(err)
+	}
+	own := rand.New(rand.NewPCG(random.Uint64(), 1))
+	sim.wg.Go(func() {
+		var h lock.Handle
+		if err := json.Unmarshal(b, &h); err != nil {
+			sim.t.Error(err)
+		}
+		time.Sleep(time.Duration(own.IntN(9000)) * time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		lk, err := sim.locker(own).Resume(ctx, h)
+		if err != nil {
+			return
+		}
+		sim.count("resumed")
+		if lk.Lease().Fence < fence { // it may be higher: a late copy of the claim raises it too
+			sim.t.Errorf("seed %d: fence %d has become %d", sim.seed, fence, lk.Lease().Fence)
+		}
+		if own.IntN(4) == 0 {
+			lk.Leave()
+			sim.count("left")
+			sim.resumeLater(own, h, key, fence)
+			return
+		}
+		sim.work(own, lk, key, fence)
+	})
+}
