@@ -110,7 +110,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 
 // hasEnded reports whether the lock has ended or is being ended. It waits until
 // the fate of a transaction is known, or until ctx, which is the heartbeat's,
-// ends: whoever stops the heartbeat may hold what it waits for.
+// ends: those who stop the heartbeat may hold what it waits for.
 func (l *Lock) hasEnded(ctx context.Context) bool {
 	if l.ending.Load() == inTransaction {
 		select {

@@ -167,16 +167,12 @@ func (l *Lock) completion(result []byte) *settlement {
 	return s
 }
 
-// sendOnce is one attempt. A transaction whose context has ended is not sent, so
-// that it is known not to be applied.
+// sendOnce is one attempt.
 func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
-	switch {
-	case s.transaction == nil:
-		s.row, ok, err = s.locker.store.Release(ctx, &s.request)
-	case ctx.Err() != nil:
-		return false, &driver.Error{Rejected: true, Err: context.Cause(ctx)}
-	default:
+	if s.transaction != nil {
 		s.row, ok, err = s.transaction(ctx, &s.request)
+	} else {
+		s.row, ok, err = s.locker.store.Release(ctx, &s.request)
 	}
 	return ok, err
 }

@@ -298,8 +298,8 @@ func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 	}
 }
 
-// TestSecondEndWaitsForTheFirst shows that whoever calls Release while another
-// goroutine ends the lock finds no goroutine of the lock afterwards.
+// TestSecondEndWaitsForTheFirst shows that the second of two goroutines that end
+// a lock finds no goroutine of the lock afterwards.
 func TestSecondEndWaitsForTheFirst(t *testing.T) { // F17
 	for range 200 {
 		f := newFixture(t)
