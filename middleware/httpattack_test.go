@@ -3,7 +3,9 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -119,6 +121,10 @@ func TestHTTPByTheHandlersEvent(t *testing.T) {
 		"key of a pointer": func(f *fixture) (ownResponse, error) {
 			byPointer := func(context.Context, *restEvent) (lock.Key, error) { return key, nil }
 			return middleware.WithLock(byPointer, func(context.Context, *restEvent) (ownResponse, error) { return busy() }, f.options()...)(t.Context(), &restEvent{})
+		},
+		"decoded for the key alone": func(f *fixture) (ownResponse, error) {
+			byEvent := func(context.Context, restEvent) (lock.Key, error) { return key, nil }
+			return middleware.WithLock(byEvent, func(context.Context, json.RawMessage) (ownResponse, error) { return busy() }, f.options()...)(t.Context(), json.RawMessage("{}"))
 		},
 		"several keys": func(f *fixture) (ownResponse, error) {
 			return middleware.WithLocks(keyfuncs.All(byAny), func(context.Context, restEvent) (ownResponse, error) { return busy() }, f.options()...)(t.Context(), restEvent{})
@@ -294,6 +300,116 @@ func TestStreamedAPIInTheRuntime(t *testing.T) {
 		if err != nil || r.Outcome != locallambda.Succeeded || r.ContentType != "application/vnd.awslambda.http-integration-response" ||
 			string(r.Payload) != c.want && (!strings.HasSuffix(c.want, ",") || !strings.HasPrefix(string(r.Payload), c.want)) {
 			t.Errorf("call %d: %s %s %q, %v; want %q", i, r.Outcome, r.ContentType, r.Payload, err, c.want)
+		}
+	}
+}
+
+// TestProblemOfACompletedRequest shows that the client is told why its request
+// does not run: a stale one because of a later one.
+func TestProblemOfACompletedRequest(t *testing.T) {
+	t.Parallel()
+	_, _, stale := occupied(t)
+	out, err := stale()
+	got, err := sent(t, out, err)
+	wantProblem(t, got, err, http.StatusConflict, "a later request for the same resource")
+}
+
+// TestProblemOfAReader shows that a handler declared with an io.Reader answers
+// with the streaming response of its gateway.
+func TestProblemOfAReader(t *testing.T) {
+	t.Parallel()
+	refuse := errors.Join(&lock.KeyError{Field: "f", Reason: "is odd", Client: true})
+	for name, c := range map[string]struct {
+		call func() (io.Reader, error)
+		want io.Reader
+	}{
+		"REST API": {readerBehind[restEvent](refuse), &events.APIGatewayProxyStreamingResponse{}},
+		"HTTP API": {readerBehind[v2Event](refuse), &events.LambdaFunctionURLStreamingResponse{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.call()
+			if err != nil || reflect.TypeOf(got) != reflect.TypeOf(c.want) {
+				t.Errorf("%T, %v, want a %T", got, err, c.want)
+			}
+		})
+	}
+}
+
+// readerBehind returns a call of a handler whose key function fails.
+func readerBehind[E any](keyErr error) func() (io.Reader, error) {
+	key := func(context.Context, E) (lock.Key, error) { return lock.Key{}, keyErr }
+	h := middleware.WithLock(key, func(context.Context, E) (io.Reader, error) { return nil, nil }, newFixture().options()...)
+	return func() (io.Reader, error) { return h(context.Background(), *new(E)) }
+}
+
+// TestNilStreamIsReplayed shows that an answer that the gateway makes of null
+// is replayed as null.
+func TestNilStreamIsReplayed(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	h := middleware.WithLock(byOrder, func(context.Context, order) (*events.LambdaFunctionURLStreamingResponse, error) {
+		runs++
+		return nil, nil
+	}, newFixture().options()...)
+	for range 2 {
+		if got, err := h(t.Context(), order{ID: "1"}); got != nil || err != nil || runs != 1 {
+			t.Errorf("%+v, %v after %d runs", got, err, runs)
+		}
+	}
+}
+
+// TestReplayAddsNoFields shows that the mark goes only into the kind of headers
+// that the first response has.
+func TestReplayAddsNoFields(t *testing.T) {
+	t.Parallel()
+	h := middleware.WithLock(byOrder, func(context.Context, order) (restResponse, error) { return restResponse{StatusCode: 201}, nil }, newFixture().options()...)
+	_, _ = h(t.Context(), order{ID: "1"})
+	want := restResponse{StatusCode: 201, Headers: map[string]string{"Idempotent-Replayed": "true"}}
+	if got, err := h(t.Context(), order{ID: "1"}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestResponseIsStoredOnlyForReplay shows that a response that nobody will
+// replay is neither stored nor missed.
+func TestResponseIsStoredOnlyForReplay(t *testing.T) { // F35
+	t.Parallel()
+	t.Run("OnCompleted(Fail)", func(t *testing.T) {
+		f := newFixture()
+		h := middleware.WithLock(byOrder, func(context.Context, order) (restResponse, error) { return restResponse{StatusCode: 201}, nil }, f.options(middleware.OnCompleted(middleware.Fail))...)
+		_, _ = h(t.Context(), order{ID: "1"})
+		var completed *lock.CompletedError
+		if _, err := h(t.Context(), order{ID: "1"}); !errors.As(err, &completed) || completed.Result != nil {
+			t.Errorf("%v, result %s", err, completed.Result)
+		}
+	})
+	t.Run("key without Event", func(t *testing.T) {
+		f := newFixture()
+		h := middleware.WithLock(keyfuncs.Static("n"), func(context.Context, restEvent) (io.Reader, error) { return strings.NewReader("x"), nil }, f.options()...)
+		out, err := h(t.Context(), restEvent{})
+		if _, readErr := io.ReadAll(out); err != nil || readErr != nil {
+			t.Errorf("%v, %v", err, readErr)
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased)
+	})
+}
+
+// TestStreamInsideAnyIsReplayedAsAStream shows that the replay of a stream is
+// one, also if the result is declared as any: a Function URL that streams does
+// not look into JSON.
+func TestStreamInsideAnyIsReplayedAsAStream(t *testing.T) {
+	t.Parallel()
+	for _, build := range []func(reply) any{asAny(urlStreamOf), asAny(apiStreamOf)} {
+		first := build(created)
+		h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return first, nil }, newFixture().options(middleware.OnCompleted(middleware.Replay))...)
+		for range 2 {
+			out, err := h(t.Context(), order{ID: "1"})
+			if reflect.TypeOf(out) != reflect.TypeOf(first) {
+				t.Fatalf("%T, want %T", out, first)
+			}
+			if got, err := sent(t, out, err); err != nil || got.body != created.body {
+				t.Errorf("%+v, %v", got, err)
+			}
 		}
 	}
 }

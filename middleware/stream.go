@@ -113,7 +113,7 @@ func decodeStream(stored []byte, result reflect.Type) (any, error) {
 		body, err = base64.StdEncoding.DecodeString(r.Body)
 	}
 	switch {
-	case err != nil || r.StatusCode == 0 || r.Streamed == notStreamed:
+	case err != nil || r.Streamed == notStreamed:
 		return nil, cmp.Or(err, errNotStream)
 	case r.Streamed == apiStream:
 		return &events.APIGatewayProxyStreamingResponse{
