@@ -26,6 +26,9 @@ const (
 var roles = map[string]func(task) error{
 	"contend": contend,
 	"hold":    hold,
+	"limited": contendLimited,
+	"resume":  resume,
+	"several": contendSeveral,
 }
 
 // task is what the parent tells a child.
@@ -34,7 +37,8 @@ type task struct {
 	Who      string
 	Key      lock.Key
 	Options  childOptions
-	Turns    int // of a contender
+	Turns    int         // of a contender
+	Handle   lock.Handle // to resume
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.

@@ -33,7 +33,7 @@ func TestContention(t *testing.T) {
 			s := backend.start(t)
 			newTable(t, s)
 			began := time.Now()
-			holds := contendedHolds(t, s.Endpoint, total)
+			holds := contendedHolds(t, "contend", task{Endpoint: s.Endpoint, Turns: total / processes})
 			t.Logf("%d acquisitions in %v", len(holds), time.Since(began).Round(time.Millisecond))
 			if len(holds) != total {
 				t.Errorf("%d holds, want exactly %d", len(holds), total)
@@ -47,11 +47,12 @@ func TestContention(t *testing.T) {
 }
 
 // contendedHolds runs the processes and returns their holds.
-func contendedHolds(t *testing.T, endpoint string, total int) []locktest.Hold {
+func contendedHolds(t *testing.T, role string, do task) []locktest.Hold {
 	all := make([][]locktest.Hold, processes)
 	var wg sync.WaitGroup
 	for i := range processes {
-		c := startChild(t, "contend", task{Endpoint: endpoint, Who: fmt.Sprint("process ", i), Turns: total / processes})
+		do.Who = fmt.Sprint("process ", i)
+		c := startChild(t, role, do)
 		wg.Go(func() {
 			for {
 				var h locktest.Hold
@@ -103,6 +104,14 @@ func contend(t task) error {
 	if err != nil {
 		return err
 	}
+	return shareTurns(t, func() ([]locktest.Hold, error) {
+		h, err := takeTurn(locker)
+		return []locktest.Hold{h}, err
+	})
+}
+
+// shareTurns writes the holds of all turns of a child.
+func shareTurns(t task, turn func() ([]locktest.Hold, error)) error {
 	buffer := bufio.NewWriter(os.Stdout)
 	out := json.NewEncoder(buffer)
 	var left atomic.Int64
@@ -113,10 +122,13 @@ func contend(t task) error {
 	for range goroutines {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				h, err := takeTurn(locker)
-				h.Holder = t.Who
+				holds, err := turn()
 				mu.Lock()
-				errs = append(errs, err, out.Encode(h))
+				errs = append(errs, err)
+				for _, h := range holds {
+					h.Holder = t.Who
+					errs = append(errs, out.Encode(h))
+				}
 				mu.Unlock()
 			}
 		})

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,15 +20,19 @@ import (
 )
 
 // TestTransferExactlyOnce makes transfers between accounts on every server,
-// over connections that lose a tenth of the requests and of the answers, with
-// holders that die and others that take over. Each is delivered again and
-// again. The test of package dynamostore does more of this, in fake time.
+// over connections that lose a tenth of the requests and of the answers and
+// delay another tenth, with holders that die and others that take over. Each is
+// delivered again and again. The test of package dynamostore does more of this,
+// in fake time.
 func TestTransferExactlyOnce(t *testing.T) {
 	const (
-		transfers = 40
-		parallel  = 8
-		opening   = 1000
+		parallel = 8
+		opening  = 1_000_000
 	)
+	transfers := 400
+	if testing.Short() {
+		transfers = 40
+	}
 	for _, backend := range backends {
 		t.Run(backend.name, func(t *testing.T) {
 			s := backend.start(t)
@@ -40,11 +44,12 @@ func TestTransferExactlyOnce(t *testing.T) {
 			}
 			close(next)
 			want := map[string]int{"a": opening, "b": opening, "c": opening}
+			var seen tally
 			var wg sync.WaitGroup
 			for range parallel {
-				lossy := &lossyWire{next: newTransport()}
-				t.Cleanup(lossy.next.CloseIdleConnections)
-				p := payer{client: newClient(s.Endpoint, lossy)}
+				lossy := &lossyWire{next: newTransport(), oneIn: 10}
+				defer lossy.next.CloseIdleConnections()
+				p := payer{client: newClient(s.Endpoint, lossy), seen: &seen}
 				p.locker = newLocker(t, dynamostore.New(p.client, table), lock.Options{
 					Lease: lock.FixedLease(crashLease), Grace: crashLease / 10, CompleteWithin: 5 * time.Second, // a holder that died is soon replaced
 				})
@@ -52,9 +57,11 @@ func TestTransferExactlyOnce(t *testing.T) {
 					for i := range next {
 						p.deliver(t, i)
 					}
+					lossy.late.Wait()
 				})
 			}
 			wg.Wait()
+			t.Log(&seen)
 			for i := range transfers {
 				from, to, amount := move(i)
 				want[from] -= amount
@@ -79,6 +86,18 @@ func move(i int) (from, to string, amount int) {
 type payer struct {
 	client *dynamodb.Client
 	locker *lock.Locker
+	seen   *tally
+}
+
+// tally counts how deliveries ended.
+type tally struct{ made, skipped, held, diedBefore, diedAfter, failed atomic.Int64 }
+
+// String implements fmt.Stringer.
+func (c *tally) String() string {
+	made, skipped, held := c.made.Load(), c.skipped.Load(), c.held.Load()
+	before, after, failed := c.diedBefore.Load(), c.diedAfter.Load(), c.failed.Load()
+	return fmt.Sprintf("%d deliveries: %d made the transfer, %d skipped as completed, %d refused as held, %d died before and %d after the transaction, %d without an answer in time",
+		made+skipped+held+before+after+failed, made, skipped, held, before, after, failed)
 }
 
 // deliver delivers a transfer until it is acknowledged, and then once more.
@@ -92,15 +111,29 @@ func (p payer) deliver(t *testing.T, i int) {
 		}
 		err := p.handle(t.Context(), i)
 		switch {
-		case errors.Is(err, lock.ErrCompleted), err == nil:
+		case err == nil:
+			p.seen.made.Add(1)
+			acknowledged++
+		case errors.Is(err, lock.ErrCompleted):
+			p.seen.skipped.Add(1)
 			acknowledged++
 		case errors.Is(err, lock.ErrHeld):
+			p.seen.held.Add(1)
 			_ = delayFor(t.Context(), 200*time.Millisecond)
+		case errors.Is(err, errDiedBefore):
+			p.seen.diedBefore.Add(1)
+		case errors.Is(err, errDiedAfter):
+			p.seen.diedAfter.Add(1)
+		default:
+			p.seen.failed.Add(1)
 		}
 	}
 }
 
-var errDied = errors.New("the process died")
+var (
+	errDiedBefore = errors.New("the process died before its transaction")
+	errDiedAfter  = errors.New("the process died after its transaction")
+)
 
 func (p payer) handle(ctx context.Context, i int) error {
 	lk, err := p.locker.Acquire(ctx, lock.Key{Name: fmt.Sprint("transfer/", i), Event: strconv.Itoa(i)})
@@ -109,7 +142,7 @@ func (p payer) handle(ctx context.Context, i int) error {
 	}
 	dies := rand.IntN(10)
 	if dies == 0 {
-		return errDied // and releases nothing
+		return errDiedBefore // and releases nothing
 	}
 	from, to, amount := move(i)
 	if _, err = dynamostore.Transact(lk.Context(), p.client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
@@ -118,7 +151,7 @@ func (p payer) handle(ctx context.Context, i int) error {
 		return errors.Join(err, lk.Release())
 	}
 	if dies == 1 {
-		return errDied
+		return errDiedAfter
 	}
 	return nil
 }
@@ -164,21 +197,4 @@ func balanceOf(t *testing.T, client *dynamodb.Client, account string) string {
 		return ""
 	}
 	return n.Value
-}
-
-// lossyWire loses every tenth request and every tenth answer.
-type lossyWire struct{ next *http.Transport }
-
-// RoundTrip implements http.RoundTripper.
-func (w *lossyWire) RoundTrip(r *http.Request) (*http.Response, error) {
-	dice := rand.IntN(10)
-	if dice == 0 {
-		return nil, errConnectionLost
-	}
-	resp, err := w.next.RoundTrip(r)
-	if err == nil && dice == 1 {
-		resp.Body.Close() // unread, so the connection is closed with it
-		return nil, errConnectionLost
-	}
-	return resp, err
 }

@@ -1,0 +1,145 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+const (
+	lossyLease = 10 * time.Second // FixedLease of those who lose connections
+	slots      = 2                // of the limited name
+	limited    = "limited"
+)
+
+var severalNames = []string{"several/a", "several/b", "several/c", "several/d", "several/e"}
+
+// TestLimitOverLossyConnections lets four processes contend for the two slots
+// of a name, while requests and answers are lost and others arrive late (F1,
+// F2, F3, F5). Never do more than two hold it, and in the end both slots are
+// free.
+func TestLimitOverLossyConnections(t *testing.T) {
+	for _, backend := range backends {
+		t.Run(backend.name, func(t *testing.T) {
+			s := backend.start(t)
+			client := newTable(t, s)
+			total := lossyTurns()
+			holds := contendedHolds(t, "limited", task{Endpoint: s.Endpoint, Turns: total / processes})
+			if n := mostHolders(holds); n != slots || len(holds) != total {
+				t.Errorf("%d holds, want %d; at most %d at the same time, want %d", len(holds), total, n, slots)
+			}
+			locker := newLocker(t, dynamostore.New(client, table), lock.Options{Limit: slots, Lease: lock.FixedLease(time.Minute)})
+			for i := range slots + 1 {
+				_, err := locker.Acquire(t.Context(), lock.Key{Name: limited})
+				if free := i < slots; free && err != nil || !free && !errors.Is(err, lock.ErrHeld) {
+					t.Errorf("afterwards, with %d slots held: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+// TestSetsOverLossyConnections lets four processes take three of five names at
+// a time, each time in another order, while requests and answers are lost and
+// others arrive late (F1, F2, F3, F5). Nobody waits for ever, no two hold a
+// name at the same time, and in the end all names are free.
+func TestSetsOverLossyConnections(t *testing.T) {
+	for _, backend := range backends {
+		t.Run(backend.name, func(t *testing.T) {
+			s := backend.start(t)
+			client := newTable(t, s)
+			total := lossyTurns()
+			holds := contendedHolds(t, "several", task{Endpoint: s.Endpoint, Turns: total / processes})
+			if len(holds) != 3*total {
+				t.Errorf("%d holds, want %d", len(holds), 3*total)
+			}
+			if err := locktest.CheckHistory(holds); err != nil {
+				t.Error(err)
+			}
+			var keys []lock.Key
+			for _, name := range severalNames {
+				keys = append(keys, lock.Key{Name: name})
+			}
+			if _, err := newLocker(t, dynamostore.New(client, table), lock.Options{Lease: lock.FixedLease(time.Minute)}).AcquireAll(t.Context(), keys...); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func lossyTurns() int {
+	if testing.Short() {
+		return 400
+	}
+	return 4000
+}
+
+// contendLimited is the part of a child that takes slots of one name.
+func contendLimited(t task) error {
+	return overLossyConnections(t, slots, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
+		lk, err := l.Acquire(context.Background(), lock.Key{Name: limited})
+		if err != nil {
+			return nil, nil, err
+		}
+		return []locktest.Hold{{Name: limited, Fence: lk.Lease().Fence}}, lk.Release, nil
+	})
+}
+
+// contendSeveral is the part of a child that takes several names at a time.
+func contendSeveral(t task) error {
+	return overLossyConnections(t, 1, func(l *lock.Locker) ([]locktest.Hold, func() error, error) {
+		var keys []lock.Key
+		for _, n := range rand.Perm(len(severalNames))[:3] {
+			keys = append(keys, lock.Key{Name: severalNames[n]})
+		}
+		set, err := l.AcquireAll(context.Background(), keys...)
+		if err != nil {
+			return nil, nil, err
+		}
+		var holds []locktest.Hold
+		for _, lease := range lock.Leases(set.Context()) {
+			holds = append(holds, locktest.Hold{Name: lease.Key.Name, Fence: lease.Fence})
+		}
+		return holds, set.Release, nil
+	})
+}
+
+// overLossyConnections takes the turns of a child.
+func overLossyConnections(t task, limit int, acquire func(*lock.Locker) ([]locktest.Hold, func() error, error)) error {
+	lossy := &lossyWire{next: newTransport(), oneIn: 25}
+	defer lossy.late.Wait()
+	locker, err := lock.New(dynamostore.New(newClient(t.Endpoint, lossy), table), &lock.Options{
+		Limit: limit, Lease: lock.FixedLease(lossyLease), MaxWait: 5 * time.Minute, Logger: discard,
+	})
+	if err != nil {
+		return err
+	}
+	return shareTurns(t, func() ([]locktest.Hold, error) {
+		holds, release, err := acquire(locker)
+		for tries := 1; errors.As(err, new(*lock.StoreError)) && tries < 5; tries++ {
+			holds, release, err = acquire(locker)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("acquire: %w", err)
+		}
+		start := time.Now()
+		<-time.After(time.Millisecond) // work, so that an overlap would be seen
+		end := time.Now()
+		for i := range holds {
+			holds[i].Start, holds[i].End = start, end
+		}
+		if err := release(); errors.As(err, new(*lock.StoreError)) {
+			<-time.After(lossyLease) // what could not be released is free then
+		} else if err != nil {
+			return nil, fmt.Errorf("release: %w", err)
+		}
+		return holds, nil
+	})
+}
