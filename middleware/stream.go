@@ -29,7 +29,7 @@ const longestBody = 350 << 10
 // stream is a streamed result that ends the lock when it ends.
 type stream struct {
 	body io.Reader
-	run  *handlerRun
+	run  handlerRun // a copy, so that other runs need no memory on the heap
 	// completes reports whether the event is completed when the body has been read
 	// to its end. Otherwise only the lock is released.
 	completes bool
@@ -51,7 +51,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 			return false
 		}
 		doc := head.encoded() // now, because the handler may change its maps while the body is read
-		s := &stream{body: *body, run: r, completes: r.completes(v, doc)}
+		s := &stream{body: *body, run: *r, completes: r.completes(v, doc)}
 		if s.completes && r.storesResult() {
 			s.head = doc
 		}
@@ -61,7 +61,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 			r.reportDropped(errNotStored)
 		}
 		sent := response{StatusCode: http.StatusOK} // by the runtime
-		s := &stream{body: reader, run: r, completes: r.completes(v, sent.encoded())}
+		s := &stream{body: reader, run: *r, completes: r.completes(v, sent.encoded())}
 		*result = reflect.ValueOf(s)
 	} else {
 		return false
