@@ -104,14 +104,14 @@ func contend(t task) error {
 	if err != nil {
 		return err
 	}
-	return shareTurns(t, func() ([]locktest.Hold, error) {
+	return shareTurns(t, goroutines, func() ([]locktest.Hold, error) {
 		h, err := takeTurn(locker)
 		return []locktest.Hold{h}, err
 	})
 }
 
-// shareTurns writes the holds of all turns of a child.
-func shareTurns(t task, turn func() ([]locktest.Hold, error)) error {
+// shareTurns takes the turns of a child on n goroutines and writes their holds.
+func shareTurns(t task, n int, turn func() ([]locktest.Hold, error)) error {
 	buffer := bufio.NewWriter(os.Stdout)
 	out := json.NewEncoder(buffer)
 	var left atomic.Int64
@@ -119,7 +119,7 @@ func shareTurns(t task, turn func() ([]locktest.Hold, error)) error {
 	var mu sync.Mutex
 	var errs []error
 	var wg sync.WaitGroup
-	for range goroutines {
+	for range n {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
 				holds, err := turn()
