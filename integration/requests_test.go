@@ -57,8 +57,8 @@ func (c *counter) locker(o lock.Options) *lock.Locker {
 	return newLocker(c, c.store, o)
 }
 
-// sends checks that a step sends that many requests, and how it ends. Those that
-// a slow server made the step repeat do not count.
+// sends checks that a step sends that many requests, and how it ends. Those
+// that a slow server made the step repeat do not count.
 func (c *counter) sends(requests int64, step string, err, want error) {
 	c.Helper()
 	if n := c.wire.take() - c.wire.timedOut.Swap(0); n != requests {
