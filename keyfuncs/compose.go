@@ -65,6 +65,10 @@ func Once[E any](key Func[E]) Func[E] {
 // runs the handler for requests without the header too, such as a GET, a
 // preflight request or a health check. Without Optional they are answered with
 // status 400.
+//
+// Put Optional around the whole key: inside [Join], [EventFrom] and their like,
+// an event that lacks this one part runs without any lock. Inside [All] only
+// the lock of this part is left out.
 func Optional[E any](key Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
