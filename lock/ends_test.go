@@ -105,8 +105,8 @@ func TestLeaseOfFailedHandOver(t *testing.T) { // F4
 	})
 }
 
-// TestSecondHandOverCounts shows that work under a heartbeat may go on until the
-// end of the lease that was handed over last.
+// TestSecondHandOverCounts shows that work under a heartbeat may go on until
+// the end of the lease that was handed over last.
 func TestSecondHandOverCounts(t *testing.T) { // F15
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -204,8 +204,8 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 	}
 }
 
-// TestTransactionAfterTheEnd shows that a transaction which is not sent, because
-// the lock has ended already, is never taken for one that was applied.
+// TestTransactionAfterTheEnd shows that a transaction which is not sent,
+// because the lock has ended already, is never taken for one that was applied.
 func TestTransactionAfterTheEnd(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, f *fixture, lk *lock.Lock) error{
 		"a transaction": func(t *testing.T, f *fixture, lk *lock.Lock) error { return transact(t, f, lk, f.faulty.Release) },
@@ -298,8 +298,8 @@ func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 	}
 }
 
-// TestSecondEndWaitsForTheFirst shows that the second of two goroutines that end
-// a lock finds no goroutine of the lock afterwards.
+// TestSecondEndWaitsForTheFirst shows that the second of two goroutines that
+// end a lock finds no goroutine of the lock afterwards.
 func TestSecondEndWaitsForTheFirst(t *testing.T) { // F17
 	for range 200 {
 		f := newFixture(t)
