@@ -302,12 +302,13 @@ func TestTransactFaults(t *testing.T) { // F5, F6, F8, F9
 		newToken bool // DynamoDB does not recognise the repeated attempt
 		lost     bool
 		least    time.Duration // that the store is left alone
+		most     time.Duration // zero: any
 	}{
 		"no answer":              {faults: faults{fakedynamo.DropBefore}},
 		"lost answer":            {faults: faults{fakedynamo.ApplyThenDrop}},
 		"error after the fact":   {faults: faults{fakedynamo.ApplyThen500}},
 		"throttled":              {faults: faults{fakedynamo.Throttle, fakedynamo.Throttle}, least: 200 * time.Millisecond},
-		"conflict":               {faults: faults{fakedynamo.Conflict, fakedynamo.Conflict}},
+		"conflict":               {faults: faults{fakedynamo.Conflict, fakedynamo.Conflict}, most: 75 * time.Millisecond},
 		"in progress":            {faults: faults{fakedynamo.ApplyThenDrop, fakedynamo.InProgress, fakedynamo.InProgress}},
 		"one after the other":    {faults: faults{fakedynamo.DropBefore, fakedynamo.Throttle, fakedynamo.Conflict, fakedynamo.ApplyThenDrop, fakedynamo.Conflict, fakedynamo.InProgress}},
 		"hangs":                  {faults: faults{fakedynamo.Hang}},
@@ -328,8 +329,8 @@ func TestTransactFaults(t *testing.T) { // F5, F6, F8, F9
 				client := &tokens{Client: b.client, fresh: c.newToken}
 				began := time.Now()
 				out, err := dynamostore.Transact(lk.Context(), client, transfer("a", "b", "30"))
-				if d := time.Since(began); d < c.least {
-					t.Errorf("it took %v, want at least %v", d, c.least)
+				if d := time.Since(began); d < c.least || c.most > 0 && d > c.most {
+					t.Errorf("it took %v, want %v to %v", d, c.least, c.most)
 				}
 				if (out == nil) != (err != nil) || errors.Is(err, lock.ErrLost) != c.lost || err != nil && !c.lost {
 					t.Errorf("%v, %v", out, err)
