@@ -38,7 +38,8 @@ const (
 	// A transaction is canceled with ThrottlingError as the reason of each item.
 	Throttle
 	// Conflict answers TransactionConflictException; nothing is applied. A
-	// transaction is canceled with TransactionConflict as the reason of each item.
+	// transaction is canceled with TransactionConflict as the reason of its first
+	// item.
 	Conflict
 	// InProgress answers TransactionInProgressException, as if an earlier copy of
 	// the transaction were still being applied; this one is not.
@@ -144,7 +145,9 @@ func (f Fault) refusal(in *input) error {
 		return failure(dynamoType+"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
 	case Conflict:
 		if n := len(in.TransactItems); n > 0 {
-			return cancellation(slices.Repeat([]reason{{Code: "TransactionConflict", Message: "Transaction is ongoing for the item"}}, n))
+			reasons := slices.Repeat([]reason{{Code: "None"}}, n)
+			reasons[0] = reason{Code: "TransactionConflict", Message: "Transaction is ongoing for the item"}
+			return cancellation(reasons)
 		}
 		return failure(dynamoType+"TransactionConflictException", "Transaction is ongoing for the item")
 	case InProgress:

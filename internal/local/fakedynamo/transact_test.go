@@ -298,7 +298,7 @@ func TestTransactionFaults(t *testing.T) {
 		{"apply then drop", ApplyThenDrop, "", "", "1"},
 		{"apply then 500", ApplyThen500, "InternalServerError", "", "1"},
 		{"throttle", Throttle, "TransactionCanceledException", "[ThrottlingError, ThrottlingError]", ""},
-		{"conflict", Conflict, "TransactionCanceledException", "[TransactionConflict, TransactionConflict]", ""},
+		{"conflict", Conflict, "TransactionCanceledException", "[TransactionConflict, None]", ""},
 		{"in progress", InProgress, "TransactionInProgressException", "", ""},
 		{"deny", Deny, "AccessDeniedException", "dynamodb:UpdateItem on resource: arn:aws:dynamodb:us-east-1:123456789012:table/locks", ""},
 		{"deny key", DenyKey, "AccessDeniedException", "kms:Decrypt", ""},
