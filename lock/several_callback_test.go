@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +16,13 @@ import (
 
 // callFailing calls fail at the nth call.
 type callFailing struct {
-	calls, nth int
-	fail       func()
+	calls atomic.Int64 // also of heartbeats
+	nth   int64
+	fail  func()
 }
 
 func (c *callFailing) call() {
-	if c.calls++; c.calls == c.nth {
+	if c.calls.Add(1) == c.nth {
 		c.fail()
 	}
 }
@@ -42,7 +44,7 @@ func TestCallbacksOfASetThatPanic(t *testing.T) { // F48
 	for how, fail := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, where := range []string{"observer", "log handler", "holder"} {
 			for _, what := range []string{"completed", "released", "refused"} {
-				for nth := 1; nth <= 9; nth++ {
+				for nth := int64(1); nth <= 9; nth++ {
 					t.Run(fmt.Sprintf("%s in call %d of the %s, %s", how, nth, where, what), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							callbackOfASetFails(t, &callFailing{nth: nth, fail: fail}, where, what)
