@@ -51,9 +51,9 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 // memoryUpdate returns the update of a release that replaces the memory, and
 // adds its values to v.
 func memoryUpdate(m *driver.Memory, v values) string {
-	set, remove := make([]string, 0, 6), removeOwner
+	set := make([]string, 0, 6)
 	set = append(set, "SET deleteAfter = :deleteAfter")
-	newest := ""
+	removePayloads, removeResult, newest := "", "", ""
 	if n := len(m.Completed); n > 0 {
 		newest = m.Completed[n-1].Event
 		v[":completed"] = completedValue(m.Completed)
@@ -63,7 +63,7 @@ func memoryUpdate(m *driver.Memory, v values) string {
 		v[":payloads"] = payloads
 		set = append(set, "payloads = :payloads")
 	} else {
-		remove += ", payloads"
+		removePayloads = ", payloads"
 	}
 	if m.HighestOrder != "" {
 		v[":order"] = text(m.HighestOrder)
@@ -71,13 +71,13 @@ func memoryUpdate(m *driver.Memory, v values) string {
 	}
 	switch m.Result.Event {
 	case "":
-		remove += ", resultBody, resultEvent"
+		removeResult = ", resultBody, resultEvent"
 	case newest: // the result of an older event is in the row already
 		v[":resultEvent"] = text(newest)
 		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
 		set = append(set, "resultBody = :resultBody", "resultEvent = :resultEvent")
 	}
-	return strings.Join(set, ", ") + " " + remove
+	return strings.Join(set, ", ") + " " + removeOwner + removePayloads + removeResult
 }
 
 // places is how many decimals of a number in the map tell an event's place in
