@@ -37,7 +37,7 @@ func BenchmarkHandover(b *testing.B) {
 	for b.Loop() {
 		for range runs {
 			raw = append(raw, passAround(b, s, rawTurns))
-			ours = append(ours, passAround(b, s, ourTurns))
+			ours = append(ours, passAround(b, s, ourTurns(1)))
 		}
 	}
 	f := newFigures(fmt.Sprintf("Hand-over: %d waiters, %d turns of %v, %v per request (ideal %v)", waiters, turns, turnTime, requestDelay, idealHandover),
@@ -60,14 +60,21 @@ type handover struct {
 // takeTurns takes all turns of one waiter and adds them to the history.
 type takeTurns func(ctx context.Context, b *testing.B, s servers.Server, w *wire, name string, hold func(fence int64)) error
 
-func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
+// passed is what happened while waiters passed a name around.
+type passed struct {
+	holds    []locktest.Hold
+	finished []time.Duration // when each waiter had taken its turns, in that order
+	began    time.Time
+	requests int64
+}
+
+// pass lets all waiters take their turns at the same time.
+func pass(b *testing.B, s servers.Server, take takeTurns) passed {
 	w := newWire(requestDelay)
 	defer w.next.CloseIdleConnections()
 	name := "handover/" + rand.Text()
 	var mu sync.Mutex
-	var holds []locktest.Hold
-	var finished []time.Duration
-	began := time.Now()
+	p := passed{began: time.Now()}
 	var wg sync.WaitGroup
 	for i := range waiters {
 		wg.Go(func() {
@@ -78,39 +85,57 @@ func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
 				mu.Lock()
 				defer mu.Unlock()
 				if fence == 0 {
-					h.Fence = int64(len(holds)) // the SDK alone has none
+					h.Fence = int64(len(p.holds)) // the SDK alone has none
 				}
-				holds = append(holds, h)
+				p.holds = append(p.holds, h)
 			})
 			if err != nil {
 				b.Errorf("waiter %d: %v", i, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			finished = append(finished, time.Since(began))
+			p.finished = append(p.finished, time.Since(p.began))
 		})
 	}
 	wg.Wait()
-	if err := locktest.CheckHistory(holds); err != nil || len(holds) != waiters*turns {
-		b.Errorf("%d turns, want %d: %v", len(holds), waiters*turns, err)
+	if len(p.holds) != waiters*turns {
+		b.Errorf("%d turns, want %d", len(p.holds), waiters*turns)
 	}
-	last := finished[len(finished)-1]
-	return handover{last, float64(w.take()) / (waiters * turns), float64(last) / float64(finished[0])}
+	p.requests = w.take()
+	return p
 }
 
-func ourTurns(ctx context.Context, b *testing.B, s servers.Server, w *wire, name string, hold func(int64)) error {
-	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute})
-	for range turns {
-		err := locker.Do(ctx, lock.Key{Name: name}, func(ctx context.Context) error {
-			lease, _ := lock.FromContext(ctx)
-			hold(lease.Fence)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+// outcome returns the outcome of the run with that wall time.
+func (p *passed) outcome(wall time.Duration) handover {
+	return handover{wall, float64(p.requests) / (waiters * turns), float64(p.finished[waiters-1]) / float64(p.finished[0])}
+}
+
+func passAround(b *testing.B, s servers.Server, take takeTurns) handover {
+	p := pass(b, s, take)
+	if err := locktest.CheckHistory(p.holds); err != nil {
+		b.Error(err)
 	}
-	return nil
+	return p.outcome(p.finished[waiters-1])
+}
+
+// ourTurns takes turns with a Locker that lets so many hold the name.
+func ourTurns(limit int) takeTurns {
+	return func(ctx context.Context, b *testing.B, s servers.Server, w *wire, name string, hold func(int64)) error {
+		locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{
+			Limit: limit, Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute,
+		})
+		for range turns {
+			err := locker.Do(ctx, lock.Key{Name: name}, func(ctx context.Context) error {
+				lease, _ := lock.FromContext(ctx)
+				hold(lease.Fence)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func rawTurns(ctx context.Context, _ *testing.B, s servers.Server, w *wire, name string, hold func(int64)) error {

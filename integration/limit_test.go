@@ -1,10 +1,8 @@
 package integration_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,55 +47,21 @@ func BenchmarkLimitHandover(b *testing.B) {
 // turns that have no gap between them, as long as there was a waiter for every
 // slot.
 func passSlots(b *testing.B, s servers.Server, limit int) handover {
-	w := newWire(requestDelay)
-	defer w.next.CloseIdleConnections()
-	name := "slots/" + rand.Text()
-	var mu sync.Mutex
-	var holds []locktest.Hold
-	var finished []time.Time
-	began := time.Now()
-	var wg sync.WaitGroup
-	for i := range waiters {
-		locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{
-			Limit: limit, Lease: lock.FixedLease(30 * time.Second), MaxWait: time.Minute,
-		})
-		wg.Go(func() {
-			for range turns {
-				err := locker.Do(b.Context(), lock.Key{Name: name}, func(ctx context.Context) error {
-					h := locktest.Hold{Name: name, Holder: fmt.Sprint("waiter ", i), Start: time.Now()}
-					_ = delayFor(ctx, turnTime)
-					h.End = time.Now()
-					mu.Lock()
-					defer mu.Unlock()
-					holds = append(holds, h)
-					return nil
-				})
-				if err != nil {
-					b.Errorf("waiter %d: %v", i, err)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			finished = append(finished, time.Now())
-		})
+	p := pass(b, s, ourTurns(limit))
+	if n := mostHolders(p.holds); n > limit {
+		b.Errorf("%d at the same time", n)
 	}
-	wg.Wait()
-	if n := mostHolders(holds); n > limit || len(holds) != waiters*turns {
-		b.Errorf("%d turns, %d at the same time", len(holds), n)
-	}
-	contended := finished[waiters-limit] // then there are fewer waiters than slots
+	contended := p.finished[waiters-limit] // then there are fewer waiters than slots
+	end := p.began.Add(contended)
 	gapless := time.Duration(0)
-	for _, h := range holds {
-		if h.Start.Before(contended) {
-			share := min(1, float64(contended.Sub(h.Start))/float64(h.End.Sub(h.Start)))
+	for _, h := range p.holds {
+		if h.Start.Before(end) {
+			share := min(1, float64(end.Sub(h.Start))/float64(h.End.Sub(h.Start)))
 			gapless += time.Duration(share * float64(turnTime+2*requestDelay))
 		}
 	}
-	ratio := float64(contended.Sub(began)) * float64(limit) / float64(gapless)
-	last := finished[waiters-1].Sub(began)
-	return handover{
-		time.Duration(ratio * float64(time.Second)), float64(w.take()) / (waiters * turns), float64(last) / float64(finished[0].Sub(began)),
-	}
+	ratio := float64(contended) * float64(limit) / float64(gapless)
+	return p.outcome(time.Duration(ratio * float64(time.Second)))
 }
 
 // mostHolders returns how many holds there were at the same time.
