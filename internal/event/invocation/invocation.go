@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // that no invocation can have it. A deadline in 1970, for example, is how a
 // missing header reads. Every other ctx is returned unchanged.
 func Believable(ctx context.Context) context.Context {
-	if d, ok := ctx.Deadline(); ok && time.Until(d) < -LongestDeadline {
+	if d, ok := ctx.Deadline(); ok && d.Sub(clock.From(ctx).Now()) < -LongestDeadline {
 		return context.WithoutCancel(ctx)
 	}
 	return ctx
@@ -47,7 +49,7 @@ func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return deadline.Add(-MinRun - Reserve(reserve, time.Until(deadline))), true
+	return deadline.Add(-MinRun - Reserve(reserve, deadline.Sub(clock.From(ctx).Now()))), true
 }
 
 // Batch is the events that came together in one delivery, such as the records
