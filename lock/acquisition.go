@@ -6,7 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -27,6 +29,7 @@ func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 type acquisition struct {
 	locker   *Locker
 	ctx      context.Context
+	clock    clock.Clock
 	key      Key
 	set      *Locks // that the lock belongs to; nil: none
 	timing   timing
@@ -42,9 +45,10 @@ type acquisition struct {
 }
 
 func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
+	c := clock.From(ctx)
 	return &acquisition{
-		locker: l, ctx: ctx, key: key, began: time.Now(),
-		requests: retries{locker: l, onThrottle: (*Locker).claimGivesUp},
+		locker: l, ctx: ctx, clock: c, key: key, began: c.Now(),
+		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
 }
 
@@ -56,7 +60,7 @@ func (a *acquisition) acquire() (*Lock, error) {
 	if err != nil && a.set != nil {
 		err = a.set.causeOf(err)
 	}
-	a.decided = time.Now()
+	a.decided = a.clock.Now()
 	var lk *Lock
 	begun := false
 	if err == nil {
@@ -124,12 +128,12 @@ func (a *acquisition) try() (bool, error) {
 			// have seen that nobody holds the name, so this claim is not a late copy: raise
 			// its stamp instead of waiting until our clock has caught up.
 			a.floor = later(a.floor, a.row.Stamp)
-			if asked == 3 {
+			if asked == 3 || !a.clock.Now().Before(a.askUntil()) {
 				return false, nil
 			}
 		case driver.Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
-			if asked == 3 || sleep(a.ctx, jitter(firstPause<<asked)) != nil {
+			if asked == 3 || a.clock.Sleep(a.ctx, jitter(firstPause<<asked)) != nil || !a.clock.Now().Before(a.askUntil()) {
 				return false, nil
 			}
 		}
@@ -161,14 +165,14 @@ func (a *acquisition) prepare() error {
 		return err
 	}
 	a.claim = driver.Claim{
-		Name:   storedName(a.locker.prefix, a.key.Name),
-		Event:  storedEvent(a.key.Event),
+		Name:   stored.Name(a.locker.prefix, a.key.Name),
+		Event:  stored.Event(a.key.Event),
 		Order:  a.key.Order,
 		Token:  rand.Text(),
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
 	if a.key.Event != "" {
-		a.claim.Payload = storedPayload(a.key.Payload)
+		a.claim.Payload = stored.Payload(a.key.Payload)
 	}
 	if a.nestedInLimited() {
 		return a.nestedError()
@@ -198,7 +202,7 @@ func (a *acquisition) nestedError() error {
 func (a *acquisition) dateClaim() {
 	a.floor = later(a.floor, a.claim.Stamp)
 	before := a.claim.Until
-	a.claim.Now = a.locker.wall().Truncate(time.Microsecond)
+	a.claim.Now = clock.Wall(a.clock).Truncate(time.Microsecond)
 	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
 	a.claim.Until = a.locker.leaseEnd(a.timing, a.claim.Now)
 	// If the clock was set back, a copy of an earlier round may have been granted a
@@ -215,10 +219,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ask sends the claim. The last quarter of the budget is kept for giving up the
-// claim, whose copies may still be under way.
+// ask sends the claim.
 func (a *acquisition) ask() (bool, error) {
-	a.requests.until, a.requests.throttled = time.Now().Add(a.timing.budget*3/4), 0
+	a.requests.until, a.requests.throttled = a.askUntil(), 0
 	ok, err := a.requests.send(a.ctx, "acquire", func(ctx context.Context) (ok bool, err error) {
 		a.row, ok, err = a.locker.store.Acquire(ctx, &a.claim)
 		return ok, err
@@ -226,10 +229,25 @@ func (a *acquisition) ask() (bool, error) {
 	return err == nil && (ok || a.row.Token == a.claim.Token), err
 }
 
+// askUntil returns until when a request that begins now may try. The last
+// quarter of the budget is kept for giving up the claim, whose copies may still
+// be under way. The last round of a wait must have ended with the time for
+// work, however often it asked again.
+func (a *acquisition) askUntil() time.Time {
+	until := a.clock.Now().Add(a.timing.budget * 3 / 4)
+	if a.timing.deadline.IsZero() {
+		return until
+	}
+	if last := a.timing.deadline.Add(-a.timing.reserve - a.timing.budget/4); last.Before(until) {
+		return last
+	}
+	return until
+}
+
 // abandon makes sure that no copy of the claim, of any round, is granted from
 // now on. If it fails and a copy is granted, that copy's lease ends by itself.
 func (a *acquisition) abandon() {
-	r := retries{locker: a.locker, until: time.Now().Add(a.timing.budget / 4)}
+	r := retries{locker: a.locker, clock: a.clock, until: a.clock.Now().Add(a.timing.budget / 4)}
 	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
 		_, ok, err := a.locker.store.Release(ctx, &driver.Settlement{
 			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: a.claim.DeleteAfter, Abandon: true, Stamp: a.claim.Stamp,

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // failingHandler is a log handler that calls fail at the message of one
@@ -74,9 +74,9 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.AfterFunc(30*time.Second, func() { _ = other.Release() })
 	case lock.OutcomeStoreFailed:
-		f.faulty.Plan(locktest.Renew, locktest.Deny)
+		f.faulty.Plan(fault.Renew, fault.Deny)
 	case lock.OutcomeLost:
-		f.faulty.Always(locktest.Renew, locktest.Deny)
+		f.faulty.Always(fault.Renew, fault.Deny)
 	case lock.OutcomeForgotten:
 		for i := range 30 {
 			_ = f.locker(lock.Options{}).Do(t.Context(), event(string(rune('a'+i))+"-0123456789-0123456789-0123456789"), nothing)
@@ -94,15 +94,15 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 		_ = lk.Complete(make([]byte, 400<<10))
 	}()
 	<-ended
-	if n := f.faulty.Requests(locktest.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
+	if n := f.faulty.Requests(fault.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
 		t.Errorf("%d renewals of a lock that the caller never got", n)
 	}
 	if where != "holder" && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
 		f.wantFree("right after the callback")
 	}
-	before := f.faulty.Requests(locktest.Renew)
+	before := f.faulty.Requests(fault.Renew)
 	time.Sleep(time.Minute) // the other locks are over, too
-	if n := f.faulty.Requests(locktest.Renew) - before; n > 0 && at != lock.OutcomeHeld && where != "holder" {
+	if n := f.faulty.Requests(fault.Renew) - before; n > 0 && at != lock.OutcomeHeld && where != "holder" {
 		t.Errorf("%d renewals after the end", n)
 	}
 	f.wantFree("after the callback")

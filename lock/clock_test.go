@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -40,7 +40,7 @@ func TestNoOverlapWithinGrace(t *testing.T) { // F14, F20
 					if err != nil {
 						t.Fatal(err)
 					}
-					f.faulty.Always(locktest.Renew, locktest.DropBefore) // the holder cannot reach the store
+					f.faulty.Always(fault.Renew, fault.DropBefore) // the holder cannot reach the store
 					stopped := make(chan time.Time, 1)
 					go func() {
 						<-lk.Context().Done()
@@ -95,11 +95,11 @@ func TestClockAheadCausesFewRequests(t *testing.T) { // F14, F38
 				f := newFixture(t)
 				holder := skewed(f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Hour)}), by)
 				f.mustAcquire(holder, resource) // and keeps it
-				before := f.faulty.Requests(locktest.Acquire)
+				before := f.faulty.Requests(fault.Acquire)
 				if _, err := f.locker(lock.Options{MaxWait: 2 * time.Minute}).Acquire(t.Context(), resource); !isHeld(err) {
 					t.Fatal(err)
 				}
-				if n := f.faulty.Requests(locktest.Acquire) - before; n > 90 {
+				if n := f.faulty.Requests(fault.Acquire) - before; n > 90 {
 					t.Errorf("%d requests in two minutes", n)
 				}
 			})
@@ -169,21 +169,16 @@ func (s *slowAnswers) row() driver.Row  { s.mu.Lock(); defer s.mu.Unlock(); retu
 func TestFrozenHolder(t *testing.T) { // F15
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)})
-		var mu sync.Mutex
-		frozen := time.Duration(0)
-		l.SetClock(func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(frozen) })
-		lk := f.mustAcquire(l, event("e1"))
+		process := skewed(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), 0)
+		lk := f.mustAcquire(process, event("e1"))
 		f.outcomes()
-		mu.Lock()
-		frozen = 6 * time.Second // with the 3 s to the first renewal: within the lease, but past its margin
-		mu.Unlock()
+		process.freeze(5 * time.Second) // with the 3 s to the first renewal: within the lease, but past its margin
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}
-		if n := f.faulty.Requests(locktest.Renew); n != 0 {
+		if n := f.faulty.Requests(fault.Renew); n != 0 {
 			t.Errorf("%d renewals after the owner's time was over", n)
 		}
 		f.wantOutcomes(lock.OutcomeLost)

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // TestImplausibleDeadline shows that a deadline far in the past is ignored: no
@@ -111,28 +111,28 @@ func TestLateCompletionHasTime(t *testing.T) { // F16
 // deadline, because the work was done and there is time. A release is not: if
 // it fails, the retry of the work waits for the end of the lease.
 func TestCompletionRetriesUntilDeadline(t *testing.T) { // F7, F55
-	for name, fault := range map[string]locktest.Fault{"outage": locktest.DropBefore, "throttled": locktest.Throttle, "hung": locktest.Hang} {
+	for name, meets := range map[string]fault.Fault{"outage": fault.DropBefore, "throttled": fault.Throttle, "hung": fault.Hang} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				l := f.locker(untilDeadline)
 				lk, start := acquireForMinute(t, l, "e1")
-				f.faulty.Always(locktest.Release, fault)
+				f.faulty.Always(fault.Release, meets)
 				if err := lk.Release(); !isStoreError(err) || time.Since(start) > 2*time.Second {
 					t.Errorf("release: %v after %v, want a StoreError within 2s", err, time.Since(start))
 				}
 				time.Sleep(62*time.Second - time.Since(start) + time.Millisecond)
 				lk, _ = acquireForMinute(t, l, "e1")
-				time.AfterFunc(50*time.Second, func() { f.faulty.Always(locktest.Release, locktest.None) })
-				before := f.faulty.Requests(locktest.Release)
+				time.AfterFunc(50*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
+				before := f.faulty.Requests(fault.Release)
 				if err := lk.Complete(nil); err != nil {
 					t.Errorf("completion in a store that was down for 50s of a minute: %v", err)
 				}
-				if n := f.faulty.Requests(locktest.Release) - before; n > 90 {
+				if n := f.faulty.Requests(fault.Release) - before; n > 90 {
 					t.Errorf("%d requests", n)
 				}
 				lk, start = acquireForMinute(t, l, "e2")
-				f.faulty.Always(locktest.Release, fault)
+				f.faulty.Always(fault.Release, meets)
 				if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > time.Minute-100*time.Millisecond {
 					t.Errorf("completion: %v after %v, want a StoreError before the deadline, with time for the response", err, time.Since(start))
 				}
@@ -165,7 +165,7 @@ func TestCompletionLeavesTimeToRespond(t *testing.T) { // F7, F12, P7
 				t.Run(fmt.Sprintf("timeout %v, works %s, %s", timeout, works, name), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						f := newFixture(t)
-						f.faulty.Always(locktest.Release, locktest.Hang)
+						f.faulty.Always(fault.Release, fault.Hang)
 						ctx, cancel := context.WithTimeout(t.Context(), timeout)
 						defer cancel()
 						lk, err := f.locker(untilDeadline).Acquire(ctx, event("e1"))
@@ -198,8 +198,8 @@ func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.Always(locktest.Release, locktest.Throttle)
-		time.AfterFunc(time.Minute, func() { f.faulty.Always(locktest.Release, locktest.None) })
+		f.faulty.Always(fault.Release, fault.Throttle)
+		time.AfterFunc(time.Minute, func() { f.faulty.Always(fault.Release, fault.None) })
 		completed := make(chan error)
 		go func() { completed <- lk.Complete(nil) }()
 		for range 55 {
@@ -226,9 +226,9 @@ func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.Always(locktest.Renew, locktest.DropBefore)
-		f.faulty.Always(locktest.Release, locktest.Throttle)
-		time.AfterFunc(20*time.Second, func() { f.faulty.Always(locktest.Release, locktest.None) })
+		f.faulty.Always(fault.Renew, fault.DropBefore)
+		f.faulty.Always(fault.Release, fault.Throttle)
+		time.AfterFunc(20*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
 		if err := lk.Complete(nil); err != nil {
 			t.Errorf("got %v, although nobody took the name", err)
 		}
@@ -241,7 +241,7 @@ func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
 func TestCompleteWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Release, locktest.Throttle)
+		f.faulty.Always(fault.Release, fault.Throttle)
 		o := untilDeadline
 		o.CompleteWithin = 5 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -265,7 +265,7 @@ func TestThrottlingDuringWait(t *testing.T) { // F8
 		holder := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.AfterFunc(5*time.Minute, func() { _ = holder.Release() })
 		for _, at := range []time.Duration{5 * time.Second, 30 * time.Second, time.Minute} {
-			time.AfterFunc(at, func() { f.faulty.Plan(locktest.Acquire, locktest.Throttle) })
+			time.AfterFunc(at, func() { f.faulty.Plan(fault.Acquire, fault.Throttle) })
 		}
 		lk, err := f.locker(lock.Options{MaxWait: 10 * time.Minute}).Acquire(t.Context(), resource)
 		if err != nil {
@@ -290,7 +290,7 @@ func TestCompletionRetryLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.faulty.Always(locktest.Release, locktest.DropBefore)
+				f.faulty.Always(fault.Release, fault.DropBefore)
 				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 				defer cancel()
 				lk, err := f.locker(untilDeadline).Acquire(ctx, c.key)
@@ -348,7 +348,7 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 					t.Fatal(err)
 				}
 				time.Sleep(c.work)
-				f.faulty.Always(locktest.Release, locktest.Hang)
+				f.faulty.Always(fault.Release, fault.Hang)
 				start, end := time.Now(), lk.Release
 				if !c.release {
 					end = func() error { return lk.Complete(nil) }

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // TestOrderOfStoredNames shows that names are acquired in the order in which
 // they are stored, in which a hash may come before what it stands for.
-func TestOrderOfStoredNames(t *testing.T) {
+func TestOrderOfStoredNames(t *testing.T) { // F34
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
@@ -39,7 +39,7 @@ func TestResumeOutlastsLease(t *testing.T) { // F20
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
 		h := f.handOver(f.mustAcquire(l, event("e1")), 3*time.Second)
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenHang)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenHang)
 		if _, err := l.Resume(t.Context(), h); !isLost(err) {
 			t.Errorf("Resume: %v, want a LostError", err)
 		}
@@ -71,7 +71,7 @@ func TestHandOverEndsWithItsContext(t *testing.T) { // F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
-		f.faulty.Plan(locktest.Renew, locktest.Hang)
+		f.faulty.Plan(fault.Renew, fault.Hang)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
@@ -93,7 +93,7 @@ func TestLeaseOfFailedHandOver(t *testing.T) { // F4
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenHang, locktest.Deny)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenHang, fault.Deny)
 		if _, err := lk.HandOver(t.Context(), time.Hour); !isStoreError(err) {
 			t.Fatalf("HandOver: %v", err)
 		}
@@ -215,7 +215,7 @@ func TestSetOfMutexesEndsSoon(t *testing.T) { // F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		all := f.mustAcquireAll(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), resource)
-		f.faulty.Always(locktest.Release, locktest.Hang)
+		f.faulty.Always(fault.Release, fault.Hang)
 		began := time.Now()
 		if err := all.Complete(nil); !isStoreError(err) {
 			t.Errorf("Complete: %v", err)
@@ -244,7 +244,7 @@ func TestManyEndsAtOnce(t *testing.T) { // F17
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)}), event("e1"))
-			f.faulty.Always(locktest.Renew, locktest.Deny)
+			f.faulty.Always(fault.Renew, fault.Deny)
 			var wg sync.WaitGroup
 			for i, end := range []func(){
 				func() { _ = transact(t, f, lk, fails(&driver.Error{Rejected: true, Err: errors.New("declined")})) },

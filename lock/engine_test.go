@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -41,7 +42,7 @@ func TestDo(t *testing.T) {
 		if ran != 1 {
 			t.Errorf("ran %d times", ran)
 		}
-		if a, w := f.faulty.Requests(locktest.Acquire), f.faulty.Requests(locktest.Release); a != 2 || w != 1 {
+		if a, w := f.faulty.Requests(fault.Acquire), f.faulty.Requests(fault.Release); a != 2 || w != 1 {
 			t.Errorf("%d acquires and %d releases, want one write per outcome: 2 and 1", a, w)
 		}
 		if _, ok := lock.FromContext(t.Context()); ok {

@@ -9,24 +9,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 func TestLostAnswerOfAcquire(t *testing.T) { // F1
-	for name, fault := range map[string]locktest.Fault{"apply then drop": locktest.ApplyThenDrop, "apply then hang": locktest.ApplyThenHang} {
+	for name, meets := range map[string]fault.Fault{"apply then drop": fault.ApplyThenDrop, "apply then hang": fault.ApplyThenHang} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.faulty.Plan(locktest.Acquire, fault)
+				f.faulty.Plan(fault.Acquire, meets)
 				start := time.Now()
 				lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-				if n := f.faulty.Requests(locktest.Acquire); n != 2 {
+				if n := f.faulty.Requests(fault.Acquire); n != 2 {
 					t.Errorf("%d requests, want one more than without the fault", n)
 				}
-				if d := time.Since(start); fault == locktest.ApplyThenDrop && d > 25*time.Millisecond {
+				if d := time.Since(start); meets == fault.ApplyThenDrop && d > 25*time.Millisecond {
 					t.Errorf("acquired after %v, want one short retry", d)
 				}
 				f.wantOutcomes(lock.OutcomeAcquired)
@@ -44,7 +44,7 @@ func TestLostAnswerOfAcquire(t *testing.T) { // F1
 func TestUnansweredClaimIsGivenUp(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Acquire, locktest.ApplyThenHang)
+		f.faulty.Always(fault.Acquire, fault.ApplyThenHang)
 		l := f.locker(untilDeadline)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -57,7 +57,7 @@ func TestUnansweredClaimIsGivenUp(t *testing.T) { // F2, F11
 		if d := time.Since(start); d > 2*time.Second {
 			t.Errorf("took %v, more than the budget", d)
 		}
-		f.faulty.Always(locktest.Acquire, locktest.None)
+		f.faulty.Always(fault.Acquire, fault.None)
 		lk := f.mustAcquire(l, resource)
 		_ = lk.Release()
 	})
@@ -68,8 +68,8 @@ func TestHungStoreStaysWithinBudget(t *testing.T) { // F11, F13
 		t.Run(fmt.Sprintf("%v left", remaining), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.faulty.Always(locktest.Acquire, locktest.Hang)
-				f.faulty.Always(locktest.Release, locktest.Hang)
+				f.faulty.Always(fault.Acquire, fault.Hang)
+				f.faulty.Always(fault.Release, fault.Hang)
 				ctx, cancel := context.WithTimeout(t.Context(), remaining)
 				defer cancel()
 				start := time.Now()
@@ -89,21 +89,21 @@ func TestHungStoreStaysWithinBudget(t *testing.T) { // F11, F13
 func TestThrottledAcquireIsRetried(t *testing.T) { // F8, F9
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Plan(locktest.Acquire, locktest.DropBefore, locktest.Throttle, locktest.Conflict, locktest.Conflict)
+		f.faulty.Plan(fault.Acquire, fault.DropBefore, fault.Throttle, fault.Conflict, fault.Conflict)
 		lk := f.mustAcquire(f.locker(lock.Options{}), resource)
-		if n := f.faulty.Requests(locktest.Acquire); n != 5 {
+		if n := f.faulty.Requests(fault.Acquire); n != 5 {
 			t.Errorf("%d requests, want 5", n)
 		}
 		_ = lk.Release()
 		f.outcomes()
 
-		f.faulty.Always(locktest.Acquire, locktest.Throttle)
+		f.faulty.Always(fault.Acquire, fault.Throttle)
 		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError
 		if !errors.As(err, &se) || se.Requests != 2 || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("throttled throughout: %v, want a StoreError after two requests", err)
 		}
-		if n := f.faulty.Requests(locktest.Release); n != 1 {
+		if n := f.faulty.Requests(fault.Release); n != 1 {
 			t.Errorf("%d releases: a rejected claim need not be given up", n)
 		}
 	})
@@ -112,7 +112,7 @@ func TestThrottledAcquireIsRetried(t *testing.T) { // F8, F9
 func TestDeniedIsNotRetried(t *testing.T) { // F10
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Acquire, locktest.Deny)
+		f.faulty.Always(fault.Acquire, fault.Deny)
 		start := time.Now()
 		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError
@@ -129,7 +129,7 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 				f := newFixture(t)
 				l := f.locker(lock.Options{})
 				lk := f.mustAcquire(l, event("e1"))
-				f.faulty.Plan(locktest.Release, locktest.ApplyThenDrop)
+				f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
 				end := lk.Release
 				if complete {
 					end = func() error { return lk.Complete(nil) }
@@ -137,7 +137,7 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 				if err := end(); err != nil {
 					t.Errorf("got %v", err)
 				}
-				if n := f.faulty.Requests(locktest.Release); n != 2 {
+				if n := f.faulty.Requests(fault.Release); n != 2 {
 					t.Errorf("%d requests, want 2", n)
 				}
 				f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
@@ -150,27 +150,38 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 }
 
 func TestFailedCompletion(t *testing.T) { // F7
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		l := f.locker(untilDeadline)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		lk, err := l.Acquire(ctx, event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.faulty.Always(locktest.Release, locktest.DropBefore)
-		if err := lk.Complete(nil); !errors.As(err, new(*lock.StoreError)) {
-			t.Errorf("got %v, want a StoreError", err)
-		}
-		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
-		if f.faulty.Requests(locktest.Release) < 3 {
-			t.Error("the completion was not tried again")
-		}
-		if _, err := l.Acquire(t.Context(), event("e1")); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("a duplicate got %v, want held: the event is not completed", err)
-		}
-	})
+	for name, c := range map[string]struct {
+		fail     func(*fault.Scripted)
+		requests int // at least
+	}{
+		"no answer": {func(s *fault.Scripted) { s.Always(fault.Release, fault.DropBefore) }, 3},
+		// The store would take a release, and a duplicate would run.
+		"denied": {func(s *fault.Scripted) { s.Plan(fault.Release, fault.Deny) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(untilDeadline)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				lk, err := l.Acquire(ctx, event("e1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.fail(f.faulty)
+				if err := lk.Complete(nil); !errors.As(err, new(*lock.StoreError)) {
+					t.Errorf("got %v, want a StoreError", err)
+				}
+				f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
+				if f.faulty.Requests(fault.Release) < c.requests {
+					t.Error("the completion was not tried again")
+				}
+				if _, err := l.Acquire(t.Context(), event("e1")); !errors.Is(err, lock.ErrHeld) {
+					t.Errorf("a duplicate got %v, want held: the event is not completed", err)
+				}
+			})
+		})
+	}
 }
 
 func TestWorkOutlivesItsDeadline(t *testing.T) { // F16
@@ -205,7 +216,7 @@ func TestDeadlineTooNear(t *testing.T) { // F12
 		if e := (*lock.DeadlineError)(nil); !errors.As(err, &e) || e.Left != 100*time.Millisecond || e.Need != 110*time.Millisecond || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want a DeadlineError", err)
 		}
-		if n := f.faulty.Requests(locktest.Acquire); n != 0 {
+		if n := f.faulty.Requests(fault.Acquire); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 		f.wantOutcomes(lock.OutcomeRefused)
@@ -231,7 +242,7 @@ func TestClockBehindTheLastOwner(t *testing.T) { // F14
 		if d := time.Since(start); d != 0 {
 			t.Errorf("waited %v", d)
 		}
-		if n := f.faulty.Requests(locktest.Acquire); n != 3 {
+		if n := f.faulty.Requests(fault.Acquire); n != 3 {
 			t.Errorf("%d claims, want the last owner's, a refused and a granted one", n)
 		}
 	})
@@ -240,7 +251,7 @@ func TestClockBehindTheLastOwner(t *testing.T) { // F14
 func TestCancelledAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Acquire, locktest.Throttle)
+		f.faulty.Always(fault.Acquire, fault.Throttle)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("client went away")
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
@@ -289,13 +300,27 @@ func TestResult(t *testing.T) { // F35
 	})
 }
 
+// TestErrorReportsTheCause shows that an attempt that was cut short does not
+// hide why the one before it failed.
+func TestErrorReportsTheCause(t *testing.T) { // F11
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Plan(fault.Acquire, fault.Hang, fault.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.Hang)
+		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
+		if !isStoreError(err) || !errors.Is(err, fault.ErrInjected) {
+			t.Errorf("got %v, want the broken connection", err)
+		}
+	})
+}
+
 // TestErrorReportsStoreAnswer shows that the error is what the store answered,
 // even if a later attempt was cut short.
 func TestErrorReportsStoreAnswer(t *testing.T) { // F8, F13
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Plan(locktest.Acquire, locktest.DropBefore, locktest.Throttle)
-		f.faulty.Always(locktest.Acquire, locktest.Hang)
+		f.faulty.Plan(fault.Acquire, fault.DropBefore, fault.Throttle)
+		f.faulty.Always(fault.Acquire, fault.Hang)
 		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError
 		if !errors.As(err, &se) || !se.Rejected || se.Requests < 3 {
@@ -347,12 +372,12 @@ func TestResultOfEarlierRun(t *testing.T) { // F35
 func TestUnansweredClaimCountsAllRequests(t *testing.T) { // F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
 			t.Fatal(err)
 		}
-		want := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release)
-		if got := f.observed[0].Requests; got != want || f.faulty.Requests(locktest.Release) == 0 {
+		want := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release)
+		if got := f.observed[0].Requests; got != want || f.faulty.Requests(fault.Release) == 0 {
 			t.Errorf("%d requests are reported, want %d", got, want)
 		}
 	})
@@ -365,11 +390,11 @@ func TestGivingUpKeepsTheRow(t *testing.T) { // F2, F23
 		f := newFixture(t)
 		holder := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.Sleep(time.Second)
-		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !isStoreError(err) {
 			t.Fatal(err)
 		}
-		f.faulty.Always(locktest.Acquire, locktest.None)
+		f.faulty.Always(fault.Acquire, fault.None)
 		if row := f.row(); row.DeleteAfter.Before(holder.Lease().Until) {
 			t.Errorf("the row may be deleted at %v, but is held until %v", row.DeleteAfter, holder.Lease().Until)
 		}

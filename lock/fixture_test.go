@@ -7,24 +7,23 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // fixture is a store that fails on purpose, and what lockers observed on it.
 type fixture struct {
 	t        *testing.T
-	faulty   *locktest.Faulty
+	faulty   *fault.Scripted
 	mu       sync.Mutex
 	observed []lock.Observation
 }
 
 func newFixture(t *testing.T) *fixture {
-	return &fixture{t: t, faulty: locktest.NewFaulty(memstore.New())}
+	return &fixture{t: t, faulty: fault.NewScripted(memstore.New())}
 }
 
 func (f *fixture) locker(o lock.Options) *lock.Locker {
@@ -61,7 +60,7 @@ func (f *fixture) wantOutcomes(want ...lock.Outcome) {
 	}
 }
 
-func (f *fixture) mustAcquire(l *lock.Locker, key lock.Key) *lock.Lock {
+func (f *fixture) mustAcquire(l locker, key lock.Key) *lock.Lock {
 	f.t.Helper()
 	lk, err := l.Acquire(f.t.Context(), key)
 	if err != nil {
@@ -74,8 +73,8 @@ func (f *fixture) mustAcquire(l *lock.Locker, key lock.Key) *lock.Lock {
 // acquired at once.
 func (f *fixture) wantFree(when string) {
 	f.t.Helper()
-	f.faulty.Always(locktest.Acquire, locktest.None)
-	f.faulty.Always(locktest.Release, locktest.None)
+	f.faulty.Always(fault.Acquire, fault.None)
+	f.faulty.Always(fault.Release, fault.None)
 	lk, err := f.locker(lock.Options{}).Acquire(f.t.Context(), resource)
 	if err != nil {
 		f.t.Errorf("%s: %v, although nobody holds the name", when, err)
@@ -107,12 +106,6 @@ func readRow(t *testing.T, store driver.Store, name string) driver.Row {
 		t.Fatalf("reading the row of %s: granted %v, error %v", name, ok, err)
 	}
 	return row
-}
-
-// skewed sets the clock of a Locker ahead of the others'.
-func skewed(l *lock.Locker, by time.Duration) *lock.Locker {
-	l.SetClock(func() time.Time { return time.Now().Add(by) })
-	return l
 }
 
 var resource = lock.Key{Name: "resource"}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -59,7 +60,7 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error
 	if l.set != nil {
 		return Handle{}, &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a handle stands for one lock: acquire it with Acquire or WithLock to hand it over"}
 	}
-	began := time.Now()
+	began := l.clock.Now()
 	requests, err := l.extend(ctx, began, lease)
 	l.observeHandOver(ctx, OutcomeHandedOver, began, requests, err)
 	if err != nil {
@@ -79,8 +80,9 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 	if l.ending.Load() != 0 {
 		return 0, l.lostError()
 	}
-	until := later(l.locker.wall().Truncate(time.Microsecond).Add(lease), time.UnixMicro(l.until.Load()))
-	ok, requests, err := l.renew(ctx, began.Add(maxBudget), until)
+	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	until := later(now.Add(lease), time.UnixMicro(l.until.Load()))
+	ok, requests, err := l.renew(ctx, began.Add(maxBudget), now, until)
 	switch {
 	case err != nil:
 		return requests, err
@@ -112,14 +114,15 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 // if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
 // or [*ConfigError].
 func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
-	began := time.Now()
+	c := clock.From(ctx)
+	began := c.Now()
 	lk := &Lock{
-		locker: l, ctx: invocation.Believable(ctx), outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
+		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
 		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token},
 	}
 	lk.until.Store(h.Until.UnixMicro())
 	requests, err := lk.resume(h, began)
-	lk.decided = time.Now()
+	lk.decided = c.Now()
 	lk.observeHandOver(lk.ctx, OutcomeResumed, began, requests, err)
 	if err != nil {
 		return nil, err
@@ -142,15 +145,15 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
 		return 0, err
 	}
-	now := l.locker.wall().Truncate(time.Microsecond)
+	now := clock.Wall(l.clock).Truncate(time.Microsecond)
 	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
 		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
 	}
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)
-	r := retries{locker: l.locker, until: began.Add(l.timing.budget)}
+	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {
 		l.row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Until: l.claim.Until, DeleteAfter: keepHeld(l.claim.Until),
+			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: l.claim.Until, DeleteAfter: keepHeld(l.claim.Until),
 		})
 		return ok || l.row.Token == l.claim.Token, err // a step that resumed before may have renewed it for longer
 	})
@@ -172,7 +175,7 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 // isCompleted reports whether the row says that the event is completed.
 func (l *Lock) isCompleted() bool {
 	if l.claim.Event != "" {
-		return l.row.Memory.Has(l.claim.Event, l.locker.wall())
+		return l.row.Memory.Has(l.claim.Event, clock.Wall(l.clock))
 	}
 	return l.claim.Order != "" && l.row.Memory.HighestOrder == l.claim.Order
 }

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 func isConfig(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
@@ -95,7 +95,7 @@ func TestLeave(t *testing.T) {
 				l := f.locker(lock.Options{Lease: mode})
 				h := f.handOver(f.mustAcquire(l, event("e1")), time.Minute)
 				failed := f.resume(l, t.Context(), h)
-				before := f.faulty.Requests(locktest.Renew) + f.faulty.Requests(locktest.Release)
+				before := f.faulty.Requests(fault.Renew) + f.faulty.Requests(fault.Release)
 				failed.Leave()
 				failed.Leave()
 				if failed.Context().Err() == nil {
@@ -111,7 +111,7 @@ func TestLeave(t *testing.T) {
 					t.Errorf("HandOver after Leave: %v", err)
 				}
 				time.Sleep(50 * time.Second)
-				if n := f.faulty.Requests(locktest.Renew) + f.faulty.Requests(locktest.Release) - before; n != 0 {
+				if n := f.faulty.Requests(fault.Renew) + f.faulty.Requests(fault.Release) - before; n != 0 {
 					t.Errorf("%d requests after Leave", n)
 				}
 				retry := f.resume(l, t.Context(), h)
@@ -145,13 +145,13 @@ func TestLateRenewals(t *testing.T) { // F3, F4
 				f := newFixture(t)
 				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)})
 				lk := f.mustAcquire(l, event("e1"))
-				f.faulty.Plan(locktest.Renew, locktest.HangThenApply)
+				f.faulty.Plan(fault.Renew, fault.HangThenApply)
 				h := f.handOver(lk, 2*time.Hour)
-				f.faulty.Plan(locktest.Renew, locktest.HangThenApply)
+				f.faulty.Plan(fault.Renew, fault.HangThenApply)
 				resumed := f.resume(l, t.Context(), h)
 				after(f, l, resumed, h)
 				before := f.row()
-				f.faulty.ApplyLate()
+				f.faulty.Apply()
 				if now := f.row(); now.Token != before.Token || !now.Until.Equal(before.Until) {
 					t.Errorf("late copies made of the row %+v the row %+v", before, now)
 				}
@@ -166,11 +166,11 @@ func TestLateRenewalOfFailedHandOver(t *testing.T) { // F4
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
-		f.faulty.Plan(locktest.Renew, locktest.HangThenApply, locktest.HangThenApply, locktest.HangThenApply)
+		f.faulty.Plan(fault.Renew, fault.HangThenApply, fault.HangThenApply, fault.HangThenApply)
 		if _, err := lk.HandOver(t.Context(), time.Hour); !isStoreError(err) {
 			t.Fatalf("HandOver: %v", err)
 		}
-		f.faulty.ApplyLate()
+		f.faulty.Apply()
 		time.Sleep(30 * time.Second)
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("the work ended: %v", err)
@@ -271,7 +271,7 @@ func TestEndDuringHandOver(t *testing.T) { // F4
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenHang)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenHang)
 		var h lock.Handle
 		go func() { h = f.handOver(lk, time.Hour) }()
 		synctest.Wait()
@@ -353,6 +353,14 @@ func TestEditedHandles(t *testing.T) {
 		if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
 			t.Errorf("a handle until the year 9999: %v", err)
 		}
+		for _, other := range []string{"", "e2"} {
+			edited = h
+			edited.Event = other
+			if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
+				t.Errorf("a handle of the event %q: %v", other, err)
+			}
+		}
+		edited = h
 		for name, until := range map[string]time.Time{
 			"zero": {}, "the past": time.Now().AddDate(-300, 0, 0), "in milliseconds": h.Until.Truncate(time.Millisecond),
 		} {

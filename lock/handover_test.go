@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // passOn returns the handle as it arrives in another function.
@@ -39,7 +39,7 @@ func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Handle {
 	return passOn(f.t, h)
 }
 
-func (f *fixture) resume(l *lock.Locker, ctx context.Context, h lock.Handle) *lock.Lock {
+func (f *fixture) resume(l locker, ctx context.Context, h lock.Handle) *lock.Lock {
 	f.t.Helper()
 	lk, err := l.Resume(ctx, h)
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *fixture) resume(l *lock.Locker, ctx context.Context, h lock.Handle) *lo
 
 // TestHandOver passes a lock through three invocations with different lease
 // modes and namespaces, while a fourth waits for it.
-func TestHandOver(t *testing.T) {
+func TestHandOver(t *testing.T) { // F54
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		invocation := func() context.Context {
@@ -101,11 +101,11 @@ func TestHandOver(t *testing.T) {
 
 		time.Sleep(9 * time.Minute)
 		lk = f.resume(f.locker(lock.Options{Lease: lock.UntilDeadline()}), invocation(), h)
-		before := f.faulty.Requests(locktest.Release)
+		before := f.faulty.Requests(fault.Release)
 		if err := lk.Complete([]byte("result")); err != nil {
 			t.Fatal(err)
 		}
-		if n := f.faulty.Requests(locktest.Release) - before; n != 1 {
+		if n := f.faulty.Requests(fault.Release) - before; n != 1 {
 			t.Errorf("%d requests to complete, want 1", n)
 		}
 		if err := <-waiting; err != nil {
@@ -132,20 +132,20 @@ func TestHandOverRequests(t *testing.T) {
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, resource)
 		h := f.handOver(lk, time.Hour)
-		if n := f.faulty.Requests(locktest.Renew); n != 1 {
+		if n := f.faulty.Requests(fault.Renew); n != 1 {
 			t.Errorf("%d requests to hand over, want 1", n)
 		}
 		if err := lk.Complete(nil); err != nil {
 			t.Fatal(err)
 		}
 		lk = f.resume(l, t.Context(), h)
-		if n := f.faulty.Requests(locktest.Renew); n != 2 {
+		if n := f.faulty.Requests(fault.Renew); n != 2 {
 			t.Errorf("%d requests to resume, want 1", n-1)
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		if n := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release); n != 2 {
+		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2 {
 			t.Errorf("%d other requests, want 2", n)
 		}
 		if _, err := l.Resume(t.Context(), h); !errors.Is(err, lock.ErrLost) {
@@ -156,7 +156,7 @@ func TestHandOverRequests(t *testing.T) {
 }
 
 // TestWorthlessHandles shows what a handle cannot do.
-func TestWorthlessHandles(t *testing.T) {
+func TestWorthlessHandles(t *testing.T) { // F54
 	isConfig := func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
 	isLost := func(err error) bool { return errors.Is(err, lock.ErrLost) }
 	for name, c := range map[string]struct {
@@ -252,7 +252,7 @@ func TestHandOverFails(t *testing.T) {
 	}{
 		"too short":       {lease: time.Second, want: func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }},
 		"too long":        {lease: 400 * 24 * time.Hour, want: func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }},
-		"denied":          {lease: time.Hour, prepare: func(f *fixture, _ *lock.Lock) { f.faulty.Plan(locktest.Renew, locktest.Deny) }, want: isStoreError},
+		"denied":          {lease: time.Hour, prepare: func(f *fixture, _ *lock.Lock) { f.faulty.Plan(fault.Renew, fault.Deny) }, want: isStoreError},
 		"released before": {lease: time.Hour, prepare: func(_ *fixture, lk *lock.Lock) { _ = lk.Release() }, want: func(err error) bool { return errors.Is(err, lock.ErrLost) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,12 +282,12 @@ func TestHandOverWithLostAnswers(t *testing.T) { // F4
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenDrop)
 		h, err := lock.HandOver(lk.Context(), time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenDrop)
 		resumed := f.resume(l, t.Context(), passOn(t, h))
 		again := f.resume(l, t.Context(), h) // the retry of a step that crashed
 		if resumed.Lease().Fence != again.Lease().Fence {
@@ -363,9 +363,9 @@ func TestHandOverNeverShortensTheLease(t *testing.T) {
 
 		lk = f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), resource)
 		h := f.handOver(lk, 5*time.Minute)
-		before := f.faulty.Requests(locktest.Renew)
+		before := f.faulty.Requests(fault.Renew)
 		time.Sleep(time.Minute)
-		if n := f.faulty.Requests(locktest.Renew) - before; n != 0 {
+		if n := f.faulty.Requests(fault.Renew) - before; n != 0 {
 			t.Errorf("%d renewals after the lock was handed over", n)
 		}
 		longer := f.resume(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), t.Context(), h)

@@ -2,8 +2,10 @@ package lock
 
 import (
 	"context"
+	"math"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -14,13 +16,15 @@ type heartbeat struct {
 	quit     context.CancelFunc
 	done     chan struct{}
 	lose     context.CancelCauseFunc // ends the work
-	last     *time.Timer             // calls lose once the lock is handed over; nil before that
+	watch    clock.Timer             // calls lose if the goroutine is stuck
+	last     clock.Timer             // calls lose once the lock is handed over; nil before that
 	panicked any                     // by an observer or a log handler
 }
 
 func (h *heartbeat) stop() {
 	h.quit()
 	<-h.done
+	h.watch.Stop()
 }
 
 // stopForGood stops the heartbeat. As nobody renews the lease any more, the
@@ -31,7 +35,7 @@ func (l *Lock) stopForGood() {
 	if l.beat.last != nil {
 		l.beat.last.Stop()
 	}
-	l.beat.last = time.AfterFunc(end.Sub(l.locker.wall()), func() { l.beat.lose(l.lostError()) })
+	l.beat.last = l.clock.AfterFunc(end.Sub(clock.Wall(l.clock)), func() { l.beat.lose(l.lostError()) })
 }
 
 // raise repeats the panic of an observer on the caller's goroutine. On the
@@ -60,6 +64,8 @@ func (h *heartbeat) tell(report func()) {
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
 	l.beat = &heartbeat{quit: quit, done: make(chan struct{}), lose: lose}
+	l.beat.watch = l.clock.AfterFunc(math.MaxInt64, l.watch)
+	l.watch()
 	go func() {
 		defer close(l.beat.done)
 		stopped := false
@@ -72,16 +78,30 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	}()
 }
 
+// watch ends the work in the middle of the margin if the heartbeat has not done
+// so at its beginning: it may wait for a log handler whose output is blocked,
+// or for a client that does not heed its context. A settlement that is under
+// way decides for itself.
+func (l *Lock) watch() {
+	end := l.lostAt().Add(l.timing.margin / 2)
+	switch left := end.Sub(clock.Wall(l.clock)); {
+	case left > 0:
+		l.beat.watch.Reset(left)
+	case l.ending.Load() == 0:
+		l.beat.lose(l.lostError())
+	}
+}
+
 // renewUntilStopped reports false if the lease was lost. Once the lock is being
 // ended, a failed renewal means nothing: the request that ends the lock may
 // have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
 		limit := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
-		if sleep(ctx, min(l.timing.beat, limit.Sub(l.locker.wall()))) != nil {
+		if l.clock.Sleep(ctx, min(l.timing.beat, limit.Sub(clock.Wall(l.clock)))) != nil {
 			return true
 		}
-		began, wall := time.Now(), l.locker.wall()
+		began, wall := l.clock.Now(), clock.Wall(l.clock)
 		// Unlike the timer above, the wall clock runs on while an environment is
 		// frozen.
 		left := limit.Sub(wall)
@@ -92,8 +112,8 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			l.observeBeat(ctx, OutcomeLost, began, 0, l.lostError())
 			return false
 		}
-		until := wall.Truncate(time.Microsecond).Add(l.timing.lease)
-		ok, requests, err := l.renew(ctx, began.Add(left), until)
+		now := wall.Truncate(time.Microsecond)
+		ok, requests, err := l.renew(ctx, began.Add(left), now, now.Add(l.timing.lease))
 		switch {
 		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
 			return true
@@ -124,12 +144,12 @@ func (l *Lock) hasEnded(ctx context.Context) bool {
 }
 
 // renew reports whether the lease lasts until that time or longer, and returns
-// the number of requests.
-func (l *Lock) renew(ctx context.Context, limit, until time.Time) (bool, int, error) {
-	r := retries{locker: l.locker, until: limit}
+// the number of requests. The time now is the wall clock's, limit is not.
+func (l *Lock) renew(ctx context.Context, limit, now, until time.Time) (bool, int, error) {
+	r := retries{locker: l.locker, clock: l.clock, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
 		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Until: until, DeleteAfter: keepHeld(until),
+			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: until, DeleteAfter: keepHeld(until),
 		})
 		// If a copy of this renewal, or a longer one, came first, the row is ours with
 		// this end or a later one.
@@ -148,7 +168,7 @@ func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time
 	if l.locker.silent(ctx, outcome) {
 		return
 	}
-	now := time.Now()
+	now := l.clock.Now()
 	l.beat.tell(func() {
 		l.locker.report(ctx, Observation{
 			Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),

@@ -2,12 +2,11 @@ package lock
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"net/url"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
 // Key names the resource to lock and the event that asks for it. The two
@@ -44,19 +43,8 @@ func (k Key) Digest() string {
 }
 
 const (
-	// maxName is DynamoDB's limit for a partition key, the lowest of all stores.
-	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-	maxName      = 2048
 	maxNamespace = 256 // three times that when every byte is escaped
 	maxOrder     = 256
-	// maxEvent keeps eight events inside one write unit of 1 KB. It is also the
-	// length of a hashed event.
-	maxEvent   = len(hashPrefix) + 43
-	hashPrefix = "sha256:"
-	slotPrefix = "slot:" // before the number of a slot; see slotName
-	// payloadDigest is how many bytes of a hash are kept of a payload: enough to
-	// notice a mistake, and few, because a row has little room.
-	payloadDigest = 16
 )
 
 func (k Key) check() error {
@@ -69,51 +57,9 @@ func (k Key) check() error {
 	return nil
 }
 
-// namespacePrefix makes pairs of namespace and name unambiguous: the first
-// slash of a stored name always ends the namespace. The usual namespace, a
-// function name, has nothing to escape and stays readable.
 func namespacePrefix(namespace string) (string, error) {
 	if len(namespace) > maxNamespace {
 		return "", &ConfigError{Reason: fmt.Sprintf("the namespace is %d bytes long; use at most %d", len(namespace), maxNamespace)}
 	}
-	return url.PathEscape(namespace) + "/", nil
-}
-
-// storedName returns the name as stores see it: valid UTF-8, at most maxName
-// bytes. A name that begins like a hash, or like a slot, is hashed too, so that
-// nobody can choose a name that collides with the hash or a slot of another.
-func storedName(prefix, name string) string {
-	if len(prefix)+len(name) <= maxName && storable(name) && !strings.HasPrefix(name, slotPrefix) {
-		return prefix + name
-	}
-	return prefix + hashed(name)
-}
-
-// storedEvent does the same for events, with the length that a row can
-// remember.
-func storedEvent(event string) string {
-	if len(event) <= maxEvent && storable(event) {
-		return event
-	}
-	return hashed(event)
-}
-
-// storedPayload returns a digest of the payload, or "" if there is none.
-func storedPayload(payload string) string {
-	if payload == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(payload))
-	return base64.RawURLEncoding.EncodeToString(sum[:payloadDigest])
-}
-
-// storable reports whether stores can keep s unchanged. Invalid UTF-8 does not
-// survive JSON, and two such names would become the same one.
-func storable(s string) bool {
-	return utf8.ValidString(s) && !strings.HasPrefix(s, hashPrefix)
-}
-
-func hashed(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hashPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+	return stored.Prefix(namespace), nil
 }

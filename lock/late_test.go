@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // TestLateClaimIsRefused shows that a copy of a claim that arrives after its
@@ -19,27 +19,27 @@ func TestLateClaimIsRefused(t *testing.T) { // F2, F44
 	gone := errors.New("client went away")
 	for name, c := range map[string]struct {
 		o         lock.Options
-		faults    []locktest.Fault // of the claims
-		held      bool             // by another locker, throughout
-		completed bool             // the event was completed before
-		cancel    time.Duration    // when the caller's context ends
+		faults    []fault.Fault // of the claims
+		held      bool          // by another locker, throughout
+		completed bool          // the event was completed before
+		cancel    time.Duration // when the caller's context ends
 		want      func(error) bool
 	}{
-		"held":              {faults: []locktest.Fault{locktest.HangThenApply}, held: true, want: isHeld},
-		"held after a wait": {o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.HangThenApply}, held: true, want: isHeld},
+		"held":              {faults: []fault.Fault{fault.HangThenApply}, held: true, want: isHeld},
+		"held after a wait": {o: lock.Options{MaxWait: 5 * time.Second}, faults: []fault.Fault{fault.HangThenApply}, held: true, want: isHeld},
 		"held, second round late": {
-			o: lock.Options{MaxWait: 5 * time.Second}, faults: []locktest.Fault{locktest.None, locktest.HangThenApply}, held: true, want: isHeld,
+			o: lock.Options{MaxWait: 5 * time.Second}, faults: []fault.Fault{fault.None, fault.HangThenApply}, held: true, want: isHeld,
 		},
-		"wait cut short": {o: lock.Options{MaxWait: time.Minute}, faults: []locktest.Fault{locktest.HangThenApply}, held: true, cancel: 3 * time.Second, want: isHeld},
-		"completed":      {faults: []locktest.Fault{locktest.HangThenApply}, completed: true, want: isCompleted},
-		"denied":         {faults: []locktest.Fault{locktest.HangThenApply, locktest.Deny}, want: isStoreError},
-		"throttled":      {faults: []locktest.Fault{locktest.HangThenApply, locktest.Throttle, locktest.Throttle}, want: isStoreError},
-		"never answered": {faults: []locktest.Fault{locktest.HangThenApply, locktest.HangThenApply, locktest.HangThenApply}, want: isStoreError},
-		"cancelled":      {faults: []locktest.Fault{locktest.HangThenApply}, cancel: 500 * time.Millisecond, want: isStoreError},
+		"wait cut short": {o: lock.Options{MaxWait: time.Minute}, faults: []fault.Fault{fault.HangThenApply}, held: true, cancel: 3 * time.Second, want: isHeld},
+		"completed":      {faults: []fault.Fault{fault.HangThenApply}, completed: true, want: isCompleted},
+		"denied":         {faults: []fault.Fault{fault.HangThenApply, fault.Deny}, want: isStoreError},
+		"throttled":      {faults: []fault.Fault{fault.HangThenApply, fault.Throttle, fault.Throttle}, want: isStoreError},
+		"never answered": {faults: []fault.Fault{fault.HangThenApply, fault.HangThenApply, fault.HangThenApply}, want: isStoreError},
+		"cancelled":      {faults: []fault.Fault{fault.HangThenApply}, cancel: 500 * time.Millisecond, want: isStoreError},
 		"applied, denied": {
-			faults: []locktest.Fault{locktest.ApplyThenHang, locktest.Deny}, want: isStoreError,
+			faults: []fault.Fault{fault.ApplyThenHang, fault.Deny}, want: isStoreError,
 		},
-		"applied, cancelled": {faults: []locktest.Fault{locktest.ApplyThenHang}, cancel: 500 * time.Millisecond, want: isStoreError},
+		"applied, cancelled": {faults: []fault.Fault{fault.ApplyThenHang}, cancel: 500 * time.Millisecond, want: isStoreError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,18 +58,20 @@ func TestLateClaimIsRefused(t *testing.T) { // F2, F44
 				if c.cancel > 0 {
 					time.AfterFunc(c.cancel, func() { cancel(gone) })
 				}
-				f.faulty.Plan(locktest.Acquire, c.faults...)
+				f.faulty.Plan(fault.Acquire, c.faults...)
 				if _, err := f.locker(c.o).Acquire(ctx, event("e1")); !c.want(err) {
 					t.Errorf("got %v", err)
 				}
 				if other != nil {
-					f.faulty.ApplyLate()
+					f.faulty.Apply()
 					if err := other.Release(); err != nil {
 						t.Errorf("release by the holder: %v", err)
 					}
 				}
-				f.wantFree("before the late request")
-				f.faulty.ApplyLate()
+				if row := f.row(); row.Token != "" { // to acquire it would turn the late request away
+					t.Errorf("held by %s before the late request", row.Token)
+				}
+				f.faulty.Apply()
 				f.wantFree("after the late request")
 			})
 		})
@@ -86,22 +88,22 @@ func TestCopiesOfEarlierRounds(t *testing.T) { // F3, F44
 		time.AfterFunc(6*time.Second, func() { _ = other.Release() })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		f.faulty.Plan(locktest.Acquire, locktest.HangThenApply, locktest.None, locktest.HangThenApply)
+		f.faulty.Plan(fault.Acquire, fault.HangThenApply, fault.None, fault.HangThenApply)
 		o := untilDeadline // the same lease end in every round
 		o.MaxWait = time.Minute
 		lk, err := f.locker(o).Acquire(ctx, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.ApplyLate()
-		f.faulty.ApplyLate()
+		f.faulty.Apply()
+		f.faulty.Apply()
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a contender got %v", err)
 		}
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.ApplyLate()
+		f.faulty.Apply()
 		f.wantFree("after copies of two earlier rounds")
 	})
 }
@@ -129,22 +131,22 @@ func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 		f := newFixture(t)
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.Sleep(time.Millisecond) // otherwise their stamps would be the same
-		back := time.Duration(0)
+		var process onClock
 		l, err := lock.New(&afterRefusal{f.faulty, func() {
 			_ = other.Release()
-			f.faulty.ApplyLate()
-			back = 10 * time.Second
+			f.faulty.Apply()
+			process.clock.Step(-10 * time.Second)
 		}}, &lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute, Logger: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.SetClock(func() time.Time { return time.Now().Add(-back) })
-		f.faulty.Plan(locktest.Acquire, locktest.HangThenApply, locktest.None, locktest.HangThenApply)
-		lk := f.mustAcquire(l, resource)
+		process = skewed(l, 0)
+		f.faulty.Plan(fault.Acquire, fault.HangThenApply, fault.None, fault.HangThenApply)
+		lk := f.mustAcquire(process, resource)
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.ApplyLate()
+		f.faulty.Apply()
 		f.wantFree("after a copy of the granted round")
 	})
 }
@@ -155,7 +157,7 @@ func TestEarlierRoundAfterClockSetBack(t *testing.T) { // F3, F15, F44
 func TestGivingUpStaysWithinBudget(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.faulty.Always(locktest.Acquire, locktest.ApplyThenHang)
+		f.faulty.Always(fault.Acquire, fault.ApplyThenHang)
 		slow := &slowRelease{Store: f.faulty.Store, takes: 400 * time.Millisecond}
 		f.faulty.Store = slow
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -208,7 +210,7 @@ func TestRetriesAreIdentical(t *testing.T) { // F3
 			t.Fatal(err)
 		}
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
-		f.faulty.Plan(locktest.Acquire, locktest.Hang, locktest.DropBefore, locktest.None)
+		f.faulty.Plan(fault.Acquire, fault.Hang, fault.DropBefore, fault.None)
 		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
 			t.Fatal(err)
 		}

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
@@ -33,11 +33,16 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 				err := l.Do(ctx, resource, func(ctx context.Context) error {
 					for range 100 {
 						time.Sleep(7 * time.Second)
+						synctest.Wait() // for a renewal of the same instant
 						if _, err := l.Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 							t.Fatalf("a contender got %v", err)
 						}
-						if lease, _ := lock.FromContext(ctx); !lease.Until.After(time.Now()) {
+						lease, _ := lock.FromContext(ctx)
+						if !lease.Until.After(time.Now()) {
 							t.Fatal("the lease in the context has ended")
+						}
+						if row := f.row(); !row.Until.Equal(lease.Until) || row.DeleteAfter.Sub(row.Until) != 366*24*time.Hour {
+							t.Fatalf("the row is held until %v and kept until %v, and the holder believes in %v", row.Until, row.DeleteAfter, lease.Until)
 						}
 					}
 					return ctx.Err()
@@ -45,7 +50,7 @@ func TestHeartbeatRenewsLease(t *testing.T) { // F16, F22
 				if err != nil {
 					t.Error(err)
 				}
-				if got, want := f.faulty.Requests(locktest.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
+				if got, want := f.faulty.Requests(fault.Renew), int(700*time.Second/(c.lease/3)); got < want-1 || got > want {
 					t.Errorf("%d renewals, want %d", got, want)
 				}
 			})
@@ -79,8 +84,8 @@ func TestHeartbeatOutlivesContext(t *testing.T) { // F16
 // TestFailingRenewalsStopTheWork shows that work whose lease cannot be renewed
 // is stopped Grace before the lease ends.
 func TestFailingRenewalsStopTheWork(t *testing.T) { // F20
-	for name, fault := range map[string]locktest.Fault{
-		"deny": locktest.Deny, "hang": locktest.Hang, "drop before": locktest.DropBefore, "throttle": locktest.Throttle,
+	for name, meets := range map[string]fault.Fault{
+		"deny": fault.Deny, "hang": fault.Hang, "drop before": fault.DropBefore, "throttle": fault.Throttle,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -88,7 +93,7 @@ func TestFailingRenewalsStopTheWork(t *testing.T) { // F20
 				l := f.locker(lock.Options{Lease: lock.Heartbeat(12 * time.Second)})
 				lk := f.mustAcquire(l, resource)
 				end := lk.Lease().Until
-				f.faulty.Always(locktest.Renew, fault)
+				f.faulty.Always(fault.Renew, meets)
 				<-lk.Context().Done()
 				if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 					t.Errorf("cause %v, want lost", cause)
@@ -140,11 +145,11 @@ func TestLostAnswerOfRenewal(t *testing.T) { // F4
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), resource)
 		f.outcomes()
-		f.faulty.Plan(locktest.Renew, locktest.ApplyThenDrop, locktest.None, locktest.DropBefore, locktest.None)
+		f.faulty.Plan(fault.Renew, fault.ApplyThenDrop, fault.None, fault.DropBefore, fault.None)
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		f.wantOutcomes(lock.OutcomeRenewed, lock.OutcomeRenewed)
-		if n := f.faulty.Requests(locktest.Renew); n != 4 {
+		if n := f.faulty.Requests(fault.Renew); n != 4 {
 			t.Errorf("%d renewal requests, want two for each of two renewals", n)
 		}
 		if err := lk.Release(); err != nil {
@@ -171,7 +176,7 @@ func TestFixedLeaseStopsTheWork(t *testing.T) { // F20
 		if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("cause %v, want lost", cause)
 		}
-		if n := f.faulty.Requests(locktest.Renew); n != 0 {
+		if n := f.faulty.Requests(fault.Renew); n != 0 {
 			t.Errorf("%d renewals of a fixed lease", n)
 		}
 		_ = lk.Release()
@@ -194,7 +199,7 @@ func TestAcquireOutlastsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
-		f.faulty.Plan(locktest.Acquire, locktest.ApplyThenHang)
+		f.faulty.Plan(fault.Acquire, fault.ApplyThenHang)
 		_, err := l.Acquire(t.Context(), resource)
 		if !errors.Is(err, lock.ErrLost) {
 			t.Errorf("got %v, want lost: the lease ended before the answer", err)
@@ -244,29 +249,32 @@ func TestWorkContext(t *testing.T) {
 
 // TestReserve shows that Reserve says how long before the deadline the work's
 // context ends, and how much time must be left to begin.
-func TestReserve(t *testing.T) { // F12
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		o := untilDeadline
-		o.Reserve = 10 * time.Second
-		f := newFixture(t)
-		lk, err := f.locker(o).Acquire(ctx, resource)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end, _ := lk.Context().Deadline(); time.Until(end) != 50*time.Second {
-			t.Errorf("the work has %v, want 50s", time.Until(end))
-		}
-		if err := lk.Release(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Second)
-		var late *lock.DeadlineError
-		if _, err := f.locker(o).Acquire(ctx, resource); !errors.As(err, &late) || late.Need != 10100*time.Millisecond {
-			t.Errorf("got %v, want a DeadlineError that needs 10.1s", err)
-		}
-	})
+func TestReserve(t *testing.T) { // F12, F16
+	for name, o := range map[string]lock.Options{"until the deadline": untilDeadline, "heartbeat": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				o.Reserve = 10 * time.Second
+				f := newFixture(t)
+				lk, err := f.locker(o).Acquire(ctx, resource)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if end, _ := lk.Context().Deadline(); time.Until(end) != 50*time.Second {
+					t.Errorf("the work has %v, want 50s", time.Until(end))
+				}
+				if err := lk.Release(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(50 * time.Second)
+				var late *lock.DeadlineError
+				if _, err := f.locker(o).Acquire(ctx, resource); !errors.As(err, &late) || late.Need != 10100*time.Millisecond {
+					t.Errorf("got %v, want a DeadlineError that needs 10.1s", err)
+				}
+			})
+		})
+	}
 }
 
 // shortens is a store whose leases end a second earlier than asked for.

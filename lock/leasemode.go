@@ -31,8 +31,9 @@ func Heartbeat(lease time.Duration) LeaseMode { return LeaseMode{heartbeatLease,
 func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, lease} }
 
 // UntilDeadline returns a lease that ends Grace after the deadline of the
-// context. It needs no renewal, and suits a platform that kills the process at
-// that deadline, as classic Lambda does. If the context has no deadline, or one
+// context or, in a nested lock, of the context of the outermost lock. It needs
+// no renewal, and suits a platform that kills the process at that deadline, as
+// classic Lambda does. If the context has no deadline, or one
 // more than 15 minutes away, a heartbeat of [DefaultLease] is used.
 func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
 const (
@@ -33,17 +36,17 @@ type slot struct {
 // while it is being introduced.
 func slotName(prefix, name string, number int) string {
 	if number > 1 {
-		prefix += slotPrefix + strconv.Itoa(number) + ":"
+		prefix += stored.SlotPrefix + strconv.Itoa(number) + ":"
 	}
-	return storedName(prefix, name)
+	return stored.Name(prefix, name)
 }
 
 // firstSlot returns the stored name of the first slot, given that of any slot.
-func firstSlot(stored string) string {
-	namespace, name, _ := strings.Cut(stored, "/")
-	numbered, ok := strings.CutPrefix(name, slotPrefix)
+func firstSlot(row string) string {
+	namespace, name, _ := strings.Cut(row, "/")
+	numbered, ok := strings.CutPrefix(name, stored.SlotPrefix)
 	if !ok {
-		return stored
+		return row
 	}
 	_, name, _ = strings.Cut(numbered, ":")
 	return namespace + "/" + name
@@ -71,9 +74,9 @@ func (a *acquisition) runLimited() error {
 // takeOne asks the slots until one is granted: each of them once, and then the
 // one whose holder is the most likely to have ended.
 func (a *acquisition) takeOne(slots []slot) (*slot, error) {
-	enough := time.Now().Add(a.timing.budget * 3 / 4) // for the first round
+	enough := a.clock.Now().Add(a.timing.budget * 3 / 4) // for the first round
 	for {
-		next, now := a.nextSlot(slots), time.Now()
+		next, now := a.nextSlot(slots), a.clock.Now()
 		if !next.due.IsZero() || now.After(enough) {
 			a.row = firstToEnd(slots).row
 			if err := a.rest(now, max(next.due.Sub(now), a.pace(next, now))); err != nil {
@@ -89,7 +92,7 @@ func (a *acquisition) takeOne(slots []slot) (*slot, error) {
 		if granted {
 			return next, nil
 		}
-		now = time.Now()
+		now = a.clock.Now()
 		next.due = now.Add(next.nextLook(now, next.refusals))
 		next.refusals++
 	}
@@ -99,7 +102,7 @@ func (a *acquisition) takeOne(slots []slot) (*slot, error) {
 // asked, because nothing else makes it as likely to be free, or the one that is
 // due first.
 func (a *acquisition) nextSlot(slots []slot) *slot {
-	wall := a.locker.wall()
+	wall := clock.Wall(a.clock)
 	first := &slots[0]
 	for i := range slots {
 		s := &slots[i]
@@ -124,7 +127,7 @@ func (s *slot) leaseEnded(wall time.Time) bool {
 // pace returns how long to wait at least before the next request. It keeps a
 // waiter from asking many slots at the rate at which it would ask one.
 func (a *acquisition) pace(next *slot, now time.Time) time.Duration {
-	if next.leaseEnded(a.locker.wall()) {
+	if next.leaseEnded(clock.Wall(a.clock)) {
 		return 0
 	}
 	return min(now.Sub(a.began)/16, longestPace)

@@ -11,14 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // hold acquires the resource, and releases it at the end of the test.
-func (f *fixture) hold(l *lock.Locker) *lock.Lock {
+func (f *fixture) hold(l locker) *lock.Lock {
 	f.t.Helper()
 	lk := f.mustAcquire(l, resource)
 	f.t.Cleanup(func() { _ = lk.Release() })
@@ -26,7 +26,7 @@ func (f *fixture) hold(l *lock.Locker) *lock.Lock {
 }
 
 // holdAll does so n times.
-func (f *fixture) holdAll(l *lock.Locker, n int) []*lock.Lock {
+func (f *fixture) holdAll(l locker, n int) []*lock.Lock {
 	f.t.Helper()
 	var all []*lock.Lock
 	for range n {
@@ -37,7 +37,7 @@ func (f *fixture) holdAll(l *lock.Locker, n int) []*lock.Lock {
 }
 
 // refused returns the HeldError of another attempt to acquire the resource.
-func (f *fixture) refused(l *lock.Locker) *lock.HeldError {
+func (f *fixture) refused(l locker) *lock.HeldError {
 	f.t.Helper()
 	_, err := l.Acquire(f.t.Context(), resource)
 	var held *lock.HeldError
@@ -47,7 +47,7 @@ func (f *fixture) refused(l *lock.Locker) *lock.HeldError {
 	return held
 }
 
-func (f *fixture) wantFull(l *lock.Locker) {
+func (f *fixture) wantFull(l locker) {
 	f.t.Helper()
 	_ = f.refused(l)
 }
@@ -56,8 +56,8 @@ func (f *fixture) wantFull(l *lock.Locker) {
 // the resource are free.
 func (f *fixture) wantSlots(limit, free int) {
 	f.t.Helper()
-	f.faulty.Always(locktest.Acquire, locktest.None)
-	f.faulty.Always(locktest.Release, locktest.None)
+	f.faulty.Always(fault.Acquire, fault.None)
+	f.faulty.Always(fault.Release, fault.None)
 	l := f.locker(lock.Options{Limit: limit})
 	for range 10 { // in ten random orders
 		all := f.holdAll(l, free)
@@ -81,17 +81,17 @@ func TestLimit(t *testing.T) {
 				first := time.Now().Format(time.StampMilli)
 				var all []*lock.Lock
 				for i := range limit {
-					before := f.faulty.Requests(locktest.Acquire)
+					before := f.faulty.Requests(fault.Acquire)
 					all = append(all, f.hold(l))
 					time.Sleep(time.Millisecond) // otherwise all leases end at the same moment
-					if n := f.faulty.Requests(locktest.Acquire) - before; n > 1+i {
+					if n := f.faulty.Requests(fault.Acquire) - before; n > 1+i {
 						t.Errorf("%d requests with %d slots held, want at most one more than that", n, i)
 					}
 				}
 				f.observations()
-				before := f.faulty.Requests(locktest.Acquire)
+				before := f.faulty.Requests(fault.Acquire)
 				held := f.refused(l)
-				if n := f.faulty.Requests(locktest.Acquire) - before; n != limit {
+				if n := f.faulty.Requests(fault.Acquire) - before; n != limit {
 					t.Errorf("%d requests when all of %d slots are held", n, limit)
 				}
 				if held.Holder != first || held.Duplicate || held.Until != all[0].Lease().Until || held.Key != resource || held.Cause != nil {
@@ -203,7 +203,7 @@ func TestLimitRefusesEvents(t *testing.T) {
 				t.Errorf("got %v, want a ConfigError that says what to do", err)
 			}
 			f.wantOutcomes(lock.OutcomeRefused)
-			if n := f.faulty.Requests(locktest.Acquire); n != 0 {
+			if n := f.faulty.Requests(fault.Acquire); n != 0 {
 				t.Errorf("%d requests", n)
 			}
 		})
@@ -234,9 +234,9 @@ func TestNestedLimited(t *testing.T) { // F33
 			requests := 0
 			outer := f.locker(lock.Options{Limit: c.outer}).Do(t.Context(), resource, func(ctx context.Context) error {
 				return between.Do(ctx, lock.Key{Name: "between"}, func(ctx context.Context) error {
-					before := f.faulty.Requests(locktest.Acquire)
+					before := f.faulty.Requests(fault.Acquire)
 					err = f.locker(lock.Options{Limit: c.inner, Namespace: c.namespace}).Do(ctx, c.key, nothing)
-					requests = f.faulty.Requests(locktest.Acquire) - before
+					requests = f.faulty.Requests(fault.Acquire) - before
 					return nil
 				})
 			})
@@ -461,18 +461,18 @@ func TestLimitedClaimGivenUp(t *testing.T) { // F2, F11
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.holdAll(f.locker(lock.Options{Limit: 3}), 2)
-		f.faulty.Always(locktest.Acquire, locktest.HangThenApply)
+		f.faulty.Always(fault.Acquire, fault.HangThenApply)
 		f.observations()
-		before, start := f.faulty.Requests(locktest.Acquire)+f.faulty.Requests(locktest.Release), time.Now()
+		before, start := f.faulty.Requests(fault.Acquire)+f.faulty.Requests(fault.Release), time.Now()
 		_, err := f.locker(lock.Options{Limit: 3}).Acquire(t.Context(), resource)
 		if !isStoreError(err) || time.Since(start) > 2*time.Second {
 			t.Errorf("got %v after %v, want a StoreError within 2s", err, time.Since(start))
 		}
-		n := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release) - before
+		n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release) - before
 		if o := f.observations(); len(o) != 1 || o[0].Requests != n {
 			t.Errorf("observed %+v after %d requests", o, n)
 		}
-		f.faulty.ApplyLate()
+		f.faulty.Apply()
 		f.wantSlots(3, 1)
 	})
 }
@@ -525,7 +525,7 @@ func TestErrorCountsAllSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.holdAll(f.locker(lock.Options{Limit: 3}), 3)
-		f.faulty.Plan(locktest.Acquire, locktest.None, locktest.None, locktest.Deny)
+		f.faulty.Plan(fault.Acquire, fault.None, fault.None, fault.Deny)
 		_, err := f.locker(lock.Options{Limit: 3}).Acquire(t.Context(), resource)
 		var e *lock.StoreError
 		if !errors.As(err, &e) || e.Requests != 3 {
@@ -587,12 +587,12 @@ func TestLimitWait(t *testing.T) { // F19, F38
 							at = time.Now().Add(7 * time.Second)
 							time.AfterFunc(7*time.Second, func() { _ = last.Release() })
 						}
-						before := f.faulty.Requests(locktest.Acquire)
+						before := f.faulty.Requests(fault.Acquire)
 						f.hold(f.locker(lock.Options{Limit: limit, MaxWait: time.Minute}))
 						if d := time.Since(at); d <= 0 || d > c.within {
 							t.Errorf("acquired %v after the slot was free", d)
 						}
-						n := f.faulty.Requests(locktest.Acquire) - before
+						n := f.faulty.Requests(fault.Acquire) - before
 						if n > limit+c.requests {
 							t.Errorf("%d requests", n)
 						}
@@ -625,7 +625,7 @@ func TestLimitWaitEnds(t *testing.T) {
 					time.AfterFunc(c.cancel, func() { cancel(gone) })
 				}
 				f.observations()
-				before, start := f.faulty.Requests(locktest.Acquire), time.Now()
+				before, start := f.faulty.Requests(fault.Acquire), time.Now()
 				_, err := f.locker(lock.Options{Limit: lock.MaxLimit, MaxWait: 2 * time.Minute}).Acquire(ctx, resource)
 				var held *lock.HeldError
 				if !errors.As(err, &held) || !errors.Is(held.Cause, c.cause) || time.Since(start) != c.lasts {
@@ -634,7 +634,7 @@ func TestLimitWaitEnds(t *testing.T) {
 				if held.Until != all[0].Lease().Until {
 					t.Errorf("got %+v, want the holder whose lease ends first", held)
 				}
-				n := f.faulty.Requests(locktest.Acquire) - before
+				n := f.faulty.Requests(fault.Acquire) - before
 				if most := lock.MaxLimit + 20*int(c.lasts/time.Second) + 100; n > most {
 					t.Errorf("%d requests, want at most 20 a second beside the first ones: %d", n, most)
 				}
@@ -654,11 +654,11 @@ func TestLimitWithoutDetail(t *testing.T) {
 		f.faulty.Store = noDetail{f.faulty.Store}
 		l := f.locker(lock.Options{Limit: 2, MaxWait: 10 * time.Second})
 		all := f.holdAll(l, 2)
-		before := f.faulty.Requests(locktest.Acquire)
+		before := f.faulty.Requests(fault.Acquire)
 		if held := f.refused(l); held.Holder != "" || held.Error() == "" {
 			t.Errorf("got %+v, want held by somebody unknown", held)
 		}
-		if n := f.faulty.Requests(locktest.Acquire) - before; n > 30 {
+		if n := f.faulty.Requests(fault.Acquire) - before; n > 30 {
 			t.Errorf("%d requests in ten seconds", n)
 		}
 		time.AfterFunc(time.Second, func() { _ = all[1].Release() })
@@ -690,12 +690,12 @@ func TestLimitOnSlowClock(t *testing.T) { // F14
 		released := f.hold(f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute)}))
 		time.Sleep(4 * time.Second)
 		time.AfterFunc(2*time.Second, func() { _ = released.Release() })
-		start, before := time.Now(), f.faulty.Requests(locktest.Acquire)
+		start, before := time.Now(), f.faulty.Requests(fault.Acquire)
 		f.hold(f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}))
 		if d := time.Since(start); d > 6*time.Second {
 			t.Errorf("the released slot was found after %v", d)
 		}
-		if n := f.faulty.Requests(locktest.Acquire) - before; n > 250 {
+		if n := f.faulty.Requests(fault.Acquire) - before; n > 250 {
 			t.Errorf("%d requests", n)
 		}
 	})
@@ -759,7 +759,7 @@ func TestLimitHandover(t *testing.T) { // F38
 						})
 					}
 					wg.Wait()
-					n := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release)
+					n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release)
 					requests = append(requests, float64(n)/(waiters*turns))
 					fairness = append(fairness, float64(finished[waiters-1])/float64(finished[0]))
 				})

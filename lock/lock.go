@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -13,8 +14,9 @@ import (
 type Lock struct {
 	locker  *Locker
 	ctx     context.Context // the caller's
-	outer   *Lock           // under which this one was acquired; nil: none
-	set     *Locks          // with which it was acquired, and is ended; nil: none
+	clock   clock.Clock
+	outer   *Lock  // under which this one was acquired; nil: none
+	set     *Locks // with which it was acquired, and is ended; nil: none
 	key     Key
 	claim   driver.Claim
 	row     driver.Row // as it was acquired
@@ -42,7 +44,7 @@ const (
 
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
-		locker: a.locker, ctx: a.ctx, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
+		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
 		decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
@@ -56,7 +58,7 @@ func (a *acquisition) newLock() *Lock {
 
 // check returns a [*LostError] if the lease ended before the work can begin.
 func (l *Lock) check() error {
-	if l.locker.wall().Before(l.lostAt()) {
+	if clock.Wall(l.clock).Before(l.lostAt()) {
 		return nil
 	}
 	return l.lostError()
@@ -70,13 +72,13 @@ func (l *Lock) begin() {
 	ctx := driver.WithLock(l.ctx, (*heldLock)(l))
 	end, cause := l.workEnd()
 	if !l.timing.renew {
-		l.work, l.cancel = context.WithDeadlineCause(ctx, end, cause)
+		l.work, l.cancel = l.clock.WithDeadlineCause(ctx, end, cause)
 		return
 	}
 	ctx, lose := context.WithCancelCause(ctx)
 	stop := func() {}
 	if !end.IsZero() {
-		ctx, stop = context.WithDeadline(ctx, end)
+		ctx, stop = l.clock.WithDeadlineCause(ctx, end, nil)
 	}
 	l.work, l.cancel = ctx, func() { lose(nil); stop() }
 	l.startHeartbeat(lose)
@@ -92,7 +94,7 @@ func (l *Lock) workEnd() (end time.Time, cause error) {
 	if l.timing.lease == 0 || l.timing.renew {
 		return end, nil
 	}
-	lost := time.Now().Add(l.lostAt().Sub(l.locker.wall()))
+	lost := l.clock.Now().Add(l.lostAt().Sub(clock.Wall(l.clock)))
 	if end.IsZero() || lost.Before(end) {
 		return lost, l.lostError()
 	}

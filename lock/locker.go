@@ -14,8 +14,7 @@ type Locker struct {
 	store     driver.Store
 	opts      Options
 	prefix    string
-	clock     func() time.Time // time.Now outside tests
-	lastStamp atomic.Int64     // microseconds; see nextStamp
+	lastStamp atomic.Int64 // microseconds; see nextStamp
 	// pressed counts the settlements that the store has throttled and that are
 	// still trying.
 	pressed atomic.Int32
@@ -38,7 +37,7 @@ func New(store driver.Store, opts *Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker{store: store, opts: filled, prefix: prefix, clock: time.Now}, nil
+	return &Locker{store: store, opts: filled, prefix: prefix}, nil
 }
 
 // Check opens the connection to the store if it has one, and returns a
@@ -71,11 +70,6 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	}
 	return lk.Complete(nil)
 }
-
-// wall returns the time for what is stored, and for comparisons with it. It has
-// no monotonic part, which would stand still while an environment is frozen.
-// Limits within one invocation are measured with time.Now.
-func (l *Locker) wall() time.Time { return l.clock().Round(0) }
 
 // nextStamp returns a stamp that no other claim of this Locker has, even in the
 // same microsecond.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -90,10 +91,10 @@ type room struct {
 	batch map[string]bool
 }
 
-func (l *Locker) roomFor(ctx context.Context, key Key, stored string) room {
+func (l *Locker) roomFor(ctx context.Context, key Key, row string) room {
 	return room{
-		name: stored, least: l.opts.RememberAtLeast,
-		batch: invocation.BatchOf(ctx).Stored(key.Name, storedEvent),
+		name: row, least: l.opts.RememberAtLeast,
+		batch: invocation.BatchOf(ctx).Stored(key.Name, stored.Event),
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // id returns an event as long as a UUID.
@@ -235,7 +235,7 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 
 // TestRowStaysBelowSizeLimit shows that a row with more events than fit drops
 // some of them, and the result, to stay below DynamoDB's limit of 400 KB.
-func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35
+func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{RememberAtLeast: 100_000})
@@ -285,9 +285,9 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 			return nil
 		},
 		"is not answered": func(f *fixture) error {
-			f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+			f.faulty.Always(fault.Acquire, fault.DropBefore)
 			_, err := f.locker(lock.Options{}).Acquire(f.t.Context(), event("e2"))
-			f.faulty.Always(locktest.Acquire, locktest.None)
+			f.faulty.Always(fault.Acquire, fault.None)
 			if !isStoreError(err) {
 				return fmt.Errorf("got %w", err)
 			}
@@ -303,6 +303,7 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
+				complete(t, f.locker(lock.Options{Remember: 2 * time.Hour}), "e0")
 				if err := f.locker(lock.Options{Remember: week}).Do(t.Context(), event("e1"), nothing); err != nil {
 					t.Fatal(err)
 				}
@@ -321,7 +322,7 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 }
 
 // TestRowExpiry shows how long a row is kept after each step.
-func TestRowExpiry(t *testing.T) {
+func TestRowExpiry(t *testing.T) { // F23
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
@@ -330,6 +331,13 @@ func TestRowExpiry(t *testing.T) {
 		complete(t, week, "e1")
 		if got := time.Until(readRow(t, f.faulty.Store, "week/resource").DeleteAfter); got != 7*24*time.Hour {
 			t.Errorf("a row with an event of a week is kept for %v", got)
+		}
+		mutex := f.locker(lock.Options{Namespace: "mutex"})
+		if err := f.mustAcquire(mutex, resource).Release(); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Until(readRow(t, f.faulty.Store, "mutex/resource").DeleteAfter); got != 24*time.Hour {
+			t.Errorf("a row that remembers nothing is kept for %v, want 24h, because of its fence", got)
 		}
 		complete(t, l, "e1")
 		if got := kept(); got != 24*time.Hour {
@@ -370,8 +378,9 @@ func TestEventIsRememberedOnce(t *testing.T) { // F15
 		f := newFixture(t)
 		l := f.locker(lock.Options{Remember: time.Hour, Lease: lock.FixedLease(time.Minute)})
 		complete(t, l, "e1")
-		lk := f.mustAcquire(skewed(l, 2*time.Hour), event("e1"))
-		skewed(l, 0)
+		ahead := skewed(l, 2*time.Hour)
+		lk := f.mustAcquire(ahead, event("e1"))
+		ahead.clock.Step(-2 * time.Hour)
 		if err := lk.Complete(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -443,4 +452,41 @@ func TestLongEventsOfBatchAreRemembered(t *testing.T) { // F46
 			t.Errorf("%d of %d events of the batch are remembered", len(known), len(events))
 		}
 	})
+}
+
+// TestRoomOfARow shows how many events a row remembers for one write unit: as
+// many as fit into 1,024 bytes to the byte, while the next owner holds the row.
+// The store's own test shows that DynamoDB counts the same.
+func TestRoomOfARow(t *testing.T) { // F46
+	t.Parallel()
+	for name, c := range map[string]struct {
+		length  int // of each event
+		order   string
+		payload string
+		want    int
+	}{
+		"events":        {length: 34, want: 14},                // 337 + 9 + 14·(34+12) + 34
+		"with an order": {length: 50, order: "%08d", want: 10}, // 337 + 9 + 8 + 10·(50+12) + 50
+		"with payloads": {length: 17, payload: "1 €", want: 9}, // 337 + 9 + 18 + 9·(17+12 + 17+1+22) + 17+22
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for resource, want := range map[string]int{"resource": c.want, "resource1": c.want - 1} {
+				f := newFixture(t)
+				l := f.locker(lock.Options{RememberAtLeast: 1})
+				for i := range 20 {
+					key := lock.Key{Name: resource, Event: fmt.Sprintf("%0*d", c.length, i), Payload: c.payload}
+					if c.order != "" {
+						key.Order = fmt.Sprintf(c.order, i)
+					}
+					if err := l.Do(t.Context(), key, nothing); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := len(readRow(t, f.faulty.Store, "/"+resource).Memory.Completed); got != want {
+					t.Errorf("%s remembers %d events, want %d", resource, got, want)
+				}
+			}
+		})
+	}
 }

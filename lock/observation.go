@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/printable"
 )
 
 // Outcome says how a request, a wait or a lease ended. Its text is also the log
@@ -81,10 +83,10 @@ func (o Observation) LogValue() slog.Value {
 		attrs = append(attrs, slog.Int("forgotten", o.Forgotten))
 	}
 	if o.Holder != "" {
-		attrs = append(attrs, slog.String("holder", o.Holder), slog.Time("until", o.Until))
+		attrs = append(attrs, slog.String("holder", printable.Text(o.Holder)), slog.Time("until", o.Until))
 	}
 	if o.Err != nil {
-		attrs = append(attrs, slog.String("error", o.Err.Error()))
+		attrs = append(attrs, slog.String("error", printable.Text(o.Err.Error())))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -112,7 +114,7 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	if l.locker.silent(l.ctx, outcome) {
 		return
 	}
-	now := time.Now()
+	now := l.clock.Now()
 	o := Observation{
 		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(s.began),
 		HeldFor: now.Sub(l.decided), Requests: s.sent, Completed: s.completes && err == nil, Err: err,
@@ -131,7 +133,7 @@ func (l *Lock) observeHandOver(ctx context.Context, outcome Outcome, began time.
 	if l.locker.silent(ctx, outcome) {
 		return
 	}
-	now := time.Now()
+	now := l.clock.Now()
 	l.locker.report(ctx, Observation{
 		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
 		Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
@@ -174,7 +176,7 @@ func (l *Locker) report(ctx context.Context, o Observation) {
 	}
 	attrs := o.LogValue().Group()
 	if l.opts.LogKeys {
-		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
+		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))
 	}
 	l.opts.Logger.LogAttrs(ctx, level, "lambdalock: "+string(o.Outcome), attrs...)
 }

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -32,16 +32,16 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
 			t.Errorf("Complete after Release: %v, want ErrReleased", err)
 		}
-		if n := f.faulty.Requests(locktest.Release); n != 1 {
+		if n := f.faulty.Requests(fault.Release); n != 1 {
 			t.Errorf("%d requests, want 1", n)
 		}
 		lk = f.mustAcquire(l, event("e1"))
-		f.faulty.Always(locktest.Release, locktest.Deny)
+		f.faulty.Always(fault.Release, fault.Deny)
 		first := lk.Complete(nil)
 		if !isStoreError(first) {
 			t.Fatalf("denied: %v", first)
 		}
-		f.faulty.Always(locktest.Release, locktest.None)
+		f.faulty.Always(fault.Release, fault.None)
 		if err := lk.Complete(nil); err != first {
 			t.Errorf("Complete after a failed Complete: %v, want %v", err, first)
 		}
@@ -111,7 +111,7 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 		key := lock.Key{Name: "resource", Order: "5"}
 		l := f.locker(lock.Options{})
 		lk := f.mustAcquire(l, key)
-		f.faulty.Plan(locktest.Release, locktest.ApplyThenDrop)
+		f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
 		if err := lk.Complete(nil); err != nil {
 			t.Errorf("got %v, although it was applied", err)
 		}
@@ -159,15 +159,15 @@ func TestStoreErrorsAreCopied(t *testing.T) {
 // TestConflictsAreRetried covers a table with multi-Region strong consistency,
 // which answers with a conflict while another Region writes the row.
 func TestConflictsAreRetried(t *testing.T) { // F9, F45
-	for op, end := range map[locktest.Op]func(*lock.Lock) error{
-		locktest.Acquire: (*lock.Lock).Release,
-		locktest.Renew:   func(lk *lock.Lock) error { time.Sleep(4 * time.Second); return lk.Release() },
-		locktest.Release: func(lk *lock.Lock) error { return lk.Complete(nil) },
+	for op, end := range map[string]func(*lock.Lock) error{
+		fault.Acquire: (*lock.Lock).Release,
+		fault.Renew:   func(lk *lock.Lock) error { time.Sleep(4 * time.Second); return lk.Release() },
+		fault.Release: func(lk *lock.Lock) error { return lk.Complete(nil) },
 	} {
-		t.Run(string(op), func(t *testing.T) {
+		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.faulty.Plan(op, locktest.Conflict, locktest.Conflict, locktest.Conflict)
+				f.faulty.Plan(op, fault.Conflict, fault.Conflict, fault.Conflict)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}), event("e1"))
 				if err := end(lk); err != nil {
 					t.Error(err)
@@ -254,7 +254,7 @@ func TestFailedCompletionReportsItselfOnly(t *testing.T) { // F7
 		complete(t, l, ids(0, 30)...)
 		f.outcomes()
 		lk := f.mustAcquire(l, event(id(30)))
-		f.faulty.Always(locktest.Release, locktest.Deny)
+		f.faulty.Always(fault.Release, fault.Deny)
 		if err := lk.Complete(make([]byte, 400<<10)); !isStoreError(err) {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestObservations(t *testing.T) { // F30
 			t.Errorf("the held name is reported as %+v", o)
 		}
 		time.Sleep(10 * time.Second)
-		f.faulty.Always(locktest.Release, locktest.Deny)
+		f.faulty.Always(fault.Release, fault.Deny)
 		if err := lk.Complete(nil); err == nil {
 			t.Fatal("completed")
 		}

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -175,26 +175,26 @@ func TestCompletionsBeforeClaims(t *testing.T) { // F55
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
-		f.faulty.Always(locktest.Acquire, locktest.Throttle)
+		f.faulty.Always(fault.Acquire, fault.Throttle)
 		asks := func() int {
 			t.Helper()
-			before := f.faulty.Requests(locktest.Acquire)
+			before := f.faulty.Requests(fault.Acquire)
 			if _, err := l.Acquire(t.Context(), lock.Key{Name: "another"}); !isStoreError(err) {
 				t.Errorf("a throttled claim got %v", err)
 			}
-			return f.faulty.Requests(locktest.Acquire) - before
+			return f.faulty.Requests(fault.Acquire) - before
 		}
 		if n := asks(); n != 2 {
 			t.Errorf("a claim was sent %d times, want 2", n)
 		}
-		f.faulty.Always(locktest.Release, locktest.Throttle)
+		f.faulty.Always(fault.Release, fault.Throttle)
 		completed := make(chan error)
 		go func() { completed <- lk.Complete(nil) }()
 		synctest.Wait() // it was throttled, and pauses
 		if n := asks(); n != 1 {
 			t.Errorf("during a completion a claim was sent %d times, want 1", n)
 		}
-		f.faulty.Always(locktest.Release, locktest.None)
+		f.faulty.Always(fault.Release, fault.None)
 		if err := <-completed; err != nil {
 			t.Fatal(err)
 		}
@@ -240,11 +240,11 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
-		f.faulty.Plan(locktest.Release, locktest.Throttle, locktest.Throttle, locktest.Throttle)
+		f.faulty.Plan(fault.Release, fault.Throttle, fault.Throttle, fault.Throttle)
 		if err := lk.Complete(nil); err != nil {
 			t.Fatal(err)
 		}
-		f.faulty.Plan(locktest.Acquire, locktest.Throttle)
+		f.faulty.Plan(fault.Acquire, fault.Throttle)
 		_ = f.mustAcquire(l, event("e2")).Release()
 	})
 }
@@ -254,18 +254,18 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 // fewer requests.
 func TestPauseAfterThrottling(t *testing.T) { // F8
 	for name, c := range map[string]struct {
-		fault       locktest.Fault
+		fault       fault.Fault
 		least, most time.Duration
 	}{
-		"throttled":    {locktest.Throttle, 100 * time.Millisecond, 200 * time.Millisecond},
-		"not answered": {locktest.DropBefore, 0, 25 * time.Millisecond},
-		"conflict":     {locktest.Conflict, 0, 25 * time.Millisecond},
+		"throttled":    {fault.Throttle, 100 * time.Millisecond, 200 * time.Millisecond},
+		"not answered": {fault.DropBefore, 0, 25 * time.Millisecond},
+		"conflict":     {fault.Conflict, 0, 25 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
-				f.faulty.Plan(locktest.Release, c.fault)
+				f.faulty.Plan(fault.Release, c.fault)
 				start := time.Now()
 				if err := lk.Complete(nil); err != nil {
 					t.Fatal(err)

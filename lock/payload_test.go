@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 func carrying(id, payload string) lock.Key {
@@ -17,7 +17,7 @@ func carrying(id, payload string) lock.Key {
 
 // TestPayload shows what becomes of an event that comes again with another
 // payload, with one request.
-func TestPayload(t *testing.T) {
+func TestPayload(t *testing.T) { // F37
 	for name, c := range map[string]struct {
 		first, second lock.Key
 		mismatch      bool
@@ -48,12 +48,12 @@ func TestPayload(t *testing.T) {
 				if err := first.Complete(nil); err != nil {
 					t.Fatal(err)
 				}
-				before := f.faulty.Requests(locktest.Acquire)
+				before := f.faulty.Requests(fault.Acquire)
 				_, err = l.Acquire(t.Context(), c.second)
 				if isMismatch(err) != c.mismatch || isCompleted(err) == c.mismatch {
 					t.Errorf("after completion: %v", err)
 				}
-				if n := f.faulty.Requests(locktest.Acquire) - before; n != 1 {
+				if n := f.faulty.Requests(fault.Acquire) - before; n != 1 {
 					t.Errorf("%d requests, want 1", n)
 				}
 			})
@@ -63,7 +63,7 @@ func TestPayload(t *testing.T) {
 
 // TestPayloadOfAnotherEvent shows that only payloads of the same event are
 // compared.
-func TestPayloadOfAnotherEvent(t *testing.T) {
+func TestPayloadOfAnotherEvent(t *testing.T) { // F37
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -27,6 +28,7 @@ const (
 // retries repeats one idempotent request to the store until it is answered.
 type retries struct {
 	locker *Locker
+	clock  clock.Clock
 	until  time.Time // no attempt begins after it or outlasts it
 	// onThrottle reports whether to give up now that the store has throttled the
 	// request that many times. Nil: never.
@@ -39,11 +41,11 @@ type retries struct {
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store
 // that cannot be opened. A refusal is an answer. Of several errors it returns
-// the last one with which the store answered, because an attempt that was cut
-// short says less.
+// the last one with which the store answered, or else the last one that says
+// more than that the time was over.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	var failure *driver.Error
-	began := time.Now()
+	began := r.clock.Now()
 	for try := 0; ; try++ {
 		ok, err := r.attempt(ctx, request)
 		if err == nil || errors.As(err, new(*ConfigError)) {
@@ -51,7 +53,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		}
 		e := reported(err)
 		r.unsure = r.unsure || !e.Rejected
-		if failure == nil || e.Rejected || !failure.Rejected {
+		if failure == nil || e.Rejected || !failure.Rejected && !errors.Is(e, context.DeadlineExceeded) {
 			failure = e
 		}
 		pause := jitter(firstPause << min(try, 7))
@@ -62,8 +64,8 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 			}
 			pause = r.rest(began)
 		}
-		left := time.Until(r.until) - shortestAttempt
-		if !e.Temporary || left <= 0 || sleep(ctx, min(pause, left)) != nil {
+		left := r.until.Sub(r.clock.Now()) - shortestAttempt
+		if !e.Temporary || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
 			return false, storeError(op, r.sent, failure)
 		}
 	}
@@ -79,11 +81,11 @@ func (r *retries) rest(began time.Time) time.Duration {
 // attempt gives each request its own context, because the store's client may
 // hold on to it.
 func (r *retries) attempt(ctx context.Context, request func(context.Context) (bool, error)) (bool, error) {
-	limit := time.Now().Add(attemptTimeout)
+	limit := r.clock.Now().Add(attemptTimeout)
 	if r.until.Before(limit) {
 		limit = r.until
 	}
-	ctx, cancel := context.WithDeadline(ctx, limit)
+	ctx, cancel := r.clock.WithDeadlineCause(ctx, limit, nil)
 	defer cancel()
 	r.sent++
 	return request(ctx)
@@ -119,15 +121,3 @@ func (l *Locker) notePressure(times int) bool {
 // jitter returns a random time up to d, so that callers who failed together do
 // not try again together.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
-
-// sleep returns the context's cause if the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

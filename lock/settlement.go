@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -140,11 +141,11 @@ type settlement struct {
 // settlement does not use the caller's context, which may have ended: then the
 // release matters most.
 func (l *Lock) settlement(completes bool) *settlement {
-	now := time.Now()
+	now := l.clock.Now()
 	return &settlement{
-		retries: retries{locker: l.locker, until: l.settleUntil(now, completes), onThrottle: (*Locker).notePressure},
+		retries: retries{locker: l.locker, clock: l.clock, until: l.settleUntil(now, completes), onThrottle: (*Locker).notePressure},
 		ctx:     context.WithoutCancel(l.ctx),
-		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token},
+		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, Stamp: l.row.Stamp},
 		began:   now, completes: completes,
 	}
 }
@@ -160,7 +161,7 @@ func (s *settlement) endBy(limit time.Time) *settlement {
 func (l *Lock) completion(result []byte) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
-		now := l.locker.wall()
+		now := clock.Wall(l.clock)
 		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.locker.opts.Remember), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
@@ -214,7 +215,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
-	s.request.DeleteAfter = keepUntil(memory, l.locker.wall())
+	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock))
 	op := "release"
 	if s.completes {
 		op = "complete"
@@ -265,7 +266,7 @@ func (l *Lock) wasApplied(s *settlement) bool {
 	case !s.completes || s.row.Unknown():
 		return s.transaction == nil
 	case l.claim.Event != "":
-		return s.row.Memory.Has(l.claim.Event, l.locker.wall())
+		return s.row.Memory.Has(l.claim.Event, clock.Wall(l.clock))
 	case s.transaction != nil:
 		return s.row.Memory.HighestOrder == l.claim.Order
 	}
@@ -278,7 +279,7 @@ func (l *Lock) wasApplied(s *settlement) bool {
 // deadline it still gets a moment, because the process may be killed late, or
 // not at all.
 func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
-	deadline, within := l.timing.deadline, l.locker.opts.CompleteWithin
+	deadline, within := l.deadline(now), l.locker.opts.CompleteWithin
 	until := now.Add(maxBudget)
 	switch {
 	case completes && within > 0:
@@ -286,7 +287,7 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	case completes && !deadline.IsZero() && deadline.Sub(now) <= invocation.LongestDeadline:
 		until = deadline
 	case completes:
-		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.locker.wall())))
+		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(clock.Wall(l.clock))))
 	}
 	if deadline.IsZero() {
 		return until
@@ -299,4 +300,17 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 		return last
 	}
 	return until
+}
+
+// deadline returns the lock's deadline or, once that has passed, the next one
+// of the locks around it. The deadline of a nested lock is the end of the work
+// around it, so the process may live on; but its own deadline still holds.
+func (l *Lock) deadline(now time.Time) time.Time {
+	own := l.timing.deadline
+	for outer := l; outer != nil && !own.IsZero(); outer = outer.outer {
+		if d := outer.timing.deadline; d.After(now) {
+			return d
+		}
+	}
+	return own
 }

@@ -9,12 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
 
 // Locks are several locks that were acquired together, and are ended together
 // with [Locks.Complete] or [Locks.Release]; only the first call counts.
 type Locks struct {
+	clock clock.Clock
 	began time.Time
 	locks []*Lock // in the order in which they were acquired
 
@@ -44,11 +47,12 @@ type Locks struct {
 // if the i-th is refused, there are i requests to acquire and i-1 to release.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	ctx = invocation.Believable(ctx)
-	s := &Locks{began: time.Now()}
+	c := clock.From(ctx)
+	s := &Locks{clock: c, began: c.Now()}
 	sorted, wrong, err := l.inOrder(keys)
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)
-		a.decided = time.Now()
+		a.decided = c.Now()
 		a.report(err)
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 	}
 	sorted = slices.Clone(keys)
 	slices.SortFunc(sorted, func(a, b Key) int {
-		return cmp.Compare(storedName(l.prefix, a.Name), storedName(l.prefix, b.Name))
+		return cmp.Compare(stored.Name(l.prefix, a.Name), stored.Name(l.prefix, b.Name))
 	})
 	sorted = slices.Compact(sorted)
 	for i := range sorted[1:] {
@@ -161,7 +165,7 @@ func (s *Locks) end(how int32, locks []*Lock, end func(*Lock, time.Time)) {
 		}
 	}()
 	if len(locks) > 0 {
-		endEach(locks, locks[0].settleUntil(time.Now(), how == completed), end)
+		endEach(locks, locks[0].settleUntil(s.clock.Now(), how == completed), end)
 	}
 }
 
@@ -170,7 +174,7 @@ func endEach(locks []*Lock, until time.Time, end func(*Lock, time.Time)) {
 	limit := until
 	if len(locks) > 1 {
 		defer endEach(locks[1:], until, end)
-		limit = until.Add(-time.Until(until) / 2)
+		limit = until.Add(-until.Sub(locks[0].clock.Now()) / 2)
 	}
 	end(locks[0], limit)
 }

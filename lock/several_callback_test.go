@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // callFailing calls fail at the nth call.
@@ -92,10 +92,10 @@ func callbackOfASetFails(t *testing.T, c *callFailing, where, what string) {
 		}
 	}()
 	<-ended
-	before := f.faulty.Requests(locktest.Renew)
+	before := f.faulty.Requests(fault.Renew)
 	f.wantAllFree("right after the callback", "a", "b", "c")
 	time.Sleep(time.Minute)
-	if n := f.faulty.Requests(locktest.Renew) - before; n > 0 {
+	if n := f.faulty.Requests(fault.Renew) - before; n > 0 {
 		t.Errorf("%d renewals after the end", n)
 	}
 	if completed := f.remembers("/a") && f.remembers("/b") && f.remembers("/c"); completed != (worked && what == "completed") {

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 // recorder notes the names for which requests are sent, and can stop to send
@@ -198,7 +198,7 @@ func TestAcquireAllWithoutUsableKeys(t *testing.T) { // F26
 				t.Errorf("got %v, want a KeyError of %s", err, c.field)
 			}
 			f.wantOutcomes(lock.OutcomeRefused)
-			if n := f.faulty.Requests(locktest.Acquire); n > 0 {
+			if n := f.faulty.Requests(fault.Acquire); n > 0 {
 				t.Errorf("%d requests", n)
 			}
 		})
@@ -303,7 +303,8 @@ func TestAllOrNone(t *testing.T) {
 }
 
 // TestContextOfLocks shows that the work runs under all leases, with one
-// reserve, and that each lease lasts to the deadline.
+// reserve, and that each lease lasts to the deadline of the
+// function.
 func TestContextOfLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -336,8 +337,8 @@ func TestContextOfLocks(t *testing.T) {
 		}
 		end, _ := outer.Context().Deadline()
 		for _, lease := range leases[:50] {
-			if got := lease.Until; !got.Equal(end.Add(lock.DefaultGrace)) {
-				t.Errorf("the lease of %s ends at %v, want %v after the deadline that AcquireAll was given", lease.Key.Name, got, lock.DefaultGrace)
+			if got := lease.Until; !got.Equal(deadline.Add(lock.DefaultGrace)) {
+				t.Errorf("the lease of %s ends at %v, want %v after the deadline, at which the process is killed", lease.Key.Name, got, lock.DefaultGrace)
 			}
 		}
 		if got, _ := all.Context().Deadline(); !got.Equal(end.Add(-time.Second)) {
@@ -346,7 +347,7 @@ func TestContextOfLocks(t *testing.T) {
 		if err := errors.Join(all.Complete(nil), outer.Release()); err != nil {
 			t.Error(err)
 		}
-		if n := f.faulty.Requests(locktest.Acquire) + f.faulty.Requests(locktest.Release); n != 2*51 {
+		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2*51 {
 			t.Errorf("%d requests, want 2 for each lock", n)
 		}
 	})
@@ -393,7 +394,7 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 // waits for the second is lost, and does not go on to wait.
 func TestLostWhileAcquiring(t *testing.T) { // F21
 	for name, lose := range map[string]func(*fixture){
-		"not renewed": func(f *fixture) { f.faulty.Always(locktest.Renew, locktest.Deny) },
+		"not renewed": func(f *fixture) { f.faulty.Always(fault.Renew, fault.Deny) },
 		"taken over": func(f *fixture) {
 			s := &driver.Settlement{Name: "/a", Token: readRow(f.t, f.faulty.Store, "/a").Token}
 			_, _, _ = f.faulty.Store.Release(context.Background(), s)
@@ -463,24 +464,24 @@ func TestFrozenWhileAcquiring(t *testing.T) { // F15
 		t.Run(when, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				var ahead time.Duration
+				var process onClock
 				r := &recorder{Store: f.faulty, fault: func(_, name string, _ int) error {
 					if name == "b" && when == "during a request" {
-						ahead = time.Hour
+						process.freeze(time.Hour)
 					}
 					return nil
 				}}
 				l, err := lock.New(r, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard, Holder: func(ctx context.Context) string {
 					if len(lock.Leases(ctx)) == 1 && when == "between two requests" {
-						ahead = time.Hour
+						process.freeze(time.Hour)
 					}
 					return "holder"
 				}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.SetClock(func() time.Time { return time.Now().Add(ahead) })
-				_, err = l.AcquireAll(t.Context(), keys("e", "a", "b", "c")...)
+				process = skewed(l, 0)
+				_, err = process.AcquireAll(t.Context(), keys("e", "a", "b", "c")...)
 				if !errors.Is(err, lock.ErrLost) {
 					t.Errorf("got %v, want ErrLost", err)
 				}
@@ -522,16 +523,16 @@ func TestLostAndCompleted(t *testing.T) {
 		if err := f.locker(lock.Options{}).Do(t.Context(), lock.Key{Name: "b", Event: "e"}, nothing); err != nil {
 			t.Fatal(err)
 		}
-		var ahead time.Duration
+		var process onClock
 		l, err := lock.New(f.faulty, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: discard, Holder: func(ctx context.Context) string {
-			ahead += time.Hour * time.Duration(len(lock.Leases(ctx)))
+			process.freeze(time.Hour * time.Duration(len(lock.Leases(ctx))))
 			return "holder"
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.SetClock(func() time.Time { return time.Now().Add(ahead) })
-		if _, err := l.AcquireAll(t.Context(), keys("e", "a", "b")...); !isCompleted(err) {
+		process = skewed(l, 0)
+		if _, err := process.AcquireAll(t.Context(), keys("e", "a", "b")...); !isCompleted(err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -695,7 +696,7 @@ func TestLocksAfterTheirEnd(t *testing.T) {
 		if err := all.Complete(nil); err != lock.ErrReleased {
 			t.Errorf("Complete after Release: %v", err)
 		}
-		f.faulty.Always(locktest.Release, locktest.Deny)
+		f.faulty.Always(fault.Release, fault.Deny)
 		all = f.mustAcquireAll(l, keys("e", "a", "b")...)
 		if err := all.Release(); !isStoreError(err) || all.Release() != err {
 			t.Errorf("Release: %v, and again: %v", err, all.Release())
@@ -713,7 +714,7 @@ func TestReleaseOfASetIsShort(t *testing.T) { // F11
 			names[i] = fmt.Sprintf("n%02d", i)
 		}
 		all := f.mustAcquireAll(f.locker(lock.Options{Lease: lock.FixedLease(20 * time.Second)}), keys("e", names...)...)
-		f.faulty.Always(locktest.Release, locktest.Hang)
+		f.faulty.Always(fault.Release, fault.Hang)
 		began := time.Now()
 		if err := all.Release(); !isStoreError(err) {
 			t.Errorf("Release: %v", err)
@@ -826,7 +827,7 @@ func isConfigError(err error) bool { return errors.As(err, new(*lock.ConfigError
 func TestSetIsEndedAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	set := f.mustAcquireAll(f.locker(lock.Options{}), keys("e", "a", "b")...)
-	before := f.faulty.Requests(locktest.Release) + f.faulty.Requests(locktest.Renew)
+	before := f.faulty.Requests(fault.Release) + f.faulty.Requests(fault.Renew)
 	held, _ := driver.LockFrom(set.Context())
 	err := held.CompleteWith(t.Context(), nil, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 		t.Error("the transaction was sent")
@@ -838,7 +839,7 @@ func TestSetIsEndedAsAWhole(t *testing.T) {
 	if _, err := lock.HandOver(set.Context(), time.Minute); !isConfigError(err) {
 		t.Errorf("HandOver: %v", err)
 	}
-	if n := f.faulty.Requests(locktest.Release) + f.faulty.Requests(locktest.Renew) - before; n > 0 {
+	if n := f.faulty.Requests(fault.Release) + f.faulty.Requests(fault.Renew) - before; n > 0 {
 		t.Errorf("%d requests", n)
 	}
 	if err := set.Complete(nil); err != nil {

@@ -22,6 +22,7 @@ const (
 // lasts.
 type timing struct {
 	deadline time.Time // of the caller's context; zero: none
+	killed   time.Time // when the platform kills the process: a lock around this one has the later deadline
 	reserve  time.Duration
 	budget   time.Duration // of one round of requests to acquire
 	lease    time.Duration // zero: to the deadline plus Grace
@@ -35,7 +36,7 @@ func (l *Locker) leaseEnd(t timing, now time.Time) time.Time {
 	if t.lease > 0 {
 		return now.Add(t.lease)
 	}
-	return t.deadline.Add(l.opts.Grace).Round(0).Truncate(time.Microsecond)
+	return t.killed.Add(l.opts.Grace).Round(0).Truncate(time.Microsecond)
 }
 
 func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
@@ -44,7 +45,12 @@ func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 	var remaining time.Duration
 	if ok {
 		remaining = deadline.Sub(now)
-		t.deadline = deadline
+		t.deadline, t.killed = deadline, deadline
+		for outer := heldIn(ctx); outer != nil; outer = outer.outer {
+			if d := outer.timing.deadline; d.Sub(now) <= invocation.LongestDeadline {
+				t.killed = later(t.killed, d)
+			}
+		}
 		t.reserve = invocation.Reserve(l.opts.Reserve, remaining)
 	}
 	switch mode := l.opts.Lease; {

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 )
 
 type send = func(context.Context, *driver.Settlement) (driver.Row, bool, error)
@@ -37,7 +37,7 @@ func transact(t *testing.T, f *fixture, lk *lock.Lock, attempts ...send) error {
 
 // TestTransaction shows what becomes of a lock that is completed together with
 // other writes.
-func TestTransaction(t *testing.T) {
+func TestTransaction(t *testing.T) { // F5, F6, F53
 	lost := errors.New("connection lost")
 	declined := &driver.Error{Rejected: true, Err: errors.New("insufficient balance")}
 	throttled := &driver.Error{Rejected: true, Temporary: true, Err: errors.New("slow down")}
@@ -85,12 +85,12 @@ func TestTransaction(t *testing.T) {
 				default:
 					f.wantOutcomes(lock.OutcomeCompleteFailed)
 				}
-				before := f.faulty.Requests(locktest.Release)
+				before := f.faulty.Requests(fault.Release)
 				if again := lk.Complete(nil); c.completed && again != nil || !c.completed && !c.goesOn && again != err {
 					t.Errorf("Complete afterwards: %v, want %v", again, err)
 				}
 				_ = lk.Release()
-				if n := f.faulty.Requests(locktest.Release) - before; n != 0 {
+				if n := f.faulty.Requests(fault.Release) - before; n != 0 {
 					t.Errorf("%d requests after the end, want none", n)
 				}
 				_, err = l.Acquire(t.Context(), event("e1"))
@@ -276,7 +276,7 @@ func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), resource)
-				f.faulty.Plan(locktest.Renew, locktest.Deny)
+				f.faulty.Plan(fault.Renew, fault.Deny)
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					time.Sleep(9 * time.Second) // the first renewal is sent after 10 s

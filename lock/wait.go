@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
@@ -24,7 +25,7 @@ type sight struct {
 // [*HeldError] if no wait is allowed, or if the wait has lasted long enough or
 // was cut short.
 func (a *acquisition) wait(round int) error {
-	now := time.Now()
+	now := a.clock.Now()
 	return a.rest(now, a.nextLook(now, round))
 }
 
@@ -37,8 +38,8 @@ func (a *acquisition) rest(now time.Time, look time.Duration) error {
 	if !now.Before(end) {
 		return a.heldError(cause)
 	}
-	err := sleep(a.ctx, min(look, end.Sub(now)))
-	a.waited = time.Since(a.began)
+	err := a.clock.Sleep(a.ctx, min(look, end.Sub(now)))
+	a.waited = a.clock.Now().Sub(a.began)
 	if err != nil {
 		return a.heldError(err)
 	}
@@ -81,7 +82,7 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	look := shortestPoll << min(round, 5)
 	toEnd := longestPoll
 	if !a.row.Unknown() && a.row.Token != "" {
-		wall := a.locker.wall()
+		wall := clock.Wall(a.clock)
 		look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 	}

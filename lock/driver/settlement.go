@@ -16,5 +16,8 @@ type Settlement struct {
 	// it looks at the owner. The bool of Release reports whether anything was
 	// applied.
 	Abandon bool
-	Stamp   time.Time // the highest stamp of the claim; used only with Abandon
+	// Stamp is the highest stamp of the claim. Without Abandon it may be zero, and
+	// only a store of several copies needs it: a copy of the row that the token
+	// does not own turns away late copies of the claim if its stamp is raised.
+	Stamp time.Time
 }

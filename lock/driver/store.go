@@ -22,6 +22,13 @@ import "context"
 // state afterwards; if it was refused, the Row is the state that refused it, or
 // the zero Row if the store cannot tell.
 //
+// A store may judge leases by its own clock. Then only differences of the times
+// in a request count: the lease of a claim lasts for Until less Now from the
+// moment at which the store applies it. Until of a Row is by the caller's
+// clock: the owner's own Until if the caller's token owns the row, otherwise
+// Now plus the time that is left. Stamps order claims and are not compared with
+// any clock; the memory is judged by the claim's Now.
+//
 // A store only keeps rows. [Row.Judge] decides what a row means for a claim;
 // package lock decides what a name remembers and how long its row lives. Times
 // count to the microsecond: a store may drop what is finer, and may round

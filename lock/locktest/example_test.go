@@ -1,13 +1,10 @@
 package locktest_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -21,20 +18,6 @@ func ExampleRun() {
 		})
 	}
 	// Output:
-}
-
-// The first claim is applied, but its answer is lost. The engine claims the
-// name again and finds that it already owns it.
-func ExampleNewFaulty() {
-	store := locktest.NewFaulty(memstore.New())
-	store.Plan(locktest.Acquire, locktest.ApplyThenDrop)
-	locker, err := lock.New(store, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
-	}
-	err = locker.Do(context.Background(), lock.Key{Name: "n"}, func(context.Context) error { return nil })
-	fmt.Println(err, store.Requests(locktest.Acquire))
-	// Output: <nil> 2
 }
 
 func ExampleCheckHistory() {

@@ -1,6 +1,5 @@
-// Package locktest checks that a [driver.Store] keeps its contract. It also has
-// what other tests of locks need: a store that fails on purpose, and a check of
-// recorded histories.
+// Package locktest checks that a [driver.Store] keeps its contract. It also
+// has a check of recorded histories, which other tests of locks need.
 //
 // The test of a new store takes a few lines:
 //
@@ -57,11 +56,13 @@ func Run(t *testing.T, h Harness) {
 		"late claim while held":         lateClaimWhileHeld,
 		"late claims of earlier rounds": lateClaimsOfEarlierRounds,
 		"late claim after a takeover":   lateClaimAfterTakeover,
+		"late copies extend nothing":    lateCopiesExtendNothing,
 		"earlier round is granted":      earlierRoundIsGranted,
 		"clock behind":                  clockBehind,
 		"repeated release":              repeatedRelease,
 		"late holder":                   lateHolder,
 		"renew":                         renew,
+		"time zones":                    timeZones,
 		"renew never revives":           renewNeverRevives,
 		"renewed row":                   renewedRow,
 		"abandon":                       abandon,
@@ -69,6 +70,7 @@ func Run(t *testing.T, h Harness) {
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,
+		"memory can shrink":             memoryCanShrink,
 		"release keeps memory":          releaseKeepsMemory,
 		"payload":                       payload,
 		"stale order":                   staleOrder,
@@ -80,6 +82,7 @@ func Run(t *testing.T, h Harness) {
 		"strange events":                strangeEvents,
 		"ended context":                 endedContext,
 		"check":                         check,
+		"read":                          read,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if h.Advance == nil {
@@ -186,7 +189,7 @@ func (f *fixture) mustRelease(c *driver.Claim, memory *driver.Memory) driver.Row
 
 func (f *fixture) renew(c *driver.Claim, until time.Time) (driver.Row, bool) {
 	f.Helper()
-	row, ok, err := f.store.Renew(f.Context(), &driver.Renewal{Name: c.Name, Token: c.Token, Until: until, DeleteAfter: c.DeleteAfter})
+	row, ok, err := f.store.Renew(f.Context(), &driver.Renewal{Name: c.Name, Token: c.Token, Now: f.now, Until: until, DeleteAfter: c.DeleteAfter})
 	if err != nil {
 		f.Fatalf("renewal of %s: %v", c.Holder, err)
 	}
@@ -207,6 +210,57 @@ func check(f *fixture) {
 	}
 	if err := c.Check(f.Context()); err != nil {
 		f.Fatalf("check of a store that works: %v", err)
+	}
+}
+
+// sameEnd reports whether two ends of one lease agree. A store with a clock of
+// its own tells the end by the caller's clock, to about a second.
+func (f *fixture) sameEnd(a, b time.Time) bool {
+	if f.Advance == nil {
+		return a.Equal(b)
+	}
+	return a.Sub(b).Abs() <= 3*time.Second
+}
+
+// read looks at rows as a tool does.
+func read(f *fixture) {
+	inspector, ok := f.store.(driver.Inspector)
+	if !ok {
+		f.Skip("the store is not a driver.Inspector")
+	}
+	if row, err := inspector.Read(f.Context(), f.name); err != nil || !row.Unknown() {
+		f.Errorf("a name without a row has %+v, error %v", row, err)
+	}
+	f.name += "/é %2F"
+	c := f.eventClaim("holder", "e1")
+	c.Payload = "Zm9v"
+	f.mustAcquire(c)
+	other := *c
+	other.Name, other.Token = "x"+c.Name, "other"
+	f.mustAcquire(&other)
+
+	row, err := inspector.Read(f.Context(), f.name)
+	rows := []driver.NamedRow{{Name: f.name, Row: row}}
+	for named, err := range inspector.Rows(f.Context(), f.name[:len(f.name)-3]) {
+		if err != nil {
+			f.Fatalf("reading the rows: %v", err)
+		}
+		rows = append(rows, named)
+	}
+	if err != nil || len(rows) != 2 {
+		f.Fatalf("got %+v, error %v, want one row read and listed", rows, err)
+	}
+	for _, row := range rows {
+		if row.Name != f.name || row.Token != c.Token || row.Holder != "holder" || row.Event != "e1" || row.Payload != "Zm9v" || row.Stamp.IsZero() || !f.NoFence && row.Fence <= 0 {
+			f.Errorf("the row %+v does not describe the owner", row)
+		}
+		// The reader has a clock of its own, which is not that of the test.
+		if f.Advance == nil && !row.Until.Equal(c.Until) {
+			f.Errorf("the lease ends at %v, want %v", row.Until, c.Until)
+		}
+	}
+	for range inspector.Rows(f.Context(), "") {
+		break // the caller may stop
 	}
 }
 

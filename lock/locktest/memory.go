@@ -27,6 +27,10 @@ func completedEvent(f *fixture) { // F6
 	}
 	f.mustRelease(other, nil)
 
+	last := f.eventClaim("duplicate in the last millisecond", "e1")
+	last.Now = until.Add(999 * time.Microsecond)
+	last.Stamp, last.Until = last.Now, last.Now.Add(lease)
+	f.mustRefuse(last)
 	f.advance(time.Minute + 2*time.Second)
 	f.mustAcquire(f.eventClaim("after it was forgotten", "e1"))
 }
@@ -53,6 +57,25 @@ func memoryIsStoredUnchanged(f *fixture) { // F46, F47
 		if !same || got.Memory.HighestOrder != "t" {
 			f.Errorf("the memory is %+v, want %+v", got.Memory, want)
 		}
+	}
+}
+
+// A memory may lose events as well: a tool makes an event run again.
+func memoryCanShrink(f *fixture) {
+	c := f.eventClaim("first", "e1")
+	m := completing(f.mustAcquire(c), "e1", f.now.Add(time.Hour))
+	m.Completed[0].Payload, m.HighestOrder = "cXV4", "05"
+	m.Result = driver.Result{Event: "e1", Body: []byte("result")}
+	f.mustRelease(c, m)
+
+	tool := f.claim("tool")
+	f.mustAcquire(tool)
+	f.mustRelease(tool, &driver.Memory{})
+	again := f.eventClaim("again", "e1")
+	again.Order = "05"
+	row := f.mustAcquire(again)
+	if got := row.Memory; len(got.Completed) != 0 || got.HighestOrder != "" || got.Result.Event != "" || len(got.Result.Body) != 0 {
+		f.Errorf("the memory is %+v, want an empty one", got)
 	}
 }
 
@@ -183,6 +206,7 @@ func payload(f *fixture) {
 	wantPayload(f.mustAcquire(dead), dead.Payload, c.Payload)
 	f.advance(lease + time.Second)
 	wantPayload(f.mustAcquire(f.eventClaim("no payload", "e2")), "", c.Payload)
+	wantPayload(f.mustRefuse(f.eventClaim("duplicate", "e2")), "", c.Payload)
 	f.advance(lease + time.Second)
 	dead.Now, dead.Stamp, dead.Until, dead.Token = f.now, f.now, f.now.Add(lease), "another"
 	f.mustAcquire(dead)
@@ -289,7 +313,7 @@ func strangeNames(f *fixture) { // F27, F28
 }
 
 func strangeEvents(f *fixture) {
-	for _, event := range []string{"a.b", "a b", "a\"b'", "#e", ":e", "completed", "a[0]", "日本語", "\u0001", strings.Repeat("x", 50)} {
+	for _, event := range []string{"a.b", "a b", "ab", "b", "a\"b'", "#e", ":e", "completed", "a[0]", "日本語", "\u0001", strings.Repeat("x", 50)} {
 		f.run(fmt.Sprintf("%q", event), func(f *fixture) {
 			c := f.eventClaim("holder", event)
 			row := f.mustAcquire(c)

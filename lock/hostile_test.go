@@ -1,0 +1,175 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/hostile"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// say uses a key in every way that is logged or returns an error.
+func say(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.Said {
+	said := &hostile.Said{}
+	var plan fault.Script
+	var late fault.Kept
+	store := memstore.New()
+	l, err := lock.New(fault.NewStore(store, &plan, &late), &lock.Options{
+		Logger: slog.New(said), LogKeys: logKeys, Lease: lock.FixedLease(time.Minute), Holder: func(context.Context) string { return holder },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := key
+	other.Payload += "other"
+	plan.Plan(fault.Acquire, fault.Deny)
+	said.Error(l.Do(t.Context(), key, nothing))
+	said.Error(l.Do(t.Context(), key, func(ctx context.Context) error {
+		said.Error(l.Do(ctx, key, nothing)) // inside itself
+		for _, k := range []lock.Key{key, other, {Name: key.Name, Event: "another", Order: key.Order}} {
+			said.Error(l.Do(t.Context(), k, nothing))
+		}
+		return nil
+	}))
+	said.Error(l.Do(t.Context(), key, nothing))
+	said.Error(l.Do(t.Context(), other, nothing))
+	said.Error(l.Do(t.Context(), lock.Key{Name: key.Name, Order: key.Name + "\xff"}, nothing))
+	lk, err := l.Acquire(t.Context(), lock.Key{Name: key.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := store.Read(t.Context(), rowName(t, store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := store.Release(t.Context(), &driver.Settlement{Name: rowName(t, store), Token: row.Token}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	said.Error(lk.Complete(nil)) // lost
+	lk, err = l.Acquire(t.Context(), lock.Key{Name: key.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Always(fault.Release, fault.Deny)
+	said.Error(lk.Complete(nil))
+	said.Error(lk.Complete(nil))
+	return said
+}
+
+// rowName returns the name of the only row.
+func rowName(t *testing.T, store *memstore.Store) string {
+	t.Helper()
+	for row, err := range store.Rows(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Name
+	}
+	t.Fatal("no row")
+	return ""
+}
+
+// hostileKeys returns how many keys a test tries: 10,000 in the long form,
+// which LAMBDALOCK_SEEDS chooses.
+func hostileKeys() int {
+	if os.Getenv("LAMBDALOCK_SEEDS") != "" {
+		return 10_000
+	}
+	return 500
+}
+
+// TestHostileKeys shows that whatever a key and a holder contain, each outcome
+// is one line, without a raw control character, and that keys are shown only on
+// request.
+func TestHostileKeys(t *testing.T) { // F27, F29, F30
+	t.Parallel()
+	const seed = 1
+	records, n := 0, 0
+	for text := range hostile.Keys(seed, hostileKeys()) {
+		n++
+		key := lock.Key{Name: text, Event: "event " + text, Payload: text}
+		for _, logKeys := range []bool{false, true} {
+			said := say(t, key, "holder "+text, logKeys)
+			for _, line := range said.Lines() {
+				if raw, found := hostile.Raw(line); found {
+					t.Fatalf("seed %d, key %d, %q: raw %q in %.500q", seed, n, text, raw, line)
+				}
+				if part, found := hostile.Shows(line, text[:12]); found && !logKeys && !strings.Contains(line, "holder") {
+					t.Fatalf("seed %d, key %d, %q: shows %q in %.500q", seed, n, text, part, line)
+				}
+			}
+			text, lines := said.Records()
+			if len(text) != len(lines) {
+				t.Fatalf("seed %d, key %d, %q: %d lines of text for %d of JSON", seed, n, key.Name, len(text), len(lines))
+			}
+			for _, line := range lines {
+				var record map[string]any
+				if err := json.Unmarshal([]byte(line), &record); err != nil || !strings.HasPrefix(fmt.Sprint(record["msg"]), "lambdalock: ") {
+					t.Fatalf("seed %d, key %d, %q: not a record: %v %s", seed, n, key.Name, err, line)
+				}
+				records++
+			}
+		}
+	}
+	t.Logf("%d keys, %d log records", n, records)
+}
+
+// TestHashedKeysShowNothing shows that of a key that was hashed, no eight bytes
+// are in a row, a log line or an error, even where keys are logged.
+func TestHashedKeysShowNothing(t *testing.T) { // F29
+	t.Parallel()
+	const seed = 2
+	n := 0
+	for text := range hostile.Keys(seed, hostileKeys()) {
+		n++
+		plain := func(context.Context, string) (lock.Key, error) {
+			return lock.Key{Name: text, Event: text, Payload: text}, nil
+		}
+		hashes := []keyfuncs.Func[string]{keyfuncs.Hash(plain), keyfuncs.HMAC(plain, []byte("a secret of 16 bytes"))}
+		key, err := hashes[n%len(hashes)](t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := &rowsSeen{Store: memstore.New()}
+		l := newLocker(t, store, lock.Options{})
+		if err := l.Do(t.Context(), key, nothing); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range append(say(t, key, "f", true).Lines(), store.seen.String()) {
+			for _, own := range []string{text[:12], text[len(text)-12:]} { // what is between may be in any text
+				if part, found := hostile.Shows(line, own); found {
+					t.Fatalf("seed %d, key %d, %q: %q is in %.700q", seed, n, text, part, line)
+				}
+			}
+		}
+	}
+	t.Logf("%d keys", n)
+}
+
+// rowsSeen keeps the text of all that is sent to a store and stored there.
+type rowsSeen struct {
+	driver.Store
+	seen strings.Builder
+}
+
+func (s *rowsSeen) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Acquire(ctx, c)
+	fmt.Fprintf(&s.seen, "%+v %+v\n", *c, row)
+	return row, ok, err
+}
+
+func (s *rowsSeen) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Release(ctx, t)
+	fmt.Fprintf(&s.seen, "%+v %+v %+v\n", *t, t.Memory, row)
+	return row, ok, err
+}

@@ -1,0 +1,80 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestNestedLocksEndBeforeTheDeadline shows that nested locks end before the
+// deadline of the outermost one, even if their work returns only shortly before
+// it and the store does not answer. The deadline of an inner lock has passed by
+// then, but not that of the process.
+func TestNestedLocksEndBeforeTheDeadline(t *testing.T) { // F11, F12, F16
+	for name, end := range map[string]func(*lock.Lock) error{
+		"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plan := &fault.Script{}
+				l, err := lock.New(fault.NewStore(memstore.New(), plan, &fault.Kept{}), &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				deadline, _ := ctx.Deadline()
+				var nested []*lock.Lock
+				for _, name := range []string{"outer", "middle", "inner"} {
+					lk, err := l.Acquire(ctx, lock.Key{Name: name, Event: "e1"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, nested = lk.Context(), append([]*lock.Lock{lk}, nested...)
+				}
+				plan.Always(fault.Release, fault.Hang)
+				time.Sleep(time.Until(deadline) - 160*time.Millisecond)
+				for i, lk := range nested {
+					before := plan.Requests(fault.Release)
+					if err := end(lk); !isStoreError(err) || plan.Requests(fault.Release) == before {
+						t.Errorf("lock %d: %v, want a StoreError after a request", i, err)
+					}
+				}
+				if left := time.Until(deadline); left < 20*time.Millisecond {
+					t.Errorf("ended %v before the deadline, want 20ms for the answer", left)
+				}
+			})
+		})
+	}
+}
+
+// TestNestedLeaseLastsUntilTheKill shows that the lease of a nested lock lasts
+// until the platform kills the process, like that of the lock around it. The
+// context of the work around it ends earlier, but work may ignore it.
+func TestNestedLeaseLastsUntilTheKill(t *testing.T) { // F16
+	synctest.Test(t, func(t *testing.T) {
+		l, err := lock.New(memstore.New(), &lock.Options{Lease: lock.UntilDeadline(), Reserve: 3 * time.Second, Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		deadline, _ := ctx.Deadline()
+		for _, name := range []string{"outer", "middle", "inner"} {
+			lk, err := l.Acquire(ctx, lock.Key{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = lk.Release() }()
+			if end := lk.Lease().Until.Sub(deadline); end != lock.DefaultGrace {
+				t.Errorf("the lease of %s ends %v after the process is killed, want %v", name, end, lock.DefaultGrace)
+			}
+			ctx = lk.Context()
+		}
+	})
+}

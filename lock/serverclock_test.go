@@ -1,0 +1,174 @@
+package lock_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// serverClock is a store that judges leases by its own clock, as Redis and the
+// object stores do.
+type serverClock struct {
+	mu   sync.Mutex
+	rows map[string]*clockedRow
+	now  func() time.Time
+}
+
+// clockedRow has the owner's end of the lease in Until.
+type clockedRow struct {
+	driver.Row
+	end time.Time // of the lease, by the server's clock
+}
+
+func newServerClock(now func() time.Time) *serverClock {
+	return &serverClock{rows: map[string]*clockedRow{}, now: now}
+}
+
+// seen returns the row as a caller sees it whose clock says now.
+func (s *serverClock) seen(name, token string, now time.Time) (*clockedRow, driver.Row) {
+	row := s.rows[name]
+	if row == nil {
+		row = &clockedRow{}
+		s.rows[name] = row
+	}
+	seen := row.Row
+	if row.Token != "" && row.Token != token {
+		seen.Until = now.Add(row.end.Sub(s.now()))
+	}
+	return row, seen
+}
+
+// Read is what the watcher of a simulation needs.
+func (s *serverClock) Read(_ context.Context, name string) (driver.Row, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, row := s.seen(name, "", time.Now())
+	return row, nil
+}
+
+func (s *serverClock) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, seen := s.seen(c.Name, c.Token, c.Now)
+	if seen.Judge(c) != driver.Granted {
+		return seen, false, nil
+	}
+	own, previous := row.Token == c.Token, row.Holder
+	if own && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
+		return row.Row, true, nil // a copy must not extend the lease
+	}
+	if own {
+		previous = ""
+	}
+	if row.Fence == 0 {
+		row.Fence = c.Now.UnixMicro()
+	}
+	row.Fence++
+	row.Token, row.Event, row.Payload, row.Holder = c.Token, c.Event, c.Payload, c.Holder
+	row.Stamp, row.Until, row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	row.end = s.now().Add(c.Until.Sub(c.Now))
+	granted := row.Row
+	granted.Previous = previous
+	return granted, true, nil
+}
+
+func (s *serverClock) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, seen := s.seen(r.Name, r.Token, r.Now)
+	if row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
+		return seen, false, nil
+	}
+	if r.Until.After(row.Until) { // a copy must not extend the lease
+		row.end = s.now().Add(r.Until.Sub(r.Now))
+	}
+	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
+	return row.Row, true, nil
+}
+
+func (s *serverClock) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, _ := s.seen(t.Name, t.Token, s.now())
+	owner := row.Token != "" && row.Token == t.Token
+	raise := t.Abandon && row.Stamp.Before(t.Stamp)
+	if !owner && !raise {
+		return row.Row, false, nil
+	}
+	if raise {
+		row.Stamp = t.Stamp
+	}
+	if owner {
+		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
+		if t.Memory != nil {
+			row.Memory = *t.Memory
+		}
+	}
+	row.DeleteAfter = t.DeleteAfter
+	return row.Row, true, nil
+}
+
+// TestHandOverOnServerClock checks that the times of a hand-over and of a step
+// that resumes it are a length for such a store, whatever their clocks say.
+func TestHandOverOnServerClock(t *testing.T) { // F14
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = newServerClock(func() time.Time { return time.Now().Add(-24 * time.Hour) })
+		locker := func(ahead time.Duration) locker { return skewed(f.locker(lock.Options{}), ahead) }
+		lk, err := locker(-time.Hour).Acquire(t.Context(), resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handle, err := lk.HandOver(t.Context(), 10*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10*time.Minute - time.Second)
+		if _, err := locker(0).Acquire(t.Context(), resource); !isHeld(err) {
+			t.Fatalf("got %v before the lease ended, want a *HeldError", err)
+		}
+		resumed, err := locker(2*time.Hour).Resume(t.Context(), handle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed.Leave()
+		lk.Leave()
+		time.Sleep(2 * time.Second) // the handed-over lease has ended, the resumed one lasts for 30 s
+		if _, err := locker(0).Acquire(t.Context(), resource); !isHeld(err) {
+			t.Errorf("got %v although the lock was resumed, want a *HeldError", err)
+		}
+		time.Sleep(lock.DefaultLease)
+		if err := locker(0).Do(t.Context(), resource, nothing); err != nil {
+			t.Errorf("after the lease of the resumed lock: %v", err)
+		}
+	})
+}
+
+// TestConformanceOfServerClock shows that the store is one, so that the
+// simulation over it counts. Its clock is a day behind the clients'.
+func TestConformanceOfServerClock(t *testing.T) {
+	t.Parallel()
+	var ahead time.Duration
+	locktest.Run(t, locktest.Harness{
+		Open: func(*testing.T) driver.Store {
+			return newServerClock(func() time.Time { return time.Now().Add(ahead - 24*time.Hour) })
+		},
+		Advance: func(d time.Duration) { ahead += d },
+	})
+}

@@ -1,0 +1,50 @@
+package lock_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/sim/simclock"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// locker is a [*lock.Locker], or one of a process with its own clock.
+type locker interface {
+	Acquire(context.Context, lock.Key) (*lock.Lock, error)
+	AcquireAll(context.Context, ...lock.Key) (*lock.Locks, error)
+	Resume(context.Context, lock.Handle) (*lock.Lock, error)
+	Do(context.Context, lock.Key, func(context.Context) error) error
+}
+
+// onClock is the Locker of a process with its own clock.
+type onClock struct {
+	locker *lock.Locker
+	clock  *simclock.Clock
+}
+
+// skewed returns l for a process whose clock is ahead of the others'.
+func skewed(l *lock.Locker, by time.Duration) onClock { return onClock{l, simclock.New(by, 0)} }
+
+// freeze freezes the process, and its caller with it.
+func (o onClock) freeze(d time.Duration) {
+	o.clock.Freeze()
+	time.Sleep(d)
+	o.clock.Thaw()
+}
+
+func (o onClock) Acquire(ctx context.Context, k lock.Key) (*lock.Lock, error) {
+	return o.locker.Acquire(clock.With(ctx, o.clock), k)
+}
+
+func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Locks, error) {
+	return o.locker.AcquireAll(clock.With(ctx, o.clock), k...)
+}
+
+func (o onClock) Resume(ctx context.Context, h lock.Handle) (*lock.Lock, error) {
+	return o.locker.Resume(clock.With(ctx, o.clock), h)
+}
+
+func (o onClock) Do(ctx context.Context, k lock.Key, work func(context.Context) error) error {
+	return o.locker.Do(clock.With(ctx, o.clock), k, work)
+}

@@ -1,0 +1,78 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// stuck is a store and a log handler that, from a moment on, do not return.
+type stuck struct {
+	slog.Handler
+	driver.Store
+	logs, renews atomic.Bool // which of them do not return
+	release      chan struct{}
+}
+
+func (s *stuck) Handle(context.Context, slog.Record) error {
+	if s.logs.Load() {
+		<-s.release
+	}
+	return nil
+}
+
+func (*stuck) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s *stuck) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if s.renews.Load() {
+		<-s.release
+	}
+	return s.Store.Renew(ctx, r)
+}
+
+// TestStuckHeartbeat: the work ends before its lease does even if the heartbeat
+// waits for a log handler whose output is blocked, or for a client that does
+// not heed its context.
+func TestStuckHeartbeat(t *testing.T) { // F19
+	t.Parallel()
+	for _, name := range []string{"log handler", "client"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				faulty := fault.NewScripted(memstore.New())
+				c := &stuck{Store: faulty, Handler: slog.DiscardHandler, release: make(chan struct{})}
+				locker, err := lock.New(c, &lock.Options{Lease: lock.Heartbeat(12 * time.Second), Logger: slog.New(c)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				lk, err := locker.Acquire(t.Context(), resource)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.logs.Store(name == "log handler")
+				c.renews.Store(name == "client")
+				faulty.Always(fault.Renew, fault.DropBefore)
+				select {
+				case <-lk.Context().Done():
+					if took := time.Since(began); took > 12*time.Second || !errors.Is(context.Cause(lk.Context()), lock.ErrLost) {
+						t.Errorf("the work ended after %v because of %v", took, context.Cause(lk.Context()))
+					}
+				case <-time.After(time.Minute):
+					t.Error("the work goes on without its lease")
+				}
+				close(c.release)
+				_ = lk.Release()
+			})
+		})
+	}
+}
