@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,16 +33,18 @@ type notification struct {
 
 // The ways to wrap the handler.
 const (
-	eachRecord = iota // EachS3Record
-	wholeEvent        // WithLock
-	latestOnly        // WithLock, stale events are skipped
+	eachRecord   = iota // EachS3Record
+	wholeEvent          // WithLock
+	latestOnly          // WithLock, stale events are skipped
+	severalLocks        // WithLocks, on the object and on what it belongs to
+	nestedLocks         // WithLock, and in the handler another lock without an event
 )
 
 // newBucket returns notifications of n uploads of n/8 objects, one per second.
 // Notifications come up to three minutes late, and so out of order.
 func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
 	b := &bucket{function: s3Function(w, way, with)}
-	w.orders = way == latestOnly
+	w.orders, w.single = way == latestOnly, way != severalLocks
 	sequencers := map[string]int{}
 	for i := range n {
 		object := fmt.Sprint("photo+", w.random.IntN(n/8), "%2B.jpg")
@@ -72,6 +75,7 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 	handle := func(ctx context.Context, r events.S3EventRecord) error { return w.work(ctx, id(r), "{}") }
 	whole := func(ctx context.Context, e events.S3Event) error { return handle(ctx, e.Records[0]) }
 	first := func(e events.S3Event) string { return id(e.Records[0]) }
+	owner := func(e events.S3Event) string { return "owner " + ownerOf(e.Records[0].S3.Object.Key) }
 	f := &function[[]byte, struct{}]{w: w, with: with}
 	f.wrap = func(o ...middleware.Option) func(context.Context, []byte) (struct{}, error) {
 		switch way {
@@ -79,10 +83,25 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 			return decoding(middleware.EachS3Record(keyed(w, keyfuncs.S3Record, id), handle, o...))
 		case wholeEvent:
 			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), whole, o...))
+		case severalLocks:
+			object := keyed(w, keyfuncs.S3Object, first)
+			both := keyfuncs.All(object, keyed(w, keyfuncs.EventFrom(keyfuncs.ByField(owner), keyfuncs.S3Object), first))
+			// If one row is not completed, the other must not have forgotten the event.
+			return decoding(middleware.WithLocks(both, whole, append(o, middleware.RememberAtLeast(100))...))
+		case nestedLocks:
+			inner := middleware.WithLock(keyfuncs.ByField(owner), whole, o...)
+			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), inner, o...))
 		}
 		return decoding(middleware.WithLock(keyed(w, keyfuncs.Single[events.S3Event](keyfuncs.S3LatestRecord), first), whole, o...))
 	}
 	return f
+}
+
+// ownerOf returns to whom an object belongs, which is also the owner of up to
+// nine others: all but the last digit of its number.
+func ownerOf(object string) string {
+	number, _, _ := strings.Cut(strings.TrimPrefix(object, "photo+"), "%")
+	return number[:len(number)-1]
 }
 
 // decoding decodes the text of an event, as the runtime does.

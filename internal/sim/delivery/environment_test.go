@@ -6,34 +6,88 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// environment is one execution environment of the function, and its connection
-// to the store. It handles one invocation at a time, and keeps nothing when it
-// dies.
+const (
+	// faulty of a thousand requests meet a fault.
+	faulty = 30
+	// farthest is how far a wall clock is from the true time, so that two differ by
+	// less than the Grace of 2 s.
+	farthest = 900 * time.Millisecond
+)
+
+// environment is one execution environment of the function: its clock and its
+// connection to the store. It keeps nothing when it dies. Between invocations
+// it is frozen, unless it is a managed instance.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 type environment struct {
 	w      *world
 	id     int
 	random *rand.Rand
+	clock  *simclock.Clock
+	ahead  time.Duration // of the wall clock
+	vault  driver.Store  // below the faults
+	store  driver.Store  // above them
 	died   chan struct{}
+	life   context.Context // until it dies
+	end    context.CancelFunc
 
-	dead   bool
-	inv    *invocation
-	grants map[string]*grant // by token
-	latest map[string]*grant // by the name as the store knows it
-	open   map[*run]bool     // their effect may have happened, their completion has not
+	dead    bool
+	active  map[*invocation]bool
+	freezes int // in the middle of invocations
 }
 
-// grant is a claim that the store has applied.
+// grant is a claim of an invocation.
 type grant struct {
-	name   string
-	fence  int64
-	held   bool
-	run    *run // nil until the handler begins
-	faults int  // in a row
+	name      string
+	event     bool           // it has an event to complete
+	fences    map[int64]bool // each copy that the store applies raises the fence
+	held      bool
+	unsettled bool // a request that ends it failed
+	refused   bool // by an answer, after which a copy of the claim may still come
+	freezes   int  // of the environment, before it was granted
+	run       *run // nil until the handler begins
+}
+
+func (w *world) newEnvironment() *environment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.envs++
+	e := &environment{
+		w: w, id: w.envs, random: rand.New(rand.NewPCG(w.seed, 1<<32+uint64(w.envs))), died: make(chan struct{}),
+		clock: simclock.New(0, 0), active: map[*invocation]bool{},
+	}
+	e.life, e.end = context.WithCancel(context.Background())
+	e.vault = &vault{w, w.open()}
+	e.store = fault.NewStore(e.vault, fault.Usual(w.seed, faulty).Client(uint64(w.envs)), &w.late)
+	return e
+}
+
+// setClock sets the wall clock. The caller holds w.mu.
+func (e *environment) setClock() {
+	ahead := time.Duration(e.random.Int64N(int64(2*farthest))) - farthest
+	e.clock.Step(ahead - e.ahead)
+	e.ahead = ahead
+}
+
+// freeze stops the process for d in the middle of what it does.
+func (e *environment) freeze(d time.Duration) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	e.freezes++
+	e.w.freezes++
+	for inv := range e.active {
+		for r := range inv.running {
+			r.doubtful(time.Now())
+		}
+	}
+	e.clock.Freeze()
+	e.w.late.After(d, e.clock.Thaw)
 }
 
 // crash kills the environment in the middle of an invocation.
@@ -53,98 +107,76 @@ func (e *environment) die() {
 		return
 	}
 	e.dead = true
-	for r := range e.open {
-		e.w.end(r)
-		if r.effect {
-			r.event.lostCompletions++
+	for inv := range e.active {
+		for r := range inv.running {
+			e.w.end(r)
 		}
+		for _, r := range inv.runs {
+			r.died = r.died || !r.reported
+		}
+		inv.cancel()
 	}
+	e.end()
 	close(e.died)
-	e.inv.cancel()
-}
-
-// began notes that a handler runs under a lease. The caller holds w.mu.
-func (e *environment) began(r *run, lease lock.Lease) {
-	e.open[r] = true
-	g := e.latest[namespace+"/"+lease.Key.Name]
-	if g == nil || g.fence != lease.Fence {
-		e.w.fail("%s runs under a lock that the store did not give", r.event.id)
-		return
-	}
-	g.run = r
+	e.clock.Thaw() // what is left of it must not wait
 }
 
 var errConnection = errors.New("connection lost")
 
-func temporary(rejected bool) error {
-	return &driver.Error{Store: "simulated", Temporary: true, Rejected: rejected, Err: errConnection}
+func gone() error {
+	return &driver.Error{Store: "simulated", Temporary: true, Err: errConnection}
 }
 
-// ask sends one request, which step applies. 1.2 % of the requests are
-// throttled, get lost, or lose their answer, at most two in a row, so that
-// repeating them is enough.
-func (e *environment) ask(ctx context.Context, g *grant, step func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
-	e.delay()
+// request makes one request of an invocation: it takes a moment, and nothing is
+// sent or answered while the process is frozen, or once it is dead.
+func (e *environment) request(ctx context.Context, token string, send func(*grant) (driver.Row, bool, error)) (driver.Row, bool, error) {
+	e.clock.Awake()
+	inv := invocationOf(ctx)
 	e.w.mu.Lock()
-	if e.dead {
-		e.w.mu.Unlock()
-		return driver.Row{}, false, temporary(false)
+	g := inv.grants[token]
+	if inv.over && !e.dead {
+		e.w.fail("a request for %s is sent after the answer", g.name)
 	}
-	fault := e.random.IntN(250)
-	if g.faults == 2 {
-		fault = -1
-	}
-	switch fault {
-	case 0, 1:
-		g.faults++
-		e.w.mu.Unlock()
-		return driver.Row{}, false, temporary(fault == 0)
-	case 2:
-		_, _, _ = step(ctx)
-		g.faults++
-		e.w.mu.Unlock()
-		return driver.Row{}, false, temporary(false)
-	}
-	g.faults = 0
-	row, ok, err := step(ctx)
+	dead := e.dead
+	before, after := e.moment(), e.moment()
 	e.w.mu.Unlock()
-	e.delay()
+	if dead {
+		return driver.Row{}, false, gone()
+	}
+	time.Sleep(before)
+	row, ok, err := send(g)
+	time.Sleep(after)
+	e.clock.Awake()
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	if e.dead {
+		return driver.Row{}, false, gone()
+	}
 	return row, ok, err
 }
 
-func (e *environment) delay() {
-	e.w.mu.Lock()
-	d := time.Millisecond + time.Duration(e.random.Int64N(int64(longestDelay-time.Millisecond)))
-	e.w.mu.Unlock()
-	time.Sleep(d)
+func (e *environment) moment() time.Duration {
+	return time.Millisecond + time.Duration(e.random.Int64N(int64(longestDelay-time.Millisecond)))
 }
 
 // Acquire implements driver.Store. One in a thousand kills the environment,
 // applied or not.
 func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	inv := invocationOf(ctx)
 	e.w.mu.Lock()
-	g := e.grants[c.Token]
-	if g == nil {
-		g = &grant{name: c.Name}
-		e.grants[c.Token] = g
+	if inv.grants[c.Token] == nil {
+		inv.grants[c.Token] = &grant{name: c.Name, event: c.Event != "" || c.Order != "", fences: map[int64]bool{}}
 	}
+	death := e.random.IntN(2000)
 	e.w.mu.Unlock()
-	return e.ask(ctx, g, func(ctx context.Context) (driver.Row, bool, error) {
-		death := e.random.IntN(2000)
+	return e.request(ctx, c.Token, func(g *grant) (driver.Row, bool, error) {
 		if death == 0 {
-			e.w.crashes++
-			e.die()
-			return driver.Row{}, false, temporary(false)
+			e.crash()
 		}
-		row, ok, err := e.w.store.Acquire(ctx, c)
-		if ok {
-			g.fence, g.held = row.Fence, true
-			e.latest[c.Name] = g
-		}
+		row, ok, err := e.store.Acquire(ctx, c)
+		g.refused = g.refused || !ok && err == nil
 		if death == 1 {
-			e.w.crashes++
-			e.die()
-			return driver.Row{}, false, temporary(false)
+			e.crash()
 		}
 		return row, ok, err
 	})
@@ -152,64 +184,130 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 
 // Release implements driver.Store.
 func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	e.w.mu.Lock()
-	g := e.grants[s.Token]
-	e.w.mu.Unlock()
-	return e.ask(ctx, g, func(ctx context.Context) (driver.Row, bool, error) {
-		r := g.run
-		if r == nil || s.Memory == nil {
-			if r != nil {
-				delete(e.open, r)
-			}
-			if r != nil && r.effect {
-				e.w.fail("%s had its effect, and its lock is released without completion", r.event.id)
-			}
-			row, ok, err := e.w.store.Release(ctx, s)
-			g.held = g.held && !ok
-			return row, ok, err
+	return e.request(ctx, s.Token, func(g *grant) (driver.Row, bool, error) {
+		fate := succeeds
+		if s.Memory != nil && g.run != nil {
+			fate = g.run.fate
 		}
-		return e.complete(ctx, g, s)
+		switch fate {
+		case diesCompleting:
+			e.crash()
+			return driver.Row{}, false, gone()
+		case diesCompleted:
+			row, ok, err := e.vault.Release(ctx, s)
+			e.crash()
+			return row, ok, err
+		case denied:
+			g.unsettled = true // held until its lease ends, as promised
+			return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
+		}
+		row, ok, err := e.store.Release(ctx, s)
+		g.unsettled = g.unsettled || err != nil
+		return row, ok, err
 	})
 }
 
-// complete applies a release that completes the event. The caller holds w.mu.
-func (e *environment) complete(ctx context.Context, g *grant, s *driver.Settlement) (driver.Row, bool, error) {
-	r := g.run
-	if !r.effect {
-		e.w.fail("%s is completed without an effect", r.event.id)
+// Renew implements driver.Store.
+func (e *environment) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if !e.w.managed {
+		e.w.complain("a lease was renewed, although the platform kills at the deadline")
 	}
-	switch r.fate {
-	case diesCompleting:
-		e.w.crashes++
-		e.die()
-		return driver.Row{}, false, temporary(false)
-	case denied:
-		if e.open[r] { // else the answer was lost, and this is the request again
-			r.event.lostCompletions++
+	return e.request(ctx, r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) })
+}
+
+// vault is the store below the faults. It notes what is applied.
+type vault struct {
+	w *world
+	driver.Store
+}
+
+func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	row, ok, err := v.Store.Acquire(ctx, c)
+	if inv := invocationOf(ctx); ok && err == nil {
+		g := inv.grants[c.Token]
+		g.fences[row.Fence], g.held, g.freezes = true, true, inv.env.freezes
+		switch {
+		case !inv.over || g.unsettled || inv.env.dead:
+		case g.refused:
+			v.w.ghosts++
+		default:
+			v.w.fail("%s is granted to an invocation that has answered", g.name)
 		}
-		delete(e.open, r)
-		g.held = false // until its lease ends, as requested
-		r.event.denied = true
-		return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
-	}
-	row, ok, err := e.w.store.Release(ctx, s)
-	if ok && err == nil {
-		r.event.completions++
-		r.event.completedAt = time.Now()
-		g.held = false
-		delete(e.open, r)
-	}
-	if r.fate == diesCompleted {
-		e.w.crashes++
-		e.die()
-		return driver.Row{}, false, temporary(false)
 	}
 	return row, ok, err
 }
 
-// Renew implements driver.Store. No lease is renewed where the platform kills
-// at the deadline.
-func (e *environment) Renew(context.Context, *driver.Renewal) (driver.Row, bool, error) {
-	e.w.complain("a lease was renewed")
-	return driver.Row{}, false, temporary(true)
+func (v *vault) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	return v.Store.Renew(ctx, r)
+}
+
+func (v *vault) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	row, ok, err := v.Store.Release(ctx, s)
+	if !ok || err != nil {
+		return row, ok, err
+	}
+	g := invocationOf(ctx).grants[s.Token]
+	g.held = g.held && row.Token == s.Token
+	if g.run != nil && g.event {
+		v.w.rowReleased(g.run, s.Memory != nil)
+	}
+	return row, ok, err
+}
+
+// rowReleased notes that the row of a run's event is released. The caller holds
+// w.mu.
+func (w *world) rowReleased(r *run, completed bool) {
+	switch {
+	case !completed && r.effect && r.fate != failsAfter && !r.inv.panicked:
+		w.fail("%s had its effect, and its lock is released without completion", r.event.id)
+	case completed && !r.effect:
+		w.fail("%s is completed without an effect", r.event.id)
+	case completed && !r.completed: // else it is another lock of the same event
+		r.completed = true
+		r.event.completions++
+		r.event.completedAt = time.Now()
+		w.newest[r.event.resource] = max(w.newest[r.event.resource], r.event.place+1)
+	}
+}
+
+// began notes that a handler runs under leases, of which one is for its event.
+// The caller holds w.mu.
+func (inv *invocation) began(r *run, leases []lock.Lease) {
+	w := r.env.w
+	inv.running[r] = true
+	inv.runs = append(inv.runs, r)
+	for _, lease := range leases {
+		var of *grant
+		for _, g := range inv.grants {
+			if g.name == namespace+"/"+lease.Key.Name && g.fences[lease.Fence] {
+				of = g
+			}
+		}
+		if of == nil {
+			w.fail("%s runs under a lock that the store did not give", r.event.id)
+			continue
+		}
+		of.run = r
+		r.late = r.late || of.freezes != r.env.freezes
+		r.leases = append(r.leases, lease)
+		if inv.keys[lease.Key] == r.event {
+			r.lease = lease
+		}
+	}
+	if r.lease.Fence == 0 {
+		w.fail("%s runs without a lock of its own", r.event.id)
+	}
+}
+
+// context returns the context of an invocation in the environment, whose clock
+// gives it its deadline.
+func (e *environment) context(inv *invocation) (context.Context, context.CancelFunc) {
+	ctx := clock.With(context.WithValue(context.Background(), invocationKey{}, inv), e.clock)
+	return e.clock.WithDeadlineCause(ctx, e.clock.Now().Add(timeout).Round(0), nil)
 }

@@ -2,8 +2,9 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,11 @@ const (
 	// handlers: the reserve, and the least time that a handler must have.
 	lastStart = 1100 * time.Millisecond
 	namespace = "delivery"
-	// longestDelay of a request to the store, and of an answer.
+	// longestDelay of a request to the store, and of an answer, without a fault.
 	longestDelay = 5 * time.Millisecond
+	// longestAnswer is how old an answer may be when it is reported: it may have
+	// taken the second of an attempt, and a waiter may have slept since.
+	longestAnswer = 5 * time.Second
 )
 
 type invocationKey struct{}
@@ -32,38 +36,113 @@ type invocation struct {
 	cancel   context.CancelFunc
 	keys     map[lock.Key]*event
 	reasons  map[*event]string // why an event may come back
+	grants   map[string]*grant // by token
+	running  map[*run]bool
+	runs     []*run
+	panicked bool // an observer or a log handler
+	over     bool // the handler has returned
 }
 
-// observe notes why the middleware did not run a handler.
-func (w *world) observe(ctx context.Context, o lock.Observation) {
+func invocationOf(ctx context.Context) *invocation {
 	inv, _ := ctx.Value(invocationKey{}).(*invocation)
-	if inv == nil {
-		return
+	return inv
+}
+
+// runOf returns the last run of an event in the invocation, or nil.
+func (inv *invocation) runOf(e *event) *run {
+	for _, r := range slices.Backward(inv.runs) {
+		if r.event == e {
+			return r
+		}
 	}
+	return nil
+}
+
+// observe notes what the middleware reports, and panics at times.
+func (w *world) observe(ctx context.Context, o lock.Observation) {
+	inv := invocationOf(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := inv.keys[o.Key]
+	about := inv.events
+	if e := inv.keys[o.Key]; e != nil {
+		about = []*event{e}
+		w.compare(inv, e, o)
+	}
 	switch o.Outcome {
 	case lock.OutcomeHeld:
 		w.held++
-		if e.completions > 0 && !inv.env.dead && time.Since(e.completedAt) > longestDelay {
+		fallthrough
+	case lock.OutcomeStoreFailed, lock.OutcomeLost:
+		for _, e := range about {
+			inv.reasons[e] = string(o.Outcome)
+		}
+	}
+	inv.panicAtTimes()
+}
+
+// compare compares an observation with what happened to the event. The caller
+// holds w.mu.
+func (w *world) compare(inv *invocation, e *event, o lock.Observation) {
+	r := inv.runOf(e)
+	switch o.Outcome {
+	case lock.OutcomeHeld:
+		if w.single && e.completions > 0 && !inv.env.dead && inv.env.freezes == 0 && time.Since(e.completedAt) > longestAnswer {
 			w.fail("%s is held, although it is completed", e.id)
 		}
-		if g := inv.env.latest[namespace+"/"+o.Key.Name]; g != nil && g.held {
-			w.fail("%s is held by its own batch", e.id)
+		for _, g := range inv.grants {
+			if g.held && !g.unsettled && g.name == namespace+"/"+o.Key.Name {
+				w.fail("%s is held by its own batch", e.id)
+			}
 		}
-	case lock.OutcomeStoreFailed, lock.OutcomeLost:
-	default:
-		return
+	case lock.OutcomeLost:
+		if r != nil {
+			r.doubtful(time.Now())
+			r.reported = true
+		}
+	case lock.OutcomeCompleteFailed:
+		r.reported = true
+	case lock.OutcomeReleased:
+		if o.Completed && e.completions == 0 {
+			w.fail("%s is reported as completed, and the store does not know", e.id)
+		}
+		if r != nil {
+			r.reported = true
+		}
 	}
-	inv.reasons[e] = string(o.Outcome)
+}
+
+var errCallback = errors.New("the observer or the log handler panics")
+
+// panicAtTimes makes one callback in 2,000 panic. The caller holds w.mu.
+func (inv *invocation) panicAtTimes() {
+	if !inv.env.dead && inv.env.random.IntN(2000) == 0 {
+		inv.panicked = true
+		inv.env.w.panics++
+		panic(errCallback)
+	}
+}
+
+// logs is a log handler that panics at times.
+type logs struct{ w *world }
+
+func (logs) Enabled(context.Context, slog.Level) bool { return true }
+func (l logs) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l logs) WithGroup(string) slog.Handler          { return l }
+
+func (l logs) Handle(ctx context.Context, _ slog.Record) error {
+	if inv := invocationOf(ctx); inv != nil {
+		l.w.mu.Lock()
+		defer l.w.mu.Unlock()
+		inv.panicAtTimes()
+	}
+	return nil
 }
 
 // keyed tells the world which event a key stands for.
 func keyed[R any](w *world, key keyfuncs.Func[R], id func(R) string) keyfuncs.Func[R] {
 	return func(ctx context.Context, r R) (lock.Key, error) {
 		k, err := key(ctx, r)
-		inv := ctx.Value(invocationKey{}).(*invocation)
+		inv := invocationOf(ctx)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		e := w.byID[id(r)]
@@ -83,7 +162,7 @@ type function[E, A any] struct {
 	with []middleware.Option
 
 	mu   sync.Mutex
-	idle []*process[E, A]
+	free []*process[E, A] // can take another invocation
 }
 
 type process[E, A any] struct {
@@ -91,29 +170,54 @@ type process[E, A any] struct {
 	handler func(context.Context, E) (A, error)
 }
 
-// start returns an idle environment, or starts one, which wraps the handler
-// anew.
-func (f *function[E, A]) start() *process[E, A] {
+// together is how many invocations a managed instance takes at a time.
+const together = 4
+
+// start returns an environment that can take another invocation, or starts one,
+// which wraps the handler anew.
+func (f *function[E, A]) start(inv *invocation) *process[E, A] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n := len(f.idle); n > 0 {
-		p := f.idle[n-1]
-		f.idle = f.idle[:n-1]
-		return p
+	var p *process[E, A]
+	if n := len(f.free); n > 0 {
+		p, f.free = f.free[n-1], f.free[:n-1]
+		p.clock.Thaw()
+	} else {
+		e := f.w.newEnvironment()
+		options := append([]middleware.Option{
+			middleware.Store(e), middleware.Namespace(namespace), middleware.Observe(f.w.observe), middleware.Logger(slog.New(logs{f.w})),
+		}, f.with...)
+		if f.w.managed { // as the middleware does where the platform does not kill
+			options = append(options, middleware.Heartbeat(lock.DefaultLease))
+		}
+		p = &process[E, A]{environment: e, handler: f.wrap(options...)}
 	}
 	f.w.mu.Lock()
-	f.w.envs++
-	id := f.w.envs
-	f.w.mu.Unlock()
-	e := &environment{
-		w: f.w, id: id, random: rand.New(rand.NewPCG(f.w.seed, 1<<32+uint64(id))), died: make(chan struct{}),
-		grants: map[string]*grant{}, latest: map[string]*grant{}, open: map[*run]bool{},
+	defer f.w.mu.Unlock()
+	inv.env = p.environment
+	p.active[inv] = true
+	if p.setClock(); f.w.managed && len(p.active) < together {
+		f.free = append(f.free, p)
 	}
-	options := append([]middleware.Option{
-		middleware.Store(e), middleware.Namespace(namespace), middleware.Observe(f.w.observe),
-		middleware.Logger(slog.New(slog.DiscardHandler)),
-	}, f.with...)
-	return &process[E, A]{environment: e, handler: f.wrap(options...)}
+	return p
+}
+
+// stop notes that an invocation has returned.
+func (f *function[E, A]) stop(p *process[E, A], inv *invocation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	delete(p.active, inv)
+	switch {
+	case p.dead:
+		f.free = slices.DeleteFunc(f.free, func(o *process[E, A]) bool { return o == p })
+	case !slices.Contains(f.free, p):
+		f.free = append(f.free, p)
+	}
+	if !p.dead && !f.w.managed {
+		p.clock.Freeze()
+	}
 }
 
 // outcome is what the source learns of an invocation.
@@ -127,20 +231,20 @@ const (
 
 // invoke delivers e. It calls judge with an answer before that can get lost.
 func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A, error)) (A, outcome) {
-	p := f.start()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	inv := &invocation{env: p.environment, events: records, cancel: cancel, deadline: time.Now().Add(timeout), keys: map[lock.Key]*event{}, reasons: map[*event]string{}}
+	inv := &invocation{
+		events: records, deadline: time.Now().Add(timeout), keys: map[lock.Key]*event{}, reasons: map[*event]string{},
+		grants: map[string]*grant{}, running: map[*run]bool{},
+	}
+	p := f.start(inv)
+	ctx, cancel := p.context(inv)
 	f.w.mu.Lock()
-	p.inv = inv
-	clear(p.grants) // of the invocation before
-	clear(p.latest)
+	inv.cancel = cancel
 	f.w.deliveries += len(records)
 	for _, r := range records {
 		r.deliveries++
 	}
 	f.w.mu.Unlock()
-	answer, err, alive := f.call(context.WithValue(ctx, invocationKey{}, inv), p, e)
+	answer, err, alive := f.call(ctx, p, inv, e)
 	if !alive {
 		// The source learns of a dead process at once, or at the deadline.
 		if f.w.roll(2) == 0 {
@@ -149,17 +253,7 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 		var none A
 		return none, vanished
 	}
-	f.w.mu.Lock()
-	for r := range p.open {
-		if r.effect {
-			f.w.fail("%s had its effect, and the function answered without completing it", r.event.id)
-		}
-	}
-	f.w.mu.Unlock()
 	judge(inv, answer, err)
-	f.mu.Lock()
-	f.idle = append(f.idle, p)
-	f.mu.Unlock()
 	switch {
 	case f.w.roll(200) == 0:
 		f.w.mu.Lock()
@@ -172,23 +266,29 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 	return answer, answered
 }
 
-// call runs the handler until it returns or its environment dies, at the latest
-// at the deadline. A panic ends the environment.
+// call runs the handler until it returns or its environment dies, or until the
+// deadline, where classic Lambda kills the process; on a managed instance it
+// runs on, but its answer reaches nobody. A panic ends the environment.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-exceptions.html
-func (f *function[E, A]) call(ctx context.Context, p *process[E, A], e E) (A, error, bool) {
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
+func (f *function[E, A]) call(ctx context.Context, p *process[E, A], inv *invocation, e E) (A, error, bool) {
 	var answer A
 	var err error
 	done := make(chan struct{})
-	go func() {
+	f.w.under.Go(func() {
 		defer close(done)
+		defer inv.cancel()
+		defer f.stop(p, inv)
 		defer func() {
-			if recover() != nil {
+			p.clock.Awake()
+			panicked := recover() != nil
+			f.w.returned(inv)
+			if panicked {
 				p.crash()
 			}
 		}()
-		a, e := p.handler(ctx, e)
-		answer, err = a, e
-	}()
+		answer, err = p.handler(ctx, e)
+	})
 	kill := time.NewTimer(timeout)
 	defer kill.Stop()
 	select {
@@ -198,15 +298,19 @@ func (f *function[E, A]) call(ctx context.Context, p *process[E, A], e E) (A, er
 	}
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
+	inTime := false
 	select {
 	case <-done:
+		inTime = !p.dead
 	default:
 		if !p.dead {
 			f.w.timeouts++
+		}
+		if !f.w.managed {
 			p.die()
 		}
 	}
-	if p.dead {
+	if !inTime {
 		var none A
 		return none, nil, false
 	}

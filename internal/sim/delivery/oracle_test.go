@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/internal/sim/history"
-	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // longest is the fake time in which every source must have drained.
@@ -25,20 +26,23 @@ type event struct {
 	poison   bool   // no handler can succeed
 	random   *rand.Rand
 
-	deliveries      int
-	runs            int
-	effects         int
-	completions     int // that reached the store
-	completedAt     time.Time
-	lostCompletions int  // effects whose completion did not reach the store
-	denied          bool // the store refused one of them for good
-	acks            int
-	waited          int  // times it was returned because an earlier event of its group was
-	dead            bool // in the dead-letter queue or failure destination
+	deliveries  int
+	runs        int
+	effects     int
+	withEffect  []*run
+	completions int // that reached the store
+	completedAt time.Time
+	acks        int
+	waited      int  // times it was returned because an earlier event of its group was
+	dead        bool // in the dead-letter queue or failure destination
 }
 
-// completed reports whether the function may acknowledge the event.
-func (e *event) completed() bool { return e.completions > 0 || e.denied }
+// completed reports whether the function may acknowledge the event: it is
+// completed, or it had its effect and the middleware reported that it could not
+// be completed.
+func (e *event) completed() bool {
+	return e.completions > 0 || slices.ContainsFunc(e.withEffect, func(r *run) bool { return r.reported && r.fate != failsAfter })
+}
 
 // group is a message group, a shard, or a partition key.
 type group struct {
@@ -57,6 +61,7 @@ type tally struct {
 	events, deliveries, copies, redeliveries int
 	runs, effects, lostCompletions           int
 	crashes, timeouts, lostAnswers, held     int
+	freezes, panics, staleEffects, ghosts    int
 	poison, dead, bystanders, waited         int
 }
 
@@ -72,6 +77,10 @@ func (t *tally) add(o tally) {
 	t.timeouts += o.timeouts
 	t.lostAnswers += o.lostAnswers
 	t.held += o.held
+	t.freezes += o.freezes
+	t.panics += o.panics
+	t.ghosts += o.ghosts
+	t.staleEffects += o.staleEffects
 	t.poison += o.poison
 	t.dead += o.dead
 	t.bystanders += o.bystanders
@@ -80,10 +89,11 @@ func (t *tally) add(o tally) {
 
 func (t *tally) String() string {
 	return fmt.Sprintf("%d events, %d of them poison; %d deliveries of records (%d copies by the source, %d redeliveries, %d after lost answers); "+
-		"%d crashes, %d timeouts, %d times held; %d runs, %d effects (%d repeated, because their completion did not reach the store); "+
+		"%d crashes, %d timeouts, %d freezes, %d panics of callbacks, %d times held, %d times by the late copy of a refused claim; "+
+		"%d runs, %d effects (%d without a completion that reached the store), %d stale effects refused; "+
 		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one",
 		t.events, t.poison, t.deliveries, t.copies, t.redeliveries, t.lostAnswers,
-		t.crashes, t.timeouts, t.held, t.runs, t.effects, t.lostCompletions, t.dead, t.bystanders, t.waited)
+		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited)
 }
 
 // world is one simulated history of one source. The seed fixes what the
@@ -91,16 +101,22 @@ func (t *tally) String() string {
 // happens at the same instant: most failures can be repeated with their seed,
 // not all.
 type world struct {
-	t      *testing.T
-	name   string
-	seed   uint64
-	began  time.Time
-	orders bool // of one name only the newest event counts
+	t       *testing.T
+	name    string
+	seed    uint64
+	began   time.Time
+	orders  bool                // of one name only the newest event counts
+	single  bool                // each event has one lock of its own
+	managed bool                // the environments are managed instances
+	open    func() driver.Store // what an environment keeps its locks in
+	late    fault.Copies        // of requests
+	under   sync.WaitGroup      // invocations
 	tally
 
 	mu     sync.Mutex
-	store  *memstore.Store
 	random *rand.Rand
+	newest map[string]int   // the place of the newest completed event of a resource, and one
+	fences map[string]int64 // the largest one that each fenced resource has seen
 	events []*event
 	byID   map[string]*event
 	groups map[string]*group
@@ -109,10 +125,10 @@ type world struct {
 	errors int
 }
 
-func newWorld(t *testing.T, name string, seed uint64) *world {
+func newWorld(t *testing.T, name string, seed uint64, open func() driver.Store) *world {
 	return &world{
-		t: t, name: name, seed: seed, began: time.Now(), store: memstore.New(),
-		random: rand.New(rand.NewPCG(seed, 0)), byID: map[string]*event{}, groups: map[string]*group{},
+		t: t, name: name, seed: seed, began: time.Now(), single: true, open: open, fences: map[string]int64{},
+		random: rand.New(rand.NewPCG(seed, 0)), byID: map[string]*event{}, groups: map[string]*group{}, newest: map[string]int{},
 	}
 }
 
@@ -163,7 +179,7 @@ func (w *world) roll(n int) int {
 // fail reports the first few errors of a history. The caller holds w.mu.
 func (w *world) fail(format string, args ...any) {
 	if w.errors++; w.errors <= 5 {
-		w.t.Errorf("%s, seed %d, after %v: %s", w.name, w.seed, time.Since(w.began), fmt.Sprintf(format, args...))
+		w.t.Errorf("%s, LAMBDALOCK_SEED=%d, after %v: %s", w.name, w.seed, time.Since(w.began), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -186,17 +202,30 @@ func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bo
 	}
 }
 
+// returned checks, when the handler has returned or panicked, that the
+// invocation holds nothing any more. Only what it could not release stays held.
+func (w *world) returned(inv *invocation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	inv.over = true
+	for _, g := range inv.grants {
+		if g.held && !g.unsettled && !inv.env.dead && !inv.late() {
+			w.fail("the function returned, and still holds %s", g.name)
+		}
+	}
+}
+
+// late reports whether there was no time any more to begin something, by the
+// clock of the environment.
+func (inv *invocation) late() bool {
+	return !time.Now().Before(inv.deadline.Add(-lastStart - 2*farthest))
+}
+
 // answered compares what the function answered with what happened, before the
 // source acts on it. failed are the events that the function returned.
 func (w *world) answered(inv *invocation, failed map[*event]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	late := !time.Now().Before(inv.deadline.Add(-lastStart))
-	for _, g := range inv.env.grants {
-		if g.held && !late {
-			w.fail("the function answered, and still holds %s", g.name)
-		}
-	}
 	waits := map[*group]bool{}
 	for _, e := range inv.events {
 		switch {
@@ -206,7 +235,7 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 			e.acks++
 		case e.group != nil && waits[e.group]:
 			e.waited++
-		case inv.reasons[e] == "" && !late && !(e.poison && e.runs == 0):
+		case inv.reasons[e] == "" && !inv.late() && !inv.panicked && inv.env.freezes == 0 && !(e.poison && e.runs == 0):
 			w.fail("%s was returned without a reason", e.id)
 		}
 		if failed[e] && e.group != nil {
@@ -218,15 +247,7 @@ func (w *world) answered(inv *invocation, failed map[*event]bool) {
 // stale reports whether a later upload of the same object was completed, which
 // makes an event stale under keyfuncs.S3LatestRecord.
 func (w *world) stale(e *event) bool {
-	if !w.orders {
-		return false
-	}
-	for _, o := range w.events {
-		if o.resource == e.resource && o.place > e.place && o.completions > 0 {
-			return true
-		}
-	}
-	return false
+	return w.orders && w.newest[e.resource] > e.place+1
 }
 
 // giveUp notes that the source sends an event to its dead-letter queue or
@@ -259,7 +280,15 @@ func (w *world) verdict() tally {
 
 func (w *world) judge(e *event) {
 	w.redeliveries += max(0, e.deliveries-1)
-	w.tally.lostCompletions += e.lostCompletions
+	for _, r := range e.withEffect {
+		if r.completed {
+			continue
+		}
+		w.tally.lostCompletions++
+		if !r.died && !r.reported && !r.inv.panicked && r.fate != failsAfter {
+			w.fail("%s had its effect, and is not completed, without a reason", e.id)
+		}
+	}
 	if e.dead {
 		w.dead++
 	}
@@ -270,8 +299,6 @@ func (w *world) judge(e *event) {
 		w.fail("%s is neither acknowledged nor a dead letter", e.id)
 	case e.completions > 1:
 		w.fail("%s was completed %d times", e.id, e.completions)
-	case e.effects != e.completions+e.lostCompletions:
-		w.fail("%s had its effect %d times, with %d completions that reached the store and %d that did not", e.id, e.effects, e.completions, e.lostCompletions)
 	case e.poison && (e.effects > 0 || (!e.dead || e.acks > 0) && !w.stale(e)):
 		w.fail("%s is poison: dead letter %v, effects %d, acknowledged %d times", e.id, e.dead, e.effects, e.acks)
 	case !e.poison && e.acks > 0 && e.effects == 0 && !w.stale(e):

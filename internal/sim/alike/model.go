@@ -1,0 +1,89 @@
+package alike
+
+import (
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Model is what a store must do with one row, in Go: the row as its owner sees
+// it, the end of its lease, and the judgement of [driver.Row].
+type Model struct {
+	Row driver.Row
+	// End is the end of the lease by the store's own clock, if it has one.
+	End time.Time
+
+	c     *Config
+	clock func() time.Time // the store's
+}
+
+// seenBy returns the row by the clock of a caller, which shows now.
+func (m *Model) seenBy(token string, now time.Time) driver.Row {
+	row := m.Row
+	if m.c.ServerClock && row.Token != "" && row.Token != token {
+		row.Until = now.Add(m.End.Sub(m.clock()))
+	}
+	return row
+}
+
+func (m *Model) acquire(c *driver.Claim) (driver.Row, bool) {
+	row := m.seenBy(c.Token, c.Now)
+	if row.Judge(c) != driver.Granted {
+		return row, false
+	}
+	own, previous := m.Row.Token == c.Token, m.Row.Holder
+	if m.c.ServerClock && own && m.Row.Stamp.Equal(c.Stamp) && m.Row.Until.Equal(c.Until) {
+		return row, true // a copy must not extend the lease
+	}
+	if own {
+		previous = ""
+	}
+	m.begin(c.Until.Sub(c.Now), own)
+	m.Row.Fence++
+	m.Row.Token, m.Row.Event, m.Row.Payload, m.Row.Holder = c.Token, c.Event, c.Payload, c.Holder
+	m.Row.Stamp, m.Row.Until, m.Row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	row = m.Row
+	row.Previous = previous
+	return row, true
+}
+
+// begin begins a lease of the present owner, or of another one.
+func (m *Model) begin(lease time.Duration, own bool) {
+	end := m.clock().Add(lease)
+	if own && end.Before(m.End) && !m.c.Shortens {
+		end = m.End
+	}
+	m.End = end
+}
+
+func (m *Model) renew(r *driver.Renewal) (driver.Row, bool) {
+	if m.Row.Token == "" || m.Row.Token != r.Token || r.Until.Before(m.Row.Until) {
+		return m.seenBy(r.Token, r.Now), false
+	}
+	if !r.Until.Equal(m.Row.Until) {
+		m.begin(r.Until.Sub(r.Now), true)
+	}
+	m.Row.Until, m.Row.DeleteAfter = r.Until, r.DeleteAfter
+	return m.Row, true
+}
+
+func (m *Model) release(t *driver.Settlement) (driver.Row, bool) {
+	owner := m.Row.Token != "" && m.Row.Token == t.Token
+	raise := t.Abandon && m.Row.Stamp.Before(t.Stamp)
+	if !owner && !raise {
+		return m.Row, false
+	}
+	if raise {
+		m.Row.Stamp = t.Stamp
+	}
+	if owner || !m.c.KeepsLonger || t.DeleteAfter.After(m.Row.DeleteAfter) {
+		m.Row.DeleteAfter = t.DeleteAfter
+	}
+	if owner {
+		m.Row.Token, m.Row.Event, m.Row.Payload, m.Row.Holder, m.Row.Until = "", "", "", "", time.Time{}
+		if t.Memory != nil {
+			m.Row.Memory = *t.Memory
+		}
+	}
+	return m.Row, true
+}

@@ -1,0 +1,126 @@
+package explore
+
+import (
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Stored is a row as a store keeps it. Its methods are what the stores have to
+// agree with. They return the row that the asker gets, and whether the request
+// was applied.
+type Stored struct {
+	driver.Row
+	// End is the end of the lease by the clock of a store that judges by its own.
+	// Otherwise it is zero.
+	End time.Time
+}
+
+// Rules are the rules of a store.
+type Rules struct {
+	// Judge decides about claims.
+	Judge func(*driver.Row, *driver.Claim) driver.Verdict
+	// Renew and Release return what a request makes of the row, and whether it is
+	// applied.
+	Renew   func(driver.Row, *driver.Renewal) (driver.Row, bool)
+	Release func(driver.Row, *driver.Settlement) (driver.Row, bool)
+}
+
+// Right returns the rules of [driver.Store].
+func Right() Rules { return Rules{Judge: (*driver.Row).Judge, Renew: renew, Release: release} }
+
+func renew(row driver.Row, r *driver.Renewal) (driver.Row, bool) {
+	if row.Newer || row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
+		return row, false
+	}
+	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
+	return row, true
+}
+
+func release(row driver.Row, t *driver.Settlement) (driver.Row, bool) {
+	owner := row.Token != "" && row.Token == t.Token
+	raise := t.Abandon && row.Stamp.Before(t.Stamp)
+	if row.Newer || !owner && !raise {
+		return row, false
+	}
+	if raise {
+		row.Stamp = t.Stamp
+	}
+	if owner {
+		row.Token, row.Event, row.Payload, row.Holder, row.Until = "", "", "", "", time.Time{}
+		if t.Memory != nil {
+			row.Memory = *t.Memory
+		}
+	}
+	row.DeleteAfter = t.DeleteAfter
+	return row, true
+}
+
+// seenBy returns the row by the clock of an asker, which shows now. at is the
+// store's clock, or zero if it judges by the asker's.
+func (s *Stored) seenBy(token string, now, at time.Time) driver.Row {
+	row := s.Row
+	if !at.IsZero() && row.Token != "" && row.Token != token {
+		row.Until = now.Add(s.End.Sub(at))
+	}
+	return row
+}
+
+// Acquire applies a claim at a time of the store's clock, or at zero.
+func (s Stored) Acquire(rules *Rules, c *driver.Claim, at time.Time) (after Stored, answer driver.Row, ok bool) {
+	seen := s.seenBy(c.Token, c.Now, at)
+	if rules.Judge(&seen, c) != driver.Granted {
+		return s, seen, false
+	}
+	again, previous := s.Token == c.Token, s.Holder
+	if again && !at.IsZero() && s.Stamp.Equal(c.Stamp) && s.Until.Equal(c.Until) {
+		return s, s.Row, true // a copy must not begin the lease anew
+	}
+	if again {
+		previous = ""
+	}
+	if s.Fence == 0 {
+		s.Fence = c.Now.UnixMicro()
+	}
+	s.Fence++
+	s.Token, s.Event, s.Payload, s.Holder = c.Token, c.Event, c.Payload, c.Holder
+	s.Stamp, s.Until, s.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	s.extend(again, c.Until.Sub(c.Now), at)
+	answer = s.Row
+	answer.Previous = previous
+	return s, answer, true
+}
+
+// Renew applies a renewal.
+func (s Stored) Renew(rules *Rules, r *driver.Renewal, at time.Time) (after Stored, answer driver.Row, ok bool) {
+	before := s.Until
+	row, ok := rules.Renew(s.Row, r)
+	if !ok {
+		return s, s.seenBy(r.Token, r.Now, at), false
+	}
+	s.Row = row
+	if !row.Until.Equal(before) { // a copy must not extend the lease again
+		s.extend(true, r.Until.Sub(r.Now), at)
+	}
+	return s, s.Row, true
+}
+
+// extend moves the end of the lease by the store's clock, never back.
+func (s *Stored) extend(own bool, lease time.Duration, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if end := at.Add(lease); !own || end.After(s.End) {
+		s.End = end
+	}
+}
+
+// Release applies a settlement.
+func (s Stored) Release(rules *Rules, t *driver.Settlement) (after Stored, answer driver.Row, ok bool) {
+	row, ok := rules.Release(s.Row, t)
+	s.Row = row
+	if row.Token == "" {
+		s.End = time.Time{}
+	}
+	return s, row, ok
+}

@@ -1,0 +1,158 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Dialect is how a service names its requests and words its errors, so that
+// the clients of its vendor take them for the service's own. A request that
+// cannot meet a conflict, such as a read, is throttled instead.
+type Dialect interface {
+	// Op returns the name of a request, as plans know it.
+	Op(*http.Request) string
+	// conflicts reports whether another write can be in the way of the
+	// request.
+	conflicts(*http.Request) bool
+	// refusal returns the answer to a request that meets Throttle, Conflict,
+	// Deny or Fail.
+	refusal(r *http.Request, body []byte, f Fault) refusal
+}
+
+// The dialects.
+var (
+	DynamoDB Dialect = dynamoDB{} // requests are named by their operation, such as UpdateItem
+	S3       Dialect = s3{}       // by their method, such as PUT
+	Azure    Dialect = azure{}    // of blob storage: by their method
+)
+
+// dynamoDB words the errors of
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+type dynamoDB struct{}
+
+func (dynamoDB) Op(r *http.Request) string {
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return op
+}
+
+func (d dynamoDB) conflicts(r *http.Request) bool {
+	switch d.Op(r) {
+	case "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems":
+		return true
+	}
+	return false
+}
+
+// dynamoError is an error of DynamoDB, and the code of one item that is the
+// reason why a transaction is canceled.
+type dynamoError struct {
+	status                      int
+	kind, code, message, reason string
+}
+
+const dynamoKind = "com.amazonaws.dynamodb.v20120810#"
+
+var dynamoErrors = map[Fault]dynamoError{
+	Throttle: {400, dynamoKind, "ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.", "ThrottlingError"},
+	Conflict: {400, dynamoKind, "TransactionConflictException", "Transaction is ongoing for the item", "TransactionConflict"},
+	Deny:     {400, "com.amazon.coral.service#", "AccessDeniedException", "User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%s because no identity-based policy allows the dynamodb:%[1]s action", ""},
+	Fail:     {500, dynamoKind, "InternalServerError", "Internal server error", ""},
+}
+
+func (d dynamoDB) refusal(r *http.Request, body []byte, f Fault) refusal {
+	op, e := d.Op(r), dynamoErrors[f]
+	var in struct {
+		TableName     string
+		TransactItems []map[string]struct{ TableName string }
+	}
+	_ = json.Unmarshal(body, &in) // which no more than words the answer
+	said := map[string]any{}
+	if len(in.TransactItems) > 0 {
+		if e.reason != "" { // the first item's
+			e.code, e.message = "TransactionCanceledException", "Transaction cancelled, please refer cancellation reasons for specific reasons ["+e.reason+strings.Repeat(", None", len(in.TransactItems)-1)+"]"
+			reasons := make([]map[string]string, len(in.TransactItems))
+			for i := range reasons {
+				reasons[i] = map[string]string{"Code": "None"}
+			}
+			reasons[0] = map[string]string{"Code": e.reason, "Message": dynamoErrors[f].message}
+			said["CancellationReasons"] = reasons
+		}
+		for action, item := range in.TransactItems[0] { // IAM knows only what a transaction does to each item
+			op, in.TableName = action+"Item", item.TableName
+		}
+	}
+	if f == Deny {
+		e.message = fmt.Sprintf(e.message, op, in.TableName)
+	}
+	said["__type"], said["message"] = e.kind+e.code, e.message
+	text, err := json.Marshal(said)
+	if err != nil {
+		panic(err) // it holds only strings
+	}
+	return refusal{e.status, map[string]string{
+		"Content-Type": "application/x-amz-json-1.0", "X-Amzn-Requestid": "INJECTED", "X-Amz-Crc32": strconv.FormatUint(uint64(crc32.ChecksumIEEE(text)), 10),
+	}, text}
+}
+
+// xmlError is an error of a service that answers in XML.
+type xmlError struct {
+	status        int
+	code, message string
+}
+
+func (e xmlError) body() []byte {
+	var b bytes.Buffer
+	b.WriteString(xml.Header + "<Error><Code>" + e.code + "</Code><Message>")
+	_ = xml.EscapeText(&b, []byte(e.message)) // a buffer takes everything
+	b.WriteString("</Message><RequestId>INJECTED</RequestId></Error>")
+	return b.Bytes()
+}
+
+// s3 words the errors of
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+type s3 struct{}
+
+func (s3) Op(r *http.Request) string { return r.Method }
+
+func (s3) conflicts(r *http.Request) bool { return r.Method == http.MethodPut }
+
+var s3Errors = map[Fault]xmlError{
+	Throttle: {503, "SlowDown", "Please reduce your request rate."},
+	Conflict: {409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource."},
+	Deny:     {403, "AccessDenied", "Access Denied"},
+	Fail:     {500, "InternalError", "We encountered an internal error. Please try again."},
+}
+
+func (s3) refusal(_ *http.Request, _ []byte, f Fault) refusal {
+	e := s3Errors[f]
+	return refusal{e.status, map[string]string{"Content-Type": "application/xml", "X-Amz-Request-Id": "INJECTED"}, e.body()}
+}
+
+// azure words the errors of
+// https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes.
+// It knows no other answer to a conflict than that the condition failed.
+type azure struct{}
+
+func (azure) Op(r *http.Request) string { return r.Method }
+
+func (azure) conflicts(r *http.Request) bool {
+	return r.Method == http.MethodPut && !r.URL.Query().Has("comp") // such as a lease
+}
+
+var azureErrors = map[Fault]xmlError{
+	Throttle: {503, "ServerBusy", "The server is busy."},
+	Conflict: {412, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met."},
+	Deny:     {403, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission."},
+	Fail:     {500, "InternalError", "Server encountered an internal error. Please try again after some time."},
+}
+
+func (azure) refusal(_ *http.Request, _ []byte, f Fault) refusal {
+	e := azureErrors[f]
+	return refusal{e.status, map[string]string{"Content-Type": "application/xml", "X-Ms-Error-Code": e.code, "X-Ms-Request-Id": "INJECTED"}, e.body()}
+}

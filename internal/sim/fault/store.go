@@ -1,0 +1,93 @@
+package fault
+
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// The requests of a [Store], as plans know them.
+const (
+	Acquire = "acquire"
+	Renew   = "renew"
+	Release = "release"
+)
+
+// Store is a store whose requests meet faults. It is safe for concurrent use.
+type Store struct {
+	driver.Store
+	plan Plan
+	late Late
+}
+
+// NewStore returns a Store that sends its requests on to s. Its copies are
+// applied by late.
+func NewStore(s driver.Store, plan Plan, late Late) *Store {
+	return &Store{Store: s, plan: plan, late: late}
+}
+
+// reply is what a store returns with a nil error.
+type reply struct {
+	row driver.Row
+	ok  bool
+}
+
+func (s *Store) send(ctx context.Context, op string, apply func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
+	e := Exchange[reply]{
+		Apply: func(ctx context.Context, _ bool) (r reply, err error) {
+			r.row, r.ok, err = apply(ctx)
+			return r, err
+		},
+		Spoil: func(f Fault, _ reply) (reply, error) { return reply{}, storeError(f) },
+	}
+	r, err := e.Meet(ctx, s.plan.Next(op), s.late)
+	return r.row, r.ok, err
+}
+
+func storeError(f Fault) error {
+	err := &driver.Error{Store: "faulty", Temporary: true, Err: ErrInjected}
+	switch f {
+	case Throttle:
+		err.Rejected = true
+	case Conflict:
+		err.Rejected, err.Conflict = true, true
+	case Deny:
+		err.Rejected, err.Temporary, err.Action = true, false, "test:Deny"
+	}
+	return err
+}
+
+// Acquire implements [driver.Store].
+func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c // the caller dates its claim anew; a late copy keeps the old date
+	return s.send(ctx, Acquire, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Acquire(ctx, &claim) })
+}
+
+// Renew implements [driver.Store].
+func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return s.send(ctx, Renew, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
+}
+
+// Release implements [driver.Store].
+func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return s.send(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Release(ctx, t) })
+}
+
+// Scripted is a store with a script of its faults, which keeps the late copies
+// until they are asked for.
+type Scripted struct {
+	*layer
+	Script
+	Kept
+}
+
+// layer is embedded in Scripted so that its field Store is that of the layer:
+// the store below.
+type layer = Store
+
+// NewScripted returns a Scripted that sends its requests on to s.
+func NewScripted(s driver.Store) *Scripted {
+	f := &Scripted{}
+	f.layer = NewStore(s, &f.Script, &f.Kept)
+	return f
+}

@@ -1,0 +1,353 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+const (
+	// timeout is that of the function. The platform kills what runs for longer, up
+	// to killDelay later.
+	timeout   = 10 * time.Second
+	killDelay = 500 * time.Millisecond
+
+	eventsPerName = 12
+	limitedName   = "limited"
+	limit         = 2 // how many may hold limitedName at the same time
+)
+
+// invocation is one invocation of a function.
+type invocation struct {
+	p      *process
+	random *rand.Rand
+	claims map[grip]bool // by any part of the invocation; guarded by the world's mutex
+
+	classic        bool // the platform kills the process at the deadline
+	ignores        bool // its handler does not heed the context
+	observerPanics lock.Outcome
+	loggerPanics   lock.Outcome
+}
+
+type invocationKey struct{}
+
+func invocationOf(ctx context.Context) *invocation {
+	inv, _ := ctx.Value(invocationKey{}).(*invocation)
+	return inv
+}
+
+// turn runs one invocation. In a managed process the next one may begin before
+// it has ended.
+func (p *process) turn(random *rand.Rand) {
+	p.trouble(random)
+	inv := &invocation{p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, ignores: random.IntN(8) == 0}
+	inv.choosePanics()
+	if p.managed {
+		p.w.busy.Go(inv.run)
+		return
+	}
+	inv.run()
+}
+
+func (inv *invocation) choosePanics() {
+	outcomes := []lock.Outcome{
+		lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeWaited, lock.OutcomeHeld, lock.OutcomeRenewed,
+		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed, lock.OutcomeHandedOver,
+	}
+	switch inv.random.IntN(16) {
+	case 0:
+		inv.observerPanics = outcomes[inv.random.IntN(len(outcomes))]
+	case 1:
+		inv.loggerPanics = outcomes[inv.random.IntN(len(outcomes))]
+	}
+}
+
+// run runs the invocation under its deadline, which is by the platform's clock.
+func (inv *invocation) run() {
+	p := inv.p
+	ctx, cancel := context.WithCancelCause(context.WithValue(p.life, invocationKey{}, inv))
+	defer cancel(nil)
+	if p.w.c.Skew <= lock.DefaultGrace {
+		deadline := time.Now().Add(timeout)
+		var stop context.CancelFunc
+		ctx, stop = p.clock.WithDeadlineCause(ctx, deadline, nil)
+		defer stop()
+		if inv.classic = !p.managed; inv.classic {
+			kill := time.AfterFunc(timeout+time.Duration(inv.random.Int64N(int64(killDelay))), p.kill)
+			defer kill.Stop()
+		}
+	}
+	defer p.w.ended(inv)
+	defer func() {
+		if recover() != nil && !p.isDead() {
+			p.w.count(func(f *Figures) { f.Panics++ })
+		}
+	}()
+	p.clock.Awake()
+	kind := inv.random.IntN(8)
+	switch {
+	case kind < 3:
+		inv.wrapped(ctx)
+	case kind == 3:
+		inv.limited(ctx)
+	case kind == 4:
+		inv.several(ctx)
+	case kind == 5 && (p.w.c.Skew <= lock.DefaultGrace || p.w.c.beyond()): // the time in a handle is by the clock of its sender
+		inv.handsOver(ctx)
+	default:
+		inv.direct(ctx)
+	}
+}
+
+func (inv *invocation) setup() setup {
+	s := setup{wait: time.Duration(inv.random.IntN(2)) * 3 * time.Second}
+	switch n := inv.random.IntN(3); {
+	case n == 0 && inv.classic:
+		s.lease = lock.UntilDeadline()
+	case n == 1:
+		s.lease = lock.FixedLease(5 * time.Second)
+	default:
+		s.lease = lock.Heartbeat(4 * time.Second)
+	}
+	return s
+}
+
+func (inv *invocation) name() string { return fmt.Sprint("n", inv.random.IntN(inv.p.w.c.Names)) }
+
+// key returns a name, and an event of it or none.
+func (inv *invocation) key() lock.Key {
+	k := lock.Key{Name: inv.name()}
+	if inv.random.IntN(3) > 0 {
+		k.Event = fmt.Sprint("e", inv.random.IntN(eventsPerName))
+	}
+	return k
+}
+
+// direct uses a Locker, and ends the lock in any way.
+func (inv *invocation) direct(ctx context.Context) {
+	s, key := inv.setup(), inv.key()
+	lk, err := inv.p.locker(s).Acquire(ctx, key)
+	inv.p.w.asked(inv, key, err)
+	if err != nil {
+		return
+	}
+	defer func() { _ = lk.Release() }() // also if something panics
+	err = inv.handle(lk.Context(), []lock.Key{key}, s.lease)
+	if inv.random.IntN(4) == 0 {
+		inv.nested(lk, key)
+	}
+	switch inv.random.IntN(12) {
+	case 0:
+		inv.p.kill()
+	case 1, 2:
+		_ = lk.Release()
+	default:
+		if err == nil {
+			inv.complete(key, lk.Complete)
+		}
+	}
+}
+
+// nested locks another name under that of key, without waiting for it.
+func (inv *invocation) nested(outer *lock.Lock, around lock.Key) {
+	ctx := outer.Context()
+	s, key := inv.setup(), inv.key()
+	s.wait = 0
+	err := inv.p.locker(s).Do(ctx, key, func(ctx context.Context) error {
+		err := inv.handle(ctx, []lock.Key{key}, s.lease)
+		if err == nil {
+			inv.p.w.works(key)
+		}
+		return err
+	})
+	// Beyond Grace, others may have had the name meanwhile.
+	if key.Name == around.Name && err == nil && !inv.p.w.c.beyond() && !inv.p.isDead() && clock.Wall(inv.p.clock).Before(outer.Lease().Until.Add(-lock.DefaultGrace)) {
+		inv.p.w.fail("%s was locked under itself", key.Name)
+	}
+}
+
+// several locks several names at once.
+func (inv *invocation) several(ctx context.Context) {
+	s := inv.setup()
+	event := fmt.Sprint("set", inv.random.IntN(4))
+	var keys []lock.Key
+	for i := range inv.p.w.c.Names {
+		keys = append(keys, lock.Key{Name: fmt.Sprint("n", i), Event: event})
+	}
+	keys = keys[:2+inv.random.IntN(len(keys)-1)]
+	inv.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	set, err := inv.p.locker(s).AcquireAll(ctx, keys...)
+	if err != nil {
+		inv.p.w.count(func(f *Figures) { f.Refused++ })
+		return
+	}
+	inv.p.w.count(func(f *Figures) { f.Acquired += len(keys) })
+	defer func() { _ = set.Release() }()
+	if err := inv.handle(set.Context(), keys, s.lease); err == nil && inv.random.IntN(4) > 0 {
+		for _, key := range keys {
+			inv.p.w.works(key)
+		}
+		_ = set.Complete(nil)
+	}
+}
+
+// limited takes one of the slots of the limited name. Some do not know yet that
+// there are several, as during a deployment.
+func (inv *invocation) limited(ctx context.Context) {
+	s, key := inv.setup(), lock.Key{Name: limitedName}
+	s.limit = 1 + inv.random.IntN(limit)
+	lk, err := inv.p.locker(s).Acquire(ctx, key)
+	inv.p.w.asked(inv, key, err)
+	if err != nil {
+		return
+	}
+	defer func() { _ = lk.Release() }()
+	_ = inv.handle(lk.Context(), []lock.Key{key}, s.lease)
+}
+
+// handsOver hands the lock over to an invocation of any process that begins
+// soon, or never.
+func (inv *invocation) handsOver(ctx context.Context) {
+	s, key := inv.setup(), inv.key()
+	lk, err := inv.p.locker(s).Acquire(ctx, key)
+	inv.p.w.asked(inv, key, err)
+	if err != nil {
+		return
+	}
+	defer func() { _ = lk.Release() }()
+	inv.step(lk, key, s.lease)
+}
+
+// step works, and then completes the event or leaves that to another
+// invocation.
+func (inv *invocation) step(lk *lock.Lock, key lock.Key, lease lock.LeaseMode) {
+	if err := inv.handle(lk.Context(), []lock.Key{key}, lease); err != nil {
+		return
+	}
+	if inv.random.IntN(3) == 0 {
+		inv.complete(key, lk.Complete)
+		return
+	}
+	h, err := lk.HandOver(lk.Context(), time.Duration(4+inv.random.IntN(6))*time.Second)
+	if inv.p.isDead() {
+		return
+	}
+	if err == nil {
+		inv.p.w.handedOver(h)
+		inv.resumeLater(h, key)
+		_ = lk.Complete(nil)
+	}
+}
+
+func (inv *invocation) resumeLater(h lock.Handle, key lock.Key) {
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic(err)
+	}
+	w, id, random := inv.p.w, inv.p.id, rand.New(rand.NewPCG(inv.random.Uint64(), 1))
+	if random.IntN(5) == 0 {
+		return
+	}
+	w.busy.Go(func() {
+		time.Sleep(time.Duration(random.IntN(9000)) * time.Millisecond)
+		p := w.start(id, random)
+		next := &invocation{p: p, random: random, claims: map[grip]bool{}}
+		next.resume(b, key)
+	})
+}
+
+func (inv *invocation) resume(handle []byte, key lock.Key) {
+	var h lock.Handle
+	if err := json.Unmarshal(handle, &h); err != nil {
+		panic(err)
+	}
+	ctx := context.WithValue(inv.p.life, invocationKey{}, inv)
+	s := inv.setup()
+	lk, err := inv.p.locker(s).Resume(ctx, h)
+	if err != nil {
+		return
+	}
+	inv.p.w.count(func(f *Figures) { f.Resumed++ })
+	inv.p.w.resumed(inv, h)
+	defer inv.p.w.ended(inv)
+	defer func() { _ = lk.Release() }()
+	inv.step(lk, key, s.lease)
+}
+
+// complete completes the event of key.
+func (inv *invocation) complete(key lock.Key, complete func([]byte) error) {
+	w := inv.p.w
+	w.works(key)
+	err := complete(nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case inv.p.isDead():
+	case err == nil:
+		w.confirmed(eventOf(key), "")
+	default:
+		w.figures.Lost++
+	}
+}
+
+// wrapped is an invocation of a handler that package middleware wraps: twice if
+// it has two names.
+func (inv *invocation) wrapped(ctx context.Context) {
+	type event struct{ Outer, Inner lock.Key }
+	outer, inner := lock.Key{Name: "outer", Event: fmt.Sprint("e", inv.random.IntN(eventsPerName))}, inv.key()
+	s, returned := inv.setup(), false
+	options := []middleware.Option{
+		middleware.Store(&wire{inv.p.store, inv.p}), middleware.Namespace(""), middleware.Observe(observe),
+		middleware.Logger(slog.New(logger{})), middleware.RememberAtLeast(eventsPerName),
+	}
+	switch s.lease {
+	case lock.UntilDeadline():
+	case lock.FixedLease(5 * time.Second):
+		options = append(options, middleware.FixedLease(5*time.Second))
+	default:
+		options = append(options, middleware.Heartbeat(4*time.Second))
+	}
+	if s.wait > 0 {
+		options = append(options, middleware.OnHeld(middleware.Wait(s.wait)))
+	}
+	fails, nested := inv.random.IntN(8), inner.Event == "" && inv.random.IntN(2) == 0
+	handler := middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Inner, nil }, func(ctx context.Context, _ event) error {
+		inv.p.w.count(func(f *Figures) { f.Acquired++ })
+		if err := inv.handle(ctx, []lock.Key{inner}, s.lease); err != nil {
+			return err
+		}
+		switch fails {
+		case 0:
+			return errors.New("failed")
+		case 1:
+			panic("handler")
+		}
+		inv.p.w.works(inner)
+		if nested {
+			inv.p.w.works(outer)
+		}
+		returned = true
+		return nil
+	}, options...)
+	if nested {
+		handler = middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Outer, nil }, handler, options...)
+	}
+	err := handler(ctx, event{outer, inner})
+	switch {
+	case inv.p.isDead():
+	case err != nil:
+		inv.p.w.count(func(f *Figures) { f.Refused++ })
+	case nested && !returned:
+		inv.p.w.acknowledged(outer)
+	case !returned:
+		inv.p.w.acknowledged(inner)
+	}
+}

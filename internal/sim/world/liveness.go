@@ -1,0 +1,213 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// patience is for how long a name may be held for nobody: one attempt of a
+// request.
+const patience = time.Second
+
+// glance is how often the watcher looks at the rows.
+const glance = 300 * time.Millisecond
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// grip is a token's hold of a row.
+type grip struct{ name, token string }
+
+// grabbed is what is known of a grip.
+type grabbed struct {
+	event    string
+	open     bool      // a claim of it was granted, or got no answer
+	settling bool      // a settlement of it was sent
+	handed   bool      // over to an invocation that has not begun
+	gone     time.Time // from when nobody holds it; zero: somebody may
+}
+
+// grant is a claim that was granted, as its sender saw it.
+type grant struct {
+	grip
+	fence          int64
+	sent, answered time.Time
+}
+
+// claims notes that a claim is sent.
+func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
+	g := grip{c.Name, c.Token}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.grips[g] == nil {
+		w.grips[g] = &grabbed{event: c.Event}
+		if !slices.Contains(w.rows, g.name) {
+			w.rows = append(w.rows, g.name)
+		}
+	}
+	if inv := invocationOf(ctx); inv != nil {
+		inv.claims[g] = true
+	}
+	return g
+}
+
+// claimed notes the answer to a claim.
+func (w *world) claimed(g grip, sent time.Time, a *answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace("claim of %s by %s: %v %v, %+v", g.name, g.token, a.ok, a.err, a.row)
+	var e *driver.Error
+	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Rejected) {
+		w.grips[g].open = true
+	}
+	if a.err == nil && a.ok {
+		w.grants = append(w.grants, grant{g, a.row.Fence, sent, time.Now()})
+	}
+}
+
+// settles notes that a settlement is sent.
+func (w *world) settles(s *driver.Settlement) grip {
+	g := grip{s.Name, s.Token}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.grips[g]; known != nil {
+		known.settling = true
+	}
+	return g
+}
+
+// answered notes the answer to a settlement. If the store has applied or
+// refused it, the token never owns the row again.
+func (w *world) answered(g grip, s *driver.Settlement, a *answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace("settlement of %s by %s: %v %v", g.name, g.token, a.ok, a.err)
+	known := w.grips[g]
+	if known == nil || a.err != nil {
+		return
+	}
+	if known.gone.IsZero() {
+		known.gone = time.Now()
+	}
+	if a.ok && s.Memory != nil {
+		w.confirmed(event{g.name, known.event}, g.token)
+	}
+}
+
+// ended notes that an invocation has ended. It may leave a name held if its
+// process was killed, if the request that released the name got no answer, or
+// if it has handed the lock over. Nothing is known of a name if every claim got
+// an answer and was refused: the engine relies on the network not to deliver a
+// copy of such a claim, but this one does.
+func (w *world) ended(inv *invocation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for g := range inv.claims {
+		known := w.grips[g]
+		if known.gone.IsZero() && known.open && !known.settling && !known.handed && !inv.p.isDead() {
+			known.gone = time.Now()
+		}
+	}
+}
+
+// handedOver notes that nobody may resume the lock.
+func (w *world) handedOver(h lock.Handle) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.grips[grip{h.Name, h.Token}]; known != nil {
+		known.handed = true
+	}
+}
+
+// resumed notes that an invocation goes on with the lock.
+func (w *world) resumed(inv *invocation, h lock.Handle) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.grips[grip{h.Name, h.Token}]; known != nil {
+		known.handed = false
+		inv.claims[grip{h.Name, h.Token}] = true
+	}
+}
+
+// names returns all rows that were claimed.
+func (w *world) names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.rows)
+}
+
+// reader is the part of [driver.Inspector] that is needed.
+type reader interface {
+	Read(context.Context, string) (driver.Row, error)
+}
+
+// watch looks at the rows until stop is called.
+func (w *world) watch(store driver.Store) (stop func()) {
+	rows, ok := store.(reader)
+	if !ok {
+		w.t.Fatalf("%T has no Read, so nobody can watch its rows", store)
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(glance)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.look(rows)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+// look checks that nobody's token owns a row (P4).
+func (w *world) look(rows reader) {
+	for _, name := range w.names() {
+		row, err := rows.Read(context.Background(), name)
+		if err != nil {
+			w.fail("reading the row of %s: %v", name, err)
+			continue
+		}
+		w.mu.Lock()
+		w.figures.Watched++
+		known := w.grips[grip{name, row.Token}]
+		if row.Token != "" && row.Until.After(time.Now()) && known != nil && !known.gone.IsZero() && time.Since(known.gone) > patience {
+			w.fail("%s is held until %v by %s, although nobody holds it since %v", name, row.Until.Sub(w.began), row.Token, known.gone.Sub(w.began))
+			known.gone = time.Time{} // once is enough
+		}
+		w.mu.Unlock()
+	}
+}
+
+// fencesRise checks that the fence of every claim is above that of all claims
+// that were granted before it was sent (P3).
+func (w *world) fencesRise() {
+	bySent := slices.Clone(w.grants)
+	slices.SortFunc(bySent, func(a, b grant) int { return a.sent.Compare(b.sent) })
+	byAnswer := slices.Clone(w.grants)
+	slices.SortFunc(byAnswer, func(a, b grant) int { return a.answered.Compare(b.answered) })
+	highest := map[string]grant{}
+	for _, g := range bySent {
+		for len(byAnswer) > 0 && byAnswer[0].answered.Before(g.sent) {
+			if before := byAnswer[0]; before.fence > highest[before.name].fence {
+				highest[before.name] = before
+			}
+			byAnswer = byAnswer[1:]
+		}
+		if before := highest[g.name]; before.token != g.token && before.fence >= g.fence {
+			w.fail("%s has fence %d, although %s had %d before", g.token, g.fence, before.token, before.fence)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/sim/simclock"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// process is an execution environment, or any other process. It keeps nothing
+// when it dies.
+type process struct {
+	w     *world
+	id    uint64 // of the client
+	store driver.Store
+	clock *simclock.Clock
+	ahead time.Duration // that clock, at first
+	// managed: the process has several invocations at a time, and nobody kills it
+	// at a deadline, as on Lambda Managed Instances.
+	managed bool
+
+	dieAt atomic.Int64 // the process dies at that request from now on; zero: not at a request
+
+	life context.Context
+	end  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	lockers map[setup]*lock.Locker
+	holds   map[*hold]bool // those of which it has not been frozen since
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (w *world) start(client uint64, random *rand.Rand) *process {
+	ahead := w.offset(random, w.c.Skew)
+	p := &process{
+		w: w, id: client, ahead: ahead, store: w.open(client), clock: simclock.New(ahead, (random.Float64()-0.5)/5000),
+		managed: random.IntN(3) == 0, lockers: map[setup]*lock.Locker{}, holds: map[*hold]bool{},
+	}
+	w.trace("process %p of client %d begins %v ahead", p, client, time.Until(clock.Wall(p.clock)))
+	p.life, p.end = context.WithCancelCause(clock.With(context.Background(), p.clock))
+	return p
+}
+
+// offset returns how far a clock is ahead, if any two differ by less than skew.
+// The drift comes on top.
+func (w *world) offset(random *rand.Rand, skew time.Duration) time.Duration {
+	most := skew - 100*time.Millisecond
+	return time.Duration(random.Int64N(int64(most))) - most/2
+}
+
+func (p *process) isDead() bool { return p.life.Err() != nil }
+
+// kill ends the process. What its goroutines do from then on reaches nobody.
+func (p *process) kill() {
+	if p.isDead() {
+		return
+	}
+	p.w.count(func(f *Figures) { f.Kills++ })
+	p.w.trace("process %p is killed", p)
+	p.end(errKilled)
+	p.clock.Thaw() // so that they can end
+}
+
+// freeze freezes the process for d, which may be longer than any lease.
+func (p *process) freeze(d time.Duration) {
+	if p.isDead() {
+		return
+	}
+	p.w.count(func(f *Figures) { f.Freezes++ })
+	p.w.trace("process %p is frozen for %v", p, d)
+	p.mu.Lock()
+	for h := range p.holds { // from now on it cannot stop in time
+		h.excuse()
+		delete(p.holds, h)
+	}
+	p.mu.Unlock()
+	p.clock.Freeze()
+	time.Sleep(d)
+	p.clock.Thaw()
+}
+
+// trouble is what happens to the process during one invocation.
+func (p *process) trouble(random *rand.Rand) {
+	after := time.Duration(random.IntN(6000)) * time.Millisecond
+	var happens func()
+	switch random.IntN(24) {
+	case 0:
+		happens = p.kill
+	case 3:
+		p.dieAt.Store(int64(1 + random.IntN(8)))
+		return
+	case 1:
+		d := time.Duration(random.IntN(12000)) * time.Millisecond
+		happens = func() { p.freeze(d) }
+	case 2:
+		ahead := p.w.offset(random, p.w.c.Skew)
+		if p.w.c.ServerClock && p.w.c.Skew > lock.DefaultGrace { // its own clock must not differ from itself by more
+			ahead = p.ahead + p.w.offset(random, lock.DefaultGrace)/2
+		}
+		happens = func() { p.set(ahead) }
+	default:
+		return
+	}
+	p.w.busy.Go(func() {
+		time.Sleep(after)
+		happens()
+	})
+}
+
+// set sets the wall clock.
+func (p *process) set(ahead time.Duration) {
+	p.w.trace("process %p sets its clock %v ahead", p, ahead)
+	p.clock.Step(ahead - time.Until(clock.Wall(p.clock)))
+}
+
+// setup is how a Locker of the process is made.
+type setup struct {
+	lease lock.LeaseMode
+	wait  time.Duration
+	limit int
+}
+
+func (p *process) locker(s setup) *lock.Locker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lockers[s] == nil {
+		l, err := lock.New(&wire{p.store, p}, &lock.Options{
+			Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberAtLeast: eventsPerName,
+			Logger: slog.New(logger{}), Observe: observe,
+		})
+		if err != nil {
+			panic(err)
+		}
+		p.lockers[s] = l
+	}
+	return p.lockers[s]
+}
+
+// wire is the process's connection to the store. A frozen process
+// neither sends a request nor sees an answer, and a dead one never does again.
+type wire struct {
+	store driver.Store
+	p     *process
+}
+
+var errDead = &driver.Error{Store: "simulated", Rejected: true, Err: errKilled}
+
+type answer struct {
+	row driver.Row
+	ok  bool
+	err error
+}
+
+func (w *wire) send(request func() answer) (a answer, unseen bool) {
+	w.p.clock.Awake()
+	if w.p.isDead() {
+		return answer{err: errDead}, true
+	}
+	dies := w.p.dieAt.Load() > 0 && w.p.dieAt.Add(-1) == 0
+	if dies && w.p.id%2 == 0 {
+		w.p.kill()
+		return answer{err: errDead}, true
+	}
+	a = request()
+	if dies {
+		w.p.kill()
+	}
+	w.p.clock.Awake()
+	if w.p.isDead() {
+		return answer{err: errDead}, true
+	}
+	return a, false
+}
+
+// Acquire implements [driver.Store].
+func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c // the caller dates its claim anew
+	g := w.p.w.claims(ctx, &claim)
+	sent := time.Now()
+	a, unseen := w.send(func() answer {
+		row, ok, err := w.store.Acquire(ctx, &claim)
+		return answer{row, ok, err}
+	})
+	if !unseen {
+		w.p.w.claimed(g, sent, &a)
+	}
+	return a.row, a.ok, a.err
+}
+
+// Renew implements [driver.Store].
+func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	a, _ := w.send(func() answer {
+		row, ok, err := w.store.Renew(ctx, r)
+		return answer{row, ok, err}
+	})
+	return a.row, a.ok, a.err
+}
+
+// Release implements [driver.Store].
+func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	g := w.p.w.settles(s)
+	a, unseen := w.send(func() answer {
+		row, ok, err := w.store.Release(ctx, s)
+		return answer{row, ok, err}
+	})
+	if !unseen {
+		w.p.w.answered(g, s, &a)
+	}
+	return a.row, a.ok, a.err
+}
+
+// observe panics where the invocation says so.
+func observe(ctx context.Context, o lock.Observation) {
+	if inv := invocationOf(ctx); inv != nil && inv.observerPanics == o.Outcome {
+		panic("observer of " + string(o.Outcome))
+	}
+}
+
+// logger is a log handler that panics where the invocation says so.
+type logger struct{}
+
+func (logger) Enabled(context.Context, slog.Level) bool { return true }
+
+func (logger) Handle(ctx context.Context, r slog.Record) error {
+	if inv := invocationOf(ctx); inv != nil && r.Message == "lambdalock: "+string(inv.loggerPanics) {
+		panic(r.Message)
+	}
+	return nil
+}
+
+func (l logger) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l logger) WithGroup(string) slog.Handler      { return l }

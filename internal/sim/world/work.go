@@ -1,0 +1,160 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// hold is the time for which a handler answers for a name: until it returns,
+// its context ends or its process is frozen, whichever comes first. In a
+// process that is killed at its deadline, a handler may go on until then.
+type hold struct {
+	w       *world
+	key     lock.Key
+	fence   int64
+	start   time.Time
+	end     time.Time // zero: it goes on
+	excused bool      // it may go on although it no longer answers for the name
+}
+
+// excuse ends a hold whose handler may go on.
+func (h *hold) excuse() {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	w := h.w
+	w.trace("the work under %v with fence %d is excused", h.key, h.fence)
+	h.excused = true
+	h.over()
+}
+
+func (h *hold) over() {
+	if h.end.IsZero() {
+		h.end = time.Now()
+	}
+}
+
+// handle is the work of every handler. It has an effect on the resource of each
+// key at its beginning, and after every pause.
+func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.LeaseMode) error {
+	p := inv.p
+	p.clock.Awake()
+	if p.isDead() {
+		return errKilled
+	}
+	holds := p.w.begin(ctx, keys, lease)
+	defer p.w.finish(holds)
+	if lease != lock.UntilDeadline() {
+		defer context.AfterFunc(ctx, func() {
+			for _, h := range holds {
+				h.excuse()
+			}
+		})()
+	}
+	p.answersFor(holds, true)
+	defer p.answersFor(holds, false)
+	pauses, longest := 1+inv.random.IntN(4), 1500
+	if inv.ignores {
+		longest = 5000
+	}
+	for range pauses {
+		waits := ctx
+		if inv.ignores {
+			waits = p.life
+		}
+		if err := p.clock.Sleep(waits, time.Duration(inv.random.IntN(longest))*time.Millisecond); err != nil {
+			return err
+		}
+		p.clock.Awake()
+		if p.isDead() {
+			return errKilled
+		}
+		for _, h := range holds {
+			p.w.effect(h)
+		}
+	}
+	return nil
+}
+
+// answersFor notes which holds end when the process is frozen.
+func (p *process) answersFor(holds []*hold, yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range holds {
+		if yes {
+			p.holds[h] = true
+		} else {
+			delete(p.holds, h)
+		}
+	}
+}
+
+// begin notes that a handler runs under keys, whose leases ctx carries. None of
+// their events may be completed (P5).
+func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode) []*hold {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.figures.Runs++
+	var holds []*hold
+	for _, key := range keys {
+		if at, ok := w.completions[eventOf(key)]; ok && key.Event != "" {
+			w.fail("%v runs, although it was completed at %v", key, at.at.Sub(w.began))
+		}
+		h := &hold{w: w, key: key, start: time.Now(), fence: fenceOf(ctx, key)}
+		if h.fence == 0 {
+			w.fail("the context of the work under %v has no lease", key)
+		}
+		w.trace("process %p has %v with fence %d and %v until %v", invocationOf(ctx).p, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(w.began))
+		w.holds = append(w.holds, h)
+		holds = append(holds, h)
+		w.effectLocked(h)
+	}
+	return holds
+}
+
+func fenceOf(ctx context.Context, key lock.Key) int64 {
+	for _, l := range lock.Leases(ctx) {
+		if l.Key.Name == key.Name {
+			return l.Fence
+		}
+	}
+	return 0
+}
+
+func (w *world) finish(holds []*hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range holds {
+		w.trace("the work under %v with fence %d ends", h.key, h.fence)
+		h.over()
+	}
+}
+
+func (w *world) effect(h *hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.effectLocked(h)
+}
+
+// effectLocked is a write of a handler to the resource that a name stands for.
+// The resource refuses it if it knows a higher fence. A handler that has the
+// name is never refused (P3).
+func (w *world) effectLocked(h *hold) {
+	if h.key.Name == limitedName {
+		return // its slots have fences that cannot be compared
+	}
+	highest := w.fences[h.key.Name]
+	switch {
+	case highest == nil || h.fence > highest.fence:
+		w.fences[h.key.Name] = h
+	case h == highest:
+	case h.fence == highest.fence && h.key == highest.key: // the same lock, handed over
+	case h.fence == highest.fence:
+		w.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)
+	case h.excused || w.c.beyond():
+		w.figures.Stale++
+	default:
+		w.fail("the resource of %v refused fence %d of its holder, because it knows %d", h.key, h.fence, highest.fence)
+	}
+}

@@ -1,0 +1,104 @@
+package world
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestOraclesCanFail shows that every oracle notices the stores that break the
+// promise which it checks.
+func TestOraclesCanFail(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bug  liar
+		want string // part of what the oracle says
+	}{
+		"lets another owner's lock go":     {liar{release: func(s *driver.Settlement, row driver.Row) { s.Token = row.Token }}, "overlap"},
+		"grants what is held":              {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "overlap"},
+		"repeats a fence":                  {liar{answer: func(row *driver.Row) { row.Fence -= row.Fence % 4 }}, "fence"},
+		"forgets completed events":         {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "in the end"},
+		"does not let go":                  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "nobody holds it"},
+		"takes late copies":                {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Stamp = c.Stamp.Add(time.Hour) }}, "nobody holds it"},
+		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented }}, "no handler of it has succeeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			found := 0
+			for seed := uint64(0); seed < 20 && found == 0; seed++ {
+				synctest.Test(t, func(t *testing.T) {
+					open := func(_ *testing.T, h *History) func(uint64) driver.Store {
+						rows := memstore.New()
+						return func(client uint64) driver.Store {
+							if client == Watcher {
+								return rows
+							}
+							bug := c.bug
+							bug.Store = rows
+							return fault.NewStore(&bug, h.Plan(client), h.Late)
+						}
+					}
+					play(t, open, Config{}.withDefaults(), seed, func(what string) {
+						mu.Lock()
+						defer mu.Unlock()
+						if strings.Contains(what, c.want) {
+							found++
+						}
+					})
+				})
+			}
+			if found == 0 {
+				t.Errorf("no oracle says %q", c.want)
+			}
+		})
+	}
+}
+
+var invented = func() (all []driver.CompletedEvent) {
+	for _, e := range []string{"e0", "e1", "e2", "e3"} {
+		all = append(all, driver.CompletedEvent{Event: e, Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)})
+	}
+	return all
+}()
+
+// liar is a store with a bug.
+type liar struct {
+	*memstore.Store
+	acquire func(*driver.Claim, driver.Row)
+	release func(*driver.Settlement, driver.Row)
+	answer  func(*driver.Row)
+	refusal func(*driver.Row)
+}
+
+func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	claim := *c
+	if l.acquire != nil {
+		row, _ := l.Read(ctx, c.Name)
+		l.acquire(&claim, row)
+	}
+	row, ok, err := l.Store.Acquire(ctx, &claim)
+	if ok && l.answer != nil {
+		l.answer(&row)
+	}
+	if err == nil && !ok && l.refusal != nil {
+		l.refusal(&row)
+	}
+	return row, ok, err
+}
+
+func (l *liar) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	settlement := *s
+	if l.release != nil {
+		row, _ := l.Read(ctx, s.Name)
+		l.release(&settlement, row)
+	}
+	return l.Store.Release(ctx, &settlement)
+}
