@@ -11,7 +11,7 @@
 //	attribute    type  present       meaning
 //	lock         S     always        partition key: namespace, "/", name
 //	fence        N     always        fencing token: starts at microseconds since 1970, grows by one per acquisition
-//	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was given up
+//	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
 //	ownerToken   S     while held    token of the acquisition that holds the name
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)
 //	holder       S     while held    who holds it: function, request id, log stream
@@ -61,6 +61,11 @@
 // is applied only while the token owns the row, and removes the token. That
 // makes it safe to repeat: of all its attempts and late copies at most one is
 // applied (F3, F5, F21).
+//
+// # Looking at rows
+//
+// Read and Rows are for people with a tool, such as the command lambdalock.
+// They need dynamodb:GetItem and dynamodb:Scan, which a function does not need.
 //
 // # Facts relied on
 //

@@ -1,17 +1,15 @@
 package dynamostore
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
+	"github.com/lambdalock/lambdalock/internal/awserror"
+	"github.com/lambdalock/lambdalock/internal/neterror"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -30,8 +28,8 @@ func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.name(), Err: err, Temporary: true}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		if !answered(err) {
-			e.Hint, e.Err = explain(err)
+		if awserror.Status(err) == 0 {
+			e.Hint, e.Err = neterror.Unanswered(err, "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too")
 		}
 		return e
 	}
@@ -41,7 +39,7 @@ func (s *Store) classify(err error) error {
 		e.Rejected, e.Conflict = true, conflicts[code]
 		return e
 	}
-	if _, passing := retry.DefaultRetryableErrorCodes[code]; passing || status(err) >= http.StatusInternalServerError {
+	if _, passing := retry.DefaultRetryableErrorCodes[code]; passing || awserror.Status(err) >= http.StatusInternalServerError {
 		return e
 	}
 	e.Rejected, e.Temporary = true, false
@@ -49,20 +47,12 @@ func (s *Store) classify(err error) error {
 	return e
 }
 
-// denied finds the action in IAM's answer. It need not be the action that was
-// called: DynamoDB uses a KMS key on the caller's behalf.
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
-var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
-
 // blame explains an answer that a retry would not change: the action that was
 // denied, if any, and what to do.
 func blame(code, message string) (action, hint string) {
 	switch code {
 	case "AccessDeniedException":
-		action = "dynamodb:UpdateItem"
-		if found := denied.FindStringSubmatch(message); found != nil {
-			action = found[1]
-		}
+		action = awserror.Denied(message, "dynamodb:UpdateItem")
 		if strings.HasPrefix(action, "kms:") {
 			return action, "the table is encrypted with your own key: allow the function's role that action on the key"
 		}
@@ -80,55 +70,4 @@ func blame(code, message string) (action, hint string) {
 		return "", "check the function's credentials and its clock"
 	}
 	return "", ""
-}
-
-// silence is the error of a request without an answer, in fewer words than the
-// SDK's.
-type silence struct {
-	text string
-	err  error
-}
-
-func (e *silence) Error() string { return e.text }
-func (e *silence) Unwrap() error { return e.err }
-
-// explain returns why there was no answer, and what to check.
-func explain(err error) (hint string, cause error) {
-	hint = "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too"
-	var dns *net.DNSError
-	var op *net.OpError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return hint, &silence{"no answer in time", err}
-	case errors.Is(err, context.Canceled):
-		return "", &silence{"the caller's context ended before there was an answer", err}
-	case errors.As(err, &dns):
-		return hint, &silence{dns.Error(), err}
-	case errors.As(err, &op):
-		return hint, &silence{op.Error(), err}
-	}
-	return "", &silence{"no answer: " + root(err).Error(), err}
-}
-
-// root returns the innermost error. The SDK wraps it in details of an answer
-// that never came (StatusCode: 0).
-func root(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		err = next
-	}
-}
-
-// answered reports whether the server answered at all.
-func answered(err error) bool { return status(err) != 0 }
-
-func status(err error) int {
-	var re *awshttp.ResponseError
-	if errors.As(err, &re) && re.Response != nil {
-		return re.HTTPStatusCode()
-	}
-	return 0
 }

@@ -49,35 +49,39 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 }
 
 // memoryUpdate returns the update of a release that replaces the memory, and
-// adds its values to v.
+// adds its values to v. It removes what the memory lacks.
 func memoryUpdate(m *driver.Memory, v values) string {
-	set := make([]string, 0, 6)
-	set = append(set, "SET deleteAfter = :deleteAfter")
-	removePayloads, removeResult, newest := "", "", ""
+	set, remove := make([]string, 0, 6), make([]string, 0, 6)
+	set, remove = append(set, "SET deleteAfter = :deleteAfter"), append(remove, removeOwner)
+	newest := ""
 	if n := len(m.Completed); n > 0 {
 		newest = m.Completed[n-1].Event
 		v[":completed"] = completedValue(m.Completed)
 		set = append(set, "completed = :completed")
+	} else {
+		remove = append(remove, "completed")
 	}
 	if payloads := payloadsValue(m.Completed); payloads != nil {
 		v[":payloads"] = payloads
 		set = append(set, "payloads = :payloads")
 	} else {
-		removePayloads = ", payloads"
+		remove = append(remove, "payloads")
 	}
 	if m.HighestOrder != "" {
 		v[":order"] = text(m.HighestOrder)
 		set = append(set, "highestOrder = :order")
+	} else {
+		remove = append(remove, "highestOrder")
 	}
 	switch m.Result.Event {
 	case "":
-		removeResult = ", resultBody, resultEvent"
+		remove = append(remove, "resultBody", "resultEvent")
 	case newest: // the result of an older event is in the row already
 		v[":resultEvent"] = text(newest)
 		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
 		set = append(set, "resultBody = :resultBody", "resultEvent = :resultEvent")
 	}
-	return strings.Join(set, ", ") + " " + removeOwner + removePayloads + removeResult
+	return strings.Join(set, ", ") + " " + strings.Join(remove, ", ")
 }
 
 // places is how many decimals of a number in the map tell an event's place in

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/lambdalock/lambdalock/internal/awserror"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -193,7 +194,7 @@ func (s *Store) Check(ctx context.Context) error {
 		return nil
 	}
 	_, err := c.DescribeEndpoints(ctx, &dynamodb.DescribeEndpointsInput{}, s.options...)
-	if err == nil || answered(err) {
+	if err == nil || awserror.Status(err) != 0 {
 		return nil // a server that refuses or does not know this call has answered
 	}
 	return s.classify(err)

@@ -45,7 +45,7 @@ func (b *bank) wantBalances(t *testing.T, a, bb string) {
 var hundred = map[string]string{"a": "100", "b": "100"}
 
 // TestTransact: two requests, and the event is completed with the writes.
-func TestTransact(t *testing.T) {
+func TestTransact(t *testing.T) { // F53
 	t.Parallel()
 	for name, token := range map[string]string{"": "", "with its own token": "mine"} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestTransactUnderWithLock(t *testing.T) {
 
 // TestTransactDeclined: a transaction that is refused for a reason of the
 // caller's changes nothing, and the work goes on.
-func TestTransactDeclined(t *testing.T) {
+func TestTransactDeclined(t *testing.T) { // F53
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in    func() *dynamodb.TransactWriteItemsInput

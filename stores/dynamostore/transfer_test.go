@@ -41,7 +41,7 @@ const (
 // connections that lose requests and answers and deliver copies up to 20
 // minutes late. Nothing in the handler is idempotent, and yet each transfer is
 // made or refused once, and the balances are right to the cent.
-func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15, F19, F21
+func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15, F19, F21, F53
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newClearing(t)

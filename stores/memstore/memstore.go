@@ -8,7 +8,9 @@ package memstore
 
 import (
 	"context"
+	"iter"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,6 +97,47 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	}
 	row.DeleteAfter = t.DeleteAfter
 	return *row, true, nil
+}
+
+// Read implements [driver.Inspector].
+func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row := s.rows[name]; row != nil {
+		return *row, nil
+	}
+	return driver.Row{}, nil
+}
+
+// Rows implements [driver.Inspector].
+func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
+	return func(yield func(driver.NamedRow, error) bool) {
+		for _, row := range s.withPrefix(prefix) {
+			if err := ctx.Err(); err != nil {
+				yield(driver.NamedRow{}, rejected(err))
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// withPrefix returns copies of the rows that were ever acquired.
+func (s *Store) withPrefix(prefix string) []driver.NamedRow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []driver.NamedRow
+	for name, row := range s.rows {
+		if strings.HasPrefix(name, prefix) && !row.Unknown() {
+			rows = append(rows, driver.NamedRow{Name: name, Row: *row})
+		}
+	}
+	return rows
 }
 
 // sweep deletes expired rows, each time that the number of rows has doubled.

@@ -36,3 +36,58 @@ func TestRowsAreRemoved(t *testing.T) {
 		t.Errorf("%d rows, of which 60 are to be kept", n)
 	}
 }
+
+// TestSweep shows when expired rows are deleted: once there are a thousand, and
+// then each time that their number has doubled.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	now := time.Now()
+	names := 0
+	acquire := func(n int) {
+		for range n {
+			names++
+			c := &driver.Claim{Name: fmt.Sprint(names), Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
+			if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+	}
+	for _, step := range []struct {
+		later time.Duration
+		names int
+		want  int
+	}{
+		{0, 999, 999},
+		{2 * time.Hour, 1, 1000}, // too few to be worth a look
+		{0, 1, 2},
+		{0, 998, 1000},
+		{0, 1, 1001}, // nothing has expired, so the next look is at 2,000
+		{2 * time.Hour, 999, 2000},
+		{0, 1, 1000},
+	} {
+		now = now.Add(step.later)
+		acquire(step.names)
+		if got := s.Len(); got != step.want {
+			t.Fatalf("%d rows after %d claims, want %d", got, names, step.want)
+		}
+	}
+}
+
+// TestNewerRowStays shows that a row that this version cannot read is kept,
+// because it does not know until when.
+func TestNewerRowStays(t *testing.T) { // F41
+	t.Parallel()
+	s := memstore.New()
+	now := time.Now()
+	c := &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
+	if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	s.MakeNewer("n")
+	now = now.Add(2 * time.Hour)
+	c = &driver.Claim{Name: "n", Token: "t2", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
+	if row, ok, err := s.Acquire(t.Context(), c); ok || err != nil || !row.Newer {
+		t.Errorf("granted %v, row %+v, error %v", ok, row, err)
+	}
+}

@@ -1,0 +1,39 @@
+package dynamostore_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// TestSimulation runs whole invocations over the embedded endpoint. Each
+// request of the SDK meets faults of its own.
+func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
+	t.Parallel()
+	world.Run(t, func(t *testing.T, h *world.History) func(uint64) driver.Store {
+		server := fakedynamo.New()
+		client := func(id uint64) *dynamodb.Client {
+			return dynamodb.New(dynamodb.Options{
+				Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"),
+				HTTPClient: &http.Client{Transport: &fault.Transport{
+					Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
+				}},
+				Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			})
+		}
+		if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), "locks"); err != nil {
+			t.Fatal(err)
+		}
+		return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
+	}, world.Config{Histories: 3, Share: 10})
+}
