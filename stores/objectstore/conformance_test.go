@@ -1,0 +1,61 @@
+package objectstore_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+)
+
+func TestConformance(t *testing.T) {
+	for name, c := range map[string]struct {
+		exact bool
+		open  func(*fake) driver.Store
+	}{
+		"whole seconds":               {false, func(f *fake) driver.Store { return objectstore.New(f) }},
+		"exact times":                 {true, func(f *fake) driver.Store { return objectstore.New(f) }},
+		"a process for every request": {false, func(f *fake) driver.Store { return strangers{f} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			var passed time.Duration
+			f.exact, f.clock = c.exact, func() time.Time { return time.Now().Add(passed) }
+			locktest.Run(t, locktest.Harness{
+				Open:    func(*testing.T) driver.Store { return c.open(f) },
+				Advance: func(d time.Duration) { passed += d },
+				MakeNewer: func(t *testing.T, _ driver.Store, name string) {
+					f.edit(t, objectstore.Key(name), func(fields map[string]any) {
+						fields["rowFormat"], fields["stamp"] = 2, []int{1}
+					})
+				},
+			})
+		})
+	}
+}
+
+// strangers is a store whose every request comes from another process.
+type strangers struct{ *fake }
+
+func (s strangers) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	return objectstore.New(s.fake).Acquire(ctx, c)
+}
+
+func (s strangers) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return objectstore.New(s.fake).Renew(ctx, r)
+}
+
+func (s strangers) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return objectstore.New(s.fake).Release(ctx, t)
+}
+
+func (s strangers) Read(ctx context.Context, name string) (driver.Row, error) {
+	return objectstore.New(s.fake).Read(ctx, name)
+}
+
+func (s strangers) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
+	return objectstore.New(s.fake).Rows(ctx, prefix)
+}

@@ -1,0 +1,222 @@
+package objectstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Store implements [driver.Store], [driver.Checker] and [driver.Inspector]. It
+// is safe for concurrent use.
+type Store struct {
+	objects Objects
+	cache   cache
+	// known is whether the last claimed name that was not in the cache had an
+	// object already. The next one probably is like it.
+	known atomic.Bool
+}
+
+// New returns a Store that keeps its rows in o.
+func New(o Objects) *Store { return &Store{objects: o} }
+
+// rounds is how often one request looks at the row and writes it.
+const rounds = 4
+
+// outcome is what a request does to the row that it finds.
+type outcome int
+
+const (
+	refused   outcome = iota
+	unchanged         // the request was applied before
+	changed
+)
+
+// request is one step.
+type request struct {
+	name, token string
+	now         time.Time     // the caller's clock
+	lease       time.Duration // of the owner, if the request sets its end
+	claim       bool
+	apply       func(*driver.Row) outcome
+}
+
+// Acquire implements [driver.Store].
+func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	return s.do(ctx, &request{name: c.Name, token: c.Token, now: c.Now, lease: c.Until.Sub(c.Now), claim: true, apply: func(row *driver.Row) outcome {
+		if row.Judge(c) != driver.Granted {
+			return refused
+		}
+		again := owns(row, c.Token)
+		if again && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
+			return unchanged
+		}
+		previous, fence := row.Holder, row.Fence
+		if again { // the claim met an earlier copy
+			previous = ""
+		}
+		if fence == 0 {
+			fence = c.Now.UnixMicro()
+		}
+		*row = driver.Row{
+			Token: c.Token, Stamp: c.Stamp, Until: c.Until, Fence: fence + 1, Event: c.Event, Payload: c.Payload,
+			Holder: c.Holder, Previous: previous, Memory: row.Memory, DeleteAfter: c.DeleteAfter,
+		}
+		return changed
+	}})
+}
+
+// Renew implements [driver.Store].
+func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return s.do(ctx, &request{name: r.Name, token: r.Token, now: r.Now, lease: r.Until.Sub(r.Now), apply: func(row *driver.Row) outcome {
+		switch {
+		case !owns(row, r.Token) || r.Until.Before(row.Until):
+			return refused
+		case r.Until.Equal(row.Until) && r.DeleteAfter.Equal(row.DeleteAfter):
+			return unchanged
+		}
+		row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
+		return changed
+	}})
+}
+
+// Release implements [driver.Store].
+func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), apply: func(row *driver.Row) outcome {
+		owner := owns(row, t.Token)
+		raise := t.Abandon && row.Stamp.Before(t.Stamp)
+		if row.Newer || !owner && !raise {
+			return refused
+		}
+		if raise {
+			row.Stamp = t.Stamp
+		}
+		if owner {
+			row.Token, row.Until, row.Event, row.Payload, row.Holder = "", time.Time{}, "", "", ""
+			if t.Memory != nil {
+				row.Memory = *t.Memory
+			}
+		}
+		row.DeleteAfter = t.DeleteAfter
+		return changed
+	}})
+}
+
+func owns(row *driver.Row, token string) bool { return token != "" && row.Token == token }
+
+// do looks at the row and, if the request changes it, writes it under the
+// condition that it is still the same. If it is not, do looks again. Only a row
+// that was read just now may refuse a request: what is known without reading
+// may be old.
+//
+// A refused write may have been applied after all: a proxy that gets no answer
+// sends it again, and passes on what the second copy met. Then the object has
+// the bytes that were sent, and no write of another request has the same.
+func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
+	key := Key(q.name)
+	seen, ok := s.guess(key, q)
+	var row driver.Row
+	var body []byte // of the row, once it was sent
+	for range rounds {
+		if !ok {
+			var err error
+			if seen, err = s.read(ctx, key, q); err != nil {
+				return driver.Row{}, false, err
+			}
+			if body != nil && bytes.Equal(body, seen.body) {
+				return row, true, nil
+			}
+		}
+		ok = false
+		row = seen.row(q.token, q.now)
+		outcome := q.apply(&row)
+		if outcome != changed && seen.read {
+			return row, outcome == unchanged, nil
+		}
+		next, complete := seen.next(&row, q)
+		if outcome != changed || !complete {
+			continue
+		}
+		var err error
+		if body, err = s.write(ctx, key, seen.version, next); err == nil {
+			return row, true, nil
+		}
+		if !errors.Is(err, ErrChanged) {
+			return driver.Row{}, false, err
+		}
+	}
+	return driver.Row{}, false, &driver.Error{
+		Store: s.objects.String(), Temporary: true, Rejected: true, Conflict: true,
+		Err: fmt.Errorf("object %s: others wrote it each time before this request could", key),
+	}
+}
+
+// guess returns what is probably known of an object without reading it.
+func (s *Store) guess(key string, q *request) (sight, bool) {
+	if object, ok := s.cache.get(key); ok {
+		r, err := parse(object.Body, key)
+		return sight{record: r, version: object.Version}, err == nil && (r.OwnerToken == "" || r.OwnerToken == q.token)
+	}
+	return sight{}, q.claim && !s.known.Load()
+}
+
+// read reads an object for a request, and keeps what the next one may need.
+func (s *Store) read(ctx context.Context, key string, q *request) (sight, error) {
+	seen, object, err := s.get(ctx, key)
+	if err != nil {
+		return sight{}, err
+	}
+	if q.claim && (seen.OwnerToken == "" || seen.OwnerToken != q.token) { // otherwise the claim itself may have made the object
+		s.known.Store(seen.version != "")
+	}
+	if seen.version != "" {
+		s.cache.put(key, object)
+	} else {
+		s.cache.drop(key)
+	}
+	return seen, nil
+}
+
+// get reads an object. Without one, the row is blank.
+func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
+	object, err := s.objects.Get(ctx, key)
+	if errors.Is(err, ErrNotExist) {
+		return sight{read: true}, Object{}, nil
+	}
+	if err != nil {
+		return sight{}, Object{}, err
+	}
+	r, err := parse(object.Body, key)
+	if err == nil && (object.Version == "" || object.Modified.IsZero() || object.Now.IsZero()) {
+		err = errors.New("the service did not tell its version, when it was written, or the time")
+	}
+	if err != nil {
+		return sight{}, Object{}, s.unusable(key, err)
+	}
+	return sight{record: r, version: object.Version, modified: object.Modified, now: object.Now, body: object.Body, read: true}, object, nil
+}
+
+// unusable returns the error of a request that no retry would help. Nothing was
+// written.
+func (s *Store) unusable(key string, err error) error {
+	return &driver.Error{Store: s.objects.String(), Rejected: true, Err: fmt.Errorf("object %s: %w", key, err)}
+}
+
+// write writes the row if its object still has that version, and returns what
+// it sent.
+func (s *Store) write(ctx context.Context, key, version string, r *record) ([]byte, error) {
+	body, err := r.body()
+	if err != nil {
+		return nil, s.unusable(key, err)
+	}
+	next, err := s.objects.Put(ctx, key, body, version)
+	if err == nil && next != "" {
+		s.cache.put(key, Object{Body: body, Version: next})
+	}
+	return body, err
+}
