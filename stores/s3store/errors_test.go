@@ -1,0 +1,358 @@
+package s3store_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+	"github.com/lambdalock/lambdalock/stores/s3store"
+)
+
+// wanted is what a *driver.Error must say.
+type wanted struct {
+	temporary, rejected bool
+	action, hint        string
+}
+
+var answersOfS3 = map[string]struct {
+	status        int
+	code, message string
+	get, put      wanted
+}{
+	"throttled": {
+		503, "SlowDown", "Please reduce your request rate.",
+		wanted{true, true, "", ""},
+		wanted{true, true, "", ""},
+	},
+	"too many requests": {429, "TooManyRequests", "", wanted{true, true, "", ""}, wanted{true, true, "", ""}},
+	"internal error":    {500, "InternalError", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
+	"unavailable":       {503, "ServiceUnavailable", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
+	"proxy":             {502, "", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
+	"body came too late": {
+		400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.",
+		wanted{true, false, "", ""},
+		wanted{true, false, "", ""},
+	},
+	"denied": {
+		403, "AccessDenied", "Access Denied",
+		wanted{false, true, "s3:GetObject", "s3:ListBucket on the bucket"},
+		wanted{false, true, "s3:PutObject", "allow s3:GetObject and s3:PutObject on locks/rows/*"},
+	},
+	"missing key without s3:ListBucket": {
+		403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`,
+		wanted{false, true, "s3:ListBucket", "allow it on the bucket"},
+		wanted{false, true, "s3:ListBucket", "allow it on the bucket"},
+	},
+	"key of another's": {
+		403, "AccessDenied", "User: r is not authorized to perform: kms:GenerateDataKey on resource: k",
+		wanted{false, true, "kms:GenerateDataKey", "encrypted with your own key"},
+		wanted{false, true, "kms:GenerateDataKey", "encrypted with your own key"},
+	},
+	"no bucket":      {404, "NoSuchBucket", "", wanted{false, true, "", "does not exist"}, wanted{false, true, "", "does not exist"}},
+	"404 of a proxy": {404, "", "", wanted{false, true, "", ""}, wanted{false, true, "", ""}},
+	"another Region": {301, "PermanentRedirect", "", wanted{false, true, "", "another Region"}, wanted{false, true, "", "another Region"}},
+	"signed for another Region": {
+		400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'",
+		wanted{false, true, "", "another Region"},
+		wanted{false, true, "", "another Region"},
+	},
+	"wrong key":       {403, "SignatureDoesNotMatch", "", wanted{false, true, "", "credentials"}, wanted{false, true, "", "credentials"}},
+	"expired":         {400, "ExpiredToken", "", wanted{false, true, "", "credentials"}, wanted{false, true, "", "credentials"}},
+	"no conditions":   {501, "NotImplemented", "", wanted{false, true, "", "conditional writes"}, wanted{false, true, "", "conditional writes"}},
+	"another refusal": {400, "InvalidRequest", "", wanted{false, true, "", ""}, wanted{false, true, "", ""}},
+}
+
+// TestErrors shows what the store makes of an answer to a read and to a write.
+func TestErrors(t *testing.T) { // F9
+	t.Parallel()
+	for name, c := range answersOfS3 {
+		for method, want := range map[string]wanted{http.MethodGet: c.get, http.MethodPut: c.put} {
+			t.Run(method+", "+name, func(t *testing.T) {
+				t.Parallel()
+				server, client := newServer(t)
+				store := s3store.New(client, bucket, "rows")
+				claim := claimAt(time.Now(), "n", "a")
+				if _, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+				server.requests()
+				server.fault = func(r *http.Request) *http.Response {
+					if r.Method == method {
+						return answers(c.status, c.code, c.message)
+					}
+					return nil
+				}
+				_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "b")) // reads
+				if method == http.MethodPut {
+					_, ok, err = store.Release(t.Context(), settlement(claim)) // writes
+				}
+				checkError(t, err, want)
+				if ok || len(server.requests()) > 1 && method == http.MethodGet {
+					t.Errorf("applied %v, or more than one request", ok)
+				}
+			})
+		}
+	}
+}
+
+// TestWrongClock: S3 refuses a request that is dated 15 minutes or more away.
+// The SDK learns S3's time from that, and signs the next request with it.
+func TestWrongClock(t *testing.T) { // F14
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		server.advance(3 * time.Hour)
+		server.fault = func(r *http.Request) *http.Response {
+			signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+			if err != nil {
+				t.Error(err)
+			}
+			if server.Now().Sub(signed).Abs() < 15*time.Minute {
+				return nil
+			}
+			a := answers(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+			a.Header.Set("Date", server.Now().Format(http.TimeFormat))
+			return a
+		}
+		store := s3store.New(client, bucket, "rows")
+		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+		var e *driver.Error
+		if !errors.As(err, &e) || !e.Temporary || !e.Rejected || !e.Conflict || !strings.Contains(e.Hint, "clock") {
+			t.Errorf("got %#v", err)
+		}
+		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
+			t.Errorf("then: granted %v, error %v", ok, err)
+		}
+	})
+}
+
+func checkError(t *testing.T, err error, want wanted) {
+	t.Helper()
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want a *driver.Error", err)
+	}
+	if got := (wanted{e.Temporary, e.Rejected, e.Action, e.Hint}); got.temporary != want.temporary || got.rejected != want.rejected || got.action != want.action ||
+		!strings.Contains(got.hint, want.hint) || want.hint == "" && got.hint != "" {
+		t.Errorf("got %+v of %v, want %+v", got, err, want)
+	}
+	if e.Store != "S3 bucket locks, prefix rows/" {
+		t.Errorf("the error names %q", e.Store)
+	}
+}
+
+// TestConditions: an answer that a condition did not hold is not an error, and
+// the store looks at the row again.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status     int
+		code, page string
+	}{
+		"condition failed": {412, "PreconditionFailed", ""},
+		"without a body":   {412, "", ""},
+		"page of a proxy":  {412, "", "<html>Precondition Failed<br></html>"},
+		"another write":    {409, "ConditionalRequestConflict", ""},
+		"another step":     {409, "OperationAborted", ""},
+		"object is gone":   {404, "NoSuchKey", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, client := newServer(t)
+			store := s3store.New(client, bucket, "rows")
+			claim := claimAt(time.Now(), "n", "a")
+			if _, ok, err := store.Acquire(t.Context(), claim); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			server.requests()
+			times := 1
+			server.fault = func(r *http.Request) *http.Response {
+				if r.Method == http.MethodPut && times > 0 {
+					times--
+					return answers(c.status, c.code, c.page)
+				}
+				return nil
+			}
+			if row, ok, err := store.Release(t.Context(), settlement(claim)); !ok || err != nil {
+				t.Errorf("released %v, %+v, error %v", ok, row, err)
+			}
+			if got := strings.Join(server.requests(), ", "); got != "PUT /locks/rows/n if unchanged, GET /locks/rows/n, PUT /locks/rows/n if unchanged" {
+				t.Errorf("made the requests %s", got)
+			}
+			times = 100
+			var e *driver.Error
+			if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "b")); ok || !errors.As(err, &e) || !e.Conflict {
+				t.Errorf("granted %v, error %v, want a conflict", ok, err)
+			}
+		})
+	}
+	t.Run("no object of a new one", func(t *testing.T) {
+		t.Parallel()
+		server, client := newServer(t)
+		store := s3store.New(client, bucket, "rows")
+		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		server.fault = func(r *http.Request) *http.Response { return answers(404, "NoSuchKey", "") }
+		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "m", "a"))
+		checkError(t, err, wanted{rejected: true})
+	})
+}
+
+// TestNoAnswer: without an answer a write may have been applied.
+func TestNoAnswer(t *testing.T) { // F7
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err        error
+		text, hint string
+	}{
+		"no address":     {&net.DNSError{Err: "no such host", Name: "s3.test"}, "lookup s3.test: no such host", "VPC"},
+		"refused":        {&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, "dial tcp: connection refused", "VPC"},
+		"timeout":        {context.DeadlineExceeded, "no answer in time", "VPC"},
+		"caller ended":   {context.Canceled, "the caller's context ended before there was an answer", ""},
+		"broken in half": {io.ErrUnexpectedEOF, "no answer: unexpected EOF", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, client := newServer(t)
+			store := s3store.New(failing{client, c.err}, bucket, "rows")
+			_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+			checkError(t, err, wanted{temporary: true, hint: c.hint})
+			if !strings.Contains(err.Error(), ": "+c.text) || !errors.Is(err, c.err) {
+				t.Errorf("got %v, want %s", err, c.text)
+			}
+		})
+	}
+}
+
+// failing is a client of the user's own whose requests get no answer.
+type failing struct {
+	s3store.Client
+	err error
+}
+
+func (f failing) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: f.err}
+}
+
+// TestBrokenBody: a connection that breaks in the middle of an answer.
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	server, client := newServer(t)
+	store := s3store.New(client, bucket, "rows")
+	if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	server.fault = func(r *http.Request) *http.Response {
+		response := answers(200, "", "")
+		response.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), broken{}))
+		return response
+	}
+	_, err := store.Read(t.Context(), "n")
+	checkError(t, err, wanted{temporary: true})
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestClientOfTheUsersOwn: a client that answers without HTTP.
+func TestClientOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	_, client := newServer(t)
+	for code, want := range map[string]wanted{
+		"AccessDenied": {rejected: true, action: "s3:PutObject", hint: "allow"},
+		"SlowDown":     {temporary: true, rejected: true},
+	} {
+		t.Run(code, func(t *testing.T) {
+			store := s3store.New(failing{client, &smithy.GenericAPIError{Code: code}}, bucket, "rows")
+			_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+			checkError(t, err, want)
+		})
+	}
+	t.Run("PreconditionFailed", func(t *testing.T) {
+		store := s3store.New(failing{client, &smithy.GenericAPIError{Code: "PreconditionFailed"}}, bucket, "rows")
+		var e *driver.Error
+		if _, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !errors.As(err, &e) || !e.Conflict {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+}
+
+func TestNoBucket(t *testing.T) {
+	t.Parallel()
+	_, client := newServer(t)
+	unusable(t, "no bucket", s3store.New(client, "", "rows"))
+	unusable(t, "no client", s3store.New(nil, "locks", "rows"))
+	unusable(t, "nil client", s3store.New((*s3.Client)(nil), "locks", "rows"))
+}
+
+// unusable checks that every request says what to pass to New.
+func unusable(t *testing.T, why string, store *objectstore.Store) {
+	t.Helper()
+	for name, request := range map[string]func() error{
+		"acquire": func() error { _, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); return err },
+		"check":   func() error { return store.Check(t.Context()) },
+		"rows": func() error {
+			for _, err := range store.Rows(t.Context(), "") {
+				return err
+			}
+			return nil
+		},
+	} {
+		var e *driver.ConfigError
+		if err := request(); !errors.As(err, &e) || !strings.Contains(err.Error(), "s3store.New") {
+			t.Errorf("%s, %s: got %v, want a *driver.ConfigError", why, name, err)
+		}
+	}
+}
+
+// TestListErrors: only a person who lists rows needs s3:ListBucket for that.
+func TestListErrors(t *testing.T) {
+	t.Parallel()
+	server, client := newServer(t)
+	store := s3store.New(client, bucket, "rows")
+	server.fault = func(*http.Request) *http.Response { return answers(403, "AccessDenied", "Access Denied") }
+	for _, err := range store.Rows(t.Context(), "") {
+		checkError(t, err, wanted{rejected: true, action: "s3:ListBucket", hint: "on the bucket"})
+	}
+	if err := store.Check(t.Context()); err != nil {
+		t.Errorf("check: %v", err) // it may be allowed for the names that are locked
+	}
+	server.fault = func(*http.Request) *http.Response { return answers(404, "NoSuchBucket", "") }
+	checkError(t, store.Check(t.Context()), wanted{rejected: true, hint: "does not exist"})
+}
+
+// TestLargeObject: something else is under the key, and larger than any row.
+func TestLargeObject(t *testing.T) {
+	t.Parallel()
+	server, client := newServer(t)
+	server.fault = func(*http.Request) *http.Response {
+		response := answers(200, "", "")
+		response.Header.Set("ETag", `"1"`)
+		response.Body = io.NopCloser(io.LimitReader(spaces{}, 1<<40))
+		return response
+	}
+	_, err := s3store.New(client, bucket, "rows").Read(t.Context(), "n")
+	checkError(t, err, wanted{rejected: true})
+}
+
+type spaces struct{}
+
+func (spaces) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
+}

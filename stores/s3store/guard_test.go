@@ -1,0 +1,189 @@
+package s3store_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/s3store"
+)
+
+// ignoreConditions makes a server that writes whatever the condition.
+func ignoreConditions(r *http.Request) *http.Response {
+	r.Header.Del("If-Match")
+	r.Header.Del("If-None-Match")
+	return nil
+}
+
+// TestServerThatIgnoresConditions: not even the first claim is granted, and
+// nothing is written under its name.
+func TestServerThatIgnoresConditions(t *testing.T) { // F52
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault func(*http.Request) *http.Response
+		want  string
+	}{
+		"ignores both":          {ignoreConditions, "does not check the condition that an object does not exist"},
+		"ignores If-Match":      {func(r *http.Request) *http.Response { r.Header.Del("If-Match"); return nil }, "has not changed (If-Match)"},
+		"ignores If-None-Match": {func(r *http.Request) *http.Response { r.Header.Del("If-None-Match"); return nil }, "does not exist (If-None-Match: *)"},
+		"does not know them": {func(r *http.Request) *http.Response {
+			if r.Method == http.MethodPut {
+				return answers(501, "NotImplemented", "A header you provided implies functionality that is not implemented")
+			}
+			return nil
+		}, "use a service or version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, client := newServer(t)
+			server.fault = c.fault
+			store := s3store.New(client, bucket, "locks")
+			for range 2 { // it does not wear off
+				_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+				if ok || err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("granted %v, error %v, want %q", ok, err, c.want)
+				}
+			}
+			for _, r := range server.requests() {
+				if !strings.Contains(r, "~probe") {
+					t.Errorf("sent %s", r)
+				}
+			}
+		})
+	}
+}
+
+// TestProbeOnce: many claims at once check the server once, and again after an
+// error that says nothing about conditions. A claim does not wait for another's
+// check longer than its own context lasts.
+func TestProbeOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		store := s3store.New(client, bucket, "locks")
+		server.fault = func(*http.Request) *http.Response { return answers(503, "SlowDown", "Reduce your request rate.") }
+		var e *driver.Error
+		if _, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !errors.As(err, &e) || !e.Temporary {
+			t.Errorf("got %v, want a temporary error", err)
+		}
+		server.requests()
+		answer := make(chan struct{})
+		server.fault = func(*http.Request) *http.Response { <-answer; return nil }
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), string(rune('a'+i)), "a")); !ok || err != nil {
+					t.Error(ok, err)
+				}
+			})
+			synctest.Wait() // the first checks, the others wait for it
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := make(chan struct{}, 1)
+		wg.Go(func() {
+			_, ok, err := store.Acquire(ctx, claimAt(time.Now(), "m", "b"))
+			gaveUp <- struct{}{}
+			if ok || !errors.Is(err, context.Canceled) {
+				t.Errorf("granted %v, error %v", ok, err)
+			}
+			checkStore(t, err)
+		})
+		synctest.Wait()
+		if got := server.requests(); len(got) != 1 {
+			t.Errorf("sent %q", got)
+		}
+		cancel()
+		synctest.Wait()
+		if len(gaveUp) == 0 {
+			t.Error("a claim whose context has ended still waits")
+		}
+		close(answer)
+		wg.Wait()
+		probes := 1
+		for _, r := range server.requests() {
+			if strings.Contains(r, "~probe") {
+				probes++
+			}
+		}
+		if probes != 6 {
+			t.Errorf("%d requests checked the server, want 6", probes)
+		}
+	})
+}
+
+func checkStore(t *testing.T, err error) {
+	t.Helper()
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Store != "S3 bucket locks, prefix locks/" {
+		t.Errorf("the error %v does not name the bucket", err)
+	}
+}
+
+// TestEndpoints: AWS's own endpoints are not checked, all others are.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	endpoint := func(url string) func(*s3.Options) {
+		return func(o *s3.Options) { o.BaseEndpoint = &url }
+	}
+	own := func(o *s3.Options) { o.BaseEndpoint = nil }
+	region := func(name string) func(*s3.Options) {
+		return func(o *s3.Options) { o.BaseEndpoint, o.Region = nil, name }
+	}
+	dual := func(o *s3.Options) {
+		o.BaseEndpoint, o.EndpointOptions.UseDualStackEndpoint = nil, aws.DualStackEndpointStateEnabled
+	}
+	for name, c := range map[string]struct {
+		option func(*s3.Options)
+		probed bool
+	}{
+		"default":            {own, false},
+		"China":              {region("cn-north-1"), false},
+		"European sovereign": {region("eusc-de-east-1"), false},
+		"dual stack":         {dual, false},
+		"VPC endpoint":       {endpoint("https://bucket.vpce-1a2b3c4d-5e6f.s3.us-east-1.vpce.amazonaws.com"), false},
+		"with a port":        {endpoint("https://s3.us-east-1.amazonaws.com:443"), false},
+		"no Region":          {endpoint("https://s3.amazonaws.com"), false},
+		"FIPS":               {endpoint("https://s3-fips.dualstack.us-east-1.amazonaws.com"), false},
+		"acceleration":       {endpoint("https://b.s3-accelerate.amazonaws.com"), false},
+		"access point":       {endpoint("https://p-123456789012.s3-accesspoint.us-east-1.amazonaws.com"), false},
+		"directory bucket":   {endpoint("https://b--usw2-az1--x-s3.s3express-usw2-az1.us-west-2.amazonaws.com"), false},
+		"Outposts":           {endpoint("https://p-1.op-0.s3-outposts.us-east-1.amazonaws.com"), true},
+		"server on EC2":      {endpoint("http://ec2-203-0-113-25.compute-1.amazonaws.com:9000"), true},
+		"load balancer":      {endpoint("https://s3-1234567890.us-east-1.elb.amazonaws.com"), true},
+		"behind API Gateway": {endpoint("https://a1b2c3.execute-api.us-east-1.amazonaws.com"), true},
+		"local":              {endpoint("http://127.0.0.1:9000"), true},
+		"another provider":   {endpoint("https://s3.example.com"), true},
+		"looks like AWS's":   {endpoint("https://s3.amazonaws.com.example.com"), true},
+		"ends like AWS's":    {endpoint("https://notamazonaws.com"), true},
+		"IPv6":               {endpoint("http://[::1]:9000"), true},
+		"resolver of the user's own": {func(o *s3.Options) {
+			o.BaseEndpoint = nil
+			o.EndpointResolver = s3.EndpointResolverFromURL("https://storage.example.com") //nolint:staticcheck // some clients still have one
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, _ := newServer(t)
+			store := s3store.New(server.client(c.option), bucket, "")
+			for i := range 2 {
+				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), string(rune('a'+i)), "a")); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+			}
+			probed := slices.ContainsFunc(server.requests(), func(r string) bool { return strings.Contains(r, "~probe") })
+			if probed != c.probed {
+				t.Errorf("the server was checked: %v, want %v", probed, c.probed)
+			}
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package s3store_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/s3store"
+)
+
+// openService opens S3 in this process. Each request of the SDK meets faults
+// of its own: a step of the store takes up to eight.
+func openService(_ *testing.T, h *world.History) func(uint64) driver.Store {
+	server := startServer(bucket)
+	return func(client uint64) driver.Store {
+		transport := &fault.Transport{Next: server, Dialect: fault.S3, Plan: h.Plan(client), Late: h.Late}
+		return s3store.New(server.client(func(o *s3.Options) {
+			o.HTTPClient = &http.Client{Transport: transport}
+		}), bucket, "locks")
+	}
+}
+
+// TestSimulation runs whole invocations over S3 in this process.
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
+	world.Run(t, openService, world.Config{Histories: 1, Share: 20, ServerClock: true})
+}
+
+// TestSimulationOfClocks lets the clients' clocks be hours apart: only the
+// service's counts.
+func TestSimulationOfClocks(t *testing.T) { // F14
+	world.Run(t, openService, world.Config{Histories: 1, Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+}
