@@ -1,0 +1,135 @@
+package azblobstore
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"github.com/lambdalock/lambdalock/internal/neterror"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// The data actions of a role that allow the requests. Both are part of Storage
+// Blob Data Contributor.
+// https://learn.microsoft.com/azure/role-based-access-control/permissions/storage
+const (
+	readAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
+	writeAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+)
+
+// classify returns the error as a [*driver.Error], which says whether a later
+// try may succeed and whether the write may have been applied. Without an
+// answer it may have been. The action is that of the request.
+// https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
+// https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
+func classify(place, action string, err error) *driver.Error {
+	e := &driver.Error{Store: place, Err: err, Temporary: true}
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) {
+		if unauthenticated(err) {
+			e.Temporary, e.Rejected = false, true
+			e.Hint = "the client's credential got no token, so nothing was sent: check the identity and its settings"
+			return e
+		}
+		e.Hint, e.Err = neterror.Unanswered(err, "can this computer reach the account's blob endpoint? Check the account's name, its network rules and private endpoints")
+		return e
+	}
+	e.Err = &brief{describe(answer), err}
+	code, status := bloberror.Code(answer.ErrorCode), answer.StatusCode
+	if code == bloberror.ServerBusy || status == http.StatusTooManyRequests {
+		e.Rejected = true
+		return e
+	}
+	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout {
+		return e
+	}
+	e.Rejected, e.Temporary = true, false
+	if denied[code] {
+		e.Action = action
+	}
+	e.Hint = hints[code]
+	return e
+}
+
+// denied are the answers to a request that the identity may not send.
+var denied = map[bloberror.Code]bool{
+	bloberror.AuthorizationPermissionMismatch: true,
+	bloberror.AuthorizationFailure:            true,
+	bloberror.InsufficientAccountPermissions:  true,
+	bloberror.UnauthorizedBlobOverwrite:       true,
+}
+
+const (
+	giveRole  = "give the identity the role Storage Blob Data Contributor on the container; a shared access signature needs the permissions read, create, write and list (rcwl)"
+	checkKeys = "check the credential, and this computer's clock: the service refuses a request that is dated 15 minutes or more away"
+	immutable = "a lock's blob is rewritten all the time: use a container without an immutability policy and without a legal hold"
+	archived  = "a lifecycle rule has moved the blob to the archive tier: exclude the prefix of the locks from it"
+	leased    = "somebody has leased this blob, which belongs to a lock: break the lease (az storage blob lease break)"
+)
+
+// hints say what to change after an answer that a retry would not change.
+var hints = map[bloberror.Code]string{
+	bloberror.AuthorizationPermissionMismatch: giveRole,
+	bloberror.InsufficientAccountPermissions:  giveRole,
+	bloberror.UnauthorizedBlobOverwrite:       giveRole,
+	bloberror.AuthorizationFailure:            giveRole + "; the account's network rules must admit this address",
+	bloberror.AuthenticationFailed:            checkKeys,
+	bloberror.InvalidAuthenticationInfo:       checkKeys,
+	bloberror.NoAuthenticationInformation:     checkKeys,
+	bloberror.ContainerNotFound:               "create the container, or correct its name",
+	bloberror.BlobNotFound:                    "the blob must exist before it can be protected: upload it, an empty one is enough",
+	bloberror.BlobImmutableDueToPolicy:        immutable,
+	"BlobImmutableDueToLegalHold":             immutable,
+	bloberror.BlobArchived:                    archived,
+	bloberror.BlobBeingRehydrated:             archived,
+	bloberror.LeaseIDMissing:                  leased,
+}
+
+// brief is an error of the SDK in fewer words. The SDK's own text has ten
+// lines.
+type brief struct {
+	text string
+	err  error
+}
+
+func (e *brief) Error() string { return e.text }
+func (e *brief) Unwrap() error { return e.err }
+
+// describe returns the status, the code and the first line of the message.
+func describe(e *azcore.ResponseError) string {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, e.ErrorCode))
+	if e.RawResponse == nil {
+		return text
+	}
+	var said struct{ Message string }
+	body, err := runtime.Payload(e.RawResponse) // which the SDK has read already
+	if err != nil || xml.Unmarshal(body, &said) != nil {
+		return text
+	}
+	if line, _, _ := strings.Cut(said.Message, "\n"); line != "" {
+		text += ": " + line
+	}
+	return text
+}
+
+// unauthenticated reports whether the credential gave no token, so that the
+// request was not sent.
+func unauthenticated(err error) bool {
+	var final interface {
+		error
+		NonRetriable()
+	}
+	return errors.As(err, &final)
+}
+
+// bare returns a URL without its query, which may be a signature.
+func bare(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return address
+}

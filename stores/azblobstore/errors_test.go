@@ -1,0 +1,210 @@
+package azblobstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+)
+
+// transport is a client's transport that answers as it is told.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
+
+func objectsOver(t *testing.T, do transport, credential azcore.TokenCredential) objectstore.Objects {
+	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: do}}
+	client, err := container.NewClientWithNoCredential("https://fake.blob.core.windows.net/c?sig=secret", options)
+	if credential != nil {
+		client, err = container.NewClient("https://fake.blob.core.windows.net/c", credential, options)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return azblobstore.NewObjects(client, "")
+}
+
+// answering returns a transport whose every answer is that one.
+func answering(status int, code, message string) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		header := http.Header{"X-Ms-Error-Code": {code}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(message)), Request: r}, nil
+	}
+}
+
+// said is the body of an answer as the service writes it.
+func said(message string) string {
+	return "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>c</Code><Message>" + message + "\nRequestId:3\nTime:2026</Message></Error>"
+}
+
+func failing(err error) transport {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	const write = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	for name, c := range map[string]struct {
+		do                  transport
+		temporary, rejected bool
+		action              string
+		text, hint          string
+	}{
+		"throttled":            {answering(503, "ServerBusy", said("Operations per second is over the account limit.")), true, true, "", "503 ServerBusy: Operations per second is over the account limit.", ""},
+		"too many":             {answering(429, "", ""), true, true, "", "429", ""},
+		"unavailable":          {answering(503, "", "<html>"), true, false, "", "503", ""},
+		"timed out":            {answering(500, "OperationTimedOut", said("Try again.")), true, false, "", "500 OperationTimedOut: Try again.", ""},
+		"request timed out":    {answering(408, "", ""), true, false, "", "408", ""},
+		"no permission":        {answering(403, "AuthorizationPermissionMismatch", said("No.")), false, true, write, "403 AuthorizationPermissionMismatch: No.", "the role Storage Blob Data Contributor on the container"},
+		"no permission to add": {answering(403, "UnauthorizedBlobOverwrite", said("No.")), false, true, write, "403 UnauthorizedBlobOverwrite: No.", "(rcwl)"},
+		"network rules":        {answering(403, "AuthorizationFailure", said("No.")), false, true, write, "403 AuthorizationFailure: No.", "network rules"},
+		"wrong key":            {answering(403, "AuthenticationFailed", said("No.")), false, true, "", "403 AuthenticationFailed: No.", "clock"},
+		"no container":         {answering(404, "ContainerNotFound", said("No.")), false, true, "", "404 ContainerNotFound: No.", "create the container"},
+		"immutable":            {answering(409, "BlobImmutableDueToPolicy", said("No.")), false, true, "", "409 BlobImmutableDueToPolicy: No.", "immutability policy"},
+		"legal hold":           {answering(409, "BlobImmutableDueToLegalHold", said("No.")), false, true, "", "409 BlobImmutableDueToLegalHold: No.", "legal hold"},
+		"archived":             {answering(409, "BlobArchived", said("No.")), false, true, "", "409 BlobArchived: No.", "archive tier"},
+		"leased":               {answering(412, "LeaseIdMissing", said("No.")), false, true, "", "412 LeaseIdMissing: No.", "break the lease"},
+		"not in the list":      {answering(400, "InvalidHeaderValue", said("")), false, true, "", "400 InvalidHeaderValue", ""},
+		"a transport's own":    {failing(&azcore.ResponseError{StatusCode: 418}), false, true, "", "418", ""},
+		"no address":           {failing(&net.DNSError{Err: "no such host", Name: "fake.test"}), true, false, "", "lookup fake.test: no such host", "private endpoints"},
+		"refused":              {failing(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), true, false, "", "dial tcp: connection refused", "network rules"},
+		"broken":               {failing(fmt.Errorf("https://fake.test/c?sig=secret: %w", io.ErrUnexpectedEOF)), true, false, "", "no answer: unexpected EOF", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := objectsOver(t, c.do, nil).Put(t.Context(), "k", []byte("x"), "")
+			var e *driver.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want a *driver.Error", err)
+			}
+			if e.Temporary != c.temporary || e.Rejected != c.rejected || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
+				t.Errorf("got %+v", e)
+			}
+			if e.Err.Error() != c.text || !strings.Contains(e.Hint, c.hint) || c.hint == "" && e.Hint != "" {
+				t.Errorf("it says %q and hints %q, want %q and %q", e.Err, e.Hint, c.text, c.hint)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("it shows the signature: %v", err)
+			}
+		})
+	}
+}
+
+// TestReadErrors has what only a read can meet.
+func TestReadErrors(t *testing.T) {
+	t.Parallel()
+	f := fakeblob.New()
+	o := azblobstore.NewObjects(f.Container("c"), "")
+	if _, err := o.Put(t.Context(), "k", []byte("0123456789"), ""); err != nil {
+		t.Fatal(err)
+	}
+	var e *driver.Error
+	f.Fail("get", fakeblob.ApplyThenCut)
+	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Rejected {
+		t.Errorf("an answer that breaks off: %v", err)
+	}
+	f.Fail("get", fakeblob.Deny)
+	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !strings.HasSuffix(e.Action, "/blobs/read") {
+		t.Errorf("a denied read: %v", err)
+	}
+	if got, err := objectsOver(t, answering(200, "", "x"), nil).Get(t.Context(), "k"); err != nil || got.Version != "" || !got.Now.IsZero() || !got.Modified.IsZero() {
+		t.Errorf("an answer without a version or a date: %+v, %v", got, err)
+	}
+	// A proxy's 404 does not say that there is no blob.
+	if _, err := objectsOver(t, answering(404, "", "<html>"), nil).Get(t.Context(), "k"); errors.Is(err, objectstore.ErrNotExist) || !errors.As(err, &e) {
+		t.Errorf("a proxy's 404: %v", err)
+	}
+}
+
+// TestOneRequest shows that the SDK's own retries are off: a repeated write
+// would meet its own first copy.
+func TestOneRequest(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []fakeblob.Fault{fakeblob.Drop, fakeblob.ApplyThenDrop, fakeblob.ApplyThenCut, fakeblob.Busy, fakeblob.Unavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			f := fakeblob.New()
+			o := azblobstore.NewObjects(f.Container("c"), "")
+			for _, op := range []string{"put", "get", "list"} {
+				f.Fail(op, fault)
+			}
+			_, putErr := o.Put(t.Context(), "k", nil, "")
+			_, getErr := o.Get(t.Context(), "k")
+			for _, err := range o.Keys(t.Context()) {
+				if err == nil {
+					t.Errorf("fault %d: no error", fault)
+				}
+			}
+			if n := len(f.Requests()); n != 3 || putErr == nil || getErr == nil && fault != fakeblob.ApplyThenCut {
+				t.Errorf("fault %d: %d requests, errors %v and %v", fault, n, putErr, getErr)
+			}
+		})
+	}
+}
+
+func TestNoAnswerInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fakeblob.New()
+		o := azblobstore.NewObjects(f.Container("c"), "")
+		f.Fail("put", fakeblob.Hang, fakeblob.ApplyThenHang)
+		for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if errors.Is(end, context.Canceled) {
+				time.AfterFunc(time.Second/2, cancel)
+			}
+			_, err := o.Put(ctx, "k", nil, "")
+			cancel()
+			var e *driver.Error
+			if !errors.As(err, &e) || !e.Temporary || e.Rejected || !errors.Is(err, end) || (e.Hint == "") != errors.Is(end, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+type noToken struct{}
+
+func (noToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	return azcore.AccessToken{}, errors.New("no managed identity found")
+}
+
+// TestNoToken: nothing was sent, so a handler must not run without a lock
+// because of it.
+func TestNoToken(t *testing.T) {
+	t.Parallel()
+	_, err := objectsOver(t, failing(errors.New("sent")), noToken{}).Put(t.Context(), "k", nil, "")
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Temporary || !e.Rejected || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestString(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{
+		"":       "lambdalock: Azure container https://fake.blob.core.windows.net/c: 503 ServerBusy: This is ServerBusy.",
+		"locks":  "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: This is ServerBusy.",
+		"locks/": "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: This is ServerBusy.",
+	} {
+		f := fakeblob.New()
+		f.Fail("get", fakeblob.Busy)
+		if err := azblobstore.New(f.Container("c"), prefix).Check(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package azblobstore_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+)
+
+// at returns the blobs of a service with another address.
+func at(t *testing.T, address string, s *fakeblob.Service) objectstore.Objects {
+	client, err := container.NewClientWithNoCredential(address, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return azblobstore.NewObjects(client, "")
+}
+
+func TestServerIsProbed(t *testing.T) {
+	t.Parallel()
+	for address, probed := range map[string]bool{
+		"https://a.blob.core.windows.net/c":         false,
+		"https://a.z7.blob.storage.azure.net/c":     false,
+		"https://a.blob.core.chinacloudapi.cn/c":    false,
+		"https://a.blob.core.usgovcloudapi.net/c":   false,
+		"http://127.0.0.1:10000/account/c":          true,
+		"https://blobs.example.com/account/c":       true,
+		"https://core.windows.net.example.com/a/c":  true,
+		"https://a.blob.core.windows.net.evil/ac/c": true,
+	} {
+		f := fakeblob.New()
+		o := at(t, address, f)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() { _, _ = o.Put(t.Context(), string(rune('a'+i)), nil, "") })
+		}
+		wg.Wait()
+		if n := len(f.Requests()); probed != (n > 4) || n > 10 {
+			t.Errorf("%s: %d requests", address, n)
+		}
+	}
+}
+
+func TestServerIgnoresConditions(t *testing.T) {
+	t.Parallel()
+	f := fakeblob.New()
+	f.Blind = true
+	o := at(t, "http://127.0.0.1:10000/account/c", f)
+	for range 2 {
+		if _, err := o.Put(t.Context(), "k", nil, ""); !errors.As(err, new(*driver.ConfigError)) {
+			t.Errorf("got %v, want a *driver.ConfigError", err)
+		}
+	}
+	f.Blind = false
+	if _, err := o.Put(t.Context(), "k", nil, ""); err != nil {
+		t.Errorf("the server was mended: %v", err)
+	}
+}
+
+// TestProbeIsRepeated: a probe without an answer proves nothing.
+func TestProbeIsRepeated(t *testing.T) {
+	t.Parallel()
+	f := fakeblob.New()
+	o := at(t, "http://127.0.0.1:10000/account/c", f)
+	f.Fail("put", fakeblob.Drop)
+	if _, err := o.Put(t.Context(), "k", nil, ""); err == nil {
+		t.Error("a put whose probe had no answer was sent")
+	}
+	if _, err := o.Put(t.Context(), "k", nil, ""); err != nil || !slices.Contains(f.Requests(), "get") {
+		t.Errorf("the next put: %v", err)
+	}
+}
+
+// TestProbeIsWaitedFor: the first put's probe hangs, the second gives up, the
+// third probes in its turn, and the fourth need not any more.
+func TestProbeIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fakeblob.New()
+		o := at(t, "http://127.0.0.1:10000/account/c", f)
+		f.Fail("put", fakeblob.Hang)
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for i, patience := range []time.Duration{2 * time.Second, time.Second, time.Hour, time.Hour} {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_, errs[i] = o.Put(ctx, string(rune('a'+i)), nil, "")
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		for i, fails := range []bool{true, true, false, false} {
+			if (errs[i] != nil) != fails || fails && !errors.Is(errs[i], context.DeadlineExceeded) {
+				t.Errorf("put %d: %v", i, errs[i])
+			}
+		}
+		if n := len(f.Requests()); n != 1+6+2 {
+			t.Errorf("%d requests, want 9: %v", n, f.Requests())
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package azblobstore
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+)
+
+// New returns a store that keeps its rows in the container, under the prefix: a
+// folder such as "locks" or "locks/", or empty for the whole container.
+//
+// Each call switches the client's own retries off, because package lock repeats
+// requests itself, and a write that the SDK repeats would meet its own first
+// copy. Before the first write to a server whose address is not Azure's, the
+// store checks with [objectstore.Probe] that the server honours conditions.
+func New(client *container.Client, prefix string) *objectstore.Store {
+	return objectstore.New(newObjects(client, prefix))
+}
+
+// objects implements [objectstore.Objects] with block blobs.
+type objects struct {
+	client *container.Client
+	prefix string
+	prober *objectstore.Prober
+}
+
+func newObjects(client *container.Client, prefix string) *objects {
+	if prefix != "" && !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	known := client != nil && microsofts(client.URL())
+	return &objects{client: client, prefix: prefix, prober: objectstore.NewProber(known)}
+}
+
+// errNoClient is the answer to every request of a store without a client.
+var errNoClient = &driver.ConfigError{Reason: "the Azure client is nil: pass a *container.Client to azblobstore.New"}
+
+// String implements [objectstore.Objects].
+func (o *objects) String() string {
+	if o.client == nil {
+		return "Azure container"
+	}
+	s := "Azure container " + bare(o.client.URL())
+	if o.prefix != "" {
+		s += ", prefix " + o.prefix
+	}
+	return s
+}
+
+// once switches the client's own retries off.
+func once(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+}
+
+// largest is more than a row can have. A larger blob is none.
+const largest = 8 << 20
+
+// Get implements [objectstore.Objects].
+func (o *objects) Get(ctx context.Context, key string) (objectstore.Object, error) {
+	if o.client == nil {
+		return objectstore.Object{}, errNoClient
+	}
+	answer, err := o.client.NewBlobClient(o.prefix+key).DownloadStream(once(ctx), nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return objectstore.Object{}, objectstore.ErrNotExist
+	}
+	if err != nil {
+		return objectstore.Object{}, classify(o.String(), readAction, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, largest))
+	if err != nil {
+		return objectstore.Object{}, classify(o.String(), readAction, err)
+	}
+	return objectstore.Object{
+		Body: body, Version: string(valueOf(answer.ETag)), Modified: valueOf(answer.LastModified), Now: valueOf(answer.Date),
+	}, nil
+}
+
+// Put implements [objectstore.Objects].
+func (o *objects) Put(ctx context.Context, key string, body []byte, version string) (string, error) {
+	if o.client == nil {
+		return "", errNoClient
+	}
+	if !o.prober.Passed() {
+		if err := o.prober.Probe(ctx, unguarded{o}); err != nil {
+			return "", err
+		}
+	}
+	return o.put(ctx, key, body, version)
+}
+
+func (o *objects) put(ctx context.Context, key string, body []byte, version string) (string, error) {
+	tag := azcore.ETag(version)
+	condition := &blob.ModifiedAccessConditions{IfMatch: &tag}
+	if version == "" {
+		tag = azcore.ETagAny
+		condition = &blob.ModifiedAccessConditions{IfNoneMatch: &tag}
+	}
+	contentType := "application/json"
+	answer, err := o.client.NewBlockBlobClient(o.prefix+key).Upload(once(ctx), streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: condition},
+		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
+	})
+	if bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.BlobNotFound) {
+		return "", objectstore.ErrChanged
+	}
+	if err != nil {
+		return "", classify(o.String(), writeAction, err)
+	}
+	return string(valueOf(answer.ETag)), nil
+}
+
+// Keys implements [objectstore.Objects].
+func (o *objects) Keys(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if o.client == nil {
+			yield("", errNoClient)
+			return
+		}
+		pages := o.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &o.prefix})
+		for pages.More() {
+			page, err := pages.NextPage(once(ctx))
+			if err != nil {
+				yield("", classify(o.String(), readAction, err))
+				return
+			}
+			for _, b := range page.Segment.BlobItems {
+				if !yield(strings.TrimPrefix(valueOf(b.Name), o.prefix), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// valueOf returns what p points to, or the zero value.
+func valueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

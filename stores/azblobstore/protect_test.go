@@ -1,0 +1,775 @@
+package azblobstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	. "github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+)
+
+// rig is a blob to protect, in a service whose time is that of the bubble.
+type rig struct {
+	*testing.T
+	*Service
+	container *container.Client
+	blob      *blob.Client
+	log       bytes.Buffer
+	opts      azblobstore.ProtectOptions
+	wall      atomic.Int64 // how far the wall clock has jumped, in nanoseconds
+}
+
+// protected runs test in a bubble, which fails if a goroutine is left behind.
+func protected(t *testing.T, test func(*rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, Service: New()}
+		r.container = r.Container("c")
+		r.blob = r.container.NewBlobClient("b")
+		r.opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
+		if err := write(t.Context(), r.container.NewBlockBlobClient("b"), "old", ""); err != nil {
+			t.Fatal(err)
+		}
+		test(r)
+	})
+}
+
+func (r *rig) protect(work func(context.Context, azblobstore.Lease) error) error {
+	clock := func() time.Time { return time.Now().Add(time.Duration(r.wall.Load())) }
+	return azblobstore.ProtectWith(r.Context(), r.blob, &r.opts, clock, work)
+}
+
+// over gives the client another transport.
+func (r *rig) over(transport policy.Transporter) {
+	options := &blob.ClientOptions{}
+	options.Transport = transport
+	client, err := blob.NewClientWithNoCredential(r.blob.URL(), options)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.blob = client
+}
+
+// count returns how often a request was sent.
+func (r *rig) count(op string) (n int) {
+	for _, o := range r.Requests() {
+		if o == op {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) do(action, id string) string {
+	r.Helper()
+	l := &leases{r.T, &service{Client: r.container}, "b"}
+	return l.do(action, id)
+}
+
+// free fails the test if the blob is still leased.
+func (r *rig) free() {
+	r.Helper()
+	if got := r.do("acquire", idB); got != "ok" {
+		r.Errorf("afterwards the blob cannot be leased: %s", got)
+	}
+}
+
+func idle(d time.Duration) func(context.Context, azblobstore.Lease) error {
+	return func(context.Context, azblobstore.Lease) error {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+// untilLost works until its context ends, and returns nil.
+func untilLost(ctx context.Context, _ azblobstore.Lease) error {
+	<-ctx.Done()
+	return nil
+}
+
+func wantLost(t *testing.T, err error) *azblobstore.LostError {
+	t.Helper()
+	var lost *azblobstore.LostError
+	if !errors.As(err, &lost) {
+		t.Fatalf("got %v, want a *LostError", err)
+	}
+	return lost
+}
+
+func TestProtect(t *testing.T) {
+	t.Parallel()
+	onServices(t, func(t *testing.T, s *service) {
+		ctx, b := t.Context(), s.NewBlobClient("b")
+		if err := write(ctx, s.NewBlockBlobClient("b"), "old", ""); err != nil {
+			t.Fatal(err)
+		}
+		failed := errors.New("the work's own")
+		err := azblobstore.Protect(ctx, b, nil, func(ctx context.Context, lease azblobstore.Lease) error {
+			others := &leases{t, s, "b"}
+			if got := others.do("write", ""); got != "412 LeaseIdMissing" {
+				t.Errorf("somebody else's write: %s", got)
+			}
+			var held *azblobstore.HeldError
+			if err := azblobstore.Protect(ctx, b, nil, mustNotRun); !errors.As(err, &held) || held.Blob != b.URL() || !bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
+				t.Errorf("somebody else's Protect: %v", err)
+			}
+			_, err := s.NewBlockBlobClient("b").Upload(ctx, streaming.NopCloser(strings.NewReader("new")), &blockblob.UploadOptions{AccessConditions: lease.Conditions()})
+			if err != nil {
+				t.Errorf("the work's own write: %v", err)
+			}
+			return failed
+		})
+		if !errors.Is(err, failed) || err.Error() != failed.Error() {
+			t.Errorf("got %v, want the work's error", err)
+		}
+		if err := write(ctx, s.NewBlockBlobClient("b"), "after", ""); err != nil {
+			t.Errorf("a write after the release: %v", err)
+		}
+		err = azblobstore.Protect(ctx, b, nil, func(ctx context.Context, lease azblobstore.Lease) error {
+			_, err := b.Delete(ctx, &blob.DeleteOptions{AccessConditions: lease.Conditions()})
+			return err
+		})
+		if err != nil {
+			t.Errorf("work that deletes the blob: %v", err)
+		}
+		if err := azblobstore.Protect(ctx, b, nil, mustNotRun); !bloberror.HasCode(err, bloberror.BlobNotFound) {
+			t.Errorf("no blob: %v", err)
+		}
+	})
+}
+
+// mustNotRun is work that must not run.
+func mustNotRun(context.Context, azblobstore.Lease) error { panic("the work ran") }
+
+func TestProtectRenews(t *testing.T) {
+	t.Parallel()
+	for length, renewals := range map[time.Duration]int{0: 9, 15 * time.Second: 19, 60 * time.Second: 4} {
+		t.Run(length.String(), func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				r.opts.Lease = length
+				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+					for range 99 {
+						time.Sleep(time.Second)
+						if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" || ctx.Err() != nil {
+							r.Fatalf("somebody else's acquire: %s; context: %v", got, context.Cause(ctx))
+						}
+					}
+					return nil
+				})
+				if n := r.count("renew"); err != nil || n != renewals || r.log.Len() != 0 {
+					r.Errorf("%d renewals, want %d; error %v; log %s", n, renewals, err, &r.log)
+				}
+				r.free()
+			})
+		})
+	}
+}
+
+// TestProtectAcquire has what may happen to the request that leases the blob.
+func TestProtectAcquire(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		faults            []Fault
+		acquires          int
+		want              string // in the error; empty if work runs
+		releases          int    // if work does not run
+		temporary, denied bool
+	}{
+		"lost answer":        {faults: []Fault{ApplyThenDrop}, acquires: 2},
+		"cut answer":         {faults: []Fault{ApplyThenCut}, acquires: 2},
+		"late answer":        {faults: []Fault{ApplyThenHang}, acquires: 2},
+		"no answer":          {faults: []Fault{Hang, Hang}, acquires: 3},
+		"broken connection":  {faults: []Fault{Drop, Drop, Drop}, acquires: 4},
+		"throttled":          {faults: []Fault{Busy, Busy}, acquires: 3},
+		"bad gateway":        {faults: []Fault{Unavailable}, acquires: 2},
+		"never answers":      {faults: slices.Repeat([]Fault{ApplyThenHang}, 9), acquires: 3, want: "no answer in time (can this computer reach", releases: 1, temporary: true},
+		"refused, then none": {faults: slices.Concat([]Fault{Busy}, slices.Repeat([]Fault{Hang}, 9)), acquires: 4, want: "503 ServerBusy: This is ServerBusy.", releases: 1, temporary: true},
+		"always throttled":   {faults: slices.Repeat([]Fault{Busy}, 99), acquires: -1, want: "503 ServerBusy", temporary: true},
+		"denied":             {faults: []Fault{Deny}, acquires: 1, want: "containers/blobs/write was denied: 403 AuthorizationPermissionMismatch: This is AuthorizationPermissionMismatch. (give the identity the role Storage Blob Data Contributor", denied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				r.Fail("acquire", c.faults...)
+				ran := false
+				began := time.Now()
+				err := r.protect(func(context.Context, azblobstore.Lease) error {
+					ran = true
+					return nil
+				})
+				if took := time.Since(began); took > 6*time.Second {
+					r.Errorf("it took %v", took)
+				}
+				if n := r.count("acquire"); n != c.acquires && c.acquires > 0 {
+					r.Errorf("%d requests, want %d", n, c.acquires)
+				}
+				if ran != (c.want == "") || ran != (err == nil) {
+					r.Fatalf("work ran: %v, error %v", ran, err)
+				}
+				var e *driver.Error
+				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || (e.Action != "") != c.denied) {
+					r.Errorf("error %v, want %s", err, c.want)
+				}
+				if n := r.count("release"); !ran && n != c.releases {
+					r.Errorf("%d releases, want %d", n, c.releases)
+				}
+				r.Heal()
+				r.free()
+			})
+		})
+	}
+}
+
+func TestProtectHeld(t *testing.T) { // F43
+	t.Parallel()
+	for _, state := range []string{"acquire", "break", "acquire infinite"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				if state == "break" {
+					r.do("acquire", idA)
+				}
+				if got := r.do(state, idA); got != "ok" {
+					r.Fatal(got)
+				}
+				var held *azblobstore.HeldError
+				err := r.protect(mustNotRun)
+				if !errors.As(err, &held) || err.Error() != "lambdalock: Azure blob https://fake.blob.core.windows.net/c/b is leased by another: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
+					r.Errorf("got %v", err)
+				}
+				if n := r.count("release"); n != 0 {
+					r.Errorf("%d releases of somebody else's lease", n)
+				}
+			})
+		})
+	}
+}
+
+// TestProtectTakesOver: the holder has died, and its lease ends by itself.
+func TestProtectTakesOver(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		r.do("acquire", idA) // for 15 s
+		began := time.Now()
+		for {
+			err := r.protect(idle(0))
+			if err == nil {
+				break
+			}
+			if !errors.As(err, new(*azblobstore.HeldError)) {
+				r.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took != 15*time.Second {
+			r.Errorf("the blob was taken over after %v, want 15s", took)
+		}
+	})
+}
+
+func TestProtectRenewalFails(t *testing.T) { // F43
+	t.Parallel()
+	for name, faults := range map[string][]Fault{
+		"lost answer": {ApplyThenDrop},
+		"no answer":   slices.Repeat([]Fault{Hang}, 4),
+		"throttled":   {Busy, Busy, Busy},
+		"denied once": {Deny},
+		"a proxy":     {NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				r.Fail("renew", faults...)
+				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+					time.Sleep(50 * time.Second)
+					return context.Cause(ctx)
+				})
+				if err != nil {
+					r.Errorf("got %v", err)
+				}
+				r.free()
+			})
+		})
+	}
+}
+
+// TestProtectLost has the ways in which a lease is lost: when the work's
+// context ends, and why.
+func TestProtectLost(t *testing.T) { // F43
+	t.Parallel()
+	for name, c := range map[string]struct {
+		during   func(*rig)
+		after    time.Duration
+		want     string
+		releases int // successful or not
+	}{
+		"no answer": { // 2 s before the end of the lease
+			func(r *rig) { r.Fail("renew", slices.Repeat([]Fault{Hang}, 99)...) }, 28 * time.Second, ": no answer in time", 1,
+		},
+		"denied for good": {
+			func(r *rig) { r.Fail("renew", slices.Repeat([]Fault{Deny}, 99)...) }, 28 * time.Second, ": 403 AuthorizationPermissionMismatch: This is AuthorizationPermissionMismatch.", 1,
+		},
+		"no answer, after a renewal": {
+			func(r *rig) { r.Fail("renew", append([]Fault{None}, slices.Repeat([]Fault{Drop}, 99)...)...) }, 38 * time.Second, ": no answer: connection reset", 1,
+		},
+		"broken by somebody": { // at the next renewal
+			func(r *rig) { r.do("break", "") }, 10 * time.Second, ": 409 LeaseIsBrokenAndCannotBeRenewed: This is LeaseIsBrokenAndCannotBeRenewed.", 1,
+		},
+		"taken over": {
+			func(r *rig) { r.do("break now", ""); r.do("acquire", idB) }, 10 * time.Second, ": 409 LeaseIdMismatchWithLeaseOperation", 1,
+		},
+		"container deleted": {
+			func(r *rig) { _, _ = r.container.Delete(r.Context(), nil) }, 10 * time.Second, ": 404 ContainerNotFound", 1,
+		},
+		"frozen": { // only the wall clock has seen it
+			func(r *rig) { time.AfterFunc(5*time.Second, func() { r.wall.Store(int64(time.Minute)) }) }, 10 * time.Second, " is lost", 1,
+		},
+		"a panic in the client": {
+			func(r *rig) { r.Fail("renew", Panic) }, 10 * time.Second, "panic", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				began := time.Now()
+				var cause error
+				err := func() (err error) {
+					defer func() {
+						if v := recover(); v != nil {
+							err = errors.New("panic")
+						}
+					}()
+					return r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+						c.during(r)
+						<-ctx.Done()
+						cause = context.Cause(ctx)
+						return nil
+					})
+				}()
+				lost := wantLost(t, cause)
+				if took := time.Until(began).Abs(); took < c.after || took > c.after+6*time.Second || lost.Blob != r.blob.URL() {
+					r.Errorf("lost after %v, want %v; %+v", took, c.after, lost)
+				}
+				if c.want != "panic" && err != cause { //nolint:errorlint // the same error
+					r.Errorf("Protect returned %v, the cause was %v", err, cause)
+				}
+				if !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "lambdalock:") > 1 {
+					r.Errorf("got %v, want %s", err, c.want)
+				}
+				if n := r.count("release"); n < c.releases {
+					r.Errorf("%d releases", n)
+				}
+			})
+		})
+	}
+}
+
+// TestProtectEnds: the context ends 28 s after the acquire was sent, not later,
+// whatever the requests do.
+func TestProtectEndsTheWorkInTime(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		r.Fail("acquire", ApplyThenHang) // the first lease lasts from 0 to 30 s, the second from 2 s on
+		r.Fail("renew", slices.Repeat([]Fault{Hang, Drop, Busy, Unavailable}, 99)...)
+		began := time.Now()
+		var lasted time.Duration
+		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+			<-ctx.Done()
+			lasted = time.Since(began)
+			return context.Cause(ctx)
+		})
+		lost := wantLost(t, err)
+		if lasted < 30*time.Second || lasted > 30500*time.Millisecond || !lost.Until.Equal(lost.Until.Round(0)) {
+			r.Errorf("the work lasted %v, want 28 s after the second request; %+v", lasted, lost)
+		}
+		if !strings.Contains(r.log.String(), "level=ERROR") {
+			r.Errorf("the log has %s", &r.log)
+		}
+	})
+}
+
+// stuck is a transport and a log handler that, from a moment on, do not return.
+type stuck struct {
+	slog.Handler
+	*Service
+	sends, logs atomic.Bool // which of them do not return
+	release     chan struct{}
+}
+
+func (s *stuck) Do(r *http.Request) (*http.Response, error) {
+	if s.sends.Load() {
+		<-s.release
+	}
+	return s.Service.Do(r)
+}
+
+func (s *stuck) Handle(context.Context, slog.Record) error {
+	if s.logs.Load() {
+		<-s.release
+	}
+	return nil
+}
+
+// TestProtectStuck: the work ends before its lease does even if the renewals
+// wait for a log handler whose output is blocked, or for a client that does not
+// heed its context.
+func TestProtectStuck(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"log handler", "client"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				s := &stuck{Handler: r.opts.Logger.Handler(), Service: r.Service, release: make(chan struct{})}
+				r.opts.Logger = slog.New(s)
+				r.over(s)
+				r.Fail("renew", None, Deny)
+				began := time.Now()
+				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+					time.Sleep(12 * time.Second) // it was renewed once
+					s.sends.Store(name == "client")
+					s.logs.Store(name == "log handler")
+					select {
+					case <-ctx.Done():
+						if took := time.Since(began); took != 39*time.Second {
+							r.Errorf("the work ended after %v because of %v", took, context.Cause(ctx))
+						}
+						_ = wantLost(t, context.Cause(ctx))
+					case <-time.After(time.Minute):
+						r.Error("the work goes on without its lease")
+					}
+					close(s.release)
+					return nil
+				})
+				_ = wantLost(t, err)
+			})
+		})
+	}
+}
+
+func TestProtectWallClockSetBack(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+		began := time.Now()
+		err := r.protect(func(ctx context.Context, l azblobstore.Lease) error {
+			r.wall.Store(int64(-time.Hour))
+			return untilLost(ctx, l)
+		})
+		if took := time.Since(began); took > 29*time.Second {
+			r.Errorf("the work ended after %v", took)
+		}
+		_ = wantLost(t, err)
+	})
+}
+
+// slow is a transport whose answers take a while, whatever the context.
+type slow struct {
+	*Service
+	delay      atomic.Int64 // nanoseconds
+	open       atomic.Int32
+	overlapped atomic.Bool // a request was sent before the one before it was answered
+}
+
+func (s *slow) Do(r *http.Request) (*http.Response, error) {
+	if s.open.Add(1) > 1 {
+		s.overlapped.Store(true)
+	}
+	defer s.open.Add(-1)
+	answer, err := s.Service.Do(r)
+	time.Sleep(time.Duration(s.delay.Load()))
+	return answer, err
+}
+
+// TestProtectCountsFromTheRequest: a lease begins when the service applies the
+// request, which may be long before its answer is there.
+func TestProtectCountsFromTheRequest(t *testing.T) {
+	t.Parallel()
+	for jump, want := range map[time.Duration]time.Duration{0: 28 * time.Second, -time.Hour: 28 * time.Second, 10 * time.Second: 18 * time.Second} {
+		t.Run("wall clock jumps "+jump.String(), func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				client := &slow{Service: r.Service}
+				client.delay.Store(int64(1900 * time.Millisecond))
+				r.over(client)
+				r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+				began := time.Now()
+				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+					r.wall.Store(int64(jump))
+					client.delay.Store(0)
+					<-ctx.Done()
+					if took := time.Since(began); took != want {
+						r.Errorf("the work ended %v after the request, want %v", took, want)
+					}
+					return context.Cause(ctx)
+				})
+				_ = wantLost(t, err)
+			})
+		})
+	}
+}
+
+// TestProtectLeavesNothingBehind: neither a renewal, even if the client does
+// not heed its context, nor a context that lives on.
+func TestProtectLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		client := &slow{Service: r.Service}
+		client.delay.Store(int64(time.Second))
+		r.over(client)
+		var left context.Context
+		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+			left = ctx
+			time.Sleep(10500 * time.Millisecond) // the renewal was sent after 10 s
+			return nil
+		})
+		if err != nil || r.count("renew") != 1 || client.overlapped.Load() || client.open.Load() > 0 {
+			r.Errorf("error %v, requests %v, overlapping: %v, unanswered: %d", err, r.Requests(), client.overlapped.Load(), client.open.Load())
+		}
+		if left.Err() == nil {
+			r.Error("the work's context has not ended")
+		}
+	})
+}
+
+// TestProtectPassesThrough: the work's end is the caller's, and the blob is
+// released in any case.
+func TestProtectPassesThrough(t *testing.T) {
+	t.Parallel()
+	own := errors.New("own")
+	for name, work := range map[string]func(context.Context, azblobstore.Lease) error{
+		"error": func(context.Context, azblobstore.Lease) error { return own },
+		"panic": func(context.Context, azblobstore.Lease) error { panic(own) },
+		"exit":  func(context.Context, azblobstore.Lease) error { runtime.Goexit(); return nil },
+		"error, lease lost": func(ctx context.Context, _ azblobstore.Lease) error {
+			<-ctx.Done()
+			return own
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				if name == "error, lease lost" {
+					r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+				}
+				done := make(chan struct{})
+				var got any
+				go func() {
+					defer close(done)
+					defer func() {
+						if v := recover(); v != nil {
+							got = v
+						}
+					}()
+					got = r.protect(work)
+				}()
+				<-done
+				if got != own && name != "exit" { //nolint:errorlint // unchanged
+					r.Errorf("got %v, want the work's own", got)
+				}
+				r.free()
+			})
+		})
+	}
+}
+
+func TestProtectEndedContext(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(r.Context())
+		work := func(ctx context.Context, _ azblobstore.Lease) error {
+			cancel(cause)
+			time.Sleep(time.Minute) // and the renewals go on
+			if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" {
+				r.Errorf("somebody else's acquire: %s", got)
+			}
+			return context.Cause(ctx)
+		}
+		if err := azblobstore.Protect(ctx, r.blob, &r.opts, work); err != cause { //nolint:errorlint // unchanged
+			r.Errorf("got %v", err)
+		}
+		n := len(r.Requests())
+		if err := azblobstore.Protect(ctx, r.blob, &r.opts, work); err != cause || len(r.Requests()) != n { //nolint:errorlint // unchanged
+			r.Errorf("an ended context: %v, and %d requests", err, len(r.Requests())-n)
+		}
+		r.free()
+	})
+}
+
+// TestProtectCanceledWhileAcquiring: the blob does not stay leased for nobody.
+func TestProtectCanceledWhileAcquiring(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		r.Fail("acquire", ApplyThenHang)
+		if err := azblobstore.Protect(ctx, r.blob, &r.opts, mustNotRun); !errors.Is(err, context.DeadlineExceeded) {
+			r.Errorf("got %v", err)
+		}
+		r.free()
+	})
+}
+
+func TestProtectRelease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		faults []Fault
+		work   func(*rig, azblobstore.Lease)
+		lost   bool
+		log    string
+		leased bool
+	}{
+		"lost answer":     {faults: []Fault{ApplyThenDrop}},
+		"no answer, then": {faults: []Fault{Hang}},
+		"never answers":   {faults: slices.Repeat([]Fault{Hang}, 9), log: "could not be released", leased: true},
+		"denied":          {faults: []Fault{Deny}, log: "could not be released", leased: true},
+		"a proxy":         {faults: []Fault{NotFound}, log: "could not be released", leased: true},
+		"taken over since the last renewal": {
+			work: func(r *rig, _ azblobstore.Lease) { r.do("break now", ""); r.do("acquire", idA) },
+			lost: true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
+		},
+		"released by the work": {work: func(r *rig, l azblobstore.Lease) { r.do("release", l.ID) }, lost: true, log: "is lost"},
+		"blob deleted":         {work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID) }},
+		"blob deleted, and a renewal": {
+			work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID); time.Sleep(20 * time.Second) }, log: "404 BlobNotFound",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			protected(t, func(r *rig) {
+				r.Fail("release", c.faults...)
+				err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
+					if c.work != nil {
+						c.work(r, l)
+					}
+					return nil
+				})
+				if c.lost {
+					_ = wantLost(t, err)
+				} else if err != nil {
+					r.Errorf("got %v", err)
+				}
+				if !strings.Contains(r.log.String(), c.log) || c.log == "" && r.log.Len() != 0 {
+					r.Errorf("the log has %q, want %q", &r.log, c.log)
+				}
+				if got := r.do("acquire", idB); (got == "409 LeaseAlreadyPresent") != c.leased {
+					r.Errorf("the next acquire: %s", got)
+				}
+			})
+		})
+	}
+}
+
+// TestProtectEndsDuringRenewal: the renewal is canceled and waited for. It may
+// have been applied, or may be applied later, which the release forestalls.
+func TestProtectEndsDuringRenewal(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []Fault{Hang, ApplyThenHang} {
+		protected(t, func(r *rig) {
+			r.Fail("renew", fault)
+			began, id := time.Now(), ""
+			err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
+				id = l.ID
+				time.Sleep(10*time.Second + time.Millisecond)
+				return nil
+			})
+			if took := time.Since(began); err != nil || took > 11*time.Second || r.log.Len() != 0 {
+				r.Errorf("it took %v, error %v, log %s", took, err, &r.log)
+			}
+			if got := r.do("renew", id); got != "409 LeaseIdMismatchWithLeaseOperation" {
+				r.Errorf("a late renewal: %s", got)
+			}
+			r.free()
+		})
+	}
+}
+
+// A log handler that panics ends neither the process nor the release.
+func TestProtectPanickingLog(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		r.opts.Logger = slog.New(panicking{slog.DiscardHandler})
+		r.Fail("renew", Deny)
+		var got any
+		func() {
+			defer func() { got = recover() }()
+			_ = r.protect(untilLost)
+		}()
+		if got != "a panic in the log" {
+			r.Errorf("recovered %v", got)
+		}
+		r.free()
+	})
+}
+
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicking) Handle(context.Context, slog.Record) error { panic("a panic in the log") }
+
+func TestProtectWrongArguments(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		n := len(r.Requests())
+		for name, c := range map[string]struct {
+			client *blob.Client
+			length time.Duration
+			work   func(context.Context, azblobstore.Lease) error
+			want   string
+		}{
+			"client":    {nil, 0, mustNotRun, "lambdalock: the client of the blob to protect is nil"},
+			"work":      {r.blob, 0, nil, "lambdalock: the work to protect is nil"},
+			"short":     {r.blob, 14 * time.Second, mustNotRun, "lambdalock: Lease is 14s; use whole seconds from 15s to 1m0s"},
+			"long":      {r.blob, 61 * time.Second, mustNotRun, "lambdalock: Lease is 1m1s; use whole seconds from 15s to 1m0s"},
+			"negative":  {r.blob, -time.Second, mustNotRun, "lambdalock: Lease is -1s; use whole seconds from 15s to 1m0s"},
+			"fractions": {r.blob, 15500 * time.Millisecond, mustNotRun, "lambdalock: Lease is 15.5s; use whole seconds from 15s to 1m0s"},
+		} {
+			err := azblobstore.Protect(r.Context(), c.client, &azblobstore.ProtectOptions{Lease: c.length}, c.work)
+			if err == nil || err.Error() != c.want {
+				r.Errorf("%s: got %v, want %s", name, err, c.want)
+			}
+		}
+		if len(r.Requests()) != n {
+			r.Error("the service was asked")
+		}
+	})
+}
+
+// TestProtectHidesSignature: a URL may be a secret.
+func TestProtectHidesSignature(t *testing.T) {
+	t.Parallel()
+	protected(t, func(r *rig) {
+		options := &blob.ClientOptions{}
+		options.Transport = r.Service
+		client, err := blob.NewClientWithNoCredential("https://fake.test/account/c/b?sig=secret", options)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+		r.Fail("release", slices.Repeat([]Fault{Drop}, 999)...)
+		lost := azblobstore.Protect(r.Context(), client, &r.opts, untilLost)
+		r.do("acquire", idA)
+		held := azblobstore.Protect(r.Context(), client, &r.opts, mustNotRun)
+		if text := lost.Error() + held.Error() + r.log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "fake.test/account/c/b") {
+			r.Error(text)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package azblobstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// protection is one lease and its renewals.
+type protection struct {
+	blob   string
+	lease  *lease.BlobClient
+	length time.Duration
+	logger *slog.Logger
+	clock  func() time.Time // time.Now outside tests
+
+	// The end of the lease, counted from before the request was sent. The monotonic
+	// clock may stand still while a process is frozen, and the wall clock may be
+	// set back; the earlier end counts.
+	end, wallEnd time.Time
+	lost         *LostError
+
+	lose     context.CancelCauseFunc // ends the work
+	watch    *time.Timer             // ends it if the renewals are stuck
+	stuck    atomic.Pointer[LostError]
+	quit     context.CancelFunc
+	done     chan struct{}
+	panicked any // in the client or in a log handler
+}
+
+func newProtection(client *blob.Client, opts *ProtectOptions, clock func() time.Time) (*protection, error) {
+	if client == nil {
+		return nil, &driver.ConfigError{Reason: "the client of the blob to protect is nil"}
+	}
+	if opts == nil {
+		opts = &ProtectOptions{}
+	}
+	p := &protection{blob: bare(client.URL()), length: opts.Lease, logger: opts.Logger, clock: clock}
+	if p.length == 0 {
+		p.length = defaultLease
+	}
+	if p.length < shortestLease || p.length > longestLease || p.length%time.Second != 0 {
+		return nil, &driver.ConfigError{Reason: fmt.Sprintf("Lease is %v; use whole seconds from %v to %v", p.length, shortestLease, longestLease)}
+	}
+	if p.logger == nil {
+		p.logger = slog.Default()
+	}
+	var err error
+	p.lease, err = lease.NewBlobClient(client, nil) // chooses a random id
+	return p, err
+}
+
+// acquire is safe to repeat: the service knows the id that it is proposed.
+func (p *protection) acquire(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	unsure, err := p.send(ctx, time.Now().Add(patience), func(ctx context.Context) error {
+		began, wall := time.Now(), p.wall()
+		_, err := p.lease.AcquireLease(ctx, int32(p.length/time.Second), nil)
+		if err == nil {
+			p.confirm(began, wall)
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	if unsure { // the blob must not stay leased for nobody
+		_, _ = p.sendRelease(context.WithoutCancel(ctx))
+	}
+	if bloberror.HasCode(err, bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
+		return &HeldError{Blob: p.blob, Err: errors.Unwrap(err)}
+	}
+	return err
+}
+
+// startRenewing renews the lease on a goroutine of its own. The renewals go on
+// when the caller's context ends, because work may take its time to end too.
+func (p *protection) startRenewing(ctx context.Context) {
+	ctx, p.quit = context.WithCancel(ctx)
+	p.startWatch()
+	p.done = make(chan struct{})
+	go func() {
+		defer close(p.done)
+		stopped := false
+		defer func() {
+			if stopped {
+				return
+			}
+			p.panicked = recover() // on this goroutine it would end the process
+			if p.lost == nil {
+				p.lost = p.lostBecause(nil)
+			}
+			p.lose(p.lost)
+		}()
+		p.lost = p.renewUntilStopped(ctx)
+		stopped = p.lost == nil
+	}()
+}
+
+func (p *protection) stopRenewing() {
+	p.quit()
+	<-p.done
+	p.watch.Stop()
+	if p.lost == nil {
+		p.lost = p.stuck.Load()
+	}
+}
+
+// startWatch ends the work in the middle of the margin if the renewals have not
+// done so at its beginning: they may wait for a log handler whose output is
+// blocked, or for a client that does not heed its context.
+func (p *protection) startWatch() {
+	lost := p.lostBecause(nil)
+	p.watch = time.AfterFunc(p.left()+margin/2, func() {
+		p.stuck.Store(lost)
+		p.lose(lost)
+	})
+}
+
+// renewUntilStopped returns nil when it is stopped, or why the lease is lost.
+func (p *protection) renewUntilStopped(ctx context.Context) *LostError {
+	var failed error
+	for {
+		if !sleep(ctx, min(p.length/3, p.left())) {
+			return nil
+		}
+		left := p.left()
+		if left <= 0 {
+			return p.logLost(ctx, failed)
+		}
+		_, failed = p.send(ctx, time.Now().Add(left), func(ctx context.Context) error {
+			began, wall := time.Now(), p.wall()
+			_, err := p.lease.RenewLease(ctx, nil)
+			if err == nil {
+				p.confirm(began, wall)
+			}
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case ended(failed):
+			return p.logLost(ctx, failed)
+		case failed != nil:
+			p.logger.WarnContext(ctx, "lambdalock: the lease was not renewed", "blob", p.blob, "until", p.wallEnd, "error", failed)
+		}
+	}
+}
+
+// release releases the lease even if it was lost: either it is still ours, or
+// nothing happens.
+func (p *protection) release(ctx context.Context) {
+	unsure, err := p.sendRelease(ctx)
+	switch {
+	case err == nil, p.lost != nil, ended(err) && unsure, bloberror.HasCode(err, bloberror.BlobNotFound):
+	case ended(err):
+		p.lost = p.logLost(ctx, err)
+	default:
+		p.logger.WarnContext(ctx, "lambdalock: the lease could not be released and ends by itself", "blob", p.blob, "until", p.wallEnd, "error", err)
+	}
+}
+
+func (p *protection) sendRelease(ctx context.Context) (unsure bool, err error) {
+	return p.send(ctx, time.Now().Add(patience), func(ctx context.Context) error {
+		_, err := p.lease.ReleaseLease(ctx, nil)
+		return err
+	})
+}
+
+// send repeats a request until it is answered, or until that time has come, and
+// reports whether an attempt may have been applied without an answer. Of
+// several errors it returns the last one with which the service answered.
+func (p *protection) send(ctx context.Context, until time.Time, request func(context.Context) error) (unsure bool, err error) {
+	var failure *driver.Error
+	for try := 0; ; try++ {
+		limit := time.Now().Add(attemptTimeout)
+		if until.Before(limit) {
+			limit = until
+		}
+		attempt, cancel := context.WithDeadline(once(ctx), limit)
+		err := request(attempt)
+		cancel()
+		if err == nil {
+			return unsure, nil
+		}
+		e := classify("Azure blob "+p.blob, writeAction, err)
+		unsure = unsure || !e.Rejected
+		if failure == nil || e.Rejected || !failure.Rejected {
+			failure = e
+		}
+		pause := rand.N(100*time.Millisecond<<min(try, 4)) + time.Millisecond
+		if !e.Temporary || time.Until(until) <= pause || !sleep(ctx, pause) {
+			return unsure, failure
+		}
+	}
+}
+
+// ended reports whether the service said that the lease is not ours, or that
+// there is no such blob. A proxy that answers has no code.
+func ended(err error) bool {
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) || answer.ErrorCode == "" {
+		return false
+	}
+	switch answer.StatusCode {
+	case http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed:
+		return true
+	}
+	return false
+}
+
+func (p *protection) confirm(began, wall time.Time) {
+	p.end, p.wallEnd = began.Add(p.length), wall.Add(p.length)
+	if p.watch != nil && p.watch.Stop() {
+		p.startWatch()
+	}
+}
+
+// left returns for how long the lease can still be relied on.
+func (p *protection) left() time.Duration {
+	return min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin
+}
+
+func (p *protection) wall() time.Time { return p.clock().Round(0) }
+
+func (p *protection) lostBecause(err error) *LostError {
+	return &LostError{Blob: p.blob, Until: p.wallEnd, Err: errors.Unwrap(err)} // without our hints
+}
+
+func (p *protection) logLost(ctx context.Context, err error) *LostError {
+	lost := p.lostBecause(err)
+	p.logger.ErrorContext(ctx, lost.Error())
+	return lost
+}
+
+// sleep reports false if the context ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

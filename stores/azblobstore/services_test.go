@@ -1,0 +1,103 @@
+package azblobstore_test
+
+import (
+	"crypto/rand"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+)
+
+// service is a container of its own for a test.
+type service struct {
+	*container.Client
+	advance func(time.Duration) // moves the clock that clients see
+	pass    func(time.Duration) // lets time pass for leases too
+}
+
+// onServices runs a test on the fake, and on Azurite if LAMBDALOCK_AZURITE has
+// its endpoint, such as http://127.0.0.1:10000/devstoreaccount1. So both give
+// the same answers.
+func onServices(t *testing.T, test func(*testing.T, *service)) {
+	t.Run("fake", func(t *testing.T) {
+		f := fakeblob.New()
+		test(t, &service{Client: f.Container("c"), advance: f.Advance, pass: f.Advance})
+	})
+	t.Run("Azurite", func(t *testing.T) {
+		endpoint := os.Getenv("LAMBDALOCK_AZURITE")
+		if endpoint == "" {
+			t.Skip("LAMBDALOCK_AZURITE, the endpoint of an Azurite, is not set")
+		}
+		t.Parallel()
+		test(t, azurite(t, endpoint))
+	})
+}
+
+// The account and the key that every Azurite has.
+// https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+const (
+	azuriteAccount = "devstoreaccount1"
+	azuriteKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+func azurite(t *testing.T, endpoint string) *service {
+	credential, err := container.NewSharedKeyCredential(azuriteAccount, azuriteKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shifted{written: map[string]time.Duration{}}
+	client, err := container.NewClientWithSharedKeyCredential(endpoint+"/"+strings.ToLower(rand.Text()), credential,
+		&container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Create(t.Context(), nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		t.Fatalf("Azurite at %s: %v", endpoint, err)
+	}
+	return &service{Client: client, advance: s.advance, pass: time.Sleep}
+}
+
+// shifted is a transport that moves the clock of a service. It cannot move the
+// clock that ends leases.
+type shifted struct {
+	mu      sync.Mutex
+	offset  time.Duration
+	written map[string]time.Duration // the offset when a blob was written, by path and ETag
+}
+
+func (s *shifted) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+}
+
+func (s *shifted) Do(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	blob := r.URL.Path + " " + answer.Header.Get("ETag")
+	if r.Method == http.MethodPut && answer.StatusCode == http.StatusCreated {
+		s.written[blob] = s.offset
+	}
+	written, known := s.written[blob]
+	if !known { // it was written just now, and the writer has no answer yet
+		written = s.offset
+	}
+	for name, offset := range map[string]time.Duration{"Date": s.offset, "Last-Modified": written} {
+		if t, err := http.ParseTime(answer.Header.Get(name)); err == nil {
+			answer.Header.Set(name, t.Add(offset).Format(http.TimeFormat))
+		}
+	}
+	return answer, nil
+}

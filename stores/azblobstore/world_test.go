@@ -1,0 +1,43 @@
+package azblobstore_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+)
+
+// openService opens Azure in this process. Each request of the SDK meets faults
+// of its own: a step of the store takes up to eight.
+func openService(t *testing.T, h *world.History) func(uint64) driver.Store {
+	service := fakeblob.New()
+	return func(client uint64) driver.Store {
+		options := &container.ClientOptions{}
+		options.Transport = &http.Client{Transport: &fault.Transport{
+			Next: fault.InProcess{Handler: service}, Dialect: fault.Azure, Plan: h.Plan(client), Late: h.Late,
+		}}
+		c, err := container.NewClientWithNoCredential("https://account.blob.core.windows.net/c", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return azblobstore.New(c, "locks")
+	}
+}
+
+// TestSimulation runs whole invocations over Azure in this process.
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F43, F44
+	world.Run(t, openService, world.Config{Histories: 1, Share: 20, ServerClock: true})
+}
+
+// TestSimulationOfClocks lets the clients' clocks be hours apart: only the
+// service's counts.
+func TestSimulationOfClocks(t *testing.T) { // F14
+	world.Run(t, openService, world.Config{Histories: 1, Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+}
