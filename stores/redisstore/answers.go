@@ -1,0 +1,209 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// patience is how long a client may take to notice that its context has ended.
+const patience = 50 * time.Millisecond
+
+var errHangs = errors.New("the client hangs, although its deadline has passed")
+
+// answers has an answer of each node of a [Quorum].
+type answers []answer
+
+func failed(a *answer) bool  { return a.err != nil }
+func applied(a *answer) bool { return a.applied != 0 }
+
+func count(got answers, is func(*answer) bool) int {
+	n := 0
+	for i := range got {
+		if is(&got[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// where selects the nodes by their answers.
+func (got answers) where(is func(*answer) bool) func(node int) bool {
+	return func(i int) bool { return is(&got[i]) }
+}
+
+// all selects all nodes.
+func all(int) bool { return true }
+
+// ask sends a request to the selected nodes and waits for their answers. Nodes
+// that are not asked have the zero answer. A client may hang although its
+// context has ended, so ask waits only a little longer than that; what such a
+// client still sends is a late copy like any other.
+func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request func(ctx context.Context, node int) answer) answers {
+	type numbered struct {
+		answer
+		node int
+	}
+	c := clock.From(ctx)
+	ctx, cancel := c.WithDeadlineCause(ctx, c.Now().Add(q.timeout), nil)
+	defer cancel()
+	got := make(answers, len(q.nodes))
+	answered := make(chan numbered, len(q.nodes)) // nobody may be left to receive
+	waiting := 0
+	for i, node := range q.nodes {
+		if selected(i) {
+			waiting++
+			got[i].err = &driver.Error{Store: node.server, Temporary: true, Err: errHangs}
+			go func() { answered <- numbered{request(ctx, i), i} }()
+		}
+	}
+	deadline, _ := ctx.Deadline()
+	hang := make(chan struct{})
+	defer c.AfterFunc(deadline.Sub(c.Now())+patience, func() { close(hang) }).Stop()
+	for ; waiting > 0; waiting-- {
+		select {
+		case a := <-answered:
+			got[a.node] = a.answer
+		case <-hang:
+			return got
+		}
+	}
+	return got
+}
+
+// tooFew returns an error if there is no majority of answers.
+func (q *Quorum) tooFew(got answers) error {
+	if len(got)-count(got, failed) >= q.need {
+		return nil
+	}
+	return q.failure(got)
+}
+
+// failure returns the error of a step for which too few nodes answered. It is
+// Rejected if no node can have applied the step.
+func (q *Quorum) failure(got answers) *driver.Error {
+	e := &driver.Error{Store: q.name, Rejected: count(got, applied) == 0}
+	lasting := 0
+	var first *driver.Error
+	for i := range got {
+		var one *driver.Error
+		if !errors.As(got[i].err, &one) {
+			continue
+		}
+		if !one.Temporary {
+			lasting++
+		}
+		if first == nil || first.Temporary && !one.Temporary {
+			first = one
+		}
+		e.Rejected = e.Rejected && one.Rejected
+	}
+	e.Temporary = lasting <= len(got)-q.need
+	e.Err = errors.New("the servers disagree")
+	if first != nil {
+		e.Action, e.Hint = first.Action, first.Hint
+		e.Err = fmt.Errorf("%d of %d servers failed, %s with: %w", count(got, failed), len(got), first.Store, first.Err)
+	}
+	return e
+}
+
+// merge returns the row that a majority has, as v sees it: that of the owner
+// whom a majority of the nodes has, or else a free row. It has the memory of
+// all nodes.
+func (q *Quorum) merge(got answers, v view) driver.Row {
+	rows := make([]*driver.Row, 0, len(got))
+	for i := range got {
+		switch a := &got[i]; {
+		case failed(a):
+		case a.row.Newer:
+			return driver.Row{Newer: true}
+		default:
+			rows = append(rows, &a.row)
+		}
+	}
+	// The latest one comes first, and of two with the same stamp the one that
+	// remembers more.
+	slices.SortStableFunc(rows, func(a, b *driver.Row) int {
+		return cmp.Or(b.Stamp.Compare(a.Stamp), cmp.Compare(len(b.Memory.Completed), len(a.Memory.Completed)))
+	})
+	var row driver.Row
+	if owned := q.owned(rows, v); len(owned) > 0 {
+		row = *owned[0]
+		// The lease lasts, and the fence is known, where a majority says so.
+		row.Until = highest(owned, q.need, func(r *driver.Row) time.Time { return r.Until }, time.Time.Compare)
+		row.Fence = highest(owned, q.need, func(r *driver.Row) int64 { return r.Fence }, cmp.Compare[int64])
+	} else {
+		row.Stamp = rows[0].Stamp
+		row.Fence = highest(rows, q.need, func(r *driver.Row) int64 { return r.Fence }, cmp.Compare[int64])
+	}
+	row.Previous, row.Memory = "", mergeMemories(rows)
+	for _, r := range rows {
+		if r.DeleteAfter.After(row.DeleteAfter) {
+			row.DeleteAfter = r.DeleteAfter
+		}
+	}
+	return row
+}
+
+// owned returns the rows of the owner whom a majority has, or nil. The lease of
+// another owner than the asker must not have ended.
+func (q *Quorum) owned(rows []*driver.Row, v view) []*driver.Row {
+	for _, first := range rows {
+		var same []*driver.Row
+		for _, r := range rows {
+			if r.Token != "" && r.Token == first.Token && (r.Token == v.token || !r.Until.Before(v.now)) {
+				same = append(same, r)
+			}
+		}
+		if len(same) >= q.need {
+			return same
+		}
+	}
+	return nil
+}
+
+// highest returns the nth highest value of the rows.
+func highest[T any](rows []*driver.Row, nth int, value func(*driver.Row) T, compare func(a, b T) int) T {
+	values := make([]T, len(rows))
+	for i, r := range rows {
+		values[i] = value(r)
+	}
+	slices.SortFunc(values, func(a, b T) int { return compare(b, a) })
+	return values[nth-1]
+}
+
+// mergeMemories returns what any of the rows remembers, in the order of the
+// first one. What only others remember comes before that.
+func mergeMemories(rows []*driver.Row) driver.Memory {
+	var m driver.Memory
+	place := map[string]int{}
+	for _, r := range rows {
+		var more []driver.CompletedEvent
+		for _, c := range r.Memory.Completed {
+			i, known := place[c.Event]
+			switch {
+			case !known:
+				more = append(more, c)
+			case m.Completed[i].Until.Before(c.Until):
+				m.Completed[i].Until = c.Until
+			}
+		}
+		if len(more) > 0 {
+			m.Completed = append(more, m.Completed...)
+			for i, c := range m.Completed {
+				place[c.Event] = i
+			}
+		}
+		m.HighestOrder = max(m.HighestOrder, r.Memory.HighestOrder)
+		if m.Result.Event == "" {
+			m.Result = r.Memory.Result
+		}
+	}
+	return m
+}

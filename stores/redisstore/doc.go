@@ -1,0 +1,106 @@
+// Package redisstore keeps locks in Redis 7 or Valkey: one script to acquire
+// and one to release, each a single request, and the server's clock, so that
+// the clocks of the functions need not agree. [New] uses one server, one
+// primary with replicas, or a cluster; [NewQuorum] uses several independent
+// servers.
+//
+// # Client
+//
+//	client := redis.NewClient(&redis.Options{
+//		Addr:                  "…:6379",
+//		ContextTimeoutEnabled: true, // required: a hung connection must not use up the invocation
+//		MaxRetries:            -1,   // advised: package lock repeats requests itself
+//		DialerRetries:         1,    // advised: otherwise a refused connection looks like a timeout
+//		DialerRetryTimeout:    time.Millisecond,
+//	})
+//
+// With MaxRetries at its default, go-redis repeats a request that had no
+// answer. That is safe, because every request may arrive twice, but a refusal
+// then does not tell whether an earlier attempt was applied. Such an error is
+// not Rejected, and package lock abandons the claim with one more request. A
+// cluster client always repeats.
+//
+// A *redis.Ring is refused: it moves names to another server when one does not
+// answer.
+//
+// # What a failover means
+//
+// Redis and Valkey replicate asynchronously, so a replica that takes over may
+// not know the latest writes, and WAIT does not change that:
+// https://redis.io/docs/latest/commands/wait/. The same holds for ElastiCache:
+// https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/Replication.html. A
+// lock whose acquire is lost can then have a second owner until the first one
+// notices, at its next renewal or its release. The fencing token still rises,
+// because a new row begins with the time: give it to the resource that must
+// not be written twice.
+//
+// MemoryDB keeps every acknowledged write across failovers:
+// https://docs.aws.amazon.com/memorydb/latest/devguide/consistency.html. So
+// does ElastiCache for Valkey with synchronous durability, but not with the
+// asynchronous one:
+// https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/Durability.Options.html.
+// A single server keeps them across restarts with appendonly yes and
+// appendfsync always:
+// https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/.
+//
+// # Eviction
+//
+// A server whose memory is full deletes rows, unless its maxmemory-policy is
+// noeviction; the default of ElastiCache is volatile-lru:
+// https://docs.aws.amazon.com/whitepapers/latest/database-caching-strategies-using-redis/evictions.html.
+// The first acquire asks for the setting, inside its own request, and a Store
+// warns once through the default logger of log/slog. A server that does not
+// tell is not warned of. With noeviction, a server that is full refuses new
+// claims, but still renews, completes and releases.
+//
+// # Permissions
+//
+//	~lambdalock:* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat
+//
+// Listing rows needs +scan, and with a cluster client +cluster. +info allows
+// the warning of eviction.
+//
+// # The row
+//
+// One hash per lock name, at the key "lambdalock:" and the name:
+//
+//	field        present       meaning
+//	fence        always        fencing token: starts at microseconds since 1970, grows by one per acquisition
+//	stamp        always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
+//	ownerToken   while held    token of the acquisition that holds the name
+//	claimStamp   while held    stamp of the owner's claim
+//	heldUntil    while held    end of the lease by the owner's clock (UTC, microseconds)
+//	leaseEnd     while held    end of the lease by the server's clock (microseconds since 1970)
+//	holder       while held    who holds it: function, request id, log stream
+//	event        while held    the event being worked on, if the key has one
+//	payload      while held    digest of its payload, if the key has one
+//	completed    with events   a line for each: event, when it is forgotten, digest of its payload
+//	highestOrder with orders   highest completed order
+//	resultBody   with Replay   result of resultEvent
+//	resultEvent  with Replay
+//	deleteAfter  always        until when the row is kept, by the owner's clock
+//	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
+//
+// The events are one field, because a completion replaces all of them and an
+// acquire returns all of them: 5,000 are one value to write and one to read,
+// which the script searches as text.
+//
+// A release keeps the row, with its fence, stamp and memory. The server deletes
+// it at deleteAfter, counted from its own clock, and at least an hour after the
+// last request, so that a function whose clock is wrong deletes nothing early.
+//
+// # The condition of an acquire
+//
+//	there is no rowFormat                                           F41: a newer version wrote the row
+//	completed has no such event, or its time has passed             P5: the event is not completed
+//	highestOrder is below the order, byte by byte                   the event is not stale
+//	and there is no ownerToken, or leaseEnd has passed, and         F19, F23: the name is free, or its holder died …
+//	    stamp is below the claim's                                  F3, F44: … and this is not a late copy of a claim that has ended
+//	 or ownerToken is the claim's, and                              F1: our own claim, repeated …
+//	    neither stamp nor heldUntil is above the claim's            F44: … and not after a renewal, or a later round
+//
+// That is Row.Judge of package lock/driver, in the script. A copy of the claim,
+// or of the renewal, that was applied last changes nothing, so it cannot extend
+// the lease twice. A script looks first and writes afterwards, so no error
+// leaves a row half written. Each uses one key, so it runs on a cluster.
+package redisstore

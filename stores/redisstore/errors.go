@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// passing are the answers of a server that refuses a request now and may take
+// it later.
+var passing = map[string]string{
+	"LOADING":     "the server is reading its data from disk",
+	"BUSY":        "another client's script blocks the server",
+	"TRYAGAIN":    "",
+	"CLUSTERDOWN": "",
+	"MASTERDOWN":  "",
+	"READONLY":    "the server is a replica: after a failover the client finds the new primary if it connects through the primary's endpoint, Sentinel or the cluster",
+	"NOREPLICAS":  "the server has fewer replicas than min-replicas-to-write",
+	"MISCONF":     "the server cannot save its data to disk, so it refuses writes",
+	"OOM":         "the server's memory is full: give it more, or let old data expire",
+	"MAXCLIENTS":  "the server has too many connections: raise maxclients, or make the pools of the clients smaller",
+}
+
+// lasting are the answers that a later try would not change.
+var lasting = map[string]string{
+	"NOPERM":    permissions,
+	"NOAUTH":    "set the user and password of the client",
+	"WRONGPASS": "correct the user and password of the client",
+	"DENIED":    "the server is in protected mode: set a password, or bind it to the function's network",
+	"WRONGTYPE": "the key is used by something else: keys that begin with " + keyPrefix + " belong to this library",
+	"MOVED":     "the server belongs to a cluster: use redis.NewClusterClient",
+	"ASK":       "the server belongs to a cluster: use redis.NewClusterClient",
+	notCluster:  "the server does not belong to a cluster: use redis.NewClient",
+	noDatabase:  "the server does not have that database: correct DB in the client's options",
+}
+
+const permissions = "allow the user: ~" + keyPrefix + "* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat"
+
+// Codes of answers that have none.
+const (
+	notCluster = "not a cluster"
+	noDatabase = "no database"
+)
+
+var (
+	// wrapped finds the code in the answer of a server before version 7, which
+	// wraps the errors of a script's commands.
+	wrapped = regexp.MustCompile(`-([A-Z]{3,}) `)
+	// command finds the command that was denied.
+	command = regexp.MustCompile(`permissions to run the '([^']+)' command`)
+)
+
+// classify returns the error as a [*driver.Error], which says whether a later
+// try may succeed and whether the request may have been applied. Without an
+// answer it may have been. If the client repeats requests, an earlier attempt
+// may have been applied before the one that was refused.
+func (s *Store) classify(err error) error {
+	e := &driver.Error{Store: s.server, Err: err}
+	var answered redis.Error
+	if !errors.As(err, &answered) {
+		e.Hint, e.Err = explain(err)
+		e.Temporary = !errors.Is(err, redis.ErrClosed)
+		return e
+	}
+	code := codeOf(answered.Error())
+	if s.cluster && (code == "MOVED" || code == "ASK") { // the client has followed as many as it may
+		e.Temporary = true
+		return e
+	}
+	if hint, ok := passing[code]; ok {
+		e.Temporary, e.Rejected, e.Hint = true, !s.repeats, hint
+		return e
+	}
+	if hint, ok := lasting[code]; ok {
+		e.Rejected, e.Hint = true, hint
+		if found := command.FindStringSubmatch(answered.Error()); found != nil {
+			e.Action = found[1]
+		}
+		if root, _, _ := strings.Cut(e.Action, "|"); root == "scan" || root == "cluster" {
+			e.Hint = "allow the user +" + root + ", which only those need who list rows"
+		}
+	}
+	return e
+}
+
+// codeOf returns the first word of an answer, or the code that stands for it.
+func codeOf(answer string) string {
+	code, _, _ := strings.Cut(answer, " ")
+	if code != "ERR" {
+		return code
+	}
+	switch {
+	case strings.Contains(answer, "max number of clients"):
+		return "MAXCLIENTS"
+	case strings.Contains(answer, "The user executing the script can't"):
+		return "NOPERM"
+	case strings.Contains(answer, "unauthenticated"): // refused for its length before it was read
+		return "NOAUTH"
+	case strings.Contains(answer, "cluster support disabled"):
+		return notCluster
+	case strings.Contains(answer, "DB index is out of range"):
+		return noDatabase
+	}
+	if found := wrapped.FindStringSubmatch(answer); found != nil {
+		return found[1]
+	}
+	return code
+}
+
+// silence is the error of a request without an answer, in plain words.
+type silence struct {
+	text string
+	err  error
+}
+
+func (e *silence) Error() string { return e.text }
+func (e *silence) Unwrap() error { return e.err }
+
+// explain returns why there was no answer, and what to check.
+func explain(err error) (hint string, cause error) {
+	hint = "can the function reach the server? Both must be in one VPC, and the server's security group must let the function in; a server that encrypts in transit needs TLSConfig in the client's options"
+	var timeout net.Error
+	switch {
+	case errors.Is(err, redis.ErrClosed):
+		return "the client was closed: close it when nothing uses the store any more", err
+	case errors.Is(err, redis.ErrPoolTimeout):
+		return "all connections of the client are in use: raise PoolSize in its options", err
+	case errors.Is(err, context.Canceled):
+		return "", &silence{"the caller's context ended before there was an answer", err}
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return hint, &silence{"no answer in time", err}
+	}
+	return hint, err
+}
+
+// unreadable returns a permanent error without Rejected: an acquire may have
+// been applied.
+func (s *Store) unreadable(err error) error {
+	return &driver.Error{Store: s.server, Err: err}
+}

@@ -1,0 +1,63 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
+)
+
+func ExampleNew() {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer client.Close()
+	locker, err := lock.New(redisstore.New(client), nil)
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		fmt.Println(locker.Do(context.Background(), lock.Key{Name: "order/17", Event: "e1"}, func(context.Context) error {
+			fmt.Println("works")
+			return nil
+		}))
+	}
+	// Output:
+	// works
+	// <nil>
+	// lambdalock: key ba125075dcdd: this event was already completed
+}
+
+func ExampleNewQuorum() {
+	var clients []redis.Scripter
+	for range 3 {
+		server, err := miniredis.Run()
+		if err != nil {
+			panic(err)
+		}
+		defer server.Close()
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+		defer client.Close()
+		clients = append(clients, client)
+	}
+	locker, err := lock.New(redisstore.NewQuorum(clients...), nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(locker.Do(context.Background(), lock.Key{Name: "order/17"}, func(ctx context.Context) error {
+		l, _ := lock.FromContext(ctx)
+		fmt.Println("works on", l.Key.Name)
+		return nil
+	}))
+	// Output:
+	// works on order/17
+	// <nil>
+}

@@ -1,0 +1,479 @@
+package redisstore_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
+)
+
+func claim(name string) *driver.Claim {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	return &driver.Claim{Name: name, Token: rand.Text(), Holder: "holder", Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(24 * time.Hour)}
+}
+
+func renewal(c *driver.Claim) *driver.Renewal {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	return &driver.Renewal{Name: c.Name, Token: c.Token, Now: now, Until: now.Add(2 * time.Minute), DeleteAfter: c.DeleteAfter}
+}
+
+func settlement(c *driver.Claim) *driver.Settlement {
+	return &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}
+}
+
+func mustAcquire(t *testing.T, s driver.Store, c *driver.Claim) driver.Row {
+	t.Helper()
+	row, ok, err := s.Acquire(t.Context(), c)
+	if err != nil || !ok {
+		t.Fatalf("acquire: applied %v, error %v, row %+v", ok, err, row)
+	}
+	return row
+}
+
+func mustRefuse(t *testing.T, s driver.Store, c *driver.Claim) driver.Row {
+	t.Helper()
+	row, ok, err := s.Acquire(t.Context(), c)
+	if err != nil || ok {
+		t.Fatalf("acquire: applied %v, error %v, want a refusal by %+v", ok, err, row)
+	}
+	return row
+}
+
+// TestScriptsAreForgotten shows that a lock outlives SCRIPT FLUSH, and a
+// restart of a server that writes each change to disk.
+func TestScriptsAreForgotten(t *testing.T) { // F42
+	for name, forget := range map[string]func(*testing.T, *server, *redis.Client){
+		"script flush": func(t *testing.T, _ *server, c *redis.Client) {
+			if err := c.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"restart": func(_ *testing.T, s *server, _ *redis.Client) { s.stop(); s.start() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
+			client := newClient(t, srv.addr)
+			store := redisstore.New(client)
+			c := claim("n")
+			before := mustAcquire(t, store, c)
+			forget(t, srv, client)
+			second := claim("n")
+			_, _, _ = store.Acquire(t.Context(), second) // the client notices that its connection broke
+			if row := mustRefuse(t, store, second); row.Token != c.Token || row.Fence != before.Fence {
+				t.Errorf("the row is %+v, want that of the holder", row)
+			}
+			if _, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+				t.Errorf("release: applied %v, error %v", ok, err)
+			}
+		})
+	}
+}
+
+// TestDataIsLost shows that the fence goes on rising after a server has lost
+// its rows, and that the former owner changes nothing.
+func TestDataIsLost(t *testing.T) { // F4, F23, F42
+	t.Parallel()
+	srv := newServer(t)
+	store := redisstore.New(newClient(t, srv.addr))
+	c := claim("n")
+	before := mustAcquire(t, store, c)
+	srv.stop()
+	srv.start()
+	_, _, _ = store.Renew(t.Context(), renewal(c))
+	if row, ok, err := store.Renew(t.Context(), renewal(c)); ok || err != nil {
+		t.Errorf("a renewal brought the row back: %+v, error %v", row, err)
+	}
+	if row := mustAcquire(t, store, claim("n")); row.Fence <= before.Fence {
+		t.Errorf("fence %d after %d", row.Fence, before.Fence)
+	}
+	if _, ok, _ := store.Release(t.Context(), settlement(c)); ok {
+		t.Error("the former owner released the name")
+	}
+}
+
+// TestClientKill shows that a lock goes on when the server closes its
+// connections, in the middle of renewals.
+func TestClientKill(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	locker, err := lock.New(redisstore.New(newClient(t, srv.addr)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := newClient(t, srv.addr)
+	for i := range 20 {
+		err := locker.Do(t.Context(), lock.Key{Name: "n", Event: fmt.Sprint(i)}, func(ctx context.Context) error {
+			if err := admin.ClientKillByFilter(ctx, "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("event %d: %v", i, err)
+		}
+	}
+}
+
+// TestPausedServer shows that a request to a server that hangs ends with its
+// context, counts as possibly applied, and changes nothing once it is given up.
+func TestPausedServer(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	store := redisstore.New(newClient(t, srv.addr))
+	mustAcquire(t, store, claim("another")) // opens the connection
+	srv.signal(syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	c := claim("n")
+	_, _, err := store.Acquire(ctx, c)
+	var e *driver.Error
+	if !errors.As(err, &e) || !e.Temporary || e.Rejected || !strings.Contains(err.Error(), "no answer in time") {
+		t.Errorf("error %v, want one that is temporary and not rejected", err)
+	}
+	srv.signal(syscall.SIGCONT)
+	s := settlement(c)
+	s.Abandon = true
+	if _, _, err := store.Release(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	mustAcquire(t, store, claim("n"))
+}
+
+// TestOneRow lets 32 claims race for each of 40 rows: one of them wins.
+func TestOneRow(t *testing.T) {
+	t.Parallel()
+	store := redisstore.New(newClient(t, newServer(t).addr))
+	for i := range 40 {
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Go(func() {
+				_, ok, err := store.Acquire(t.Context(), claim(fmt.Sprint(i)))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					won.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d of 32 claims won row %d", won.Load(), i)
+		}
+	}
+}
+
+// TestFullMemory shows that a server without memory refuses a claim and changes
+// nothing, but still renews, completes and releases.
+func TestFullMemory(t *testing.T) { // F42
+	t.Parallel()
+	srv := newServer(t, "--maxmemory-policy", "noeviction")
+	client := newClient(t, srv.addr)
+	store := redisstore.New(client)
+	c := claim("n")
+	c.Event = "e"
+	mustAcquire(t, store, c)
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, ok, err := store.Acquire(t.Context(), claim("another"))
+	var e *driver.Error
+	if ok || !errors.As(err, &e) || !e.Rejected || !e.Temporary || !strings.Contains(e.Hint, "memory is full") {
+		t.Errorf("applied %v, error %v, want a rejected one with a hint", ok, err)
+	}
+	if n := client.Exists(t.Context(), "lambdalock:another").Val(); n != 0 {
+		t.Error("the refused claim left a row")
+	}
+	if _, ok, err := store.Renew(t.Context(), renewal(c)); !ok || err != nil {
+		t.Errorf("renewal: applied %v, error %v", ok, err)
+	}
+	s := settlement(c)
+	s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Now.Add(time.Hour).Truncate(time.Millisecond)}}}
+	if row, ok, err := store.Release(t.Context(), s); !ok || err != nil || !row.Memory.Has("e", c.Now) {
+		t.Errorf("completion: applied %v, error %v, row %+v", ok, err, row)
+	}
+}
+
+// TestPermissions uses a user with nothing but what the hint of a denial names.
+func TestPermissions(t *testing.T) { // F10, F40
+	t.Parallel()
+	srv := newServer(t)
+	admin := newClient(t, srv.addr)
+	as := func(rules ...string) *redisstore.Store {
+		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "u", "reset", "on", ">p"}, anys(rules)...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c := redis.NewClient(&redis.Options{Addr: srv.addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
+		t.Cleanup(func() { _ = c.Close() })
+		return redisstore.New(c)
+	}
+	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), claim("n"))
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Temporary || !e.Rejected || e.Action != "eval" {
+		t.Fatalf("error %#v, want a permanent one that names eval", err)
+	}
+	rules := strings.Fields(e.Hint[strings.Index(e.Hint, "~"):])
+	store := as(rules...)
+	if err := store.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c := claim("n")
+	c.Event = "e"
+	mustAcquire(t, store, c)
+	if _, ok, err := store.Renew(t.Context(), renewal(c)); !ok || err != nil {
+		t.Errorf("renewal: applied %v, error %v", ok, err)
+	}
+	if _, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+		t.Errorf("release: applied %v, error %v", ok, err)
+	}
+	for i, rule := range rules {
+		store := as(append(append([]string{}, rules[:i]...), rules[i+1:]...)...)
+		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := store.Acquire(t.Context(), claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Rejected || !strings.Contains(e.Hint, "+hget") {
+			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
+		}
+	}
+}
+
+func anys(s []string) []any {
+	out := make([]any, len(s))
+	for i := range s {
+		out[i] = s[i]
+	}
+	return out
+}
+
+// TestReplica shows what a client that was left with a replica gets.
+func TestReplica(t *testing.T) { // F42
+	t.Parallel()
+	primary, replica := newServer(t), newServer(t)
+	host, port, _ := net.SplitHostPort(primary.addr)
+	client := newClient(t, replica.addr)
+	if err := client.Do(t.Context(), "REPLICAOF", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := redisstore.New(client).Acquire(t.Context(), claim("n"))
+	var e *driver.Error
+	if !errors.As(err, &e) || !e.Temporary || !e.Rejected {
+		t.Errorf("error %v, want a temporary one that is rejected", err)
+	}
+}
+
+func TestKeyOfAnother(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, newServer(t).addr)
+	store := redisstore.New(client)
+	set := func(key string, fields ...any) { client.HSet(t.Context(), key, fields...) }
+	for name, c := range map[string]struct {
+		put  func(key string)
+		want string
+	}{
+		"string":   {func(key string) { client.Set(t.Context(), key, "x", 0) }, "used by something else"},
+		"no stamp": {func(key string) { set(key, "field", "x") }, "no readable field stamp"},
+		"no heldUntil": {func(key string) {
+			set(key, "ownerToken", "x", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "no readable field heldUntil"},
+		"no leaseEnd": {func(key string) {
+			set(key, "ownerToken", "x", "stamp", "2026-11-21T12:00:00.000000Z", "heldUntil", "2026-11-21T12:00:00.000000Z")
+		}, "no readable field leaseEnd"},
+		"fence": {func(key string) {
+			set(key, "fence", "x", "stamp", "2026-11-21T12:00:00.000000Z")
+		}, "fence that is not a 64-bit number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.put("lambdalock:" + name)
+			_, err := store.Read(t.Context(), name)
+			var e *driver.Error
+			if !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	set("lambdalock:lines", "stamp", "2026-11-21T12:00:00.000000Z", "completed", "no time\ne%ZZ 2026-11-21T12:00:00.000Z\n")
+	row, err := store.Read(t.Context(), "lines")
+	if err != nil || len(row.Memory.Completed) != 1 || row.Memory.Completed[0].Event != "e%ZZ" {
+		t.Errorf("got %+v, error %v, want the line that can be read", row, err)
+	}
+}
+
+// broken is a client whose every request has the same outcome.
+type broken struct {
+	redis.Scripter
+	val any
+	err error
+}
+
+func (b broken) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	cmd := errorCmd(ctx, b.err)
+	cmd.SetVal(b.val)
+	return cmd
+}
+
+func (b broken) Eval(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	return b.EvalSha(ctx, "", nil)
+}
+
+// clusterClient has the options of a cluster client.
+type clusterClient struct{ redis.Scripter }
+
+func (clusterClient) Options() *redis.ClusterOptions {
+	return &redis.ClusterOptions{ContextTimeoutEnabled: true}
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "i/o timeout" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err                 error
+		temporary, rejected bool
+		want                string
+	}{
+		"loading":               {serverError("LOADING Redis is loading the dataset in memory"), true, false, "from disk"},
+		"busy":                  {serverError("BUSY Redis is busy running a script."), true, false, "script"},
+		"try again":             {serverError("TRYAGAIN Multiple keys request"), true, false, "TRYAGAIN"},
+		"cluster down":          {serverError("CLUSTERDOWN The cluster is down"), true, false, "CLUSTERDOWN"},
+		"primary down":          {serverError("MASTERDOWN Link with MASTER is down"), true, false, "MASTERDOWN"},
+		"read only, Redis 6":    {serverError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: -READONLY You can't write against a read only replica. "), true, false, "replica"},
+		"disk":                  {serverError("MISCONF Redis is configured to save RDB snapshots"), true, false, "disk"},
+		"clients":               {serverError("ERR max number of clients reached"), true, false, "connections"},
+		"no password":           {serverError("NOAUTH Authentication required."), false, true, "password"},
+		"no password, long":     {serverError("ERR Protocol error: unauthenticated multibulk length"), false, true, "password"},
+		"wrong password":        {serverError("WRONGPASS invalid username-password pair"), false, true, "password"},
+		"protected":             {serverError("DENIED Redis is running in protected mode"), false, true, "protected"},
+		"cluster":               {serverError("MOVED 3999 127.0.0.1:6381"), false, true, "NewClusterClient"},
+		"rows denied":           {serverError("NOPERM this user has no permissions to run the 'scan' command"), false, true, "+scan"},
+		"nodes denied":          {serverError("NOPERM this user has no permissions to run the 'cluster|slots' command"), false, true, "+cluster"},
+		"no cluster":            {serverError("ERR This instance has cluster support disabled"), false, true, "redis.NewClient"},
+		"database":              {serverError("ERR DB index is out of range"), false, true, "DB"},
+		"connections in use":    {redis.ErrPoolTimeout, true, false, "PoolSize"},
+		"script's command":      {serverError("ERR The user executing the script can't run this command or subcommand script: a"), false, true, "+hset"},
+		"script fails":          {serverError("ERR user_script:5: attempt to compare nil"), false, false, "attempt"},
+		"connection breaks":     {io.EOF, true, false, "EOF"},
+		"timeout":               {timeoutError{}, true, false, "no answer in time"},
+		"caller's context ends": {context.Canceled, true, false, "caller's context"},
+		"closed":                {redis.ErrClosed, false, false, "close it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ok, err := redisstore.New(broken{err: c.err}).Acquire(t.Context(), claim("n"))
+			var e *driver.Error
+			if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Rejected != c.rejected || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.err) {
+				t.Errorf("applied %v, %#v, want temporary %v, rejected %v, %q", ok, err, c.temporary, c.rejected, c.want)
+			}
+		})
+	}
+	for name, err := range map[string]error{"moved": serverError("MOVED 3999 127.0.0.1:6381"), "ask": serverError("ASK 3999 127.0.0.1:6381")} {
+		t.Run("cluster client, "+name, func(t *testing.T) { // while a replica takes over
+			_, _, err := redisstore.New(clusterClient{broken{err: err}}).Acquire(t.Context(), claim("n"))
+			var e *driver.Error
+			if !errors.As(err, &e) || !e.Temporary || e.Rejected || e.Hint != "" {
+				t.Errorf("error %#v, want a temporary one", err)
+			}
+		})
+	}
+	for name, val := range map[string]any{
+		"no list": "x", "too short": []any{}, "wrong types": []any{"0", "0", "", []any{}, []any{}}, "no time": []any{int64(0), "x", "", []any{}, []any{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ok, err := redisstore.New(broken{val: val}).Acquire(t.Context(), claim("n"))
+			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Rejected {
+				t.Errorf("applied %v, error %#v, want a permanent one", ok, err)
+			}
+		})
+	}
+}
+
+// TestWrongClient uses clients that cannot keep locks: each call says what to
+// change.
+func TestWrongClient(t *testing.T) {
+	t.Parallel()
+	good := func(addr string) redis.Scripter {
+		return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	}
+	for name, c := range map[string]struct {
+		store driver.Store
+		want  string
+	}{
+		"no deadline":         {redisstore.New(redis.NewClient(&redis.Options{Addr: "h:1"})), "ContextTimeoutEnabled"},
+		"cluster":             {redisstore.New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"h:1", "h:2"}})), "Redis Cluster h:1,h:2 ignores"},
+		"ring":                {redisstore.New(redis.NewRing(&redis.RingOptions{})), "Ring"},
+		"nil":                 {redisstore.New(nil), "nil"},
+		"nil pointer":         {redisstore.New((*redis.Client)(nil)), "nil"},
+		"quorum of none":      {redisstore.NewQuorum(), "0 clients"},
+		"quorum of one":       {redisstore.NewQuorum(good("h:1")), "1 clients"},
+		"quorum of four":      {redisstore.NewQuorum(good("h:1"), good("h:2"), good("h:3"), good("h:4")), "4 clients"},
+		"quorum, one is nil":  {redisstore.NewQuorum(good("h:1"), nil, good("h:3")), "nil"},
+		"quorum, same server": {redisstore.NewQuorum(good("h:1"), good("h:2"), good("h:1")), "two clients of Redis h:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c1 := claim("n")
+			errs := map[string]error{}
+			_, _, errs["acquire"] = c.store.Acquire(t.Context(), c1)
+			_, _, errs["renew"] = c.store.Renew(t.Context(), renewal(c1))
+			_, _, errs["release"] = c.store.Release(t.Context(), settlement(c1))
+			errs["check"] = c.store.(driver.Checker).Check(t.Context())
+			_, errs["read"] = c.store.(driver.Inspector).Read(t.Context(), "n")
+			for _, err := range c.store.(driver.Inspector).Rows(t.Context(), "") {
+				errs["rows"] = err
+			}
+			for _, call := range []string{"acquire", "renew", "release", "check", "read", "rows"} {
+				if e := (*driver.ConfigError)(nil); !errors.As(errs[call], &e) || !strings.Contains(e.Reason, c.want) {
+					t.Errorf("%s: error %v, want a ConfigError with %q", call, errs[call], c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestEvictionWarning replaces the default logger, so it is not parallel.
+func TestEvictionWarning(t *testing.T) { // F42
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	for name, c := range map[string]struct {
+		args []string
+		want int
+	}{
+		"evicts":     {[]string{"--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"}, 1},
+		"noeviction": {[]string{"--maxmemory", "100mb", "--maxmemory-policy", "noeviction"}, 0},
+		"no limit":   {[]string{"--maxmemory-policy", "allkeys-lru"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			store := redisstore.New(newClient(t, newServer(t, c.args...).addr))
+			for range 2 {
+				mustAcquire(t, store, claim(rand.Text()))
+				if err := store.Check(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := strings.Count(log.String(), "set maxmemory-policy to noeviction"); n != c.want {
+				t.Errorf("%d warnings, want %d: %s", n, c.want, &log)
+			}
+		})
+	}
+}

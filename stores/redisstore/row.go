@@ -1,0 +1,154 @@
+package redisstore
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// keyPrefix stands before the name in every key.
+const keyPrefix = "lambdalock:"
+
+// The layouts have a fixed width, so that their texts sort like the times that
+// they mean.
+const (
+	layout      = "2006-01-02T15:04:05.000000Z"
+	milliLayout = "2006-01-02T15:04:05.000Z"
+)
+
+func timestamp(t time.Time) string { return t.UTC().Format(layout) }
+
+// moment returns the time to which completed events are compared.
+func moment(t time.Time) string { return t.UTC().Format(milliLayout) }
+
+// lease returns microseconds. The scripts count in numbers that are exact up to
+// 2^53, about 285 years.
+func lease(d time.Duration) int64 {
+	const longest = 100 * 365 * 24 * time.Hour
+	return min(max(d, -longest), longest).Microseconds()
+}
+
+// keep returns for how many milliseconds the server must keep a row. It is at
+// least an hour, so that a clock that is wrong does not delete a row at once.
+func keep(d time.Duration) int64 { return max(lease(d), lease(time.Hour)) / 1000 }
+
+// view is who asks, and when by their clock.
+type view struct {
+	token string
+	now   time.Time
+}
+
+// parse returns the row as v sees it: the end of the asker's own lease is that
+// of its last request, and the end of another's is so long from now as the
+// server says.
+func parse(r *reply, v view) (driver.Row, error) {
+	if len(r.fields) == 0 {
+		return driver.Row{}, nil
+	}
+	if _, ok := r.fields["rowFormat"]; ok {
+		return driver.Row{Newer: true}, nil
+	}
+	row := driver.Row{
+		Token: r.fields["ownerToken"], Event: r.fields["event"], Payload: r.fields["payload"], Holder: r.fields["holder"],
+		Previous: r.previous,
+		Memory: driver.Memory{
+			Completed: parseCompleted(r.fields["completed"]), HighestOrder: r.fields["highestOrder"],
+			Result: driver.Result{Event: r.fields["resultEvent"]},
+		},
+	}
+	if row.Memory.Result.Event != "" {
+		row.Memory.Result.Body = []byte(r.fields["resultBody"])
+	}
+	var err error
+	if row.Stamp, err = time.Parse(layout, r.fields["stamp"]); err != nil {
+		return driver.Row{}, fmt.Errorf("the row has no readable field stamp: is the key used by something else?")
+	}
+	if row.Until, err = until(r, v); err != nil {
+		return driver.Row{}, err
+	}
+	if fence := r.fields["fence"]; fence != "" { // a claim may be given up before there is a fence
+		if row.Fence, err = strconv.ParseInt(fence, 10, 64); err != nil {
+			return driver.Row{}, fmt.Errorf("the row has a fence that is not a 64-bit number")
+		}
+	}
+	row.DeleteAfter, _ = time.Parse(layout, r.fields["deleteAfter"])
+	return row, nil
+}
+
+// until returns the end of the lease, or the zero time if nobody holds the row.
+func until(r *reply, v view) (time.Time, error) {
+	owner := r.fields["ownerToken"]
+	if owner == "" {
+		return time.Time{}, nil
+	}
+	own, err := time.Parse(layout, r.fields["heldUntil"])
+	if err != nil {
+		return own, fmt.Errorf("the row is held, but has no readable field heldUntil: is the key used by something else?")
+	}
+	end, err := strconv.ParseInt(r.fields["leaseEnd"], 10, 64)
+	if err != nil {
+		return own, fmt.Errorf("the row is held, but has no readable field leaseEnd: is the key used by something else?")
+	}
+	if owner == v.token {
+		return own, nil
+	}
+	left := min(max(end-r.now, math.MinInt64/1000), math.MaxInt64/1000)
+	return v.now.Add(time.Duration(left) * time.Microsecond), nil
+}
+
+// memoryFields returns the fields and values of a memory. A field without a
+// value is removed from the row.
+func memoryFields(m *driver.Memory) []any {
+	body := ""
+	if m.Result.Event != "" {
+		body = string(m.Result.Body)
+	}
+	return []any{
+		"completed", completedLines(m.Completed), "highestOrder", m.HighestOrder,
+		"resultEvent", m.Result.Event, "resultBody", body,
+	}
+}
+
+// escape makes sure that an event has no space and no line feed.
+var escape = strings.NewReplacer("%", "%25", " ", "%20", "\n", "%0A").Replace
+
+// completedLines returns one line for each event: the event, when it is
+// forgotten, and the digest of its payload if there is one.
+func completedLines(events []driver.CompletedEvent) string {
+	var b strings.Builder
+	for _, c := range events {
+		b.WriteString(escape(c.Event) + " " + moment(c.Until))
+		if c.Payload != "" {
+			b.WriteString(" " + escape(c.Payload))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// parseCompleted skips lines that it cannot read.
+func parseCompleted(lines string) []driver.CompletedEvent {
+	var events []driver.CompletedEvent
+	for line := range strings.Lines(lines) {
+		event, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		at, payload, _ := strings.Cut(rest, " ")
+		until, err := time.Parse(milliLayout, at)
+		if err != nil {
+			continue
+		}
+		events = append(events, driver.CompletedEvent{Event: unescape(event), Payload: unescape(payload), Until: until})
+	}
+	return events
+}
+
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package redisstore
+
+import (
+	_ "embed" // the scripts
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed scripts/row.lua
+	rowScript string
+	//go:embed scripts/acquire.lua
+	acquireText string
+	//go:embed scripts/renew.lua
+	renewText string
+	//go:embed scripts/settle.lua
+	settleText string
+	//go:embed scripts/read.lua
+	readText string
+
+	acquireScript = redis.NewScript(rowScript + acquireText)
+	renewScript   = redis.NewScript(rowScript + renewText)
+	settleScript  = redis.NewScript(rowScript + settleText)
+	readScript    = redis.NewScript(rowScript + readText)
+)
+
+// reply is the answer of a script.
+type reply struct {
+	applied  int64
+	now      int64  // the server's clock in microseconds
+	previous string // the holder that died
+	settings []string
+	fields   map[string]string // of the row
+}
+
+// parseReply reads what the function answer of scripts/row.lua returns.
+func parseReply(v any) (reply, error) {
+	parts, ok := v.([]any)
+	if !ok || len(parts) != 5 {
+		return reply{}, fmt.Errorf("the script answered %v", v)
+	}
+	var r reply
+	var now string
+	var settings, fields []any
+	for i, to := range []any{&r.applied, &now, &r.previous, &settings, &fields} {
+		if !assign(to, parts[i]) {
+			return reply{}, fmt.Errorf("the script answered %v", v)
+		}
+	}
+	if _, err := fmt.Sscan(now, &r.now); err != nil {
+		return reply{}, fmt.Errorf("the script answered %v: %w", v, err)
+	}
+	for _, s := range settings {
+		r.settings = append(r.settings, fmt.Sprint(s))
+	}
+	r.fields = make(map[string]string, len(fields)/2)
+	for i := 0; i+1 < len(fields); i += 2 {
+		r.fields[fmt.Sprint(fields[i])] = fmt.Sprint(fields[i+1])
+	}
+	return r, nil
+}
+
+// assign sets what to points to, and reports whether v has its type.
+func assign(to, v any) (ok bool) {
+	switch to := to.(type) {
+	case *int64:
+		*to, ok = v.(int64)
+	case *string:
+		*to, ok = v.(string)
+	case *[]any:
+		*to, ok = v.([]any)
+	}
+	return ok
+}

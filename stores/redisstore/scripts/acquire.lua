@@ -1,0 +1,70 @@
+local token, stamp, heldUntil, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holder, event, payload = ARGV[5], ARGV[6], ARGV[7]
+local entry, moment, order = ARGV[8], ARGV[9], ARGV[10]
+local deleteAfter, keep = ARGV[11], ARGV[12]
+local grain, leastFence = tonumber(ARGV[13]), tonumber(ARGV[14])
+local asked = ARGV[15]
+
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp')
+local format, owner, oldStamp, oldUntil, leaseEnd, fence, previous, completed, highest =
+  row[1], row[2], row[3], row[4], tonumber(row[5] or ''), tonumber(row[6] or ''), row[7] or '', row[8], row[9]
+
+-- remembered reports whether the event is completed and not yet forgotten.
+local function remembered()
+  local lines, start, from = '\n' .. completed, '\n' .. entry, 1
+  while true do
+    local _, last = string.find(lines, start, from, true)
+    if not last then
+      return false
+    end
+    if not earlier(string.sub(lines, last + 1, last + #moment), moment) then
+      return true
+    end
+    from = last
+  end
+end
+
+if format
+  or (entry ~= '' and completed and remembered())
+  or (order ~= '' and highest and not earlier(highest, order)) then
+  return answer(0, '', asked)
+end
+local own = owner and owner == token
+if own then
+  if row[10] == stamp and fence < leastFence then
+    redis.call('HSET', key, 'fence', micros(leastFence))
+  end
+  if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then
+    return answer(0, '', asked)
+  end
+  if stamp == oldStamp and heldUntil == oldUntil then -- a copy of the claim that has the row
+    return answer(1, '', asked)
+  end
+elseif owner and now <= leaseEnd then
+  return answer(0, '', asked)
+elseif oldStamp and not earlier(oldStamp, stamp) then
+  return answer(0, '', asked)
+end
+
+local till = now + lease
+if own then
+  previous, till = '', math.max(till, leaseEnd)
+end
+if not fence then
+  fence = math.max(math.ceil(now / grain) * grain, leastFence - 1)
+end
+redis.call('HSET', key, 'ownerToken', token, 'stamp', stamp, 'claimStamp', stamp, 'heldUntil', heldUntil, 'leaseEnd', micros(till),
+  'fence', micros(math.max(fence + 1, leastFence)), 'holder', holder, 'event', event, 'payload', payload, 'deleteAfter', deleteAfter)
+if event == '' then
+  redis.call('HDEL', key, 'event')
+end
+if payload == '' then
+  redis.call('HDEL', key, 'payload')
+end
+keepFor(keep)
+if not oldStamp and ARGV[16] then -- a node of a quorum that has lost the row
+  for i = 16, #ARGV, 2 do
+    redis.call('HSET', key, ARGV[i], ARGV[i + 1])
+  end
+end
+return answer(1, previous, asked)

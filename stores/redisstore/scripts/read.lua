@@ -1,0 +1,1 @@
+return answer(0, '', ARGV[1])

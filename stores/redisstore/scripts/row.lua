@@ -1,0 +1,46 @@
+-- Every script begins with this part. The answer of each is the same: what was
+-- applied, the server's clock, the holder that died, the server's memory
+-- settings (if they were asked for), and the row as it is afterwards.
+local key = KEYS[1]
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+
+-- Times of the server are microseconds since 1970, which a Lua number holds
+-- exactly until the year 2255.
+local function micros(n)
+  return string.format('%.0f', n)
+end
+
+-- earlier compares bytewise. Lua's own operator follows the server's locale.
+local function earlier(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+-- settings returns maxmemory and maxmemory-policy, or nothing if the server
+-- does not tell.
+local function settings(asked)
+  if asked ~= '1' then
+    return {}
+  end
+  local info = redis.pcall('INFO', 'memory')
+  if type(info) ~= 'string' then
+    return {}
+  end
+  return { string.match(info, 'maxmemory:(%d+)') or '', string.match(info, 'maxmemory_policy:([%w-]+)') or '' }
+end
+
+local function answer(applied, previous, asked)
+  return { applied, micros(now), previous, settings(asked), redis.call('HGETALL', key) }
+end
+
+-- keepFor makes the server delete the row after so many milliseconds.
+local function keepFor(ms)
+  redis.call('PEXPIREAT', key, micros(math.floor(now / 1000) + tonumber(ms)))
+end

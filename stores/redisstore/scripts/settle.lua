@@ -1,0 +1,41 @@
+-- The answer is 1 if the token owned the row and has released it, and 2 more if
+-- the stamp was raised.
+local token, stamp, deleteAfter, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local condition = ARGV[5] -- see store.go
+
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd')
+local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
+local own = token ~= '' and owner == token
+if own and condition == 'same round' then
+  own = not earlier(stamp, row[5])
+elseif own and condition == 'in time' and ARGV[6] then
+  own = now <= tonumber(row[6])
+end
+local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
+if format or (not own and not raise) then
+  return answer(0, '', '')
+end
+local applied = 0
+if own then
+  applied = 1
+  -- The first write only deletes, so that it is applied even if the server's
+  -- memory is full.
+  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload')
+  for i = 6, #ARGV, 2 do
+    if ARGV[i + 1] == '' then
+      redis.call('HDEL', key, ARGV[i])
+    else
+      redis.call('HSET', key, ARGV[i], ARGV[i + 1])
+    end
+  end
+end
+if raise then
+  applied = applied + 2
+  redis.call('HSET', key, 'stamp', stamp)
+end
+-- Whoever does not own the row must not shorten its life.
+if own or not oldDeleteAfter or earlier(oldDeleteAfter, deleteAfter) then
+  redis.call('HSET', key, 'deleteAfter', deleteAfter)
+  keepFor(keep)
+end
+return answer(applied, '', '')

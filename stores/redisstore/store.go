@@ -1,0 +1,166 @@
+package redisstore
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Store implements [driver.Store] and [driver.Inspector] on one server, one
+// group of a primary and its replicas, or one cluster. It is safe for
+// concurrent use.
+type Store struct {
+	client  redis.Scripter
+	server  string
+	repeats bool  // the client repeats requests by itself
+	cluster bool  // the client follows redirections
+	grain   int64 // the fence of a new row starts at a multiple of it
+	wrong   error // why the client cannot be used; nil if it can
+	told    atomic.Bool
+}
+
+// New returns a Store that uses client: a *redis.Client, a
+// *redis.ClusterClient, or what wraps one. Its option ContextTimeoutEnabled
+// must be set; otherwise every call returns a [*driver.ConfigError]. The
+// package documentation has the other settings.
+func New(client redis.Scripter) *Store {
+	s := &Store{client: client, grain: 1}
+	s.server, s.repeats, s.wrong = inspect(client)
+	_, s.cluster = client.(interface{ Options() *redis.ClusterOptions })
+	return s
+}
+
+// Acquire implements [driver.Store]. A claim that is repeated unchanged while
+// its token owns the row changes nothing, not even the fence.
+func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	a := s.acquire(ctx, c, 0, nil)
+	return a.row, a.applied != 0, a.err
+}
+
+// Renew implements [driver.Store]. A renewal with the end that the lease has
+// already changes nothing but DeleteAfter.
+func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	a := s.renew(ctx, r, "", 0)
+	return a.row, a.applied != 0, a.err
+}
+
+// Release implements [driver.Store]. With Abandon, it never makes another
+// owner's row live shorter.
+func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	raise := time.Time{}
+	if t.Abandon {
+		raise = t.Stamp
+	}
+	a := s.settle(ctx, t, raise, always)
+	return a.row, a.applied != 0, a.err
+}
+
+// Check implements [driver.Checker]. It runs a script that only reads, which
+// needs the same commands as an acquire.
+func (s *Store) Check(ctx context.Context) error {
+	return s.run(ctx, readScript, "", view{}, s.asks()).err
+}
+
+// answer is what a script answered.
+type answer struct {
+	row driver.Row
+	// applied is 0 if nothing was applied. After a settlement it says what was.
+	applied int64
+	// claimStamp is the stamp of the claim that has the row: not that of a claim
+	// that was given up since, and never above the stamp of the row.
+	claimStamp string
+	err        error
+}
+
+// The parts of a settlement that were applied.
+const (
+	released = 1
+	raised   = 2
+)
+
+// acquire sends a claim. The fence becomes leastFence or more. install has the
+// fields of a row's memory, for a server that has lost its row; nil otherwise.
+func (s *Store) acquire(ctx context.Context, c *driver.Claim, leastFence int64, install []any) answer {
+	entry := ""
+	if c.Event != "" && install == nil {
+		entry = escape(c.Event) + " "
+	}
+	args := []any{
+		c.Token, timestamp(c.Stamp), timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
+		entry, moment(c.Now), c.Order, timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), s.grain, leastFence, s.asks(),
+	}
+	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
+}
+
+// renew sends a renewal. claimStamp replaces that of a row that the token owns
+// through an earlier round of its claim; empty: none. The fence becomes
+// leastFence or more.
+func (s *Store) renew(ctx context.Context, r *driver.Renewal, claimStamp string, leastFence int64) answer {
+	return s.run(ctx, renewScript, r.Name, view{token: r.Token, now: r.Now},
+		r.Token, timestamp(r.Until), lease(r.Until.Sub(r.Now)), timestamp(r.DeleteAfter), keep(r.DeleteAfter.Sub(r.Now)), claimStamp, leastFence)
+}
+
+// condition says which rows of its owner a settlement leaves alone. A node of a
+// quorum may have what the other nodes have no longer.
+type condition string
+
+const (
+	always    condition = ""
+	sameRound condition = "same round" // those that a claim with a higher stamp than raise was granted
+	inTime    condition = "in time"    // those whose lease has ended, if it completes something
+)
+
+// settle sends a settlement, and raises the row's stamp to raise if that is not
+// zero.
+func (s *Store) settle(ctx context.Context, t *driver.Settlement, raise time.Time, only condition) answer {
+	stamp := ""
+	if !raise.IsZero() {
+		stamp = timestamp(raise)
+	}
+	now := clock.Wall(clock.From(ctx))
+	args := []any{t.Token, stamp, timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only)}
+	if t.Memory != nil {
+		args = append(args, memoryFields(t.Memory)...)
+	}
+	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
+}
+
+// asks returns "1" until the server has told its settings.
+func (s *Store) asks() string {
+	if s.told.Load() {
+		return ""
+	}
+	return "1"
+}
+
+// run runs a script. Redis forgets scripts when it restarts, and after SCRIPT
+// FLUSH; then the text is sent again.
+func (s *Store) run(ctx context.Context, script *redis.Script, name string, v view, args ...any) answer {
+	if s.wrong != nil {
+		return answer{err: s.wrong}
+	}
+	if err := ctx.Err(); err != nil {
+		return answer{err: &driver.Error{Store: s.server, Temporary: true, Rejected: true, Err: err}}
+	}
+	out, err := script.Run(ctx, s.client, []string{keyPrefix + name}, args...).Result()
+	if err != nil {
+		return answer{err: s.classify(err)}
+	}
+	r, err := parseReply(out)
+	if err != nil {
+		return answer{err: s.unreadable(err)}
+	}
+	if len(r.settings) > 0 && !s.told.Swap(true) {
+		warnOfEviction(s.server, r.settings)
+	}
+	row, err := parse(&r, v)
+	if err != nil {
+		return answer{err: s.unreadable(err)}
+	}
+	return answer{row: row, applied: r.applied, claimStamp: r.fields["claimStamp"]}
+}

@@ -1,0 +1,60 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
+)
+
+// linked returns a client of a server for one client of a history, or for one
+// of its requests' parts.
+func linked(h *world.History, m *machine, client, part uint64) *link {
+	plan := h.Plan(world.Watcher)
+	if client != world.Watcher {
+		plan = h.Plan(client + part<<32)
+	}
+	return newLink(m, fmt.Sprint("node:", part), plan, h.Late, h.Seed, client+part<<32)
+}
+
+func openServer(t *testing.T, h *world.History) func(uint64) driver.Store {
+	m := newMachine(t)
+	return func(client uint64) driver.Store { return redisstore.New(linked(h, m, client, 0)) }
+}
+
+// openNodes opens a quorum of three. Each request to a node meets faults of its
+// own.
+func openNodes(t *testing.T, h *world.History) func(uint64) driver.Store {
+	nodes := []*machine{newMachine(t), newMachine(t), newMachine(t)}
+	return func(client uint64) driver.Store {
+		var links []redis.Scripter
+		for i, m := range nodes {
+			links = append(links, linked(h, m, client, uint64(i)))
+		}
+		return redisstore.NewQuorum(links...)
+	}
+}
+
+// TestSimulation runs whole invocations over the scripts.
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
+	world.Run(t, openServer, world.Config{Histories: 2, Share: 20, ServerClock: true})
+}
+
+// TestSimulationOfClocks lets the clients' clocks be hours apart: only the
+// server's counts.
+func TestSimulationOfClocks(t *testing.T) { // F14
+	world.Run(t, openServer, world.Config{Histories: 2, Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+}
+
+func TestSimulationOfQuorum(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
+	world.Run(t, openNodes, world.Config{Histories: 1, Share: 60, ServerClock: true})
+}
+
+func TestSimulationOfQuorumClocks(t *testing.T) { // F14
+	world.Run(t, openNodes, world.Config{Histories: 1, Share: 60, ServerClock: true, Skew: 10 * time.Hour})
+}
