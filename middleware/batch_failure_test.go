@@ -14,9 +14,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -95,7 +95,7 @@ func TestBatchRaisesPanics(t *testing.T) {
 
 // TestBatchNearTheDeadline shows that no record begins near the deadline, and
 // that those that did not begin are returned in one report.
-func TestBatchNearTheDeadline(t *testing.T) {
+func TestBatchNearTheDeadline(t *testing.T) { // F12, F32
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		slow := func(ctx context.Context, m events.SQSMessage) error {
@@ -143,7 +143,7 @@ func TestBatchConcurrency(t *testing.T) {
 		t.Run(fmt.Sprint(n, " at a time"), func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
 				f, runs := newFixture(), &runLog{}
-				f.faulty.Plan(locktest.Acquire, locktest.Hang) // the first waits a second for its lock
+				f.faulty.Plan(fault.Acquire, fault.Hang) // the first waits a second for its lock
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(opts...)...)
 				var batch events.SQSEvent
 				for i := range 50 {
@@ -227,7 +227,7 @@ func TestBatchSkipAcknowledges(t *testing.T) {
 func TestBatchStoreFailure(t *testing.T) { // F13
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		f.faulty.Always(locktest.Acquire, locktest.Deny)
+		f.faulty.Always(fault.Acquire, fault.Deny)
 		batch := sqsBatch(message("a", ""), message("b", ""))
 		r, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)(ctx, batch)
 		wantAllReturned(t, r, err, "a", "b")
@@ -238,7 +238,7 @@ func TestBatchStoreFailure(t *testing.T) { // F13
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, unlocked, f.options(middleware.FailOpen())...)
 		r, err = h(ctx, batch) // a denied action is an answer
 		wantAllReturned(t, r, err, "a", "b")
-		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
 		r, err = h(ctx, batch)
 		wantReturned(t, r, err)
 		if len(runs.began) != 2 {

@@ -77,6 +77,20 @@ func TestBatchPoison(t *testing.T) { // F31
 	})
 }
 
+// TestOrderByNameLeavesQueues shows that the messages of a group keep their
+// order whatever their names.
+func TestOrderByNameLeavesQueues(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f, runs := newFixture(), &runLog{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.OrderByName())...)
+		r, err := h(ctx, sqsBatch(inGroup("y", message("y1", "")), inGroup("x", message("x1", "fails")), inGroup("x", message("x2", ""))))
+		wantReturned(t, r, err, "x1", "x2")
+		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"x1", "y1"}) {
+			t.Errorf("ran %q", runs.began)
+		}
+	})
+}
+
 // TestBatchFIFO shows that the messages of a group keep their order, that a
 // failure keeps back the rest of its group, and that groups do not wait for
 // each other.

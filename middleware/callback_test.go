@@ -14,9 +14,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -71,13 +71,13 @@ var callbackCases = map[lock.Outcome]callbackCase{
 			return nil
 		},
 	},
-	lock.OutcomeCompleteFailed: {staysHeld: true, store: func(f *fixture) { f.faulty.Always(locktest.Release, locktest.DropBefore) }},
+	lock.OutcomeCompleteFailed: {staysHeld: true, store: func(f *fixture) { f.faulty.Always(fault.Release, fault.DropBefore) }},
 	lock.OutcomeResultDropped:  {eventOnly: true, opts: []middleware.Option{middleware.OnCompleted(middleware.Replay)}, result: func() {}},
-	lock.OutcomeStoreFailed:    {store: func(f *fixture) { f.faulty.Always(locktest.Acquire, locktest.Deny) }},
+	lock.OutcomeStoreFailed:    {store: func(f *fixture) { f.faulty.Always(fault.Acquire, fault.Deny) }},
 	lock.OutcomeRefused:        {key: func(string) (lock.Key, error) { return lock.Key{}, errRecord }},
 	middleware.OutcomeUnlocked: {
 		opts:  []middleware.Option{middleware.FailOpen()},
-		store: func(f *fixture) { f.faulty.Always(locktest.Acquire, locktest.DropBefore) },
+		store: func(f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) },
 	},
 	middleware.OutcomeIgnored:       {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
 	middleware.OutcomeHandlerFailed: {recordsOnly: true, work: func(*testing.T, *fixture) error { return errRecord }},
@@ -223,12 +223,12 @@ func (c *callbackCase) after(t *testing.T, f *fixture, heard *atomic.Int32) {
 	if heard.Load() == 0 {
 		t.Fatal("the callback was not called: this test sees nothing")
 	}
-	f.faulty.Always(locktest.Release, locktest.None)
-	f.faulty.Always(locktest.Acquire, locktest.None)
+	f.faulty.Always(fault.Release, fault.None)
+	f.faulty.Always(fault.Acquire, fault.None)
 	if c.staysHeld {
 		time.Sleep(time.Minute)
 	}
-	renewals := f.faulty.Requests(locktest.Renew)
+	renewals := f.faulty.Requests(fault.Renew)
 	time.Sleep(time.Millisecond)
 	plain := middleware.WithLock(func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "n", Event: o.ID}, nil },
 		func(context.Context, order) error { return nil }, f.options()...)
@@ -238,7 +238,7 @@ func (c *callbackCase) after(t *testing.T, f *fixture, heard *atomic.Int32) {
 		t.Errorf("the name is not released: %v", err)
 	}
 	time.Sleep(time.Hour)
-	if now := f.faulty.Requests(locktest.Renew); now != renewals {
+	if now := f.faulty.Requests(fault.Renew); now != renewals {
 		t.Errorf("%d renewals by nobody", now-renewals)
 	}
 }
@@ -307,7 +307,7 @@ func TestKeyFunctionThatPanics(t *testing.T) {
 		_ = h(t.Context(), order{ID: "1"})
 	}()
 	f.want(t)
-	if n := f.faulty.Requests(locktest.Acquire); n != 0 {
+	if n := f.faulty.Requests(fault.Acquire); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 }

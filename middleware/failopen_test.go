@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -110,7 +110,7 @@ func TestFailOpen(t *testing.T) { // F10, F13
 func TestFailOpenOfAnEndedInvocation(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+	f.faulty.Always(fault.Acquire, fault.DropBefore)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
 	h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("ran"); return nil }, f.options(middleware.FailOpen())...)
@@ -163,7 +163,7 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
 func TestFailOpenWithAStream(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+	f.faulty.Always(fault.Acquire, fault.DropBefore)
 	body := strings.NewReader("body")
 	h := middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return body, nil },
 		f.options(middleware.FailOpen())...)

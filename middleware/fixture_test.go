@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -39,7 +39,7 @@ var noLog = middleware.Logger(noLogger)
 
 // fixture is a store that can be made to fail, and what was observed of it.
 type fixture struct {
-	faulty   *locktest.Faulty
+	faulty   *fault.Scripted
 	mu       sync.Mutex
 	observed []sighting
 }
@@ -49,7 +49,7 @@ type sighting struct {
 	at time.Time
 }
 
-func newFixture() *fixture { return &fixture{faulty: locktest.NewFaulty(memstore.New())} }
+func newFixture() *fixture { return &fixture{faulty: fault.NewScripted(memstore.New())} }
 
 // options returns the options for a wrapper that uses the fixture and writes
 // no log. Those of more count last.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -55,7 +55,7 @@ func (r *fixture) wantWorthless(t *testing.T, h lock.Handle, k lock.Key) {
 // TestHandOverInHandler shows what becomes of the lock in each lease mode when
 // a handler has handed it over: it stays held after a success, and is released
 // after a failure.
-func TestHandOverInHandler(t *testing.T) {
+func TestHandOverInHandler(t *testing.T) { // F54
 	key := lock.Key{Name: "orders", Event: "1"}
 	for mode, option := range map[string]middleware.Option{
 		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": middleware.FixedLease(20 * time.Second),
@@ -77,7 +77,7 @@ func TestHandOverInHandler(t *testing.T) {
 						return end()
 					}, f.options(option)...)
 					err := calling(func() error { return wrapped(ctx, order{ID: "1"}) })
-					if n := f.faulty.Requests(locktest.Renew); n != 1 {
+					if n := f.faulty.Requests(fault.Renew); n != 1 {
 						t.Errorf("%d renewals, want 1", n)
 					}
 					if name != "succeeds" {
@@ -88,8 +88,8 @@ func TestHandOverInHandler(t *testing.T) {
 						f.wantWorthless(t, h, key)
 						return
 					}
-					if err != nil || f.faulty.Requests(locktest.Release) != 0 {
-						t.Errorf("%v, and %d requests to release", err, f.faulty.Requests(locktest.Release))
+					if err != nil || f.faulty.Requests(fault.Release) != 0 {
+						t.Errorf("%v, and %d requests to release", err, f.faulty.Requests(fault.Release))
 					}
 					f.want(t, lock.OutcomeAcquired, lock.OutcomeHandedOver)
 					if err := wrapped(ctx, order{ID: "1"}); !errors.Is(err, lock.ErrHeld) {
@@ -216,7 +216,7 @@ func TestHandOverOfRecords(t *testing.T) {
 func TestHandOverWithoutALock(t *testing.T) { // F13
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
 		wrapped := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
 			_, err := lock.HandOver(ctx, time.Hour)
 			return err
@@ -252,7 +252,7 @@ func (r *fixture) handedOver(t *testing.T, k lock.Key) step {
 
 // TestResume shows a workflow of three steps, each of which is retried after a
 // failure, and a duplicate of its last step.
-func TestResume(t *testing.T) {
+func TestResume(t *testing.T) { // F54
 	for mode, option := range map[string]middleware.Option{
 		"until the deadline": middleware.Remember(time.Hour), "heartbeat": middleware.Heartbeat(9 * time.Second), "fixed": middleware.FixedLease(9 * time.Second),
 	} {
@@ -381,7 +381,7 @@ func TestResumeRefuses(t *testing.T) {
 			want: func(err error) bool { _, ok := err.(*lock.LostError); return ok }, // the name that Lambda reports
 		},
 		"store down": {
-			prepare: func(_ *testing.T, f *fixture, _ *step) { f.faulty.Always(locktest.Renew, locktest.Deny) },
+			prepare: func(_ *testing.T, f *fixture, _ *step) { f.faulty.Always(fault.Renew, fault.Deny) },
 			want:    func(err error) bool { _, ok := err.(*lock.StoreError); return ok },
 		},
 	} {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -288,7 +288,7 @@ func TestClientsDoNotWaitForCompletion(t *testing.T) { // F7
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture()
-				f.faulty.Always(locktest.Release, locktest.Throttle)
+				f.faulty.Always(fault.Release, fault.Throttle)
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				start := time.Now()

@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdaurl"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -50,7 +50,7 @@ func TestHTTPReplay(t *testing.T) {
 
 // TestHTTPFailureRunsAgain shows that the retry of a request runs if the first
 // one failed, and that only a success is then replayed.
-func TestHTTPFailureRunsAgain(t *testing.T) { // F36
+func TestHTTPFailureRunsAgain(t *testing.T) { // F36, F49
 	t.Parallel()
 	boom := errors.New("boom")
 	status := func(code int) work { return func() (reply, error) { return reply{status: code, body: "later"}, nil } }
@@ -129,7 +129,7 @@ func wantProblem(t *testing.T, got reply, err error, status int, detail string) 
 
 // TestHTTPMismatch shows that a key that was used for another request gets
 // status 422, while the first is in progress and when it is completed.
-func TestHTTPMismatch(t *testing.T) {
+func TestHTTPMismatch(t *testing.T) { // F37
 	t.Parallel()
 	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
 		f, other := newFixture(), edited(t, doc, withOtherBody)
@@ -180,8 +180,8 @@ func TestHTTPWithoutKey(t *testing.T) { // F26
 			}
 			f.want(t, lock.OutcomeRefused)
 		}
-		if runs != 1 || f.faulty.Requests(locktest.Acquire) != 0 {
-			t.Errorf("%d runs, %d requests; want one, without a lock", runs, f.faulty.Requests(locktest.Acquire))
+		if runs != 1 || f.faulty.Requests(fault.Acquire) != 0 {
+			t.Errorf("%d runs, %d requests; want one, without a lock", runs, f.faulty.Requests(fault.Acquire))
 		}
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -298,8 +298,8 @@ func TestErrNoLock(t *testing.T) {
 	if r, err := each(t.Context(), sqsBatch(message("a", ""), message("b", ""))); len(r.BatchItemFailures) != 0 || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if runs != 4 || f.faulty.Requests(locktest.Acquire) != 0 {
-		t.Errorf("%d runs, %d requests", runs, f.faulty.Requests(locktest.Acquire))
+	if runs != 4 || f.faulty.Requests(fault.Acquire) != 0 {
+		t.Errorf("%d runs, %d requests", runs, f.faulty.Requests(fault.Acquire))
 	}
 	f.want(t)
 }
@@ -309,7 +309,7 @@ func TestErrNoLock(t *testing.T) {
 func TestFailOpenOverHTTP(t *testing.T) { // F13
 	t.Parallel()
 	f := newFixture()
-	f.faulty.Always(locktest.Acquire, locktest.Throttle)
+	f.faulty.Always(fault.Acquire, fault.Throttle)
 	noLock := func(context.Context, order) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
 	for _, status := range []int{200, 503} {
 		h := middleware.WithLock(noLock, func(context.Context, order) (*restResponse, error) { return &restResponse{StatusCode: status}, nil }, f.options()...)

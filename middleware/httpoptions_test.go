@@ -17,9 +17,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -141,7 +141,7 @@ func TestHTTPOptionsWin(t *testing.T) {
 func TestRespondWithSeesEveryError(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	f.faulty.Always(locktest.Acquire, locktest.Deny)
+	f.faulty.Always(fault.Acquire, fault.Deny)
 	text := middleware.RespondWith(func(_ context.Context, err error) (string, error) { return fmt.Sprintf("%T", err), nil })
 	h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "ran", nil }, f.options(text)...)
 	if out, err := h(t.Context(), order{ID: "1"}); out != "*lock.StoreError" || err != nil {

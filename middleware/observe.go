@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/lambdalock/lambdalock/internal/event/printable"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -34,7 +35,7 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 	}
 	attrs := o.LogValue().Group()
 	if w.engine.LogKeys {
-		attrs = append(attrs, slog.String("name", o.Key.Name), slog.String("event", o.Key.Event))
+		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))
 	}
 	w.engine.Logger.LogAttrs(ctx, level(o.Outcome), "lambdalock: "+string(o.Outcome), attrs...)
 }

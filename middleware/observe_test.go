@@ -13,9 +13,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -89,7 +89,7 @@ func TestOneDefaultLogger(t *testing.T) {
 	f := newFixture()
 	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return errors.New("boom") },
 		middleware.Store(f.faulty))
-	f.faulty.Always(locktest.Release, locktest.Deny)
+	f.faulty.Always(fault.Release, fault.Deny)
 	slog.SetDefault(slog.New(slog.NewTextHandler(&second, nil)))
 	if _, err := h(t.Context(), sqsBatch(message("1", ""))); err == nil {
 		t.Fatal("no error")

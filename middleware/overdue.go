@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -40,17 +41,18 @@ func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() *Panic
 		return func() *PanicError { return nil } // there is no deadline, or no time left to report anything
 	}
 	patience := min(deadline.Sub(end)/2, longestPatience)
-	began := time.Now()
+	c := clock.From(ctx)
+	began := c.Now()
 	reported := make(chan struct{})
 	var panicked *PanicError
-	timer := time.AfterFunc(time.Until(end.Add(patience)), func() {
+	timer := c.AfterFunc(end.Add(patience).Sub(began), func() {
 		defer close(reported)
 		defer func() {
 			if p := recover(); p != nil {
 				panicked = &PanicError{Value: p, Stack: debug.Stack()}
 			}
 		}()
-		d.reportOverdue(ctx, t, time.Since(began))
+		d.reportOverdue(ctx, t, c.Now().Sub(began))
 	})
 	return func() *PanicError {
 		if timer.Stop() {

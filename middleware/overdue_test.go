@@ -12,9 +12,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -173,7 +173,7 @@ func TestNothingBeginsWithinReserve(t *testing.T) { // F12
 			return nil
 		}, f.options(middleware.Reserve(30*time.Second), middleware.Concurrency(1))...)
 		r, err := h(ctx, sqsBatch(message("1", ""), message("2", "")))
-		if err != nil || len(r.BatchItemFailures) != 1 || f.count(middleware.OutcomeNotBegun) != 1 || f.faulty.Requests(locktest.Acquire) != 1 {
+		if err != nil || len(r.BatchItemFailures) != 1 || f.count(middleware.OutcomeNotBegun) != 1 || f.faulty.Requests(fault.Acquire) != 1 {
 			t.Errorf("%+v, %v, observed %q", r, err, f.outcomes())
 		}
 	})

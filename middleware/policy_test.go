@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -60,7 +60,7 @@ func TestWaitPolicy(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := f.faulty.Requests(locktest.Release); n != 2 {
+		if n := f.faulty.Requests(fault.Release); n != 2 {
 			t.Errorf("%d runs, want one for each of two events", n)
 		}
 	})

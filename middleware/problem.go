@@ -27,7 +27,7 @@ type problem struct {
 // business. The client does not see the cause of a *lock.KeyError, which may
 // tell more than the request did. The statuses are those of
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/.
-func problemOf(err error) *problem {
+func problemOf(err error, now time.Time) *problem {
 	var (
 		held      *lock.HeldError
 		completed *lock.CompletedError
@@ -44,7 +44,7 @@ func problemOf(err error) *problem {
 			detail = "this request is already in progress"
 		}
 		p := newProblem(http.StatusConflict, detail)
-		p.retryAfter = retryAfter(held, time.Now())
+		p.retryAfter = retryAfter(held, now)
 		return p
 	case errors.As(err, &completed) && completed.Stale:
 		return newProblem(http.StatusConflict, "a later request for the same resource was already completed")

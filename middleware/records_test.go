@@ -93,6 +93,14 @@ func TestS3EventDecodesEachRecord(t *testing.T) { // F31
 		if !slices.Equal(runs.began, []string{"holiday 2026/a+b&c é.jpg", "holiday 2026/two.jpg"}) || err == nil || !strings.Contains(err.Error(), "1 of 3 records failed; Records[1]: ") {
 			t.Errorf("ran %q, %v", runs.began, err)
 		}
+		runs.began = nil
+		mutex := func(context.Context, events.S3EventRecord) (lock.Key, error) { return lock.Key{Name: "mutex"}, nil }
+		h = middleware.EachS3Record(mutex, func(ctx context.Context, r events.S3EventRecord) error {
+			return runs.act(ctx, r.S3.Object.URLDecodedKey, "")
+		}, f.options()...)
+		if err := h(ctx, e); err == nil || len(runs.began) != 2 {
+			t.Errorf("with a key that needs nothing of the record, ran %q, %v", runs.began, err)
+		}
 		if err := json.Unmarshal([]byte(`{"Records":1}`), &e); err == nil {
 			t.Error("a malformed event was decoded")
 		}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -32,7 +33,7 @@ func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
 	if !overHTTP || !r.w.http.responds {
 		return a
 	}
-	switch p := problemOf(a.err); {
+	switch p := problemOf(a.err, clock.Wall(clock.From(r.ctx))); {
 	case a.action == fail && p != nil && !r.w.failsByChoice(a.err):
 		return r.respond(p.response(r), result, a.err)
 	case a.action == skip && a.err == nil: // nothing to work on

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -91,7 +91,7 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	switch {
 	case t.blocked:
 		return errBlocked
-	case !d.lastStart.IsZero() && !time.Now().Before(d.lastStart):
+	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart):
 		return errNotBegun
 	case d.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", errNotBegun, context.Cause(d.ctx))

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -233,7 +233,7 @@ func panicsHere(context.Context, order) error { panic("boom") }
 func TestCompleteFailureKeepsTheResult(t *testing.T) { // F7
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.faulty.Always(locktest.Release, locktest.DropBefore)
+		f.faulty.Always(fault.Release, fault.DropBefore)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "done", nil }, f.options()...)
@@ -281,7 +281,7 @@ func TestNoKeyNoHandler(t *testing.T) { // F26
 func TestStoreFailure(t *testing.T) { // F13
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
 		ran := 0
 		handler := func(ctx context.Context, _ order) error {
 			ran++
@@ -308,7 +308,7 @@ func TestStoreFailure(t *testing.T) { // F13
 func TestHandlerWithoutErrorFailsByPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		f.faulty.Always(locktest.Acquire, locktest.Deny)
+		f.faulty.Always(fault.Acquire, fault.Deny)
 		h := middleware.WithLock(byOrder, func(order) { t.Error("ran") }, f.options(middleware.OnHeld(middleware.Skip))...)
 		defer func() {
 			if _, ok := recover().(*lock.StoreError); !ok {

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -97,20 +97,20 @@ func TestWithLocks(t *testing.T) {
 		"nothing to do":        {event: transfer{From: "nothing"}, outcomes: []lock.Outcome{middleware.OutcomeIgnored}},
 		"needs no lock":        {event: transfer{From: "free"}, ran: true},
 		"the first does not answer, fail open": {
-			prepare: func(_ *testing.T, f *fixture) { f.faulty.Always(locktest.Acquire, locktest.DropBefore) },
+			prepare: func(_ *testing.T, f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) },
 			event:   omarToJane, ran: true, options: []middleware.Option{middleware.FailOpen()},
 			outcomes: []lock.Outcome{lock.OutcomeStoreFailed, middleware.OutcomeUnlocked},
 		},
 		"the second does not answer, fail open": {
 			prepare: func(_ *testing.T, f *fixture) {
-				f.faulty.Plan(locktest.Acquire, locktest.None)
-				f.faulty.Always(locktest.Acquire, locktest.DropBefore)
+				f.faulty.Plan(fault.Acquire, fault.None)
+				f.faulty.Always(fault.Acquire, fault.DropBefore)
 			},
 			event: omarToJane, ran: true, options: []middleware.Option{middleware.FailOpen()},
 			outcomes: []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeStoreFailed, lock.OutcomeReleased, middleware.OutcomeUnlocked},
 		},
 		"the second is denied, fail open": {
-			prepare: func(_ *testing.T, f *fixture) { f.faulty.Plan(locktest.Acquire, locktest.None, locktest.Deny) },
+			prepare: func(_ *testing.T, f *fixture) { f.faulty.Plan(fault.Acquire, fault.None, fault.Deny) },
 			event:   omarToJane, err: func(err error) bool { return errors.As(err, new(*lock.StoreError)) }, options: []middleware.Option{middleware.FailOpen()},
 			outcomes: []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeStoreFailed, lock.OutcomeReleased},
 		},
@@ -137,7 +137,7 @@ func TestWithLocks(t *testing.T) {
 					t.Errorf("ran: %v, want %v; error %T %v", ran, c.ran, err, err)
 				}
 				f.want(t, c.outcomes...)
-				f.faulty.Always(locktest.Acquire, locktest.None)
+				f.faulty.Always(fault.Acquire, fault.None)
 				time.Sleep(6 * time.Second) // the lease of another function
 				if c.event.From != "" && c.event.To != "" {
 					f.wantFree(t, "omar", "jane")
@@ -167,7 +167,7 @@ func TestWithLocksRequests(t *testing.T) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	}
-	acquires, releases := f.faulty.Requests(locktest.Acquire), f.faulty.Requests(locktest.Release)
+	acquires, releases := f.faulty.Requests(fault.Acquire), f.faulty.Requests(fault.Release)
 	if runs != 1 || acquires != n+1 || releases != n {
 		t.Errorf("%d runs, %d and %d requests; want 1 run, %d requests to acquire, one more for the duplicate, and %d to complete", runs, acquires, releases, n, n)
 	}
