@@ -3,16 +3,18 @@ package fakedynamo
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // condition reports whether an item, nil if there is none, fulfils the
-// condition expression. It reads the whole expression, whatever the first part
-// gives, so that errors do not depend on the item.
-func (e *evaluator) condition(it item) bool {
-	if e.in.ConditionExpression == nil {
+// expression in that member of the request, if there is one. It reads the whole
+// expression, whatever the first part gives, so that errors do not depend on
+// the item.
+func (e *evaluator) condition(member string, expression *string, it item) bool {
+	if expression == nil {
 		return true
 	}
-	e.start("ConditionExpression", *e.in.ConditionExpression, it)
+	e.start(member, *expression, it)
 	fulfilled := e.or()
 	e.expect(end)
 	return fulfilled
@@ -44,6 +46,8 @@ func (e *evaluator) predicate() bool {
 		return e.exists()
 	case e.skip("attribute_not_exists"):
 		return !e.exists()
+	case e.skip("begins_with"):
+		return e.beginsWith()
 	}
 	return e.comparison()
 }
@@ -66,6 +70,20 @@ func (e *evaluator) exists() bool {
 	v := e.path()
 	e.expect(")")
 	return v.kind() != ""
+}
+
+// beginsWith reads the arguments of the function. The service takes a string or
+// bytes as the beginning; fakedynamo takes a string only.
+func (e *evaluator) beginsWith() bool {
+	e.expect("(")
+	v := e.path()
+	e.expect(",")
+	start := e.value()
+	e.expect(")")
+	if start.kind() != "" && start.S == nil {
+		e.fail("Incorrect operand type for operator or function; operator or function: begins_with, operand type: %s", start.kind())
+	}
+	return v.S != nil && start.S != nil && strings.HasPrefix(*v.S, *start.S)
 }
 
 // orders holds what each operator takes as the order of two values.

@@ -26,7 +26,7 @@ func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		"SET a = :v", "SET m = if_not_exists(m, :v) + :v, #n = :v REMOVE x, y", "REMOVE a, b", "SET a = :",
 		"SET a = if_not_exists(b, :s) + :v", "(attribute_exists(a) OR m.x < :v) AND #n.x = :s",
-		"attribute_not_exists(m.x) AND (a <= :v OR a >= :m)", "((a = :v))", "attribute_exists(", "NOT", "#", "é < \x00",
+		"attribute_not_exists(m.x) AND (a <= :v OR a >= :m)", "((a = :v))", "attribute_exists(", "begins_with(a, :s)", "NOT", "#", "é < \x00",
 	} {
 		f.Add(seed)
 	}
@@ -40,7 +40,7 @@ func FuzzExpression(f *testing.F) {
 		in.UpdateExpression, in.ConditionExpression = text, &text
 		for _, old := range []item{it, nil} {
 			e := newEvaluator(&in)
-			e.condition(old)
+			e.condition("ConditionExpression", in.ConditionExpression, old)
 			if e.err == nil && e.at != len(e.tokens) {
 				t.Errorf("%q was not read to its end", text)
 			}

@@ -24,6 +24,11 @@ type input struct {
 	ReturnValues                        string
 	ReturnValuesOnConditionCheckFailure string
 
+	// Scan
+	FilterExpression  *string // nil for none; an empty one is an error
+	ExclusiveStartKey item
+	Limit             *int
+
 	// TransactWriteItems
 	TransactItems      []transactItem
 	ClientRequestToken string

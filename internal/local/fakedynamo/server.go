@@ -4,10 +4,10 @@
 // It implements what the DynamoDB store of this module sends: UpdateItem and
 // TransactWriteItems with condition and update expressions on tables with one
 // string partition key, and the few table operations that prepare such a table.
-// PutItem and GetItem are there for the examples' own data. It refuses
-// everything else, so that it never silently ignores what the real service
-// would have honoured. What the real service refuses of that part, it refuses
-// with the real error.
+// GetItem and Scan are there for looking at its rows, PutItem for the examples'
+// own data. It refuses everything else, so that it never silently ignores what
+// the real service would have honoured. What the real service refuses of that
+// part, it refuses with the real error.
 //
 // Every operation takes effect at one instant under one lock, so the endpoint
 // is linearizable. It checks no signature and keeps nothing on disk.
@@ -89,6 +89,7 @@ var operations = map[string]func(*Server, *input) (any, error){
 	"UpdateItem":         (*Server).updateItem,
 	"PutItem":            (*Server).putItem,
 	"GetItem":            (*Server).getItem,
+	"Scan":               (*Server).scan,
 	"TransactWriteItems": (*Server).transactWriteItems,
 	"CreateTable":        (*Server).createTable,
 	"DescribeTable":      (*Server).describeTable,

@@ -117,7 +117,7 @@ func TestCreateTableRefusals(t *testing.T) {
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, operation, body, kind, message string }{
-		{"unknown operation", "Scan", `{}`, coralType + "UnknownOperationException", ""},
+		{"unknown operation", "Query", `{}`, coralType + "UnknownOperationException", ""},
 		{"not JSON", "UpdateItem", `{`, coralType + "SerializationException", ""},
 		{"not JSON for a table operation", "DescribeTable", `[]`, coralType + "SerializationException", ""},
 		{"wrong type", "UpdateItem", `{"TableName":5}`, coralType + "SerializationException", "TableName"},

@@ -61,7 +61,7 @@ func (s *Server) prepare(k kind, in *input) (*action, error) {
 	}
 	e := newEvaluator(in)
 	a.new = e.result(k, a.old)
-	fulfilled := e.condition(a.old)
+	fulfilled := e.condition("ConditionExpression", in.ConditionExpression, a.old)
 	a.syntax = cmp.Or(e.check(), in.Item.check(0))
 	if k == kindPut && a.new.size() > maxItemBytes {
 		a.syntax = cmp.Or(a.syntax, invalid("Item size has exceeded the maximum allowed size"))

@@ -44,13 +44,13 @@ func (p *Platform) Deliver(ctx context.Context, payload []byte, opt Redelivery) 
 	in := Invocation{RequestID: newRequestID(), Payload: payload, Queued: opt.Queued}
 	var attempts []Result
 	for _, real := range append([]time.Duration{0}, opt.Waits...) {
-		w := newWait(real, opt.Scale, time.Now())
+		w := NewWait(real, opt.Scale, time.Now())
 		for counts := false; !counts; {
-			if !p.pause(ctx, w.step(time.Now())) {
+			if !p.pause(ctx, w.Step(time.Now())) {
 				return attempts
 			}
-			due := w.due(time.Now())
-			result, err := p.attempt(ctx, in)
+			due := w.Due(time.Now())
+			result, err := p.Attempt(ctx, in)
 			if err != nil {
 				return attempts
 			}
@@ -100,30 +100,33 @@ func (opt *Redelivery) next(in *Invocation, r Result, counts bool) bool {
 // waits for.
 const longestStep = 5 * time.Second
 
-// wait is the time between two attempts, which may be cut short.
-type wait struct {
+// Wait is the time between two attempts, which may be cut short. NewWait
+// returns one.
+type Wait struct {
 	real, next time.Duration
 	from       time.Time
 }
 
-func newWait(real time.Duration, scale float64, from time.Time) *wait {
-	return &wait{real: real, next: max(time.Duration(float64(real)/scale), min(real, time.Millisecond)), from: from}
+// NewWait returns a wait that lasts for real from that time on, and is cut
+// short: the first step is scale times shorter, but not below a millisecond.
+func NewWait(real time.Duration, scale float64, from time.Time) *Wait {
+	return &Wait{real: real, next: max(time.Duration(float64(real)/scale), min(real, time.Millisecond)), from: from}
 }
 
-// due reports whether the real wait is over.
-func (w *wait) due(now time.Time) bool { return now.Sub(w.from) >= w.real }
+// Due reports whether the real wait is over.
+func (w *Wait) Due(now time.Time) bool { return now.Sub(w.from) >= w.real }
 
-// step returns how long to wait now, each time twice as long as before up to
-// longestStep, but never beyond the real wait.
-func (w *wait) step(now time.Time) time.Duration {
+// Step returns how long to wait now, each time twice as long as before up to 5
+// seconds, but never beyond the real wait.
+func (w *Wait) Step(now time.Time) time.Duration {
 	d := min(w.next, w.real-now.Sub(w.from))
 	w.next = max(w.next, min(2*w.next, longestStep))
 	return d
 }
 
-// attempt calls Invoke, and returns a crash if the environments cannot be
+// Attempt calls Invoke, and returns a crash if the environments cannot be
 // initialised.
-func (p *Platform) attempt(ctx context.Context, in Invocation) (Result, error) {
+func (p *Platform) Attempt(ctx context.Context, in Invocation) (Result, error) {
 	asked := time.Now()
 	result, err := p.Invoke(ctx, in)
 	if failed := (*initError)(nil); errors.As(err, &failed) {

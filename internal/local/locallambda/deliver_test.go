@@ -38,10 +38,10 @@ func TestEarlyRetriesDoNotCount(t *testing.T) {
 func TestRetriesCountWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	last := time.Now()
-	w := newWait(20*time.Second, 20, last)
+	w := NewWait(20*time.Second, 20, last)
 	var waits []time.Duration
-	for !w.due(last) {
-		waits = append(waits, w.step(last))
+	for !w.Due(last) {
+		waits = append(waits, w.Step(last))
 		last = last.Add(waits[len(waits)-1])
 	}
 	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second, 3 * time.Second}
