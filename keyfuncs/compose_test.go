@@ -79,7 +79,7 @@ func TestHash(t *testing.T) { // F29
 	}
 }
 
-func TestCombinators(t *testing.T) {
+func TestCombinators(t *testing.T) { // F27, F28
 	t.Parallel()
 	for name, c := range map[string]struct {
 		key  keyfuncs.Func[lock.Key]

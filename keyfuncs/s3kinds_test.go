@@ -105,7 +105,7 @@ func ways(t *testing.T, notification string) map[string]lock.Key {
 
 // TestS3KindsAreDifferentEvents: what happens to an upload after it is not the
 // upload again, although S3 repeats the sequencer.
-func TestS3KindsAreDifferentEvents(t *testing.T) {
+func TestS3KindsAreDifferentEvents(t *testing.T) { // F51
 	t.Parallel()
 	seen, bridged := map[string]string{}, map[string]string{}
 	for _, kind := range s3Kinds {
@@ -145,7 +145,7 @@ func TestS3KindsAreDifferentEvents(t *testing.T) {
 
 // TestS3LatestHandlesOtherKinds: a restore 17 days after the upload is not
 // stale, and has no place among uploads.
-func TestS3LatestHandlesOtherKinds(t *testing.T) {
+func TestS3LatestHandlesOtherKinds(t *testing.T) { // F51
 	t.Parallel()
 	for _, kind := range s3Kinds {
 		t.Run(kind.name, func(t *testing.T) {
