@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,59 +10,120 @@ import (
 	"strconv"
 )
 
-// batch is an event of a queue or a stream whose event source mapping has
-// ReportBatchItemFailures: the function returns the records that failed, and
-// they are delivered again.
-type batch struct {
-	stream bool                         // what follows a failed record is delivered again, too
-	ids    []string                     // what a partial batch response calls the records
-	bodies []map[string]json.RawMessage // of the records
-	rest   map[string]json.RawMessage   // of the document
+// record is what is delivered and completed as one: a message of a queue, a
+// record of a stream, or an event that is neither.
+type record struct {
+	event *event
+	// id is what a partial batch response calls it; empty: it is a whole event.
+	id string
+	// group is what keeps its order: a message group or a shard.
+	group string
+	body  map[string]json.RawMessage
+	size  int // of the body, in bytes
+
+	received int // so often before this delivery, as the source counts
+	failures int // how many of its deliveries failed, of those that count
+	copies   int // how often it will come again although it was completed
 }
 
-// readBatch returns nil if the payload is another kind of event.
+// batch is an event of a queue or a stream.
+type batch struct {
+	source  string // such as aws:sqs
+	records []*record
+	rest    map[string]json.RawMessage // of the document
+}
+
+// The event sources whose records are delivered in batches.
+const (
+	fromSQS      = "aws:sqs"
+	fromKinesis  = "aws:kinesis"
+	fromDynamoDB = "aws:dynamodb"
+)
+
+// identified is what tells the records of a batch apart.
+type identified struct {
+	EventSource, MessageID, EventID string
+	Attributes                      map[string]string
+	Kinesis, DynamoDB               struct{ SequenceNumber string }
+}
+
+// readBatch returns nil if the payload is another kind of event. A single
+// record stands for an event with one.
 func readBatch(payload []byte) *batch {
 	b := &batch{}
-	var known []struct {
-		EventSource, MessageID string
-		Kinesis, DynamoDB      struct{ SequenceNumber string }
-	}
-	if json.Unmarshal(payload, &b.rest) != nil || json.Unmarshal(b.rest["Records"], &b.bodies) != nil ||
-		json.Unmarshal(b.rest["Records"], &known) != nil || len(known) == 0 {
+	if json.Unmarshal(payload, &b.rest) != nil {
 		return nil
 	}
-	for _, r := range known {
-		id := ""
-		switch r.EventSource {
-		case "aws:sqs":
-			id = r.MessageID
-		case "aws:kinesis":
-			id, b.stream = r.Kinesis.SequenceNumber, true
-		case "aws:dynamodb":
-			id, b.stream = r.DynamoDB.SequenceNumber, true
-		}
-		if id == "" {
+	var bodies []map[string]json.RawMessage
+	var known []identified
+	list, ok := b.rest["Records"]
+	if !ok {
+		list, b.rest = slices.Concat([]byte("["), payload, []byte("]")), nil
+	}
+	if json.Unmarshal(list, &bodies) != nil || json.Unmarshal(list, &known) != nil || len(known) == 0 {
+		return nil
+	}
+	b.source = known[0].EventSource
+	for i, k := range known {
+		r := k.record()
+		if r.id == "" || k.EventSource != b.source {
 			return nil
 		}
-		b.ids = append(b.ids, id)
+		text, _ := json.Marshal(bodies[i]) // it was decoded from JSON
+		r.body, r.size = bodies[i], len(text)
+		b.records = append(b.records, r)
 	}
 	return b
 }
 
-// share says how many of the records these are.
-func (b *batch) share(ids []string) string {
-	what := "messages"
-	if b.stream {
-		what = "records"
+func (k *identified) record() *record {
+	switch k.EventSource {
+	case fromSQS:
+		return &record{id: k.MessageID, group: k.Attributes["MessageGroupId"]}
+	case fromKinesis:
+		shard, _, _ := bytes.Cut([]byte(k.EventID), []byte(":"))
+		return &record{id: k.Kinesis.SequenceNumber, group: string(shard)}
+	case fromDynamoDB:
+		return &record{id: k.DynamoDB.SequenceNumber}
 	}
-	return fmt.Sprintf("%d of %d %s", len(ids), len(b.ids), what)
+	return &record{}
 }
 
-// failed returns the records to deliver again after an answer, in the order of
-// the batch. An answer that Lambda cannot read returns all of them, see
+// stream reports whether what follows a failed record is delivered again, too.
+func (b *batch) stream() bool { return b.source != fromSQS }
+
+// noun returns what the source calls its records.
+func (b *batch) noun() string {
+	if b.stream() {
+		return "record"
+	}
+	return "message"
+}
+
+func ids(records []*record) []string {
+	all := make([]string, len(records))
+	for i, r := range records {
+		all[i] = r.id
+	}
+	return all
+}
+
+// share says how many of the records these are.
+func (b *batch) share(n, of int) string {
+	plural := "s"
+	if of == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%d of %d %s%s", n, of, b.noun(), plural)
+}
+
+// failures returns the records to deliver again after an answer, in the order
+// of the batch. An answer that Lambda cannot read returns all of them, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
-// A JSON string or number names no failures.
-func (b *batch) failed(answer []byte) []string {
+// A JSON string or number names no failures. A stream goes on at the lowest
+// sequence number that is named, see
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
+func failures(records []*record, answer []byte, stream bool) []*record {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || json.Valid(answer) && answer[0] != '{' {
 		return nil
@@ -70,55 +132,61 @@ func (b *batch) failed(answer []byte) []string {
 		BatchItemFailures []struct{ ItemIdentifier string }
 	}
 	if json.Unmarshal(answer, &a) != nil {
-		return b.ids
+		return records
 	}
-	var failed []string
+	named := map[string]bool{}
 	for _, f := range a.BatchItemFailures {
-		if !slices.Contains(b.ids, f.ItemIdentifier) {
-			return b.ids
+		named[f.ItemIdentifier] = true
+	}
+	var failed []*record
+	for i, r := range records {
+		if named[r.id] && stream {
+			failed = records[i:]
+			break
 		}
-		failed = append(failed, f.ItemIdentifier)
-	}
-	first := slices.IndexFunc(b.ids, func(id string) bool { return slices.Contains(failed, id) })
-	if b.stream && first >= 0 {
-		return b.ids[first:]
-	}
-	return slices.DeleteFunc(slices.Clone(b.ids), func(id string) bool { return !slices.Contains(failed, id) })
-}
-
-// again returns the batch of the records that failed, or nil if none did.
-func (b *batch) again(failed []string) *batch {
-	next := &batch{stream: b.stream, rest: b.rest}
-	for i, id := range b.ids {
-		if slices.Contains(failed, id) {
-			next.ids = append(next.ids, id)
-			next.bodies = append(next.bodies, receivedAgain(b.bodies[i]))
+		if named[r.id] {
+			failed = append(failed, r)
 		}
 	}
-	if len(next.ids) == 0 {
-		return nil
+	for _, r := range records {
+		delete(named, r.id)
 	}
-	return next
+	if len(named) > 0 {
+		return records
+	}
+	return failed
 }
 
-// receivedAgain counts the receives of a message, as SQS does.
-func receivedAgain(body map[string]json.RawMessage) map[string]json.RawMessage {
-	const count = "ApproximateReceiveCount"
-	var attributes map[string]string
-	_ = json.Unmarshal(body["attributes"], &attributes) // without them there is no count
-	n, err := strconv.Atoi(attributes[count])
-	if err != nil {
-		return body
+// payload returns the event that delivers these records.
+func payload(records []*record) []byte {
+	document := map[string]json.RawMessage{}
+	if b := records[0].event.batch; b != nil {
+		maps.Copy(document, b.rest)
 	}
-	attributes[count] = strconv.Itoa(n + 1)
-	body = maps.Clone(body)
-	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
-	return body
-}
-
-func (b *batch) payload() []byte {
-	document := maps.Clone(b.rest)
-	document["Records"], _ = json.Marshal(b.bodies) // they were decoded from JSON
+	bodies := make([]map[string]json.RawMessage, len(records))
+	for i, r := range records {
+		bodies[i] = r.delivered()
+	}
+	document["Records"], _ = json.Marshal(bodies) // they were decoded from JSON
 	text, _ := json.Marshal(document)
 	return text
+}
+
+// delivered returns the body as the next delivery has it: SQS counts the
+// receives of a message, and each one has a receipt handle of its own.
+func (r *record) delivered() map[string]json.RawMessage {
+	const count, handle = "ApproximateReceiveCount", "receiptHandle"
+	var attributes map[string]string
+	_ = json.Unmarshal(r.body["attributes"], &attributes) // without them there is no count
+	n, err := strconv.Atoi(attributes[count])
+	if r.received == 0 || err != nil {
+		return r.body
+	}
+	attributes[count] = strconv.Itoa(n + r.received)
+	body := maps.Clone(r.body)
+	body["attributes"], _ = json.Marshal(attributes) // strings can be encoded
+	if body[handle] != nil {
+		body[handle], _ = json.Marshal(rand.Text())
+	}
+	return body
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// queue returns a batch of messages with these bodies.
-func queue(t *testing.T, bodies ...string) string {
+// queueFile returns a batch of messages with these bodies.
+func queueFile(t *testing.T, bodies ...string) string {
 	t.Helper()
 	var records []string
 	for i, body := range bodies {
@@ -23,7 +23,7 @@ func TestQueue(t *testing.T) {
 	t.Parallel()
 	t.Run("partial answer", func(t *testing.T) {
 		t.Parallel()
-		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "once", "fine"))
+		r := invoke(t, "messages", "--scale", "600", queueFile(t, "good", "once", "fine"))
 		if rows := r.rows(); !slices.Equal(rows, []string{"failed in part", "ran"}) {
 			t.Errorf("rows %q", rows)
 		}
@@ -34,16 +34,16 @@ func TestQueue(t *testing.T) {
 	})
 	t.Run("poison message", func(t *testing.T) {
 		t.Parallel()
-		r := invoke(t, "messages", "--scale", "600", queue(t, "good", "bad"))
+		r := invoke(t, "messages", "--scale", "600", queueFile(t, "good", "bad"))
 		r.expect(t, 1, "1 of 2 messages failed", "received bad for the 5", "1 of 2 messages", "m1", "not completed 1")
 	})
 	t.Run("whole batch", func(t *testing.T) {
 		t.Parallel()
-		invoke(t, "messages", "--scale", "600", queue(t, "bad", "bad too")).expect(t, 1, "received bad too for the 5", "not completed 1")
+		invoke(t, "messages", "--scale", "600", queueFile(t, "bad", "bad too")).expect(t, 1, "received bad too for the 5", "not completed 1")
 	})
 	t.Run("async makes no difference", func(t *testing.T) {
 		t.Parallel()
-		invoke(t, "messages", "--async", "--scale", "600", queue(t, "bad")).expect(t, 1, "received bad for the 5", "not completed 1")
+		invoke(t, "messages", "--async", "--scale", "600", queueFile(t, "bad")).expect(t, 1, "received bad for the 5", "not completed 1")
 	})
 }
 
@@ -71,7 +71,7 @@ func TestAnswersToABatch(t *testing.T) {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()
 			b := readBatch([]byte(batch))
-			if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+			if got := strings.Join(ids(failures(b.records, []byte(answer), b.stream())), " "); got != want {
 				t.Errorf("failed %q, want %q", got, want)
 			}
 		})
@@ -90,7 +90,7 @@ func TestAnswersToAStream(t *testing.T) {
 	} {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()
-			if got := strings.Join(b.failed([]byte(answer)), " "); got != want {
+			if got := strings.Join(ids(failures(b.records, []byte(answer), b.stream())), " "); got != want {
 				t.Errorf("failed %q, want %q", got, want)
 			}
 		})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -16,145 +17,221 @@ import (
 // that wait for an environment, so that a million copies fit into memory.
 const maxInFlight = 1000
 
-// A queue delivers a message, and a stream a record, up to maxReceiveCount
-// times. A message that failed stays invisible for so many timeouts of the
-// function. AWS advises both, see
-// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html.
-const (
-	maxReceiveCount   = 5
-	visibilityTimeout = 6
-)
+// platform runs the function: a *locallambda.Platform.
+type platform interface {
+	Attempt(context.Context, locallambda.Invocation) (locallambda.Result, error)
+	Deliver(context.Context, []byte, locallambda.Redelivery) []locallambda.Result
+}
 
 // deliverer delivers events to a platform.
 type deliverer struct {
 	*invokeCmd
-	platform *locallambda.Platform
+	platform platform
 	table    *localtable.Table
 	report   *report
 }
 
-// all delivers events in the given order, all at once: each delivery takes its
-// place in the queue for an environment and does not wait for any other to end.
-func (d *deliverer) all(ctx context.Context, events []*event) {
+// source delivers what it holds, and delivers it again as AWS does, until it is
+// completed or given up, or the context ends. It calls queued when its first
+// delivery has its place in the queue for an environment.
+type source interface {
+	run(ctx context.Context, queued func())
+}
+
+// all runs sources, all at once: each takes its place in the queue for an
+// environment, in the given order, and does not wait for any other to end.
+func (d *deliverer) all(ctx context.Context, sources iter.Seq[source]) {
 	places := make(chan struct{}, maxInFlight)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, e := range events {
+	for s := range sources {
+		if ctx.Err() != nil {
+			return
+		}
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		queued := make(chan struct{})
+		release := sync.OnceFunc(func() { close(queued) })
 		wg.Go(func() {
 			defer func() { <-places }()
-			d.deliver(ctx, e, sync.OnceFunc(func() { close(queued) }))
+			defer release() // in case that there was no delivery
+			s.run(ctx, release)
 		})
 		<-queued
 	}
 }
 
-// deliver delivers one copy of an event, and delivers it again as its source
-// does.
-func (d *deliverer) deliver(ctx context.Context, e *event, queued func()) {
-	defer queued() // in case that there was no attempt
-	s := &source{deliverer: d, event: e, batch: e.batch}
-	opt := locallambda.Redelivery{Scale: d.Scale, Queued: queued, TooEarly: s.tooEarly, Observe: s.observe, Waits: []time.Duration{}}
-	switch {
-	case e.batch != nil:
-		opt.Again = s.again
-		opt.Waits = slices.Repeat([]time.Duration{visibilityTimeout * d.Timeout}, maxReceiveCount-1)
-	case d.Async:
-		opt.Waits = nil // Lambda's
-	}
-	d.platform.Deliver(ctx, e.payload, opt)
-	if ctx.Err() != nil && !s.over {
-		d.report.interrupt(e)
-	}
-}
-
-// source is the event source of one copy of an event. Its methods are called in
-// this order for each delivery: tooEarly, observe, again.
-type source struct {
-	*deliverer
-	event   *event
-	batch   *batch // what is being delivered of it; nil: the event is not a batch
+// delivery is one invocation that ended.
+type delivery struct {
+	records []*record
+	result  locallambda.Result
 	outcome outcome
-	failed  []string // records that the last delivery returned
-	over    bool     // nothing is left to deliver
+	// failed are the records that the function did not complete, returned those
+	// of them that the source delivers again.
+	failed, returned []*record
+	remark           string // shown in place of the answer
 }
 
-// tooEarly reports whether a delivery was held up. It says nothing yet: the
-// real wait would have outlasted that lock, or the lock will still be held
-// after it.
-func (s *source) tooEarly(r locallambda.Result) bool {
-	records := 1
-	if s.batch != nil {
-		records = len(s.batch.ids)
+// send delivers records as one batch. It reports false if the run ends first.
+func (d *deliverer) send(ctx context.Context, records []*record, queued func()) (*delivery, bool) {
+	result, err := d.platform.Attempt(ctx, locallambda.Invocation{Payload: payload(records), Queued: queued})
+	if err != nil {
+		d.report.interrupt(nameOf(records))
+		return nil, false
 	}
-	if s.Concurrency > 1 {
-		r.LogStream = "" // others share it
+	return d.judge(records, result), true
+}
+
+// judge says what became of a delivery.
+func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
+	stream := r.LogStream
+	if d.Concurrency > 1 {
+		stream = "" // others share it
 	}
-	s.outcome = outcomeOf(r, s.table.Claims(r.RequestID, r.LogStream), records)
-	if s.batch != nil {
-		s.judgeRecords(r)
+	v := &delivery{records: records, result: r, outcome: outcomeOf(r, d.table.Claims(r.RequestID, stream), len(records))}
+	switch b := records[0].event.batch; {
+	case r.Outcome != locallambda.Succeeded:
+		v.failed, v.returned = records, records
+	case b != nil:
+		v.judgeRecords(b, !d.IgnoreFailures)
 	}
-	return s.outcome.heldUp()
+	return v
 }
 
 // judgeRecords finds the records that failed. A success that returns all of
-// them is a failure.
-func (s *source) judgeRecords(r locallambda.Result) {
-	if r.Outcome != locallambda.Succeeded {
-		s.failed = s.batch.ids
+// them is a failure. Without ReportBatchItemFailures in its mapping, Lambda
+// does not read what the function returns, and every record counts as
+// completed, see
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
+func (v *delivery) judgeRecords(b *batch, reported bool) {
+	v.failed = failures(v.records, v.result.Payload, b.stream())
+	if len(v.failed) == 0 {
 		return
 	}
-	s.failed = s.batch.failed(r.Payload)
-	heldUp := onlyHeld(logged(r.Log))
+	v.remark = fmt.Sprintf("%s failed: %s", b.share(len(v.failed), len(v.records)), strings.Join(ids(v.failed), " "))
+	if reported {
+		v.returned = v.failed
+	} else {
+		v.remark += ", and are lost: without ReportBatchItemFailures, Lambda takes them for completed"
+	}
+	heldUp := onlyHeld(logged(v.result.Log))
 	switch {
-	case len(s.failed) == 0:
-	case len(s.failed) < len(s.batch.ids):
-		s.outcome = outcome{word: partly}
+	case len(v.failed) < len(v.records):
+		v.outcome = outcome{word: partly}
 		if heldUp {
-			s.outcome = s.outcome.note(held)
+			v.outcome = v.outcome.note(held)
 		}
 	case heldUp:
-		s.outcome = outcome{word: held}
+		v.outcome = outcome{word: held}
 	default:
-		s.outcome = outcome{word: failed}
+		v.outcome = outcome{word: failed}
 	}
 }
 
-func (s *source) observe(r locallambda.Result, counts bool) {
-	w := row{event: s.event, outcome: s.outcome, result: r, completed: s.completed()}
+// completed returns the records that need no further delivery because they were
+// completed, now or earlier.
+func (v *delivery) completed() []*record {
+	whole := v.records[0].event.batch == nil
+	switch {
+	case whole && !v.outcome.completed(), !whole && v.outcome.word == skipped && v.outcome.heldUp():
+		return nil
+	case whole:
+		return v.records
+	}
+	return without(v.records, v.failed)
+}
+
+// again returns the records to deliver again, of a delivery that counts or not.
+// One that was skipped too early because of a lock is repeated, too.
+func (v *delivery) again(counts bool) []*record {
+	if !counts && len(v.failed) == 0 {
+		return v.records
+	}
+	return v.returned
+}
+
+func without(records, some []*record) []*record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return slices.Contains(some, r) })
+}
+
+// finish reports a delivery.
+func (d *deliverer) finish(v *delivery, counts bool) {
+	w := row{name: nameOf(v.records), records: v.records, outcome: v.outcome, result: v.result, completed: v.completed(), remark: v.remark}
 	if !counts {
 		w.outcome = w.outcome.note("too early")
 	}
-	succeeded := r.Outcome == locallambda.Succeeded
-	if succeeded && len(s.failed) > 0 {
-		w.remark = fmt.Sprintf("%s failed: %s", s.batch.share(s.failed), strings.Join(s.failed, " "))
+	d.report.add(w)
+	if lost := without(v.failed, v.returned); len(lost) > 0 {
+		d.report.giveUp(lost, "lost")
 	}
-	s.over = counts && succeeded && len(s.failed) == 0
-	s.report.add(w)
 }
 
-// completed returns the records that the last delivery completed.
-func (s *source) completed() []string {
+// nameOf names the events of a delivery.
+func nameOf(records []*record) string {
+	var names []string
+	for _, r := range records {
+		if !slices.Contains(names, r.event.name) {
+			names = append(names, r.event.name)
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+}
+
+// single is one copy of an event that is delivered alone: once, or as an
+// asynchronous invocation.
+type single struct {
+	*deliverer
+	record *record
+	async  bool
+	waits  []time.Duration // before each further attempt; not nil
+
+	last  *delivery
+	ended time.Time // of the last attempt
+	count int       // attempts that count
+	over  bool      // the last attempt succeeded
+}
+
+func (s *single) run(ctx context.Context, queued func()) {
+	s.platform.Deliver(ctx, s.record.event.payload, locallambda.Redelivery{
+		Waits: s.waits, Scale: s.Scale, Queued: queued, TooEarly: s.tooEarly, Observe: s.observe,
+	})
 	switch {
-	case s.batch == nil && s.outcome.completed():
-		return []string{whole}
-	case s.batch == nil, s.outcome.word == skipped && s.outcome.heldUp():
-		return nil
+	case s.over:
+	case ctx.Err() != nil:
+		s.report.interrupt(s.record.event.name)
+	case s.async:
+		s.report.giveUp([]*record{s.record}, fmt.Sprintf("to the on-failure destination or dead-letter queue after %s", attempts(s.count)))
 	}
-	return slices.DeleteFunc(slices.Clone(s.batch.ids), func(id string) bool { return slices.Contains(s.failed, id) })
 }
 
-// again returns the records to deliver again.
-func (s *source) again(locallambda.Result) []byte {
-	next := s.batch.again(s.failed)
-	if next == nil {
-		return nil
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
 	}
-	s.batch = next
-	return next.payload()
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// tooEarly reports whether an attempt was held up. It says nothing yet: the
+// real wait would have outlasted that lock, or the lock will still be held
+// after it.
+func (s *single) tooEarly(r locallambda.Result) bool {
+	s.last = s.judge([]*record{s.record}, r)
+	return s.last.outcome.heldUp()
+}
+
+func (s *single) observe(r locallambda.Result, counts bool) {
+	if !s.ended.IsZero() {
+		s.report.waited(s.ended, r.Started, s.waits[min(s.count, len(s.waits))-1])
+	}
+	if s.ended = r.Ended; counts {
+		s.count++
+	}
+	s.over = counts && r.Outcome == locallambda.Succeeded
+	s.finish(s.last, counts)
 }

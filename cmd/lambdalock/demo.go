@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
-	"strconv"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
 )
@@ -15,7 +13,8 @@ import (
 type demoCmd struct {
 	Environments int    `short:"n" default:"4" help:"How many execution environments; at least 4."`
 	HTML         string `default:"lambdalock-demo.html" placeholder:"FILE" help:"Where to write the timeline as a page for a browser (${default})."`
-	Width        int    `help:"How many columns to draw on; by default those of the terminal, or 100."`
+	Store        string `placeholder:"URL" env:"LAMBDALOCK_STORE" help:"Where the locks are: ${storeForms}. Default: a DynamoDB table that is embedded in this program."`
+	drawing
 }
 
 func (c *demoCmd) Run(ctx context.Context) error {
@@ -32,21 +31,16 @@ func (c *demoCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = page.Close() }()
-	endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
-	if endpoint == "" {
-		endpoint = "embedded in this program"
-	}
-	fmt.Printf("One function for S3 uploads, %d environments.\nLock table: %s.\n\n", c.Environments, endpoint)
+	fmt.Printf("One function for S3 uploads, %d environments.\n%s.\n\n", c.Environments, c.where())
 	report, err := demo.Run(ctx, demo.Config{
-		Command: []string{self}, Environments: c.Environments,
+		Command: []string{self}, Environments: c.Environments, Store: c.Store,
 		Progress: func(title string) { fmt.Println("…", title) },
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Println()
-	color := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	if err := report.Timeline.Text(os.Stdout, c.width(os.Stdout), color); err != nil {
+	if err := c.text(os.Stdout, report.Timeline); err != nil {
 		return err
 	}
 	if err := report.Timeline.HTML(page); err != nil {
@@ -62,16 +56,22 @@ func (c *demoCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// width is how many columns there are to draw on.
-func (c *demoCmd) width(out *os.File) int {
-	if c.Width > 0 {
-		return c.Width
+// where says where the locks are. What a URL has before the host or after the
+// path may be secret.
+func (c *demoCmd) where() string {
+	var servers []string
+	for text := range strings.SplitSeq(c.Store, ",") {
+		u, err := url.Parse(text)
+		if err != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+			u = &url.URL{Scheme: strings.SplitN(text, ":", 2)[0]} // the demo will say what is wrong
+		}
+		servers = append(servers, u.Scheme+"://"+u.Host+u.Path)
 	}
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return columns
+	switch endpoint := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); {
+	case c.Store != "":
+		return "Lock store: " + strings.Join(servers, ", ")
+	case endpoint != "":
+		return "Lock table: " + endpoint
 	}
-	if columns, _, err := term.GetSize(int(out.Fd())); err == nil && columns > 0 {
-		return columns
-	}
-	return 100
+	return "Lock table: embedded in this program"
 }

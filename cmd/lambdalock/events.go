@@ -21,6 +21,7 @@ type event struct {
 	name    string
 	payload []byte
 	batch   *batch // nil: it is completed or not, as a whole
+	api     api
 }
 
 func readEvents(names []string, async bool) ([]*event, error) {
@@ -64,7 +65,7 @@ func readEvent(name string) (*event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &event{name: name, payload: payload, batch: readBatch(payload)}, nil
+	return &event{name: name, payload: payload, batch: readBatch(payload), api: readAPI(payload)}, nil
 }
 
 // checkJSON finds mistakes that the function would only report as its own

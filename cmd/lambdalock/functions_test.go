@@ -51,9 +51,13 @@ var functions = map[string]func(){
 	},
 	"waiting":  waiting,
 	"messages": func() { lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, message)) },
-	"records":  func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, record)) },
+	"records":  func() { lambda.Start(middleware.EachKinesisRecord(keyfuncs.KinesisRecord, streamRecord)) },
 	"answers":  func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
-	"blocked":  func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },
+	"payments": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Observe(markHeld)))
+	},
+	"batches": func() { lambda.Start(func(events.SQSEvent) error { return errors.New("no batch") }) },
+	"blocked": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },
 	"no context": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, func(events.S3Event) error { return nil }))
 	},
@@ -141,6 +145,17 @@ func waiting() {
 	lambda.Start(middleware.WithLock(keyfuncs.S3Object, untilRefused, middleware.Store(store), middleware.OnHeld(middleware.Wait(time.Minute))))
 }
 
+// pay answers 503 once, and is too slow for its client the second time.
+func pay(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	switch {
+	case firstTime("unavailable"):
+		return events.APIGatewayV2HTTPResponse{StatusCode: 503}, nil
+	case firstTime("slow"):
+		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "paid"}, await(ctx, "refused")
+	}
+	return events.APIGatewayV2HTTPResponse{StatusCode: 500, Body: "paid twice"}, nil
+}
+
 func message(_ context.Context, m events.SQSMessage) error {
 	fmt.Println("received", m.Body, "for the", m.Attributes["ApproximateReceiveCount"])
 	if strings.HasPrefix(m.Body, "bad") || strings.HasPrefix(m.Body, "once") && firstTime(m.Body) {
@@ -149,7 +164,7 @@ func message(_ context.Context, m events.SQSMessage) error {
 	return nil
 }
 
-func record(_ context.Context, r events.KinesisEventRecord) error {
+func streamRecord(_ context.Context, r events.KinesisEventRecord) error {
 	if string(r.Kinesis.Data) == "bad" {
 		return errors.New("cannot handle it")
 	}

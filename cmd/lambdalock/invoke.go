@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,27 +26,53 @@ type invokeCmd struct {
 	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
 	Concurrency  int           `default:"1" help:"Invocations at once in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
+
+	Source         string        `enum:",sqs,sqs-fifo,kinesis,s3,api" default:"" placeholder:"SOURCE" help:"Deliver as this source does: sqs, sqs-fifo, kinesis, s3 or api. By default each event is a batch or an event of its own."`
+	BatchSize      int           `placeholder:"N" help:"For sqs, sqs-fifo and kinesis: records of a batch, at most (10 for a queue, 100 for a stream)."`
+	Attempts       int           `placeholder:"N" help:"With --source: deliveries before a record is given up. maxReceiveCount of a queue (5); MaximumRetryAttempts + 1 of a stream (5 here) and of s3 (3); requests of an API's client (3)."`
+	IgnoreFailures bool          `name:"no-report-batch-item-failures" help:"For sqs, sqs-fifo and kinesis: a mapping without ReportBatchItemFailures, which ignores partial answers."`
+	Bisect         bool          `help:"For kinesis: BisectBatchOnFunctionError, which splits a batch that failed."`
+	ClientTimeout  time.Duration `placeholder:"DURATION" help:"For api: how long the client waits for an answer, not scaled (29s)."`
+
+	HTML string `placeholder:"FILE" help:"Also write the timeline as a page for a browser."`
+	drawing
 }
 
 // Help returns what --help adds.
 func (c *invokeCmd) Help() string {
-	return `Each delivery prints a row with its outcome: ran; skipped, and why (completed: the event was completed before; stale: a later event was; held: another invocation holds the lock); held (refused, to be delivered again); failed; failed in part (some records of a batch); timed out; killed; crashed. "succeeded" means that neither the lock table nor the function's log tells whether the handler ran. The last line counts the outcomes. The status is 1 if an event was not completed, and 130 after Ctrl-C.
+	return `Each delivery prints a row with its outcome: ran; skipped, and why (completed: the event was completed before; stale: a later event was; held: another invocation holds the lock); held (refused, to be delivered again); failed; failed in part (some records of a batch); timed out; killed; crashed. "succeeded" means that neither the lock table nor the function's log tells whether the handler ran. A timeline shows them by environment. The last line counts the outcomes. The status is 1 if an event was not completed, and 130 after Ctrl-C.
 
-SQS messages and records of Kinesis and DynamoDB streams that fail are delivered again, up to 5 times in all, after six times the function's timeout. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures.
+--source delivers all events as one source does, and repeats what failed as it does:
+
+sqs: messages of all files in batches of up to 10, as many batches at once as there are environments. A message that failed comes back when the visibility timeout, six times the function's timeout, has passed since it was received, and after 5 receives it is given up to the dead-letter queue. --copies are received at the same time, in different batches.
+sqs-fifo: the same, but in the order of each message group, one batch of a group at a time; a failed message blocks its group. --copies come again one after the other, as after a lost deletion.
+kinesis: the records of each shard in order, in batches of up to 100, one at a time. A batch is repeated from the first failed record on, and after 5 attempts given up to the on-failure destination. Lambda's own default is to repeat it until it expires, so a refusal because of a lock does not count. --copies come again, as after a lost checkpoint.
+s3: an asynchronous invocation for each event. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
+api: a request, once. The client repeats it, with the same headers and a new requestId, if there is no answer, after 429 and 5xx, and after 409 with Retry-After, up to 3 requests; it waits as Retry-After says, or 1 and 2 s.
+
+Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed before the last line, and makes the status 1.
 
 --scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here.
 
-Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. With it, the function gets the Region, endpoint and credentials that create-table would use.`
+Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.`
 }
 
 func (c *invokeCmd) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	events, err := readEvents(c.Events, c.Async)
+	events, err := readEvents(c.Events, c.Async || c.Source == sourceS3)
 	if err != nil {
 		return err
 	}
+	if err := c.checkEvents(events); err != nil {
+		return err
+	}
+	page, err := c.createPage()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = page.Close() }()
 	table, err := lockTable(ctx)
 	if err != nil {
 		return err
@@ -60,12 +87,24 @@ func (c *invokeCmd) Run(ctx context.Context) error {
 	}
 	defer func() { _ = platform.Close() }()
 	d := &deliverer{invokeCmd: c, platform: platform, table: table, report: newReport(os.Stdout, events)}
-	d.all(ctx, c.order(events))
-	err = d.report.summary(events)
+	d.all(ctx, d.sources(events))
+	if err := d.report.draw(os.Stdout, page, c); err != nil {
+		return err
+	}
+	err = d.report.summary()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// createPage creates the file for the timeline before anything runs, so that a
+// path that cannot be written is known at once. Nil: none is asked for.
+func (c *invokeCmd) createPage() (*os.File, error) {
+	if c.HTML == "" {
+		return nil, nil //nolint:nilnil // no page is asked for
+	}
+	return os.Create(c.HTML)
 }
 
 func (c *invokeCmd) check() error {
@@ -75,7 +114,7 @@ func (c *invokeCmd) check() error {
 	if c.Timeout > 15*time.Minute {
 		return fmt.Errorf("--timeout %v: Lambda allows at most 15 minutes", c.Timeout)
 	}
-	if err := c.checkSize(openFiles()); err != nil {
+	if err := cmp.Or(c.checkFlags(), c.checkSize(openFiles())); err != nil {
 		return err
 	}
 	path, err := findBootstrap(c.Bootstrap)
@@ -106,7 +145,11 @@ func (c *invokeCmd) order(events []*event) []*event {
 		deliveries = append(deliveries, slices.Repeat([]*event{e}, c.Copies)...)
 	}
 	if c.Shuffle {
-		rand.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })
+		shuffle(deliveries)
 	}
 	return deliveries
+}
+
+func shuffle[T any](all []T) {
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 }

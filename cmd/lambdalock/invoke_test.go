@@ -23,7 +23,7 @@ func TestInvoke(t *testing.T) {
 		"in one":     {[]string{"--concurrency", "8", "-c", "8", good}, 0, []string{"ran"}},
 		"failing":    {[]string{good, bad}, 1, []string{"cannot read bad.png", "not completed: " + bad}},
 		"no file":    {[]string{"nowhere.json"}, 1, []string{"nowhere.json"}},
-		"no events":  {nil, 80, []string{"<events>"}},
+		"no events":  {nil, 64, []string{"<events>"}},
 		"none":       {[]string{"-n", "0", good}, 1, []string{"above zero"}},
 		"no copies":  {[]string{"-c", "0", good}, 1, []string{"above zero"}},
 		"too long":   {[]string{"--timeout", "16m", good}, 1, []string{"15 minutes"}},

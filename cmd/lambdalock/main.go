@@ -12,12 +12,21 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 )
 
 type cli struct {
 	Demo        demoCmd        `cmd:"" help:"Show what the locks do: one S3 function in several environments, with duplicates, a failure and a crash. Needs no AWS account."`
+	Exec        execCmd        `cmd:"" help:"Run a command under a lock: one at a time for a name, or once for an event."`
 	Invoke      invokeCmd      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at once."`
 	CreateTable createTableCmd `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
+
+	List    listCmd    `cmd:"" help:"List the locks of a store, with their holders."`
+	Show    showCmd    `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`
+	Watch   watchCmd   `cmd:"" help:"Print what happens to the locks of a store, until Ctrl-C."`
+	Release releaseCmd `cmd:"" help:"Take a lock from its holder."`
+	Forget  forgetCmd  `cmd:"" help:"Make a completed event run again."`
+	Explain explainCmd `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
 
 	Version kong.VersionFlag `help:"Print the version, the Go version and the revision."`
 }
@@ -27,20 +36,47 @@ func main() {
 		demo.Function()
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for anything
-	app := kong.Parse(&cli{},
+	var ctx context.Context // of a command that asks for one; exec passes signals on
+	parser := kong.Must(&cli{},
 		kong.Name("lambdalock"),
 		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
-		kong.UsageOnError(),
-		kong.Vars{"version": version()},
-		kong.BindTo(ctx, (*context.Context)(nil)))
-	err := app.Run()
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		kong.ShortUsageOnError(),
+		kong.Exit(exit),
+		kong.Vars{"version": version(), "storeForms": storeurl.Forms},
+		kong.BindSingletonProvider(func() context.Context {
+			ctx = untilInterrupted()
+			return ctx
+		}))
+	app, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		parser.Stdout = os.Stderr // the usage, which nobody asked for
+		parser.FatalIfErrorf(err)
+	}
+	err = app.Run()
+	if status := exitStatus(0); errors.As(err, &status) {
+		os.Exit(int(status))
+	}
+	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = interruption{}
 	}
 	app.FatalIfErrorf(err)
+}
+
+// untilInterrupted returns a context that ends with the first SIGINT or
+// SIGTERM. The second one ends the process.
+func untilInterrupted() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+// exit ends the program. A wrong flag has the status of sysexits(3), instead of
+// kong's.
+func exit(status int) {
+	if status == 80 {
+		status = statusUsage
+	}
+	os.Exit(status)
 }
 
 // interruption is the error of a run that a signal ended. Shells expect 128

@@ -16,11 +16,14 @@ import (
 // The test binary is the command, and the function that the command invokes.
 func TestMain(m *testing.M) {
 	switch {
+	case os.Getenv(userVariable) != "":
+		asOtherUser()
 	case os.Getenv("AWS_LAMBDA_RUNTIME_API") != "":
 		functions[os.Getenv(functionVariable)]()
 	case os.Getenv("LAMBDALOCK_TEST_COMMAND") != "":
 		main()
 	default:
+		dontIgnoreSignals()
 		os.Exit(m.Run())
 	}
 }
@@ -117,10 +120,12 @@ func TestCreateTable(t *testing.T) {
 func TestDemoRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	command(t, nil, "demo", "-n", "3").expect(t, 1, "at least 4")
+	command(t, nil, "demo", "--store", "redis://:pa#ss@127.0.0.1:1/0").expect(t, 1, "Lock store: redis://.\n", "server 1 of the store's URL")
+	command(t, nil, "demo", "--store", "redis://:pass@127.0.0.1:1/0,redis://127.0.0.1:2,redis://127.0.0.1:3?a=b").expect(t, 1, "Lock store: redis://127.0.0.1:1/0, redis://127.0.0.1:2, redis://127.0.0.1:3.\n")
 	command(t, nil, "demo", "--html", "/nowhere/demo.html").expect(t, 1, "/nowhere/demo.html")
 }
 
-func TestDemoWidth(t *testing.T) {
+func TestWidth(t *testing.T) {
 	for name, c := range map[string]struct {
 		flag    int
 		columns string
@@ -138,7 +143,7 @@ func TestDemoWidth(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = out.Close() }()
-			if got := (&demoCmd{Width: c.flag}).width(out); got != c.want {
+			if got := (drawing{Width: c.flag}).width(out); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})

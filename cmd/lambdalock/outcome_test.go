@@ -34,11 +34,12 @@ func TestRecordsThatFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			batch := readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))
-			s := &source{deliverer: &deliverer{invokeCmd: &invokeCmd{}, table: &localtable.Table{}}, batch: batch}
-			early := s.tooEarly(locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
-			if got := s.outcome.String(); got != c.want || early != c.early || fmt.Sprint(s.completed()) != c.completed {
-				t.Errorf("%s, early %v, completed %v; want %+v", got, early, s.completed(), c)
+			e := &event{batch: readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))}
+			d := &deliverer{invokeCmd: &invokeCmd{}, table: &localtable.Table{}}
+			v := d.judge(e.records(), locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
+			early, completed := v.outcome.heldUp(), ids(v.completed())
+			if got := v.outcome.String(); got != c.want || early != c.early || fmt.Sprint(completed) != c.completed {
+				t.Errorf("%s, early %v, completed %v; want %+v", got, early, completed, c)
 			}
 		})
 	}

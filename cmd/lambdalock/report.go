@@ -20,18 +20,18 @@ type report struct {
 	out        io.Writer
 	deliveries int
 	counts     map[string]int
-	open       map[*event][]string // the records that no delivery has completed
+	events     []*event
+	open       map[*event]map[string]bool // by id, the records that no delivery has completed
+	letters    []string                   // a line for each record that was given up
+	picture
 }
 
-// whole stands for the one record of an event that is not a batch.
-const whole = ""
-
 func newReport(out io.Writer, events []*event) *report {
-	r := &report{begun: time.Now(), out: out, counts: map[string]int{}, open: map[*event][]string{}}
+	r := &report{begun: time.Now(), out: out, counts: map[string]int{}, events: events, open: map[*event]map[string]bool{}}
 	for _, e := range events {
-		r.open[e] = []string{whole}
-		if e.batch != nil {
-			r.open[e] = slices.Clone(e.batch.ids)
+		r.open[e] = map[string]bool{}
+		for _, id := range e.ids() {
+			r.open[e][id] = true
 		}
 	}
 	fmt.Fprintln(out, "    at  env   took  outcome                     event")
@@ -40,17 +40,19 @@ func newReport(out io.Writer, events []*event) *report {
 
 // row is one delivery that ended.
 type row struct {
-	event     *event
+	name      string
+	records   []*record
 	outcome   outcome
 	result    locallambda.Result
-	completed []string // the records that it completed
-	remark    string   // shown in place of the answer
+	completed []*record
+	remark    string // shown in place of the answer
 }
 
 func (r *report) add(w row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(w)
+	r.delivered(r.begun, w)
 	result := w.result
 	text := oneLine(w.remark, longestAnswer)
 	switch {
@@ -61,57 +63,110 @@ func (r *report) add(w row) {
 		text = oneLine(result.ErrorType+": "+result.ErrorMessage, longestError)
 	}
 	fmt.Fprintf(r.out, "%5.2fs  %3d  %4.2fs  %-26s  %s  %s\n", result.Started.Sub(r.begun).Seconds(), result.Environment,
-		result.Ended.Sub(result.Started).Seconds(), w.outcome, w.event.name, text)
+		result.Ended.Sub(result.Started).Seconds(), w.outcome, w.name, text)
 }
 
 // interrupt adds a delivery that has not ended.
-func (r *report) interrupt(e *event) {
+func (r *report) interrupt(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.count(row{event: e, outcome: outcome{word: interrupted}})
-	fmt.Fprintf(r.out, "    -    -      -  %-26s  %s\n", interrupted, e.name)
+	r.count(row{outcome: outcome{word: interrupted}})
+	fmt.Fprintf(r.out, "    -    -      -  %-26s  %s\n", interrupted, name)
+}
+
+// giveUp adds records that are not delivered again, and says what becomes of
+// them.
+func (r *report) giveUp(records []*record, fate string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.given(r.begun, time.Now(), records)
+	for _, rec := range records {
+		name := rec.event.name
+		if rec.event.batch != nil {
+			name = fmt.Sprintf("%s (%s %s)", name, rec.event.batch.noun(), oneLine(rec.id, longestAnswer))
+		}
+		r.letters = append(r.letters, name+", "+fate)
+	}
+}
+
+// waited adds the time between two deliveries to the timeline; real is how long
+// Lambda would wait.
+func (r *report) waited(from, to time.Time, real time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.picture.waited(r.begun, from, to, real)
 }
 
 func (r *report) count(w row) {
 	r.deliveries++
 	r.counts[w.outcome.word]++
-	r.open[w.event] = slices.DeleteFunc(r.open[w.event], func(id string) bool { return slices.Contains(w.completed, id) })
+	for _, rec := range w.completed {
+		delete(r.open[rec.event], rec.id)
+	}
 }
 
 // words are the outcomes in the order of the summary, which has ran, skipped
 // and failed always, and the others if there are any.
 var words = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
-// summary prints how many deliveries had each outcome. Its error names the
-// events that were not completed.
-func (r *report) summary(events []*event) error {
+// summary prints what was given up, and how many deliveries had each outcome.
+// Its error names the events that were not completed.
+func (r *report) summary() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i, line := range r.letters {
+		if i == longestList {
+			fmt.Fprintf(r.out, "given up: and %d more\n", len(r.letters)-i)
+			break
+		}
+		fmt.Fprintln(r.out, "given up:", line)
+	}
 	fmt.Fprintf(r.out, "deliveries %d", r.deliveries)
 	for _, word := range words {
 		if n := r.counts[word]; n > 0 || word == ran || word == skipped || word == failed {
 			fmt.Fprintf(r.out, "   %s %d", word, n)
 		}
 	}
+	missing := r.missing()
+	fmt.Fprintf(r.out, "   events %d   not completed %d\n", len(r.events), len(missing))
+	switch {
+	case len(missing) > 0:
+		return fmt.Errorf("not completed: %s", strings.Join(missing, ", "))
+	case len(r.letters) > 0:
+		return fmt.Errorf("given up, although another delivery completed it: %s", r.letters[0])
+	}
+	return nil
+}
+
+// longestList is how many lines tell what was given up.
+const longestList = 20
+
+// missing names the events that are not completed. The caller holds r.mu.
+func (r *report) missing() []string {
 	var names []string
-	for _, e := range events {
+	for _, e := range r.events {
 		if open := r.open[e]; len(open) > 0 {
 			names = append(names, e.missing(open))
 		}
 	}
-	fmt.Fprintf(r.out, "   events %d   not completed %d\n", len(events), len(names))
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("not completed: %s", strings.Join(names, ", "))
+	return names
 }
 
 // missing names an event, and those of its records that are not completed.
-func (e *event) missing(open []string) string {
+func (e *event) missing(open map[string]bool) string {
 	if e.batch == nil {
 		return e.name
 	}
-	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(open), oneLine(strings.Join(open, " "), longestError))
+	ids := slices.DeleteFunc(e.ids(), func(id string) bool { return !open[id] })
+	return fmt.Sprintf("%s (%s: %s)", e.name, e.batch.share(len(ids), len(e.batch.records)), oneLine(strings.Join(ids, " "), longestError))
+}
+
+// ids returns what tells the records of an event apart.
+func (e *event) ids() []string {
+	if e.batch == nil {
+		return []string{""}
+	}
+	return ids(e.batch.records)
 }
 
 // The characters shown of an answer, and of an error, whose cause is at its

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -25,6 +27,9 @@ type Config struct {
 	Command []string
 	// Environments is how many execution environments to run; at least 4.
 	Environments int
+	// Store is the URL of a lock store, as package storeurl takes it. Empty: a
+	// table at the endpoint in AWS_ENDPOINT_URL_DYNAMODB, or else an embedded one.
+	Store string
 	// Progress is called with the title of each scenario as it begins.
 	Progress func(title string)
 }
@@ -78,11 +83,11 @@ type upload struct {
 
 // Run runs all scenarios, about 20 seconds.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	table, err := lockTable(ctx)
+	locks, err := cfg.locks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer table.Close()
+	defer locks.Close()
 	notes, err := os.MkdirTemp("", "lambdalock-demo")
 	if err != nil {
 		return nil, err
@@ -91,7 +96,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	cfg.Environments = max(4, cfg.Environments)
 	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), begun: make(chan int, 64)}
 	function := locallambda.Config{
-		Command: cfg.Command, Env: append(table.Env, RoleVariable+"="+notes), Credentials: table.Credentials,
+		Command: cfg.Command, Env: append(locks.Env, RoleVariable+"="+notes), Credentials: locks.Credentials,
 		Environments: cfg.Environments, Timeout: timeout, Function: "thumbnails", Logs: r.log,
 	}
 	bare := function
@@ -131,6 +136,27 @@ func (r *run) play(ctx context.Context, function locallambda.Config, progress fu
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// locks returns what the function needs to find its locks.
+func (cfg *Config) locks(ctx context.Context) (*localtable.Table, error) {
+	if cfg.Store == "" {
+		return lockTable(ctx)
+	}
+	store, err := storeurl.Open(ctx, cfg.Store)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := store.(driver.Checker); ok {
+		if err := c.Check(ctx); err != nil {
+			return nil, err
+		}
+	}
+	env := []string{storeVariable + "=" + cfg.Store}
+	for _, region := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		env = append(env, region+"="+os.Getenv(region)) // as here: a profile may have another one
+	}
+	return &localtable.Table{Env: env}, nil
 }
 
 // lockTable returns a table at the endpoint that the environment names, or else

@@ -6,9 +6,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
@@ -25,13 +27,50 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestDemo runs the demo itself, with real processes.
+// TestDemo runs the demo itself, with real processes: with an embedded table,
+// and over a store that a URL names and that judges leases by its own clock.
 func TestDemo(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
-	rep, err := Run(t.Context(), Config{Command: []string{os.Args[0]}, Progress: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
+	server := miniredis.RunT(t)
+	var wg sync.WaitGroup
+	stores := []string{"", "redis://" + server.Addr()}
+	reports, errs := make([]*Report, len(stores)), make([]error, len(stores))
+	for i, url := range stores {
+		wg.Go(func() {
+			reports[i], errs[i] = Run(t.Context(), Config{Command: []string{os.Args[0]}, Store: url, Progress: func(string) {}})
+		})
 	}
+	wg.Wait()
+	for i, url := range stores {
+		t.Run(url, func(t *testing.T) {
+			if errs[i] != nil {
+				t.Fatal(errs[i])
+			}
+			checkReport(t, reports[i])
+		})
+	}
+	if len(server.Keys()) == 0 {
+		t.Error("the demo took no lock in the store that the URL names")
+	}
+}
+
+// TestDemoRefusesAStore: a store that cannot be used is known before anything
+// runs.
+func TestDemoRefusesAStore(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{"nowhere": "no scheme", "redis://127.0.0.1:1": "127.0.0.1:1"} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			_, err := Run(t.Context(), Config{Command: []string{"/nowhere"}, Store: url})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func checkReport(t *testing.T, rep *Report) {
+	t.Helper()
 	var out bytes.Buffer
 	if err := rep.Timeline.Text(&out, 100, false); err != nil || rep.Err() != nil {
 		t.Errorf("%v, %v\n%s", err, rep.Err(), out.String())

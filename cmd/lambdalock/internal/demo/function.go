@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -24,6 +26,10 @@ const RoleVariable = "LAMBDALOCK_DEMO_FUNCTION"
 // unprotectedVariable is set where the function is to run without a lock.
 const unprotectedVariable = "LAMBDALOCK_DEMO_UNPROTECTED"
 
+// storeVariable has the URL of the store where the function takes its locks;
+// empty: its lock table.
+const storeVariable = "LAMBDALOCK_DEMO_STORE"
+
 // workTime is how long the handler works on an upload.
 const workTime = 400 * time.Millisecond
 
@@ -34,7 +40,15 @@ func Function() {
 		lambda.Start(handle)
 		return
 	}
-	lambda.Start(middleware.WithLock(key, handle, middleware.Observe(report)))
+	options := []middleware.Option{middleware.Observe(report)}
+	if url := os.Getenv(storeVariable); url != "" {
+		store, err := storeurl.Open(context.Background(), url)
+		if err != nil {
+			log.Fatal(err) // the demo has opened it before
+		}
+		options = append(options, middleware.Store(store))
+	}
+	lambda.Start(middleware.WithLock(key, handle, options...))
 }
 
 // key lets every upload run, but under latest/ only the newest of an object.

@@ -13,7 +13,7 @@ var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"layout": newLayout,
-	"looks":  func() []look { return looks },
+	"legend": Timeline.legend,
 }).Parse(source))
 
 // HTML writes t as a page that needs no other file and runs no script. The
@@ -44,8 +44,15 @@ func (b bar) Details() string {
 	return text
 }
 
-// Short reports whether b has no room for its caption.
-func (b bar) Short() bool { return b.X1-b.X0 < 0.25 }
+// short reports whether b has little room for its caption.
+func (b bar) short() bool { return b.X1-b.X0 < 0.25 }
+
+// Short reports whether the nth bar has less room for its caption than there is
+// beside it.
+func (l lane) Short(n int) bool {
+	b, beside := l.Bars[n], l.Beside(n)
+	return b.short() && beside.X1-beside.X0 > b.X1-b.X0
+}
 
 // Beside returns the room for the caption of the nth bar, left or right of it.
 // Two short bars share the room between them.
@@ -53,12 +60,12 @@ func (l lane) Beside(n int) (e extent) {
 	b := l.Bars[n]
 	before, after := extent{0, b.X0}, extent{b.X1, 1}
 	if n > 0 {
-		if before.X0 = l.Bars[n-1].X1; l.Bars[n-1].Short() {
+		if before.X0 = l.Bars[n-1].X1; l.Bars[n-1].short() {
 			before.X0 = (before.X0 + before.X1) / 2
 		}
 	}
 	if n+1 < len(l.Bars) {
-		if after.X1 = l.Bars[n+1].X0; l.Bars[n+1].Short() {
+		if after.X1 = l.Bars[n+1].X0; l.Bars[n+1].short() {
 			after.X1 = (after.X0 + after.X1) / 2
 		}
 	}

@@ -54,17 +54,20 @@ func newLayout(p Panel) *layout {
 	at := l.axis()
 	place := func(from, to time.Duration) extent { return extent{at(from), at(to)} }
 	spans := slices.SortedStableFunc(slices.Values(p.Spans), func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Env, b.Env), cmp.Compare(a.Start, b.Start))
+		return cmp.Or(cmp.Compare(uint(a.Env-1), uint(b.Env-1)), cmp.Compare(a.Start, b.Start)) // 0 comes last
 	})
 	for i, s := range spans {
 		b := bar{Span: s, extent: place(s.Start, s.End), Lock: place(s.LockStart, s.LockEnd)}
 		for j, o := range spans {
 			from, to := max(o.Start, s.Start), min(o.End, s.End)
-			if i != j && o.Object == s.Object && o.Kind.ran() && s.Kind.ran() && from < to {
+			if i != j && o.Object == s.Object && s.Object != "" && o.Kind.ran() && s.Kind.ran() && from < to {
 				b.Overlaps = append(b.Overlaps, place(from, to))
 			}
 		}
-		name := fmt.Sprintf("env %d", s.Env)
+		name := "dead"
+		if s.Env > 0 {
+			name = fmt.Sprintf("env %d", s.Env)
+		}
 		n := slices.IndexFunc(l.Lanes, func(l lane) bool {
 			last := l.Bars[len(l.Bars)-1]
 			if last.Env == s.Env {

@@ -21,6 +21,7 @@ const (
 	minWidth = 40
 	indent   = 3
 	left     = indent + 8 // where the lanes begin, behind their names
+	maxBelow = 8          // rows for the captions of a lane
 )
 
 func verdict(bad bool) style { return map[bool]style{true: "1;31", false: "1;32"}[bad] }
@@ -50,7 +51,7 @@ func (t Timeline) Text(w io.Writer, width int, color bool) error {
 		s.panel(newLayout(p))
 	}
 	s.line()
-	s.legend()
+	s.legend(t.legend())
 	s.paragraph(0, t.Note, dim)
 	s.line()
 	for _, v := range t.Verdicts {
@@ -148,7 +149,8 @@ func (s *screen) bar(b bar, row, edge int) (x0, x1 int) {
 	return x0, x1
 }
 
-// caption writes text into the bar from x0 to x1, or beside it, or below.
+// caption writes text into the bar from x0 to x1, or beside it, or below. It
+// leaves it out where that would take more than maxBelow rows.
 func (s *screen) caption(text string, row, x0, x1 int) {
 	n := cells(text)
 	x := max(left+1, min(x0, s.width-n))
@@ -160,8 +162,12 @@ func (s *screen) caption(text string, row, x0, x1 int) {
 	case s.free(row, x0-n-2, x0):
 		x = x0 - n - 1
 	default:
+		top := row
 		for row++; row < len(s.rows) && !s.free(row, x-1, x+n+1); {
 			row++
+		}
+		if row > top+maxBelow {
+			return
 		}
 		if row == len(s.rows) {
 			s.lane()
@@ -179,9 +185,9 @@ func (s *screen) free(row, x0, x1 int) bool {
 }
 
 // legend explains what is drawn.
-func (s *screen) legend() {
+func (s *screen) legend(all []look) {
 	row, x := s.line(), 0
-	for _, l := range looks {
+	for _, l := range all {
 		if x > 0 && x+3+cells(l.Words) > s.width {
 			row, x = s.line(), 0
 		}

@@ -26,7 +26,8 @@ type Panel struct {
 
 // Span is one delivery of an event.
 type Span struct {
-	// Env is the number of the execution environment.
+	// Env is the number of the execution environment; 0 for what is given up,
+	// which has a lane of its own.
 	Env int
 	// Start and End are those of the handler, or of the delivery where the
 	// handler did not run.
@@ -36,7 +37,8 @@ type Span struct {
 	LockStart, LockEnd time.Duration
 	Kind               Kind
 	// Object is the short name of what the handler worked on, such as cat.png.
-	// Handlers of one object that overlap are drawn as an overlap.
+	// Handlers of one object that overlap are drawn as an overlap. Empty: it is
+	// unknown.
 	Object string
 	// Remark follows the object in the caption of the span.
 	Remark string
@@ -68,13 +70,14 @@ const (
 	Killed               // the process died while the handler was running
 	Refused              // another delivery held the lock; the event will be delivered again
 	Skipped              // the handler did not have to run
+	GivenUp              // no delivery: the event will not be delivered again
 	overlap
 	locked
 	fenced
 )
 
 // ran reports whether the handler was called.
-func (k Kind) ran() bool { return k != Refused && k != Skipped }
+func (k Kind) ran() bool { return k != Refused && k != Skipped && k != GivenUp }
 
 // look is how something is drawn: a class of the page and a symbol in captions,
 // and for a terminal what a bar is made of. A bar of one cell shows its last
@@ -94,7 +97,30 @@ var looks = []look{
 	Killed:   {"fail", "✕", "█×", "31", "killed"},
 	Refused:  {"held", "", "▒▒", "33", "held: another delivery has the lock"},
 	Skipped:  {"skip", "", "··", "2", "skipped"},
+	GivenUp:  {"dead", "", "xx", "1;31", "given up: not delivered again"},
 	overlap:  {"overlap", "", "╳╳", "1;31", "two handlers of one object at once"},
 	locked:   {"lock", "", "[]", "2", "the lock is held"},
 	fenced:   {"fence", "#2", "#2", "", "fence: a number that rises with every holder of the lock"},
+}
+
+// legend returns the looks of what t shows.
+func (t Timeline) legend() []look {
+	shown := map[Kind]bool{}
+	for _, p := range t.Panels {
+		for _, lane := range newLayout(p).Lanes {
+			for _, b := range lane.Bars {
+				shown[b.Kind] = true
+				shown[overlap] = shown[overlap] || len(b.Overlaps) > 0
+				shown[locked] = shown[locked] || b.LockStart < b.LockEnd
+				shown[fenced] = shown[fenced] || b.Fence != 0
+			}
+		}
+	}
+	var all []look
+	for k, l := range looks {
+		if shown[Kind(k)] {
+			all = append(all, l)
+		}
+	}
+	return all
 }

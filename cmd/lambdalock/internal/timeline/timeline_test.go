@@ -356,7 +356,7 @@ func TestNothingIsCovered(t *testing.T) {
 				if n > 0 && lane.Bars[n-1].X1 > b.X0 {
 					t.Errorf("bars overlap: %+v", lane)
 				}
-				if beside := lane.Beside(n); n > 0 && (beside.X0 < lane.Bars[n-1].X1 || lane.Bars[n-1].Short() && b.Short() && beside.X0 < lane.Beside(n-1).X1) {
+				if beside := lane.Beside(n); n > 0 && (beside.X0 < lane.Bars[n-1].X1 || lane.Bars[n-1].short() && b.short() && beside.X0 < lane.Beside(n-1).X1) {
 					t.Errorf("captions overlap: %+v", lane)
 				}
 			}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+const (
+	// clockCheck is how often the wall clock is looked at. Timers stand still while
+	// the machine sleeps, and the lease does not.
+	clockCheck = 500 * time.Millisecond
+	// groupCheck is how often to look whether a process group has ended, which
+	// nothing reports.
+	groupCheck = 20 * time.Millisecond
+)
+
+// child is the command's process.
+type child struct {
+	cmd      *exec.Cmd
+	ownGroup bool          // signals go to all processes that it started
+	ended    chan struct{} // closed when it has
+	unguard  func()        // ends the guard of its group
+}
+
+// start starts the command.
+func start(cmd *exec.Cmd) (*child, error) {
+	c := &child{cmd: cmd, ended: make(chan struct{}), unguard: func() {}}
+	c.ownGroup = prepareProcess(cmd)
+	started := make(chan error)
+	go func() {
+		// The system kills the command when the thread ends that started it.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // cmd.ProcessState has the status
+			close(c.ended)
+		}
+	}()
+	err := <-started
+	if err == nil && c.ownGroup {
+		c.unguard = c.startGuard()
+	}
+	return c, err
+}
+
+// watch waits for the end of a command that runs under a lock.
+type watch struct {
+	*guardedRun
+	lock  *lock.Lock
+	child *child
+
+	lost   bool // the lease, before the command ended
+	ending bool // the command was told to end by a signal
+	kill   <-chan time.Time
+}
+
+// untilEnd passes signals on and ends the command if the lease is lost. If a
+// signal ended the command, what it started may take some time to end too.
+func (w *watch) untilEnd() {
+	clock, group := time.NewTicker(clockCheck), time.NewTicker(groupCheck)
+	defer clock.Stop()
+	defer group.Stop()
+	ended, lost, empty := w.child.ended, w.lock.Context().Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-ended:
+			if !w.lost && (!w.ending || w.child.status() == 0) {
+				return
+			}
+			if w.kill == nil {
+				w.kill = time.After(w.stopTime())
+			}
+			ended, empty = nil, group.C
+		case s := <-w.signals:
+			w.pass(s)
+		case <-lost:
+			lost = nil
+			w.lose()
+		case <-clock.C:
+			w.checkClock()
+		case <-w.kill:
+			w.child.signalAll(os.Kill)
+			w.kill = nil
+			if ended == nil {
+				return
+			}
+		case <-empty:
+			if w.child.groupIsEmpty() {
+				return
+			}
+		}
+	}
+}
+
+// pass passes a signal on to the command.
+func (w *watch) pass(s os.Signal) {
+	switch {
+	case isStop(s):
+		w.child.stopWithUs()
+	case isContinue(s):
+		// The lease may have ended meanwhile: a command that is lost must not go on.
+		w.checkClock()
+		w.child.signalAll(s)
+	case w.child.takes(s):
+		send := w.child.signalAll
+		if endsProcess(s) {
+			w.ending, send = true, w.child.end
+		}
+		if !send(s) {
+			say("%q: the signal %q was not passed on: %s", w.Key, s, notAllowed)
+		}
+	}
+}
+
+// notAllowed says why a command goes on that should end.
+const notAllowed = "the command goes on, because it runs as another user; as that user, run lambdalock itself (sudo lambdalock exec …, not lambdalock exec … sudo …)"
+
+// checkClock notices by the wall clock that the lease is about to end.
+func (w *watch) checkClock() {
+	if w.untilStop() <= w.stopTime() {
+		w.lose()
+	}
+}
+
+// untilStop is how long the command may still run if the lease is not renewed.
+// Afterwards another owner may start, whose clock may be ahead of ours.
+func (w *watch) untilStop() time.Duration {
+	return w.lock.Lease().Until.Sub(w.wall()) - lock.DefaultGrace
+}
+
+// lose ends the command because the lease was lost.
+func (w *watch) lose() {
+	select {
+	case <-w.child.ended:
+		return
+	default:
+	}
+	if w.lost {
+		return
+	}
+	w.lost = true
+	left, consequence := w.untilStop(), "the command is being ended"
+	send, with := w.child.end, os.Signal(syscall.SIGTERM)
+	if left <= 0 {
+		send, with = w.child.signalAll, os.Kill
+	}
+	if !send(with) {
+		consequence = notAllowed
+	}
+	w.kill = time.After(min(left, w.stopTime()))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case left > w.stopTime():
+		say("%q: the lock was lost, because somebody else released or took it, or the store lost its data: %s", w.Key, consequence)
+	case w.storeErr != nil:
+		say("%q: the lease could not be renewed in time: %s: %s", w.Key, consequence, plain(w.storeErr))
+	default:
+		say("%q: the lease could not be renewed in time: %s", w.Key, consequence)
+	}
+}

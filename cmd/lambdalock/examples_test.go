@@ -1,0 +1,164 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// shell runs the scripts of examples/shell over one Redis server.
+type shell struct {
+	t      *testing.T
+	server *miniredis.Miniredis
+	env    []string
+	folder string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	server := miniredis.RunT(t)
+	bin := t.TempDir()
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "lambdalock")); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs("../../examples/shell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shell{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=UTC"}, folder}
+}
+
+// prepare makes a run of a script, or of a program in PATH, that is not begun.
+func (s *shell) prepare(env []string, name string, args ...string) *exec.Cmd {
+	s.t.Helper()
+	c := prepare(s.t, append(s.env, env...), args...)
+	c.Args[0] = name
+	c.Path = filepath.Join(s.folder, name)
+	if _, err := os.Stat(c.Path); err != nil {
+		c.Path, err = exec.LookPath(name)
+		if name == "lambdalock" {
+			c.Path, err = os.Args[0], nil
+		}
+		if err != nil {
+			s.t.Skip("this test needs", name)
+		}
+	}
+	detach(c)
+	return c
+}
+
+func (s *shell) run(env []string, name string, args ...string) run {
+	s.t.Helper()
+	r := execute(s.t, s.prepare(env, name, args...))
+	r.stdout, r.stderr = stable(r.stdout), stable(r.stderr)
+	return r
+}
+
+// stable replaces what differs between two runs.
+func stable(text string) string {
+	for _, c := range []struct{ from, to string }{
+		{`on \S+ pid \d+`, "on HOST pid PID"},
+		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "TIME"},
+		{`\(in \d+s\)`, "(in N)"},
+		{`fence \d+`, "fence N"},
+		{` {2,}`, "  "},
+	} {
+		text = regexp.MustCompile(c.from).ReplaceAllString(text, c.to)
+	}
+	return text
+}
+
+func (r run) want(t *testing.T, status int, stdout, stderr string) {
+	t.Helper()
+	if r.status != status || r.stdout != stdout || r.stderr != stderr {
+		t.Errorf("status %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", r.status, status, r.stdout, stdout, r.stderr, stderr)
+	}
+}
+
+// TestExampleTasks: two tasks over Redis at once, and a second run of one of
+// them.
+func TestExampleTasks(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	hello := begin(t, s.prepare([]string{"WORK=cat"}, "task", "main:hello")) // until its input ends
+	hello.wantLine("Hello begins")
+	s.run([]string{"WORK=true"}, "task", "main:hello").want(t, 1, "", "lambdalock: \"main:hello\" is held by sh on HOST pid PID until TIME\n")
+	s.run([]string{"WORK=true"}, "task", "main:world").want(t, 0, "World begins\nWorld ends\n", "")
+	_ = hello.stdin.Close()
+	hello.wantLine("Hello ends")
+	hello.end(0)
+	s.run([]string{"WORK=true"}, "task", "main:hello").want(t, 0, "Hello begins\nHello ends\n", "")
+	s.run(nil, "task", "main:other").expect(t, 2, "usage: ")
+}
+
+// TestExampleMakefile: rules that lock.
+func TestExampleMakefile(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	r := s.run(nil, "make", "-s", "-j2", "-f", filepath.Join(s.folder, "Makefile"), "hello", "world", "COMMIT=1f2e")
+	r.expect(t, 0, "Hello\n", "World\n")
+	s.run(nil, "make", "-s", "-f", filepath.Join(s.folder, "Makefile"), "world", "COMMIT=1f2e").
+		want(t, 0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
+}
+
+// TestExampleMutex: a named mutex with its holder, a timeout, and what becomes
+// of rows that have expired.
+func TestExampleMutex(t *testing.T) { // F19
+	t.Parallel()
+	s := newShell(t)
+	first := begin(t, s.prepare([]string{"LEASE=4s"}, "mutex", "printer", "sh", "-c", "echo printing; exec cat"))
+	first.wantLine("printing")
+	const held = "lambdalock: \"mutex/printer\" is held by sh on HOST pid PID until TIME\n"
+	s.run(nil, "mutex", "printer", "echo", "printed").want(t, 1, "", held)
+	s.run([]string{"TIMEOUT=10ms"}, "mutex", "printer", "echo", "printed").want(t, 1, "", held)
+	s.run(nil, "lambdalock", "list").expect(t, 0, "held", "/mutex/printer", "sh on HOST pid PID")
+	s.run(nil, "mutex", "scanner", "echo", "scanned").want(t, 0, "scanned\n", "")
+
+	first.signal(syscall.SIGKILL)
+	first.end(-1)
+	s.run([]string{"TIMEOUT=1m"}, "mutex", "printer", "echo", "printed").
+		want(t, 0, "printed\n", "lambdalock: \"mutex/printer\" was not released by sh on HOST pid PID, whose lease has ended\n")
+	s.run(nil, "lambdalock", "list").expect(t, 0, "0 held, 0 expired, 2 free") // --all names them
+	s.server.FastForward(25 * time.Hour)                                       // a day after the last use
+	if left := s.server.Keys(); len(left) != 0 {
+		t.Errorf("the server still has %q", left)
+	}
+}
+
+// TestExampleBackup: a wait, and a lease that ran out before the release.
+func TestExampleBackup(t *testing.T) { // F21
+	t.Parallel()
+	s := newShell(t)
+	first := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying; cat"))
+	first.wantLine("copying")
+	second := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying, too; cat")) // waits
+	s.run(nil, "lambdalock", "release", "--yes", "backup").expect(t, 0, "Released ")
+	second.wantLine("copying, too")
+	_ = first.stdin.Close()
+	r := first.end(0, "backup: finished")
+	if want := "lambdalock: warning: \"backup\": the lease ran out before the release: another command may have run at the same time; fence N\n"; stable(r.stderr) != want {
+		t.Errorf("it said %q, want %q", stable(r.stderr), want)
+	}
+	_ = second.stdin.Close()
+	if r := second.end(0, "backup: finished"); r.stderr != "" {
+		t.Errorf("the second one said %q", r.stderr)
+	}
+	failed := s.run(nil, "backup", "sh", "-c", "exit 7")
+	failed.want(t, 7, "backup: failed with status 7\n", "")
+	if strings.Contains(failed.stderr, "warning") {
+		t.Error("a command that fails is not worth a warning")
+	}
+}

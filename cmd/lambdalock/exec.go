@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// execCmd runs a command under a lock. It never runs one without it.
+type execCmd struct {
+	storeFlags
+	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name."`
+	Wait             time.Duration `default:"0s" help:"How long to wait if somebody else holds the name, or the store does not answer (not at all)."`
+	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, at least 4s; renewed at a third of it (${default})."`
+	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
+	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
+	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
+	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
+}
+
+// The statuses of exec itself; flock(1) and sysexits(3) have the first three.
+const (
+	statusUsage       = 64 // EX_USAGE
+	statusUnavailable = 69 // EX_UNAVAILABLE
+	statusLost        = 75 // EX_TEMPFAIL
+	statusCannotRun   = 126
+	statusNotFound    = 127
+	statusSignal      = 128 // plus the signal's number
+)
+
+// The pauses between acquisitions that fail because of the store.
+const (
+	firstRetry   = 500 * time.Millisecond
+	longestRetry = 5 * time.Second
+)
+
+// Help returns what --help adds.
+func (c *execCmd) Help() string {
+	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE and LAMBDALOCK_FENCE. The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
+
+If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command gets SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on. The command has a process group of its own, and signals go to all of it. In the foreground of a terminal it stays in the terminal's group instead, so that Ctrl-C and Ctrl-Z work; a lost lease then ends the command itself, but not what it started. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. If lambdalock is killed with -9, the command is killed with all that it started; in the foreground of a terminal only the command itself is, and that on Linux and FreeBSD. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time: check the fence where that matters.
+
+The status is that of the command, 128 plus the number of the signal that ended it, or
+  1    somebody else holds the name (--conflict-exit-code)
+  64   a flag, the store's URL or the environment is wrong
+  69   the store does not answer or refuses the request
+  75   the lease was lost, and the command was ended
+  126  the command cannot be executed
+  127  there is no such command
+The command did not run if the status is 1, 64, 69, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event.`
+}
+
+// Run runs the command, and returns its status as an exitStatus.
+func (c *execCmd) Run() error {
+	if err := c.check(); err != nil {
+		return fail(statusUsage, "%v", err)
+	}
+	path, err := exec.LookPath(c.Command[0])
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // as in a shell, PATH may name the current folder
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return fail(statusNotFound, "%s: there is no such command", c.Command[0])
+	default:
+		return fail(statusCannotRun, "%v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := &guardedRun{execCmd: c, path: path, signals: catchSignals(), wall: wallClock}
+	lk, err := r.acquire(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	return r.under(lk)
+}
+
+func (c *execCmd) check() error {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	switch shortest := lock.DefaultGrace + 2*time.Second; {
+	case len(c.Command) == 0 || c.Command[0] == "":
+		return errors.New("name the command: lambdalock exec --key NAME -- COMMAND [ARGUMENT…]")
+	case c.Key == "":
+		return errors.New("--key is empty: name what to lock; if it came from a variable, that is not set")
+	case c.Event != nil && *c.Event == "":
+		return errors.New("--event is empty: give the event's identity, or leave it out; if it came from a variable, that is not set")
+	case c.Lease < shortest:
+		return fmt.Errorf("--lease %v: at least %v, because the command must end 2s before the lease does", c.Lease, shortest)
+	case c.Wait < 0:
+		return fmt.Errorf("--wait %v: zero or more", c.Wait)
+	case c.Remember < time.Second:
+		return fmt.Errorf("--remember %v: at least 1s", c.Remember)
+	case c.ConflictExitCode < 0 || c.ConflictExitCode > 255:
+		return fmt.Errorf("--conflict-exit-code %d: 0 to 255", c.ConflictExitCode)
+	}
+	return nil
+}
+
+// stopTime is how long the command may take to end after SIGTERM if the lease
+// is lost.
+func (c *execCmd) stopTime() time.Duration { return c.Lease / 10 }
+
+func (c *execCmd) key() lock.Key {
+	key := lock.Key{Name: c.Key}
+	if c.Event != nil {
+		key.Event = *c.Event
+	}
+	return key
+}
+
+// guardedRun is one run of a command under a lock.
+type guardedRun struct {
+	*execCmd
+	path    string // of the command
+	signals <-chan os.Signal
+	wall    func() time.Time // the wall clock, without the monotonic one
+
+	mu       sync.Mutex
+	storeErr error // of the last renewal, if it failed
+}
+
+func wallClock() time.Time { return time.Now().Round(0) }
+
+// options returns those of an acquisition that may wait so long.
+func (r *guardedRun) options(wait time.Duration) *lock.Options {
+	host, _ := os.Hostname() // the command's name still describes a host without one
+	holder := fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid())
+	return &lock.Options{
+		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember,
+		// The lease counts as lost early enough for the command to end 2 s before it.
+		Lease: lock.Heartbeat(r.Lease), Grace: lock.DefaultGrace + r.stopTime(),
+		Holder:  func(context.Context) string { return holder },
+		Logger:  slog.New(slog.DiscardHandler),
+		Observe: r.observe,
+	}
+}
+
+// observe keeps what the line on a lost lease needs, and reports the loss of
+// somebody else.
+func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
+	switch o.Outcome {
+	case lock.OutcomeTakenOver:
+		say("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
+	case lock.OutcomeStoreFailed, lock.OutcomeRenewed:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.storeErr = o.Err
+	}
+}
+
+// acquire waits for the lock, or for a signal.
+func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, error) {
+	var (
+		lk  *lock.Lock
+		err error
+	)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		lk, err = r.ask(ctx)
+	}()
+	select {
+	case <-answered:
+		if err != nil {
+			return nil, r.refused(err)
+		}
+		return lk, nil
+	case s := <-r.signals:
+		cancel()
+		<-answered
+		if err == nil {
+			_ = lk.Release() // otherwise it ends with its lease
+		}
+		return nil, exitStatus(statusSignal + signalNumber(s))
+	}
+}
+
+func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
+	store, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end := time.Now().Add(r.Wait)
+	for try := 0; ; try++ {
+		locker, err := lock.New(store, r.options(max(0, time.Until(end))))
+		if err != nil {
+			return nil, err
+		}
+		lk, err := locker.Acquire(ctx, r.key())
+		if !r.again(ctx, err, end, try) {
+			return lk, err
+		}
+	}
+}
+
+// again reports whether to repeat an acquisition, after a pause. Package lock
+// gives up on a store within seconds, because a source delivers its event
+// again. Nobody repeats a command.
+func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try int) bool {
+	failed := (*lock.StoreError)(nil)
+	left := time.Until(end)
+	if !errors.As(err, &failed) || !failed.Temporary || left <= 0 || ctx.Err() != nil {
+		return false
+	}
+	if try == 0 {
+		say("%s; trying again until %s", plain(err), end.Format(time.RFC3339))
+	}
+	pause := min(firstRetry<<min(try, 4), longestRetry)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(left, pause/2+rand.N(pause/2))):
+		return true
+	}
+}
+
+// refused says in one line why the command does not run.
+func (r *guardedRun) refused(err error) error {
+	var (
+		held   *lock.HeldError
+		config *lock.ConfigError
+		key    *lock.KeyError
+	)
+	switch {
+	case errors.As(err, &held):
+		return fail(r.ConflictExitCode, "%s", describeHeld(held))
+	case errors.Is(err, lock.ErrCompleted):
+		return fail(0, "%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
+	case errors.As(err, &config), errors.As(err, &key):
+		return fail(statusUsage, "%s", plain(err))
+	case errors.Is(err, lock.ErrLost):
+		return fail(statusUnavailable, "%q: the store took longer than the lease lasts", r.Key)
+	}
+	return fail(statusUnavailable, "%s", plain(err))
+}
+
+func describeHeld(e *lock.HeldError) string {
+	holder, what, until := "somebody", "", ""
+	if e.Holder != "" {
+		holder = e.Holder
+	}
+	if e.Duplicate {
+		what = " (for the same event)"
+	}
+	if !e.Until.IsZero() {
+		until = " until " + e.Until.Local().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%q is held by %s%s%s", e.Key.Name, holder, what, until)
+}
+
+// under runs the command under the lock and ends the lock.
+func (r *guardedRun) under(lk *lock.Lock) error {
+	child, err := start(r.process(lk.Lease()))
+	if err != nil {
+		_ = lk.Release() // otherwise it ends with its lease
+		return fail(statusCannotRun, "%v", explainStart(r.path, err))
+	}
+	w := &watch{guardedRun: r, lock: lk, child: child}
+	w.untilEnd()
+	child.unguard()
+	if w.lost {
+		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
+		return exitStatus(statusLost)
+	}
+	status := exitStatus(child.status())
+	r.end(lk, status)
+	return status
+}
+
+// process describes the process of the command.
+func (r *guardedRun) process(lease lock.Lease) *exec.Cmd {
+	return &exec.Cmd{
+		Path: r.path, Args: r.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Env: append(os.Environ(),
+			"LAMBDALOCK_KEY="+r.Key,
+			"LAMBDALOCK_EVENT="+lease.Key.Event,
+			"LAMBDALOCK_NAMESPACE="+r.Namespace,
+			"LAMBDALOCK_FENCE="+strconv.FormatInt(lease.Fence, 10)),
+	}
+}
+
+// end releases the lock, or completes the event. The command's status stays
+// even if that fails: the work was done, or was not.
+func (r *guardedRun) end(lk *lock.Lock, status exitStatus) {
+	release, consequence := lk.Release, "it is free when the lease ends at "+lk.Lease().Until.Local().Format(time.RFC3339)
+	if r.Event != nil && status == 0 {
+		release = func() error { return lk.Complete(nil) }
+		consequence = "the event counts as not run, and will run again"
+	}
+	switch err := release(); {
+	case errors.Is(err, lock.ErrLost):
+		if r.Event == nil || status != 0 {
+			consequence = "another command may have run at the same time; fence " + strconv.FormatInt(lk.Lease().Fence, 10)
+		}
+		say("warning: %q: the lease ran out before the release: %s", r.Key, consequence)
+	case err != nil:
+		say("warning: %q was not released: %s; %s", r.Key, plain(err), consequence)
+	}
+}
+
+// exitStatus ends the program. What there is to say has been said.
+type exitStatus int
+
+func (s exitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
+
+// fail prints one line and returns the status.
+func fail(status int, format string, args ...any) error {
+	say(format, args...)
+	return exitStatus(status)
+}
+
+// say prints one line.
+func say(format string, args ...any) {
+	fmt.Fprintln(os.Stderr, "lambdalock:", printable(fmt.Sprintf(format, args...)))
+}
+
+// plain is an error's text for a line that begins with our name already.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "lambdalock: ") }
+
+// printable keeps what others wrote from breaking the line or the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package main
+
+import "os/exec"
+
+func detach(*exec.Cmd) {}
+
+const userVariable = "LAMBDALOCK_TEST_USER"
+
+func asOtherUser() {}
+
+func dontIgnoreSignals() {}

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// lockTableFor is an empty lock table, with what a command needs to use it.
+func lockTableFor(t *testing.T) *localtable.Table {
+	t.Helper()
+	table, err := localtable.Start(t.Context(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	return table
+}
+
+// hold holds a name as somebody else.
+func hold(t *testing.T, table *localtable.Table, key lock.Key) *lock.Lock {
+	t.Helper()
+	lk, err := newLocker(t, table).Acquire(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lk.Release() })
+	return lk
+}
+
+func newLocker(t *testing.T, table *localtable.Table) *lock.Locker {
+	t.Helper()
+	locker, err := lock.New(dynamostore.New(table.Client, "locks"), &lock.Options{
+		Logger: slog.New(slog.DiscardHandler),
+		Holder: func(context.Context) string { return "the night shift" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locker
+}
+
+// rowOf returns the row of a name, by a claim that a held row refuses.
+func rowOf(t *testing.T, table *localtable.Table, name string) driver.Row {
+	t.Helper()
+	row, ok, err := dynamostore.New(table.Client, "locks").Acquire(context.Background(), &driver.Claim{Name: "/" + name, Token: "reader"})
+	if ok || err != nil {
+		t.Fatalf("a claim that is a year too late: granted %v, %v", ok, err)
+	}
+	return row
+}
+
+// breakLock releases a lock by hand.
+func breakLock(t *testing.T, table *localtable.Table, name string) {
+	t.Helper()
+	s := &driver.Settlement{Name: "/" + name, Token: rowOf(t, table, name).Token}
+	if _, ok, err := dynamostore.New(table.Client, "locks").Release(context.Background(), s); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+}
+
+func wantLines(t *testing.T, text string, want int) {
+	t.Helper()
+	if n := strings.Count(text, "\n"); n != want {
+		t.Errorf("%d lines, want %d:\n%s", n, want, text)
+	}
+}
+
+func TestExecStatus(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("echo hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noInterpreter := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(noInterpreter, []byte("#!/nowhere/sh\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		stderr string // within the only line; empty: there is none
+	}{
+		"success":          {[]string{"--key", "k", "--", "true"}, 0, ""},
+		"no dashes":        {[]string{"--key", "k", "sh", "-c", "exit 3"}, 3, ""},
+		"failure":          {[]string{"--key", "k", "--", "sh", "-c", "exit 7"}, 7, ""},
+		"killed":           {[]string{"--key", "k", "--", "sh", "-c", "kill -9 $$"}, 137, ""},
+		"terminated":       {[]string{"--key", "k", "--", "sh", "-c", "kill -TERM $$"}, 143, ""},
+		"not found":        {[]string{"--key", "k", "--", "no-such-command"}, 127, "no-such-command: there is no such command"},
+		"no such file":     {[]string{"--key", "k", "--", "/nowhere/x"}, 127, "/nowhere/x: there is no such command"},
+		"not executable":   {[]string{"--key", "k", "--", script}, 126, "permission denied"},
+		"folder":           {[]string{"--key", "k", "--", "/"}, 126, "is a directory"},
+		"no interpreter":   {[]string{"--key", "k", "--", noInterpreter}, 126, "needs /nowhere/sh"},
+		"no key":           {[]string{"--key", "", "--", "true"}, 64, "--key is empty"},
+		"no event":         {[]string{"--key", "k", "--event", "", "--", "true"}, 64, "--event is empty"},
+		"no command":       {[]string{"--key", "k", "--"}, 64, "name the command"},
+		"empty command":    {[]string{"--key", "k", "--", ""}, 64, "name the command"},
+		"short lease":      {[]string{"--key", "k", "--lease", "3s", "--", "true"}, 64, "--lease 3s: at least 4s"},
+		"negative wait":    {[]string{"--key", "k", "--wait=-1s", "--", "true"}, 64, "--wait -1s"},
+		"short memory":     {[]string{"--key", "k", "--remember", "1ms", "--", "true"}, 64, "--remember 1ms"},
+		"long memory":      {[]string{"--key", "k", "--remember", "10000h", "--", "true"}, 64, "366"},
+		"strange status":   {[]string{"--key", "k", "--conflict-exit-code", "256", "--", "true"}, 64, "--conflict-exit-code 256"},
+		"wrong URL":        {[]string{"--store", "mysql://host", "--key", "k", "--", "true"}, 64, `no store for "mysql://"`},
+		"no such table":    {[]string{"--store", "dynamodb://others", "--key", "k", "--", "true"}, 69, "does not exist"},
+		"no server":        {[]string{"--store", "dynamodb://locks?endpoint=http://127.0.0.1:1", "--key", "k", "--", "true"}, 69, "connection refused"},
+		"no Redis":         {[]string{"--store", "redis://127.0.0.1:1", "--key", "k", "--", "true"}, 69, "connection refused"},
+		"second dashes":    {[]string{"--key", "k", "--", "sh", "-c", `test "$1" = --`, "sh", "--"}, 0, ""},
+		"flags of command": {[]string{"--key", "k", "--", "sh", "-c", `test "$1" = --key`, "sh", "--key"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"exec", "--namespace", name}, c.args...)
+			r := command(t, table.Env, args...)
+			r.expect(t, c.status, c.stderr)
+			if c.stderr != "" {
+				wantLines(t, r.stderr, 1)
+			} else if r.stderr != "" {
+				t.Errorf("it said %q", r.stderr)
+			}
+		})
+	}
+}
+
+func TestExecUsage(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"no key":       {"exec", "--", "true"},
+		"no command":   {"exec", "--key", "k"},
+		"unknown flag": {"exec", "--key", "k", "--nothing", "--", "true"},
+		"no duration":  {"exec", "--key", "k", "--wait", "3", "--", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := command(t, nil, args...)
+			r.expect(t, 64, "Usage: lambdalock exec")
+			if r.stdout != "" { // a script may read it
+				t.Errorf("on standard output:\n%s", r.stdout)
+			}
+		})
+	}
+	command(t, nil, "exec", "--key", "k", "--", "true").expect(t, 64, "--store URL", "LAMBDALOCK_STORE")
+}
+
+func TestExecHeld(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	lk := hold(t, table, lock.Key{Name: "main:hello", Event: "e1"})
+	until := lk.Lease().Until.Local().Format(time.RFC3339)
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		want   string
+	}{
+		"held":        {nil, 1, `lambdalock: "main:hello" is held by the night shift until ` + until + "\n"},
+		"status":      {[]string{"--conflict-exit-code", "99"}, 99, `is held by the night shift until `},
+		"waited":      {[]string{"--wait", "10ms"}, 1, `is held by the night shift until `},
+		"other event": {[]string{"--event", "e2"}, 1, `is held by the night shift until `},
+		"same event":  {[]string{"--event", "e1"}, 1, `is held by the night shift (for the same event) until `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append(append([]string{"exec", "--key", "main:hello"}, c.args...), "--", "echo", "ran")
+			r := command(t, table.Env, args...)
+			r.expect(t, c.status, c.want)
+			wantLines(t, r.stderr, 1)
+			if r.stdout != "" {
+				t.Errorf("it printed %q", r.stdout)
+			}
+		})
+	}
+	command(t, table.Env, "exec", "--key", "main:world", "--", "echo", "ran").expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--namespace", "other", "--key", "main:hello", "--", "echo", "ran").expect(t, 0, "ran")
+	if err := lk.Release(); err != nil {
+		t.Fatal(err)
+	}
+	command(t, table.Env, "exec", "--key", "main:hello", "--", "echo", "ran").expect(t, 0, "ran")
+}
+
+// TestExecHolder: what others write cannot break the line.
+func TestExecHolder(t *testing.T) {
+	for name, c := range map[string]struct {
+		held lock.HeldError
+		want string
+	}{
+		"unknown": {lock.HeldError{Key: lock.Key{Name: "k"}}, `lambdalock: "k" is held by somebody`},
+		"control": {lock.HeldError{Key: lock.Key{Name: "k\n"}, Holder: "x\n\x1b[31m"}, `lambdalock: "k\n" is held by x ?[31m`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := "lambdalock: " + printable(describeHeld(&c.held)); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExecInputOutputAndEnvironment(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	c := prepare(t, append(table.Env, "LAMBDALOCK_EVENT=outer"), "exec", "--namespace", "ns", "--key", "k=1", "--", "sh", "-c",
+		`cat; echo "$LAMBDALOCK_KEY/$LAMBDALOCK_NAMESPACE/$LAMBDALOCK_EVENT/$LAMBDALOCK_FENCE" >&2`)
+	c.Stdin = strings.NewReader("a\x00b\xff")
+	first := execute(t, c)
+	first.expect(t, 0)
+	if first.stdout != "a\x00b\xff" {
+		t.Errorf("stdout %q", first.stdout)
+	}
+	fence, ok := strings.CutPrefix(first.stderr, "k=1/ns//")
+	if !ok {
+		t.Errorf("environment %q", first.stderr)
+	}
+	second := command(t, table.Env, "exec", "--namespace", "ns", "--key", "k=1", "--event", "e1", "--", "sh", "-c", `echo "$LAMBDALOCK_EVENT/$LAMBDALOCK_FENCE"`)
+	second.expect(t, 0)
+	if got := strings.TrimPrefix(second.stdout, "e1/"); len(got) != len(fence) || got <= fence {
+		t.Errorf("fence %q after %q", got, fence)
+	}
+}
+
+func TestExecEvent(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	run := func(event, script string) run {
+		return command(t, table.Env, "exec", "--key", "k", "--event", event, "--", "sh", "-c", script)
+	}
+	run("e1", "echo ran; exit 5").expect(t, 5, "ran") // F36
+	run("e1", "echo ran; kill $$").expect(t, 143, "ran")
+	run("e1", "echo ran").expect(t, 0, "ran")
+	for range 2 {
+		again := run("e1", "echo ran")
+		again.expect(t, 0, `lambdalock: "k": the event "e1" has succeeded before, so the command does not run`)
+		wantLines(t, again.stderr, 1)
+		if again.stdout != "" {
+			t.Errorf("it ran again: %q", again.stdout)
+		}
+	}
+	run("e2", "echo ran").expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").expect(t, 0, "ran")
+}
+
+// TestExecLostBeforeRelease: the lease ran out, and the command ended before
+// anybody knew.
+func TestExecLostBeforeRelease(t *testing.T) { // F21
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args   []string
+		script string
+		status int
+		want   string
+	}{
+		"mutex":        {nil, "", 0, "the lease ran out before the release: another command may have run at the same time; fence "},
+		"event":        {[]string{"--event", "e1"}, "", 0, "the lease ran out before the release: the event counts as not run, and will run again"},
+		"event failed": {[]string{"--event", "e1"}, "exit 4", 4, "the lease ran out before the release: another command may have run at the same time; fence "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := lockTableFor(t)
+			args := append(append([]string{"exec", "--key", "k"}, c.args...), "--", "sh", "-c", "echo ready; read line; "+c.script)
+			p := begin(t, prepare(t, table.Env, args...))
+			p.wantLine("ready")
+			breakLock(t, table, "k")
+			hold(t, table, lock.Key{Name: "k"})
+			p.say("go")
+			p.end(c.status, "warning: \"k\": "+c.want)
+		})
+	}
+}
+
+// TestExecStoreGone: a lock that cannot be released is reported, and the
+// command's status stays.
+func TestExecStoreGone(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	p := begin(t, prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c", "echo ready; read line; exit 6"))
+	p.wantLine("ready")
+	table.Close()
+	p.say("go")
+	p.end(6, `warning: "k" was not released: `, "; it is free when the lease ends at ")
+}
+
+// TestExecWaitsForTheStore: --wait is also for a store that does not answer.
+func TestExecWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		comesBack bool
+		wait      string
+		status    int
+	}{"comes back": {true, "10m", 0}, "stays away": {false, "3s", 69}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := newLockTable(t, "locks")
+			var requests atomic.Int32
+			table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
+				// Package lock gives up after the second refusal.
+				if requests.Add(1) > 3 && c.comesBack {
+					return fakedynamo.None
+				}
+				return fakedynamo.Throttle
+			})
+			r := command(t, table.env, "exec", "--wait", c.wait, "--key", "k", "--", "echo", "ran")
+			r.expect(t, c.status, "; trying again until ")
+			if ran := r.stdout == "ran\n"; ran != c.comesBack {
+				t.Errorf("it printed %q", r.stdout)
+			}
+			if n := strings.Count(r.stderr, "trying again"); n != 1 {
+				t.Errorf("said %d times that it tries again", n)
+			}
+		})
+	}
+}
+
+// TestExecRefused: every mistake has the status of a mistake.
+func TestExecRefused(t *testing.T) {
+	event := "e1"
+	r := &guardedRun{execCmd: &execCmd{Key: "k", Event: &event, ConflictExitCode: 1}}
+	for name, c := range map[string]struct {
+		err    error
+		status int
+	}{
+		"held":      {&lock.HeldError{}, 1},
+		"completed": {&lock.CompletedError{}, 0},
+		"config":    {&lock.ConfigError{}, 64},
+		"key":       {&lock.KeyError{}, 64},
+		"store":     {&lock.StoreError{}, 69},
+		"lost":      {&lock.LostError{}, 69},
+		"unknown":   {errors.New("unknown"), 69},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.refused(c.err); got != exitStatus(c.status) {
+				t.Errorf("%v, want %d", got, c.status)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+// Package explain says which key functions take an event, which key each of
+// them gives, and what a lock's row says of that key.
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Event is what there is to say about an event.
+type Event struct {
+	Kind    string   `json:"kind"` // of event, in words
+	Records []Record `json:"records"`
+}
+
+// Record is one record of an event, or the whole event if it has no records.
+type Record struct {
+	Where   string    `json:"where,omitempty"` // in the event; empty for the whole
+	Keys    []Key     `json:"keys"`
+	Refused []Refusal `json:"refused,omitempty"` // by the key functions of the source
+}
+
+// Key is what a key function makes of a record.
+type Key struct {
+	Function string `json:"function"` // as one writes it, without the package
+	// Ignored: there is nothing to work on, so the event is acknowledged, and the
+	// other fields are empty.
+	Ignored bool     `json:"ignored,omitempty"`
+	Name    string   `json:"name,omitempty"`
+	Event   string   `json:"event,omitempty"`
+	Order   string   `json:"order,omitempty"`
+	Payload string   `json:"payload,omitempty"`
+	Digest  string   `json:"digest,omitempty"`
+	Verdict *Verdict `json:"verdict,omitempty"` // nil without a store
+
+	key lock.Key
+}
+
+// Refusal is why a key function does not take a record.
+type Refusal struct {
+	Function string `json:"function"`
+	Reason   string `json:"reason"`
+}
+
+// Accepted reports whether any key function takes any record.
+func (e *Event) Accepted() bool {
+	for _, r := range e.Records {
+		if len(r.Keys) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Explain asks the key functions about an event, which must be valid JSON. The
+// error says that the event is not one that a key function of this module
+// knows.
+func Explain(ctx context.Context, doc []byte) (*Event, error) {
+	kind := eventkind.Of(doc)
+	if kind == eventkind.S3Test {
+		return &Event{Kind: string(kind), Records: []Record{{Keys: []Key{{Function: "S3Object", Ignored: true}}}}}, nil
+	}
+	if kind == "" {
+		return explainUnknown(ctx, doc)
+	}
+	functions := functionsOf(kind, doc)
+	if len(functions) == 0 {
+		return nil, withoutFunctions(kind)
+	}
+	e := &Event{Kind: string(kind)}
+	places, err := split(kind, doc)
+	if err != nil {
+		return nil, fmt.Errorf("this looks like %s, but cannot be read as one: %w", kind, err)
+	}
+	for _, p := range places {
+		e.Records = append(e.Records, explainRecord(ctx, p, functions, len(places) == 1))
+	}
+	return e, nil
+}
+
+// withoutFunctions returns the error for an event of a known kind that has no
+// key function in this form.
+func withoutFunctions(kind eventkind.Kind) error {
+	if kind == eventkind.HTTP {
+		return errors.New("this looks like an HTTP request, but does not come from a gateway that has a key function; the event of an authorizer looks like this")
+	}
+	return fmt.Errorf("this is %s without its envelope; in the envelope, the key function is %s", kind, kind.KeyFunction(""))
+}
+
+// explainUnknown tries the functions for events whose JSON does not name their
+// source.
+func explainUnknown(ctx context.Context, doc []byte) (*Event, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil || members == nil {
+		return nil, errors.New("this is not a JSON object, as the events of all AWS sources are: see jmespath.Path and jmespath.Payload for JSON of your own")
+	}
+	functions := unknown(members)
+	if len(functions) == 0 {
+		return nil, errors.New("this is not an event of a source that has a key function: see ByField, jmespath.Path and jmespath.Payload for events of your own, and docs/SOURCES.md for all sources")
+	}
+	r := explainRecord(ctx, place{doc: doc}, functions, true)
+	return &Event{Kind: "an event that does not name its source", Records: []Record{r}}, nil
+}
+
+// explainRecord asks all functions about one record. only: there is no other in
+// the event.
+func explainRecord(ctx context.Context, p place, functions []function, only bool) Record {
+	r := Record{Where: p.where, Keys: []Key{}}
+	for _, f := range functions {
+		k, err := f.key(ctx, p.doc)
+		switch {
+		case err == nil:
+			r.Keys = append(r.Keys, Key{
+				Function: f.written(only), Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), key: k,
+			})
+		case errors.Is(err, keyfuncs.ErrIgnore):
+			r.Keys = append(r.Keys, Key{Function: f.written(only), Ignored: true})
+		default:
+			r.Refused = append(r.Refused, Refusal{f.written(only), err.Error()})
+		}
+	}
+	return r
+}

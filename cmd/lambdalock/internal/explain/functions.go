@@ -1,0 +1,209 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// function is a key function of one record or of a whole event.
+type function struct {
+	name  string // as one writes it
+	whole string // for an event of exactly one record; empty: there is none, or name is for the whole
+	each  string // the wrapper for a function of one record; empty for one of the whole
+	key   func(context.Context, []byte) (lock.Key, error)
+}
+
+// written returns how one writes the function for an event.
+func (f *function) written(only bool) string {
+	switch {
+	case f.each == "":
+		return f.name
+	case only && f.whole != "":
+		return f.whole + ", or " + f.name + " with middleware." + f.each
+	}
+	return f.name + " with middleware." + f.each
+}
+
+// of makes a key function take JSON, as the runtime gives it to a handler.
+func of[E any](name string, key keyfuncs.Func[E]) function {
+	return function{name: name, key: func(ctx context.Context, doc []byte) (lock.Key, error) {
+		var e E
+		if err := json.Unmarshal(doc, &e); err != nil {
+			return lock.Key{}, fmt.Errorf("the runtime cannot decode it as %T: %w", e, err)
+		}
+		return key(ctx, e)
+	}}
+}
+
+// record is of for a function of one record of an event of type event.
+func record[R any](each, event, name string, key keyfuncs.Func[R]) function {
+	f := of(name, key)
+	f.each, f.whole = each, "Single[events."+event+"]("+name+")"
+	return f
+}
+
+func sqs(name string, key keyfuncs.Func[events.SQSMessage]) function {
+	return record("EachSQSMessage", "SQSEvent", name, key)
+}
+
+func sns(name string, key keyfuncs.Func[events.SNSEventRecord]) function {
+	return record("EachSNSRecord", "SNSEvent", name, key)
+}
+
+func kinesis(name string, key keyfuncs.Func[events.KinesisEventRecord]) function {
+	return record("EachKinesisRecord", "KinesisEvent", name, key)
+}
+
+// s3Object is how the S3 functions are written; S3Object is itself a Single.
+func s3Object() function {
+	f := record("EachS3Record", "S3Event", "S3Record", keyfuncs.S3Record)
+	f.whole = "S3Object"
+	return f
+}
+
+// changeOf takes an event of one change, because only the event names the
+// cluster.
+func changeOf(ctx context.Context, e awsevents.DocumentDBEvent) (lock.Key, error) {
+	return keyfuncs.DocumentDBRecord(ctx, e.Events[0])
+}
+
+// withoutWhole is for sources without a Single.
+func withoutWhole(each string, f function) []function {
+	f.each = each
+	return []function{f}
+}
+
+// byKind has the functions of each kind of event.
+var byKind = map[eventkind.Kind][]function{
+	eventkind.S3: {s3Object(), record("EachS3Record", "S3Event", "S3LatestRecord", keyfuncs.S3LatestRecord)},
+	eventkind.SQS: {
+		sqs("SQSMessage", keyfuncs.SQSMessage), sqs("SQSFIFOMessage", keyfuncs.SQSFIFOMessage),
+		sqs("SQSBody(S3Object)", keyfuncs.SQSBody(keyfuncs.S3Object)),
+		sqs("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
+		sqs("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
+		sqs("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
+		sqs("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
+		sqs("SQSBody(SNSAlarmRecord)", keyfuncs.SQSBody(keyfuncs.SNSAlarmRecord)),
+	},
+	eventkind.SNS: {
+		sns("SNSRecord", keyfuncs.SNSRecord),
+		sns("SNSBody(S3Object)", keyfuncs.SNSBody(keyfuncs.S3Object)),
+		sns("SNSAlarmRecord", keyfuncs.SNSAlarmRecord),
+		sns("SNSBody(EventBridgeS3Object)", keyfuncs.SNSBody(keyfuncs.EventBridgeS3Object)),
+		sns("SNSBody(EventBridgeEvent)", keyfuncs.SNSBody(keyfuncs.EventBridgeEvent)),
+	},
+	eventkind.Kinesis: {
+		kinesis("KinesisRecord", keyfuncs.KinesisRecord),
+		kinesis("KinesisBody(EventBridgeEvent)", keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent)),
+	},
+	eventkind.DynamoDB:   {record("EachDynamoDBRecord", "DynamoDBEvent", "DynamoDBRecord", keyfuncs.DynamoDBRecord)},
+	eventkind.DocumentDB: withoutWhole("EachDocumentDBRecord", of("DocumentDBRecord", changeOf)),
+	eventkind.Kafka:      withoutWhole("EachKafkaRecord", of("KafkaRecord", keyfuncs.KafkaRecord)),
+	eventkind.EventBridge: {
+		of("EventBridgeEvent", keyfuncs.EventBridgeEvent), of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule),
+		of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
+	},
+	eventkind.ActiveMQ:       {of("ActiveMQ", keyfuncs.ActiveMQ)},
+	eventkind.RabbitMQ:       {of("RabbitMQ", keyfuncs.RabbitMQ)},
+	eventkind.SES:            {of("Single[events.SimpleEmailEvent](SESRecord)", keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord))},
+	eventkind.CodeCommit:     {of("Single[events.CodeCommitEvent](CodeCommitRecord)", keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord))},
+	eventkind.CodePipeline:   {of("CodePipelineJob", keyfuncs.CodePipelineJob)},
+	eventkind.CloudFormation: {of("CloudFormation", keyfuncs.Func[cfn.Event](keyfuncs.CloudFormation))},
+	eventkind.ConfigRule:     {of("ConfigRule", keyfuncs.ConfigRule)},
+	eventkind.SecretRotation: {of("SecretRotation", keyfuncs.SecretRotation)},
+	eventkind.CloudWatchLogs: {of("CloudWatchLogs", keyfuncs.CloudWatchLogs)},
+	eventkind.Alarm:          {of("CloudWatchAlarm", keyfuncs.CloudWatchAlarm)},
+}
+
+// functionsOf returns the functions for an event of a known kind.
+func functionsOf(kind eventkind.Kind, doc []byte) []function {
+	switch kind {
+	case eventkind.HTTP:
+		return httpFunctions(doc)
+	case eventkind.S3Batch:
+		if strings.HasPrefix(text(doc, "invocationSchemaVersion"), "1") {
+			return []function{of("S3BatchTask[events.S3BatchJobEvent]", keyfuncs.S3BatchTask[events.S3BatchJobEvent])}
+		}
+		return []function{of("S3BatchTask[events.S3BatchJobEventV2]", keyfuncs.S3BatchTask[events.S3BatchJobEventV2])}
+	}
+	return byKind[kind]
+}
+
+// httpFunctions returns the function for the gateway that sent the request.
+func httpFunctions(doc []byte) []function {
+	var e struct {
+		RequestContext struct {
+			ConnectionID string `json:"connectionId"`
+			DomainName   string `json:"domainName"`
+		} `json:"requestContext"`
+	}
+	_ = json.Unmarshal(doc, &e) // GatewayOf has read more of it
+	switch c := e.RequestContext; eventkind.GatewayOf(doc) {
+	case eventkind.LoadBalancer:
+		return []function{of("IdempotencyKey[events.ALBTargetGroupRequest]", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest])}
+	case eventkind.Payload2:
+		// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
+		if strings.Contains(c.DomainName, ".lambda-url.") {
+			return []function{of("IdempotencyKey[events.LambdaFunctionURLRequest]", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest])}
+		}
+		return []function{of("IdempotencyKey[events.APIGatewayV2HTTPRequest]", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest])}
+	case eventkind.Payload1:
+		if c.ConnectionID != "" {
+			return []function{of("IdempotencyKey[events.APIGatewayWebsocketProxyRequest]", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest])}
+		}
+		return []function{of("IdempotencyKey[events.APIGatewayProxyRequest]", keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest])}
+	}
+	return nil
+}
+
+// unknown returns the functions for events that do not name their source, as
+// far as the members of the event make sense to them.
+func unknown(members map[string]json.RawMessage) []function {
+	var all []function
+	if members["triggerSource"] != nil && members["userPoolId"] != nil {
+		all = append(all, of("CognitoUser", keyfuncs.CognitoUser[events.CognitoEventUserPoolsPostAuthentication]))
+	}
+	if members["topic"] != nil && members["traceId"] != nil {
+		all = append(all, of("IoTRuleFrom, with the members topic and traceId", keyfuncs.IoTRuleFrom(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
+	}
+	if members["Execution"] != nil && members["State"] != nil {
+		all = append(all, of("StepFunctionsFrom, with the whole event", keyfuncs.StepFunctionsFrom(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })))
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text(members[name], "Execution", "Id") == "" {
+			continue
+		}
+		find := func(e map[string]json.RawMessage) (c awsevents.StepFunctionsContext) {
+			_ = json.Unmarshal(e[name], &c) // the key function refuses what is missing
+			return c
+		}
+		all = append(all, of(fmt.Sprintf("StepFunctionsFrom, with the member %q", name), keyfuncs.StepFunctionsFrom(find)))
+	}
+	return all
+}
+
+// text returns a string that is a member, or a member of a member, of a
+// document.
+func text(doc []byte, path ...string) (s string) {
+	for _, name := range path {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(doc, &members) != nil {
+			return ""
+		}
+		doc = members[name]
+	}
+	_ = json.Unmarshal(doc, &s) // s stays empty if it is not a string
+	return s
+}

@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Verdict says what a delivery of the event would meet.
+type Verdict struct {
+	Row   string `json:"row"`   // the stored name
+	Would string `json:"would"` // run, skip or refuse
+	Why   string `json:"why"`
+}
+
+// What would happen to a delivery, without the options that change it.
+const (
+	Run    = "run"
+	Skip   = "skip"
+	Refuse = "refuse"
+)
+
+// Judge asks the store about every key of the event.
+func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace string, now time.Time) error {
+	for i := range e.Records {
+		for j := range e.Records[i].Keys {
+			k := &e.Records[i].Keys[j]
+			if k.Ignored {
+				continue
+			}
+			c := k.claim(namespace, now)
+			row, err := store.Read(ctx, c.Name)
+			if err != nil {
+				return err
+			}
+			k.Verdict = judge(&row, &c)
+		}
+	}
+	return nil
+}
+
+// claim returns the claim that package lock would make.
+func (k *Key) claim(namespace string, now time.Time) driver.Claim {
+	c := driver.Claim{
+		Name: stored.Name(stored.Prefix(namespace), k.key.Name), Event: stored.Event(k.key.Event), Order: k.key.Order,
+		Token: rand.Text(), Now: now, Stamp: now, Until: now,
+	}
+	if k.key.Event != "" {
+		c.Payload = stored.Payload(k.key.Payload)
+	}
+	return c
+}
+
+func judge(row *driver.Row, c *driver.Claim) *Verdict {
+	v := &Verdict{Row: c.Name}
+	if row.Unknown() {
+		v.Would, v.Why = Run, "there is no such row: the name was never locked in this namespace, or its row was deleted since"
+		return v
+	}
+	switch row.Judge(c) {
+	case driver.Newer:
+		v.Would, v.Why = Refuse, "a newer version of lambdalock wrote the row: deploy that version everywhere"
+	case driver.Completed:
+		v.completed(row, c)
+	case driver.Stale:
+		v.Would, v.Why = Skip, fmt.Sprintf("stale: an event with the order %s was completed, and this one's is not above it", inspect.Safe(row.Memory.HighestOrder))
+	case driver.Held:
+		v.held(row, c)
+	default: // a claim that is Behind raises its stamp
+		v.Would, v.Why = Run, "nobody holds the name, and the event is not remembered"
+		if row.Token != "" {
+			v.Why = fmt.Sprintf("the holder %s died: its lease ended at %s", inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
+		}
+	}
+	return v
+}
+
+func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
+	for _, done := range row.Memory.Completed {
+		if done.Event != c.Event || done.Expired(c.Now) {
+			continue
+		}
+		if mismatch(done.Payload, c.Payload) {
+			v.Would, v.Why = Refuse, "the event was completed with another payload (MismatchError)"
+			return
+		}
+		v.Would, v.Why = Skip, "completed, and remembered until "+inspect.Moment(done.Until, c.Now)
+	}
+	if row.Memory.Result.Event == c.Event {
+		v.Why += "; its result is kept for replay"
+	}
+}
+
+func (v *Verdict) held(row *driver.Row, c *driver.Claim) {
+	what := "another event"
+	if c.Event != "" && c.Event == row.Event {
+		what = "a delivery of the same event"
+		if mismatch(row.Payload, c.Payload) {
+			v.Would, v.Why = Refuse, "the event is being worked on with another payload (MismatchError)"
+			return
+		}
+	}
+	v.Would, v.Why = Refuse, fmt.Sprintf("held by %s in %s until %s at the latest (HeldError)", what, inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
+}
+
+func mismatch(a, b string) bool { return a != "" && b != "" && a != b }

@@ -1,0 +1,161 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Change is something that happened to a lock between two looks at its row.
+type Change struct {
+	Time     time.Time `json:"time"` // of the look
+	Change   string    `json:"change"`
+	Name     string    `json:"name"`
+	Digest   string    `json:"digest"`
+	Holder   string    `json:"holder,omitempty"`
+	Previous string    `json:"previous,omitempty"` // the holder before, of taken_over
+	Until    time.Time `json:"until,omitzero"`
+	Fence    int64     `json:"fence,omitempty"`
+	Event    string    `json:"event,omitempty"`
+}
+
+// The changes, as Change.Change names them.
+const (
+	present   = "held" // at the first look
+	acquired  = "acquired"
+	takenOver = "taken_over" // from a holder whose lease had ended
+	released  = "released"
+	completed = "completed" // an event, and released
+	expired   = "expired"   // the lease has ended, and the holder has not released it
+	renewed   = "renewed"   // after it had expired
+	deleted   = "deleted"   // the row
+)
+
+// Text returns the change as one line.
+func (c *Change) Text() string {
+	s := fmt.Sprintf("%s  %-10s  %s", c.Time.UTC().Format("15:04:05"), c.Change, Safe(c.Name))
+	if c.Event != "" {
+		s += "  event " + Safe(c.Event)
+	}
+	if c.Holder != "" {
+		s += "  by " + Safe(c.Holder)
+	}
+	if c.Previous != "" {
+		s += "  from " + Safe(c.Previous)
+	}
+	if !c.Until.IsZero() {
+		s += "  until " + c.Until.UTC().Format("15:04:05")
+	}
+	return s
+}
+
+// Changes compares looks at a store. Its zero value has not looked yet.
+type Changes struct{ rows map[string]look }
+
+// look is what is kept of a row.
+type look struct {
+	token, holder, event string
+	stamp, until         time.Time
+	fence                int64
+	expired              bool
+	remembered           []driver.CompletedEvent
+}
+
+// Next compares the rows with those of the look before, and keeps them. It
+// returns the changes in the order of the names. After an error it keeps what
+// it had.
+func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([]Change, error) {
+	next := make(map[string]look, len(c.rows))
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		next[row.Name] = lookAt(&row.Row, now)
+	}
+	first := c.rows == nil
+	var all []Change
+	for name, l := range next {
+		for _, change := range l.since(c.rows[name], first) {
+			change.Time, change.Name, change.Digest = now, name, split(name).digest()
+			all = append(all, change)
+		}
+	}
+	for name := range c.rows {
+		if _, ok := next[name]; !ok {
+			all = append(all, Change{Time: now, Change: deleted, Name: name, Digest: split(name).digest()})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	c.rows = next
+	return all, nil
+}
+
+func lookAt(row *driver.Row, now time.Time) look {
+	return look{
+		token: row.Token, holder: row.Holder, event: row.Event, stamp: row.Stamp, until: row.Until, fence: row.Fence,
+		expired: StateOf(row, now) == Expired, remembered: row.Memory.Completed,
+	}
+}
+
+// since returns what happened since the look before.
+func (l *look) since(before look, first bool) []Change {
+	var all []Change
+	switch {
+	case first && l.token != "" && !l.expired:
+		all = append(all, l.change(present))
+	case first || l.token == before.token && l.fence == before.fence:
+		if before.expired && !l.expired {
+			all = append(all, l.change(renewed))
+		}
+	default:
+		all = l.handover(before)
+	}
+	if l.expired && (!before.expired || l.token != before.token) {
+		all = append(all, l.change(expired))
+	}
+	return all
+}
+
+// change returns a change that the present owner made.
+func (l *look) change(name string) Change {
+	return Change{Change: name, Holder: l.holder, Until: l.until, Fence: l.fence, Event: l.event}
+}
+
+// handover returns what happened if others have acquired the lock, or its owner
+// released it.
+func (l *look) handover(before look) []Change {
+	all := l.completions(before)
+	tookOver := len(all) == 0 && before.token != "" && l.token != "" && before.until.Before(l.stamp)
+	switch {
+	case tookOver:
+		c := l.change(takenOver)
+		c.Previous = before.holder
+		return append(all, c)
+	case len(all) == 0 && (before.token != "" || l.token == ""):
+		all = append(all, Change{Change: released, Holder: before.holder, Fence: cmp.Or(before.fence, l.fence), Event: before.event})
+	}
+	if l.token != "" {
+		all = append(all, l.change(acquired))
+	}
+	return all
+}
+
+// completions returns the events that the row did not remember before.
+func (l *look) completions(before look) (all []Change) {
+	for _, e := range l.remembered {
+		if slices.ContainsFunc(before.remembered, func(old driver.CompletedEvent) bool { return old.Event == e.Event && old.Until.Equal(e.Until) }) {
+			continue
+		}
+		c := Change{Change: completed, Event: e.Event}
+		if before.token != "" && before.event == e.Event {
+			c.Holder, c.Fence = before.holder, before.fence
+		}
+		all = append(all, c)
+	}
+	return all
+}

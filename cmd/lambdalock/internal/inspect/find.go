@@ -1,0 +1,145 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// A NotFoundError says that no row has the name.
+type NotFoundError struct{ Names []string }
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	var names []string
+	for _, name := range e.Names {
+		names = append(names, Safe(name))
+	}
+	return "there is no row " + strings.Join(names, " and no row ") +
+		": the name was never locked, or its row was deleted since; is it another namespace or store?"
+}
+
+// Find returns the row that a person means by key: a name as the key function
+// gives it, in the namespace, or a whole stored name. The error is a
+// *NotFoundError if there is none. If only further slots of the name have rows,
+// it returns the zero Row and the name of the first slot.
+func Find(ctx context.Context, store driver.Inspector, namespace, key string) (driver.NamedRow, error) {
+	names := candidates(namespace, key)
+	for _, name := range names {
+		row, err := store.Read(ctx, name)
+		if err != nil {
+			return driver.NamedRow{}, err
+		}
+		if !row.Unknown() {
+			return driver.NamedRow{Name: name, Row: row}, nil
+		}
+	}
+	for _, name := range names {
+		if slots, err := Slots(ctx, store, name); err != nil || len(slots) > 0 {
+			return driver.NamedRow{Name: name}, err
+		}
+	}
+	return driver.NamedRow{}, &NotFoundError{names}
+}
+
+// FindDigest returns the names with that digest whose stored names begin with
+// prefix, each with the row of its first slot, which may be the zero Row. It
+// reads all rows that begin with prefix.
+func FindDigest(ctx context.Context, store driver.Inspector, prefix, digest string) ([]driver.NamedRow, error) {
+	rows := map[string]driver.Row{}
+	for row, err := range store.Rows(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		p := split(row.Name)
+		if p.digest() != digest {
+			continue
+		}
+		name := p.prefix + p.name
+		switch _, known := rows[name]; {
+		case p.slot == 1:
+			rows[name] = row.Row
+		case !known:
+			rows[name] = driver.Row{} // until that of the first slot is found
+		}
+	}
+	var found []driver.NamedRow
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		found = append(found, driver.NamedRow{Name: name, Row: rows[name]})
+	}
+	return found, nil
+}
+
+// Slots returns the rows of the further slots that the lock of a name has, if
+// it is limited.
+func Slots(ctx context.Context, store driver.Inspector, name string) ([]driver.NamedRow, error) {
+	p := split(name)
+	if p.slot > 1 || p.prefix == "" || p.name == "" {
+		return nil, nil
+	}
+	slots := make([]driver.NamedRow, lock.MaxLimit-1)
+	errs := make([]error, len(slots))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for i := range next {
+				slots[i].Name = p.slotName(i + 2)
+				slots[i].Row, errs[i] = store.Read(ctx, slots[i].Name)
+			}
+		})
+	}
+	for i := range slots {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	var taken []driver.NamedRow
+	for _, s := range slots {
+		if !s.Unknown() {
+			taken = append(taken, s)
+		}
+	}
+	return taken, cmp.Or(errs...)
+}
+
+// MayHaveSlots reports whether the lock of the row may be limited: events and
+// orders exclude a limit.
+func MayHaveSlots(row *driver.Row) bool {
+	m := &row.Memory
+	return !row.Newer && row.Event == "" && len(m.Completed) == 0 && m.HighestOrder == ""
+}
+
+// Inspector returns the store as one whose rows can be read.
+func Inspector(store driver.Store) (driver.Inspector, error) {
+	if i, ok := store.(driver.Inspector); ok {
+		return i, nil
+	}
+	return nil, errors.New("the rows of this store cannot be read: " + fmt.Sprintf("%T", store) + " is not a driver.Inspector")
+}
+
+// ReadAll yields the rows that people mean by the keys, as Find has it.
+func ReadAll(ctx context.Context, store driver.Inspector, namespace string, keys []string) iter.Seq2[driver.NamedRow, error] {
+	return func(yield func(driver.NamedRow, error) bool) {
+		for _, key := range keys {
+			for _, name := range candidates(namespace, key) {
+				row, err := store.Read(ctx, name)
+				if err == nil && row.Unknown() {
+					continue
+				}
+				if !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,449 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestSafe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"plain":            {"orders/s3/b/k é.jpg", "orders/s3/b/k é.jpg"},
+		"empty":            {"", `""`},
+		"escape sequence":  {"a\x1b[2Jb", `"a\x1b[2Jb"`},
+		"8-bit control":    {"a\u009b2Jb", `"a\u009b2Jb"`},
+		"newline":          {"a\nheld", `"a\nheld"`},
+		"right to left":    {"a\u202eb", `"a\u202eb"`},
+		"replacement":      {"a\ufffdb", "\"a\ufffdb\""},
+		"not UTF-8":        {"a\xffb", `"a\xffb"`},
+		"looks quoted":     {`"a"`, `"\"a\""`},
+		"quote inside":     {`a"b`, `a"b`},
+		"space at the end": {"a ", `"a "`},
+		"only a space":     {" ", `" "`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := inspect.Safe(c.text); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestJSONIsSafe: what is printed holds nothing that a terminal obeys, and
+// still says the same.
+func TestJSONIsSafe(t *testing.T) {
+	t.Parallel()
+	const strange = "a\x1b[2J\u009b\u202e\x7f\U000e0041\u2028<é>\"\\"
+	var out strings.Builder
+	if err := inspect.WriteJSON(&out, inspect.Row{Name: strange}, "  "); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out.String() {
+		if r != '\n' && !strconv.IsPrint(r) {
+			t.Errorf("prints %q in %s", r, out.String())
+		}
+	}
+	var row inspect.Row
+	if err := json.Unmarshal([]byte(out.String()), &row); err != nil || row.Name != strange {
+		t.Errorf("decoded %q, error %v", row.Name, err)
+	}
+	if !strings.Contains(out.String(), "<é>") {
+		t.Errorf("escapes what can be printed: %s", out.String())
+	}
+	if inspect.WriteJSON(&out, make(chan int), "") == nil {
+		t.Error("no error for what is not JSON")
+	}
+}
+
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	for want, at := range map[string]time.Duration{
+		"2026-11-21T12:00:00Z (in 0s)":     0,
+		"2026-11-21T12:00:28Z (in 28s)":    28 * time.Second,
+		"2026-11-21T11:58:57Z (1m3s ago)":  -63 * time.Second,
+		"2026-11-21T14:05:07Z (in 2h5m)":   2*time.Hour + 5*time.Minute + 7*time.Second,
+		"2026-11-18T08:00:00Z (3d4h ago)":  -76 * time.Hour,
+		"2026-11-21T12:01:00Z (in 1m0s)":   time.Minute,
+		"2027-11-21T12:00:00Z (in 365d0h)": 365 * 24 * time.Hour,
+		"2026-11-21T12:59:59Z (in 1h0m)":   time.Hour - 300*time.Millisecond,
+		"2026-11-21T11:59:59Z (0s ago)":    -300 * time.Millisecond,
+		"2026-11-22T11:59:59Z (in 23h59m)": 24*time.Hour - time.Second,
+		"2026-11-21T12:00:59Z (in 59s)":    59 * time.Second,
+		"2026-11-22T12:00:00Z (in 1d0h)":   24 * time.Hour,
+		"2026-11-21T13:00:00Z (in 1h0m)":   time.Hour,
+		"2026-11-21T12:00:59Z (in 1m0s)":   time.Minute - 300*time.Millisecond,
+		"2026-11-20T12:00:00Z (1d0h ago)":  -24 * time.Hour,
+		"2026-11-21T11:00:00Z (1h0m ago)":  -time.Hour,
+		"2026-11-21T11:59:01Z (59s ago)":   -59 * time.Second,
+		"2026-11-21T11:01:00Z (59m0s ago)": -59 * time.Minute,
+		"2026-11-21T11:00:59Z (59m1s ago)": -59*time.Minute - time.Second,
+		"2026-10-22T12:00:00Z (30d0h ago)": -30 * 24 * time.Hour,
+		"2026-11-21T12:00:01Z (in 1s)":     time.Second,
+		"2026-11-22T13:00:00Z (in 1d1h)":   25 * time.Hour,
+		"2026-11-21T12:10:00Z (in 10m0s)":  10 * time.Minute,
+	} {
+		t.Run(want, func(t *testing.T) {
+			if got := inspect.Moment(noon.Add(at).In(time.FixedZone("", 3600)), noon); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func locker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
+	t.Helper()
+	o.Logger, o.Lease = slog.New(slog.DiscardHandler), lock.FixedLease(time.Hour)
+	o.Holder = func(context.Context) string { return "f request 1" }
+	l, err := lock.New(store, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func acquire(t *testing.T, l *lock.Locker, key lock.Key) *lock.Lock {
+	t.Helper()
+	lk, err := l.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lk
+}
+
+// names are names of every kind that the engine stores differently.
+var names = map[string]string{
+	"plain":         "s3/pictures/cat.jpg",
+	"slash":         "/",
+	"long":          strings.Repeat("x", 3000),
+	"almost long":   strings.Repeat("x", 2045), // the row fits, a slot's does not
+	"not UTF-8":     "a\xff",
+	"like a hash":   "sha256:abc",
+	"like a slot":   "slot:2:abc",
+	"like no slot":  "slots",
+	"escape":        "a\x1b[2J",
+	"a namespace's": "a%2Fb/x",
+}
+
+// TestNames: whatever the name, the row is found by it, and its digest is that
+// of the logs.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, namespace := range []string{"", "orders", "a/b %"} {
+		for kind, name := range names {
+			t.Run(namespace+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				store := memstore.New()
+				key := lock.Key{Name: name}
+				acquire(t, locker(t, store, lock.Options{Namespace: namespace}), key)
+				acquire(t, locker(t, store, lock.Options{Namespace: "another"}), lock.Key{Name: "x"})
+
+				row, err := inspect.Find(t.Context(), store, namespace, name)
+				if err != nil || row.Token == "" {
+					t.Fatalf("by the name: %+v, error %v", row, err)
+				}
+				r := inspect.Describe(row.Name, &row.Row, time.Now())
+				if r.Namespace != namespace || r.Digest != key.Digest() || r.Slot != 1 || r.Key != "" && r.Key != name {
+					t.Errorf("described as %+v", r)
+				}
+				for _, other := range []string{"", "else", namespace} {
+					again, err := inspect.Find(t.Context(), store, other, row.Name)
+					if err != nil || again.Name != row.Name {
+						t.Errorf("by the stored name in %q: %q, error %v", other, again.Name, err)
+					}
+				}
+				found, err := inspect.FindDigest(t.Context(), store, "", key.Digest())
+				if err != nil || len(found) != 1 || found[0].Name != row.Name || found[0].Token == "" {
+					t.Errorf("by the digest: %+v, error %v", found, err)
+				}
+			})
+		}
+	}
+}
+
+// TestSlots: all slots of a limited lock are found by its name and its digest,
+// even if nobody ever had the first one.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	for kind, name := range names {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			store := memstore.New()
+			limited := locker(t, store, lock.Options{Namespace: "orders", Limit: 3})
+			key := lock.Key{Name: name}
+			for range 3 {
+				acquire(t, limited, key)
+			}
+			row, err := inspect.Find(t.Context(), store, "orders", name)
+			if err != nil || !inspect.MayHaveSlots(&row.Row) {
+				t.Fatalf("%+v, error %v", row, err)
+			}
+			slots, err := inspect.Slots(t.Context(), store, row.Name)
+			if err != nil || len(slots) != 2 {
+				t.Fatalf("%d slots, error %v", len(slots), err)
+			}
+			for i, s := range slots {
+				r := inspect.Describe(s.Name, &s.Row, time.Now())
+				if r.Slot != i+2 || r.Digest != key.Digest() || r.State != inspect.Held {
+					t.Errorf("slot %d: %+v", i+2, r)
+				}
+				if again, err := inspect.Find(t.Context(), store, "orders", s.Name); err != nil || again.Name != s.Name {
+					t.Errorf("slot %d by its own name: %+v, error %v", i+2, again, err)
+				}
+			}
+			others := only{store, func(n string) bool { return n != row.Name }}
+			found, err := inspect.Find(t.Context(), others, "orders", name)
+			if err != nil || found.Name != row.Name || !found.Unknown() {
+				t.Errorf("without the first slot: %+v, error %v", found, err)
+			}
+			digests, err := inspect.FindDigest(t.Context(), others, "", key.Digest())
+			if err != nil || len(digests) != 1 || !digests[0].Unknown() || kind != "almost long" && digests[0].Name != row.Name {
+				t.Errorf("by the digest without the first slot: %+v, error %v", digests, err)
+			}
+		})
+	}
+}
+
+// only is a store that lacks some rows.
+type only struct {
+	driver.Inspector
+	has func(name string) bool
+}
+
+func (o only) Read(ctx context.Context, name string) (driver.Row, error) {
+	if !o.has(name) {
+		return driver.Row{}, nil
+	}
+	return o.Inspector.Read(ctx, name)
+}
+
+func (o only) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
+	return func(yield func(driver.NamedRow, error) bool) {
+		for row, err := range o.Inspector.Rows(ctx, prefix) {
+			if o.has(row.Name) && !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+var errDenied = errors.New("denied")
+
+// failing is a store that cannot be read after some requests.
+type failing struct {
+	driver.Inspector
+	left *atomic.Int64
+}
+
+func (f failing) Read(context.Context, string) (driver.Row, error) {
+	if f.left.Add(-1) < 0 {
+		return driver.Row{}, errDenied
+	}
+	return driver.Row{}, nil
+}
+
+func (f failing) Rows(context.Context, string) iter.Seq2[driver.NamedRow, error] {
+	return func(yield func(driver.NamedRow, error) bool) { yield(driver.NamedRow{}, errDenied) }
+}
+
+func TestFindErrors(t *testing.T) {
+	t.Parallel()
+	_, err := inspect.Find(t.Context(), memstore.New(), "orders", "cat\x1b")
+	if e := (*inspect.NotFoundError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), `"orders/cat\x1b"`) {
+		t.Errorf("%v, want that there is no row", err)
+	}
+	for n := range int64(3) {
+		left := new(atomic.Int64)
+		left.Store(n)
+		if _, err := inspect.Find(t.Context(), failing{left: left}, "orders", "cat"); !errors.Is(err, errDenied) {
+			t.Errorf("%v, want the store's error", err)
+		}
+	}
+	if _, err := inspect.FindDigest(t.Context(), failing{}, "", "0123456789ab"); !errors.Is(err, errDenied) {
+		t.Errorf("%v, want the store's error", err)
+	}
+	yielded := 0
+	for _, err := range inspect.ReadAll(t.Context(), failing{left: new(atomic.Int64)}, "", []string{"a", "b"}) {
+		if yielded++; !errors.Is(err, errDenied) {
+			t.Errorf("%v, want the store's error", err)
+		}
+	}
+	if yielded != 1 {
+		t.Errorf("%d errors, want one", yielded)
+	}
+	if _, err := inspect.Inspector(struct{ driver.Store }{}); err == nil {
+		t.Error("a store without Inspector is taken for one")
+	}
+	if _, err := inspect.Inspector(memstore.New()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	full := driver.Row{
+		Token: "t", Stamp: noon.Add(-time.Minute), Until: noon.Add(28 * time.Second), Fence: 7, Event: "e\x1b", Payload: "p", Holder: "f\nrequest",
+		Memory: driver.Memory{
+			Completed:    []driver.CompletedEvent{{Event: "e0", Until: noon.Add(-time.Hour)}, {Event: "e1", Payload: "p1", Until: noon}},
+			HighestOrder: "05", Result: driver.Result{Event: "e1", Body: []byte("12345")},
+		},
+		DeleteAfter: noon.Add(time.Hour),
+	}
+	expired := full
+	expired.Until = noon.Add(-time.Microsecond)
+	last := full
+	last.Until = noon
+	free := driver.Row{Stamp: noon, Fence: 9}
+	for name, c := range map[string]struct {
+		row  driver.Row
+		want string
+	}{
+		"held": {full, `orders/a
+  digest         ca978112ca1b
+  state          held
+  holder         "f\nrequest"
+  since          2026-11-21T11:59:00Z (1m0s ago)
+  until          2026-11-21T12:00:28Z (in 28s)
+  event          "e\x1b"
+  fence          7
+  completed      e0  forgotten since 2026-11-21T11:00:00Z (1h0m ago)
+  completed      e1  remembered until 2026-11-21T12:00:00Z (in 0s)
+  highest order  05
+  result         5 bytes kept for replay, of e1
+  kept until     2026-11-21T13:00:00Z (in 1h0m)
+`},
+		"expired":     {expired, "state          expired: the holder did not release it, and the next claim gets it\n  holder"},
+		"last moment": {last, "state          held\n"},
+		"free":        {free, "state          free\n  fence          9\n"},
+		"newer":       {driver.Row{Newer: true}, "state          newer: a newer version of lambdalock wrote this row, so use that version to read it\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			r := inspect.Describe("orders/a", &c.row, noon)
+			if err := r.Text(&out, noon); err != nil || !strings.Contains(out.String(), c.want) {
+				t.Errorf("error %v, got\n%s\nwant\n%s", err, out.String(), c.want)
+			}
+		})
+	}
+	r := inspect.Describe("orders/a", &full, noon)
+	for _, c := range []driver.Row{free, full, {Newer: true}} {
+		r.Slots = append(r.Slots, inspect.Describe(fmt.Sprintf("orders/slot:%d:a", len(r.Slots)+2), &c, noon))
+	}
+	var out strings.Builder
+	if err := r.Text(&out, noon); err != nil || !strings.Contains(out.String(), "slot 2         free\n  slot 3         held by \"f\\nrequest\" until 2026-11-21T12:00:28Z (in 28s)\n  slot 4         newer\n") {
+		t.Errorf("error %v, got\n%s", err, out.String())
+	}
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	hold := func(token, holder, event string, fence int64, stamp, until time.Duration, memory ...driver.CompletedEvent) driver.Row {
+		return driver.Row{Token: token, Holder: holder, Event: event, Fence: fence, Stamp: noon.Add(stamp), Until: noon.Add(until), Memory: driver.Memory{Completed: memory}}
+	}
+	free := func(fence int64, memory ...driver.CompletedEvent) driver.Row {
+		return driver.Row{Fence: fence, Stamp: noon, Memory: driver.Memory{Completed: memory}}
+	}
+	none := driver.Row{}
+	e1 := driver.CompletedEvent{Event: "e1", Until: noon.Add(time.Hour)}
+	e2 := driver.CompletedEvent{Event: "e2", Until: noon.Add(2 * time.Hour)}
+	again := driver.CompletedEvent{Event: "e1", Until: noon.Add(3 * time.Hour)}
+	a, dead := hold("A", "fa", "e1", 5, -5*time.Second, 20*time.Second), hold("A", "fa", "e1", 5, -time.Minute, -time.Second)
+	for name, c := range map[string]struct {
+		before, after driver.Row
+		want          []string
+	}{
+		"nothing":                     {a, a, nil},
+		"still free":                  {free(5, e1), free(5, e1), nil},
+		"still dead":                  {dead, dead, nil},
+		"renewal":                     {a, hold("A", "fa", "e1", 5, -5*time.Second, 30*time.Second), nil},
+		"new row":                     {none, a, []string{"acquired fa e1"}},
+		"acquired":                    {free(4), a, []string{"acquired fa e1"}},
+		"released":                    {a, free(5), []string{"released fa e1"}},
+		"completed":                   {a, free(5, e1), []string{"completed fa e1"}},
+		"expired":                     {a, dead, []string{"expired fa e1"}},
+		"expired at once":             {none, dead, []string{"acquired fa e1", "expired fa e1"}},
+		"renewed late":                {dead, a, []string{"renewed fa e1"}},
+		"taken over":                  {dead, hold("B", "fb", "e2", 6, 0, time.Minute), []string{"taken_over fb<fa e2"}},
+		"taken over between":          {hold("A", "fa", "e1", 5, -time.Minute, 0), hold("B", "fb", "e1", 6, time.Second, time.Minute), []string{"taken_over fb<fa e1"}},
+		"completed late, then taken":  {dead, hold("B", "fb", "e2", 6, 0, time.Minute, e1), []string{"completed fa e1", "acquired fb e2"}},
+		"handed to the next":          {a, hold("B", "fb", "e2", 6, 0, time.Minute), []string{"released fa e1", "acquired fb e2"}},
+		"completed, and the next":     {a, hold("B", "fb", "e2", 6, 0, time.Minute, e1), []string{"completed fa e1", "acquired fb e2"}},
+		"two completed between":       {free(5, e1), free(7, e1, e2, again), []string{"completed  e2", "completed  e1"}},
+		"one released between":        {free(5), free(6), []string{"released  "}},
+		"forgotten by a tool":         {free(5, e1, e2), free(6, e1), []string{"released  "}},
+		"deleted":                     {free(5), none, []string{"deleted  "}},
+		"row of a newer format":       {free(5), driver.Row{Newer: true}, []string{"released  "}},
+		"claim given up, nobody held": {none, driver.Row{Stamp: noon}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var changes inspect.Changes
+			look := func(row driver.Row) []inspect.Change {
+				all, err := changes.Next(func(yield func(driver.NamedRow, error) bool) {
+					if !row.Unknown() {
+						yield(driver.NamedRow{Name: "orders/a", Row: row}, nil)
+					}
+				}, noon)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+			look(c.before)
+			var got []string
+			for _, ch := range look(c.after) {
+				holder := ch.Holder
+				if ch.Previous != "" {
+					holder += "<" + ch.Previous
+				}
+				got = append(got, ch.Change+" "+holder+" "+ch.Event)
+				if ch.Name != "orders/a" || ch.Digest != "ca978112ca1b" || !ch.Time.Equal(noon) {
+					t.Errorf("%+v", ch)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if again := look(c.after); len(again) != 0 {
+				t.Errorf("reported again: %+v", again)
+			}
+		})
+	}
+}
+
+// TestChangesAfterAnError: a look that fails loses nothing.
+func TestChangesAfterAnError(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	lk := acquire(t, locker(t, store, lock.Options{}), lock.Key{Name: "a"})
+	var changes inspect.Changes
+	first, err := changes.Next(store.Rows(t.Context(), ""), time.Now())
+	if err != nil || len(first) != 1 || first[0].Change != "held" {
+		t.Fatalf("%+v, error %v", first, err)
+	}
+	if _, err := changes.Next(failing{}.Rows(t.Context(), ""), time.Now()); !errors.Is(err, errDenied) {
+		t.Fatal(err)
+	}
+	if err := lk.Release(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := changes.Next(store.Rows(t.Context(), ""), time.Now())
+	if err != nil || len(all) != 1 || all[0].Change != "released" || !strings.Contains(all[0].Text(), "released    /a  by f request 1") {
+		t.Errorf("%+v, error %v", all, err)
+	}
+}

@@ -1,0 +1,166 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// State says whether a name is held.
+type State string
+
+// The states of a row.
+const (
+	Held    State = "held"
+	Expired State = "expired" // the holder died or lost its lease, and nobody has acquired the name since
+	Free    State = "free"
+	Newer   State = "newer" // written by a newer version of this library, in a format that this one cannot read
+)
+
+// Row is a row as the commands print it. docs/OPERATIONS.md documents the
+// fields of its JSON, which scripts rely on.
+type Row struct {
+	Name         string      `json:"name"`          // as it is stored
+	Namespace    string      `json:"namespace"`     //
+	Key          string      `json:"key,omitempty"` // as the key function gives it; empty if the row has only its hash
+	Digest       string      `json:"digest"`        // of the key, as logs have it
+	Slot         int         `json:"slot"`          // of a limited lock; 1 for any other
+	State        State       `json:"state"`         //
+	Holder       string      `json:"holder,omitempty"`
+	Since        time.Time   `json:"since,omitzero"`
+	Until        time.Time   `json:"until,omitzero"`
+	Event        string      `json:"event,omitempty"`
+	Payload      string      `json:"payload,omitempty"`
+	Fence        int64       `json:"fence,omitempty"`
+	Completed    []Completed `json:"completed,omitempty"`
+	HighestOrder string      `json:"highestOrder,omitempty"`
+	Result       *Result     `json:"result,omitempty"`
+	DeleteAfter  time.Time   `json:"deleteAfter,omitzero"`
+	Slots        []Row       `json:"slots,omitempty"` // the other slots of a limited lock
+}
+
+// Completed is an event that the row remembers.
+type Completed struct {
+	Event   string    `json:"event"`
+	Payload string    `json:"payload,omitempty"`
+	Until   time.Time `json:"until"`
+	Expired bool      `json:"expired"`
+}
+
+// Result says that the result of an event is kept for replay.
+type Result struct {
+	Event string `json:"event"`
+	Bytes int    `json:"bytes"`
+}
+
+// Describe returns the row as it is at now.
+func Describe(name string, row *driver.Row, now time.Time) Row {
+	p := split(name)
+	r := Row{Name: name, Namespace: p.namespace(), Digest: p.digest(), Slot: p.slot, State: StateOf(row, now)}
+	if p.hash() == nil {
+		r.Key = p.name
+	}
+	if row.Newer {
+		return r
+	}
+	r.Fence, r.HighestOrder, r.DeleteAfter = row.Fence, row.Memory.HighestOrder, row.DeleteAfter.UTC()
+	if row.DeleteAfter.IsZero() {
+		r.DeleteAfter = time.Time{}
+	}
+	if row.Token != "" {
+		r.Holder, r.Event, r.Payload = row.Holder, row.Event, row.Payload
+		r.Since, r.Until = row.Stamp.UTC(), row.Until.UTC()
+	}
+	for _, c := range row.Memory.Completed {
+		r.Completed = append(r.Completed, Completed{Event: c.Event, Payload: c.Payload, Until: c.Until.UTC(), Expired: c.Expired(now)})
+	}
+	if e := row.Memory.Result.Event; e != "" {
+		r.Result = &Result{Event: e, Bytes: len(row.Memory.Result.Body)}
+	}
+	return r
+}
+
+// StateOf returns the state of a row at now.
+func StateOf(row *driver.Row, now time.Time) State {
+	switch {
+	case row.Newer:
+		return Newer
+	case row.Token == "":
+		return Free
+	case row.Until.Before(now):
+		return Expired
+	}
+	return Held
+}
+
+// Text writes everything about the row.
+func (r *Row) Text(w io.Writer, now time.Time) error {
+	var text strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&text, "  %-14s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(&text, Safe(r.Name))
+	line("digest", "%s", r.Digest)
+	line("state", "%s", r.stateText())
+	if r.State != Newer {
+		r.details(line, now)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// details describes a row whose format is known.
+func (r *Row) details(line func(label, format string, args ...any), now time.Time) {
+	if r.State != Free {
+		line("holder", "%s", Safe(r.Holder))
+		line("since", "%s", Moment(r.Since, now))
+		line("until", "%s", Moment(r.Until, now))
+		if r.Event != "" {
+			line("event", "%s", Safe(r.Event))
+		}
+	}
+	if r.Fence != 0 {
+		line("fence", "%d", r.Fence)
+	}
+	for _, c := range r.Completed {
+		if c.Expired {
+			line("completed", "%s  forgotten since %s", Safe(c.Event), Moment(c.Until, now))
+		} else {
+			line("completed", "%s  remembered until %s", Safe(c.Event), Moment(c.Until, now))
+		}
+	}
+	if r.HighestOrder != "" {
+		line("highest order", "%s", Safe(r.HighestOrder))
+	}
+	if r.Result != nil {
+		line("result", "%d bytes kept for replay, of %s", r.Result.Bytes, Safe(r.Result.Event))
+	}
+	if !r.DeleteAfter.IsZero() {
+		line("kept until", "%s", Moment(r.DeleteAfter, now))
+	}
+	for _, s := range r.Slots {
+		line(fmt.Sprintf("slot %d", s.Slot), "%s", s.slotText(now))
+	}
+}
+
+func (r *Row) stateText() string {
+	switch r.State {
+	case Held:
+		return "held"
+	case Expired:
+		return "expired: the holder did not release it, and the next claim gets it"
+	case Free:
+		return "free"
+	}
+	return "newer: a newer version of lambdalock wrote this row, so use that version to read it"
+}
+
+func (r *Row) slotText(now time.Time) string {
+	if r.State == Free || r.State == Newer {
+		return string(r.State)
+	}
+	return fmt.Sprintf("%s by %s until %s", r.State, Safe(r.Holder), Moment(r.Until, now))
+}

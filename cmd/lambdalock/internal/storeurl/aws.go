@@ -1,0 +1,77 @@
+package storeurl
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// credentialsTimeout bounds the search for credentials, where the last place to
+// look is a metadata service that may not exist.
+const credentialsTimeout = 2 * time.Second
+
+// tableName is the name of a table, or its ARN.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+var tableName = regexp.MustCompile(`^(arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/)?[A-Za-z0-9_.-]{3,255}$`)
+
+func openDynamoDB(ctx context.Context, rest string) (driver.Store, error) {
+	table, query, _ := strings.Cut(rest, "?")
+	table = strings.TrimSuffix(table, "/")
+	switch {
+	case table == "":
+		return nil, wrong("the store's URL names no table: write dynamodb://TABLE")
+	case strings.Contains(table, "@"):
+		return nil, wrong("the store's URL has credentials: leave them out, and set AWS_PROFILE or the other AWS variables")
+	case !tableName.MatchString(table):
+		return nil, wrong("%q is not the name of a DynamoDB table: write dynamodb://TABLE, and the Region as ?region=REGION", table)
+	}
+	p, err := parse(query, "region", "endpoint")
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := awsConfig(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return dynamostore.New(dynamodb.NewFromConfig(cfg), table), nil
+}
+
+// awsConfig returns the default configuration with the URL's Region and
+// endpoint. The engine repeats requests, so the SDK does not.
+func awsConfig(ctx context.Context, p parameters) (aws.Config, error) {
+	if err := checkEndpoint(p["endpoint"]); err != nil {
+		return aws.Config{}, err
+	}
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient()),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
+	}
+	if p["region"] != "" {
+		options = append(options, config.WithRegion(p["region"]))
+	}
+	if p["endpoint"] != "" {
+		options = append(options, config.WithBaseEndpoint(p["endpoint"]))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, &driver.ConfigError{Reason: "the AWS configuration cannot be read", Err: err}
+	}
+	if cfg.Region == "" {
+		return aws.Config{}, wrong("no AWS Region: set AWS_REGION, or add ?region=REGION to the store's URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
+	defer cancel()
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return aws.Config{}, &driver.ConfigError{Reason: "no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", Err: err}
+	}
+	return cfg, nil
+}

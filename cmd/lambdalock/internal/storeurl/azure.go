@@ -1,0 +1,182 @@
+package storeurl
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
+)
+
+// Where credentials for Azure are looked for, in this order, before
+// azidentity's own places.
+const (
+	connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
+	keyVariable        = "AZURE_STORAGE_KEY"
+)
+
+// azureTimeout is how long the search for credentials may take. The Azure CLI,
+// which may be asked, needs some seconds.
+const azureTimeout = 15 * time.Second
+
+// The names of accounts and containers.
+// https://learn.microsoft.com/en-us/azure/storage/common/storage-account-overview#storage-account-name
+// https://learn.microsoft.com/en-us/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+var (
+	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	containerName = regexp.MustCompile(`^(\$root|[a-z0-9](-?[a-z0-9]){2,62})$`)
+)
+
+// azurePlace is what a URL says of a place in Azure.
+type azurePlace struct{ account, container, prefix, endpoint string }
+
+func openAzure(ctx context.Context, text string) (driver.Store, error) {
+	place, err := parseAzure(text)
+	if err != nil {
+		return nil, err
+	}
+	client, err := place.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return azblobstore.New(client, place.prefix), nil
+}
+
+func parseAzure(text string) (azurePlace, error) {
+	const form = "write azblob://ACCOUNT/CONTAINER[/PREFIX]"
+	u, err := url.Parse(text)
+	if err != nil || u.Fragment != "" {
+		return azurePlace{}, wrong("the store's URL is malformed: %s, with other characters percent-encoded", form)
+	}
+	if u.User != nil {
+		return azurePlace{}, wrong("the store's URL has credentials: leave them out, and set %s or %s", connectionVariable, keyVariable)
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	switch {
+	case u.Host == "":
+		return azurePlace{}, wrong("the store's URL names no account: %s", form)
+	case !accountName.MatchString(u.Host):
+		return azurePlace{}, wrong("%q is not the name of a storage account, which has 3 to 24 small letters and digits: %s", u.Host, form)
+	case name == "":
+		return azurePlace{}, wrong("the store's URL names no container: %s", form)
+	case !containerName.MatchString(name):
+		return azurePlace{}, wrong("%q is not the name of a container: %s", name, form)
+	}
+	p, err := parse(u.RawQuery, "endpoint")
+	if err != nil {
+		return azurePlace{}, err
+	}
+	if err := checkEndpoint(p["endpoint"]); err != nil {
+		return azurePlace{}, err
+	}
+	return azurePlace{account: u.Host, container: name, prefix: folder(rest), endpoint: p["endpoint"]}, nil
+}
+
+// folder returns the prefix of the names in a folder.
+func folder(path string) string {
+	if path == "" || strings.HasSuffix(path, "/") {
+		return path
+	}
+	return path + "/"
+}
+
+func (p azurePlace) client(ctx context.Context) (*container.Client, error) {
+	if connection := os.Getenv(connectionVariable); connection != "" {
+		if account := connectionAccount(connection); account != "" && account != p.account {
+			return nil, wrong("the store's URL names the account %q, and %s is for %q", p.account, connectionVariable, account)
+		}
+		if p.endpoint != "" {
+			return nil, wrong("the store's URL has an endpoint, and so has %s: leave one out", connectionVariable)
+		}
+		client, err := container.NewClientFromConnectionString(connection, p.container, nil)
+		if err != nil {
+			return nil, wrong("%s is malformed: copy it again from the account's access keys", connectionVariable)
+		}
+		return client, nil
+	}
+	if key := os.Getenv(keyVariable); key != "" {
+		shared, err := container.NewSharedKeyCredential(p.account, key)
+		if err != nil {
+			return nil, wrong("%s is not a key: copy it again from the account's access keys", keyVariable)
+		}
+		return made(container.NewClientWithSharedKeyCredential(p.url(), shared, nil))
+	}
+	credential, err := tokenCredential(ctx)
+	if err != nil {
+		// The error has a paragraph for each of the places.
+		return nil, wrong("no Azure credentials: set %s or %s, or log in with az login; AZURE_SDK_GO_LOGGING=all shows what was tried", connectionVariable, keyVariable)
+	}
+	return made(container.NewClient(p.url(), credential, nil))
+}
+
+// made returns a client, or the mistake that the SDK found in its URL.
+func made(client *container.Client, err error) (*container.Client, error) {
+	if err != nil {
+		return nil, &driver.ConfigError{Reason: "the store's URL cannot be used", Err: err}
+	}
+	return client, nil
+}
+
+// url is the container's URL. An endpoint is that of the blob service,
+// which for Azurite has the account as its path.
+func (p azurePlace) url() string {
+	endpoint := p.endpoint
+	if endpoint == "" {
+		endpoint = "https://" + p.account + ".blob.core.windows.net"
+	}
+	return strings.TrimSuffix(endpoint, "/") + "/" + p.container
+}
+
+// connectionAccount returns the account of a connection string, or "" if it
+// names none.
+func connectionAccount(connection string) string {
+	for part := range strings.SplitSeq(connection, ";") {
+		if name, value, _ := strings.Cut(part, "="); strings.EqualFold(strings.TrimSpace(name), "AccountName") {
+			return value
+		}
+	}
+	return ""
+}
+
+// tokenCredential finds credentials before the first request of a lock, which
+// would not wait for the Azure CLI.
+func tokenCredential(ctx context.Context) (azcore.TokenCredential, error) {
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, azureTimeout)
+	defer cancel()
+	token, err := credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
+	if err != nil {
+		return nil, err
+	}
+	return &firstToken{TokenCredential: credential, token: token}, nil
+}
+
+// firstToken answers the first request for a token with one that is there.
+type firstToken struct {
+	azcore.TokenCredential
+	once  sync.Once
+	token azcore.AccessToken
+}
+
+// GetToken implements azcore.TokenCredential.
+func (f *firstToken) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	first := false
+	f.once.Do(func() { first = true })
+	if first {
+		return f.token, nil
+	}
+	return f.TokenCredential.GetToken(ctx, options)
+}

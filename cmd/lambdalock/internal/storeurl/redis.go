@@ -1,0 +1,91 @@
+package storeurl
+
+import (
+	"crypto/tls"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
+)
+
+// openRedis opens one server or, if there are several URLs, a quorum. Messages
+// name servers by their place in the list, because any part of a malformed URL
+// may be a password.
+func openRedis(text string) (driver.Store, error) {
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		if !strings.HasPrefix(part, "redis://") && !strings.HasPrefix(part, "rediss://") {
+			return nil, wrong("server %d of the store's URL has no redis:// or rediss:// of its own: repeat it after each comma; a comma in a password is %%2C", i+1)
+		}
+	}
+	if len(parts)%2 == 0 {
+		return nil, wrong("the store's URL names %d servers, and one less can lose as many without harm: name 1 server, or 3, 5 or another odd number for a quorum", len(parts))
+	}
+	var clients []redis.Scripter
+	seen := map[string]int{}
+	for i, part := range parts {
+		options, err := redisServer(part, i+1)
+		if err != nil {
+			return nil, err
+		}
+		if other := seen[options.Addr]; other > 0 {
+			return nil, wrong("servers %d and %d of the store's URL are the same: a quorum needs independent servers", other, i+1)
+		}
+		seen[options.Addr] = i + 1
+		clients = append(clients, redis.NewClient(options))
+	}
+	logging.Disable() // the errors of requests say the same
+	if len(clients) == 1 {
+		return redisstore.New(clients[0]), nil
+	}
+	return redisstore.NewQuorum(clients...), nil
+}
+
+// redisServer reads the URL of the n-th server.
+func redisServer(text string, n int) (*redis.Options, error) {
+	const form = "write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS"
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, wrong("server %d of the store's URL is malformed: %s; other characters in a password are percent-encoded", n, form)
+	}
+	password, hasPassword := u.User.Password()
+	switch {
+	case strings.Contains(u.Path+u.RawQuery+u.Fragment, "@"):
+		return nil, wrong("server %d of the store's URL has an @ after the host: if it is part of the password, or follows it, percent-encode the password's / ? # and @", n)
+	case u.Hostname() == "":
+		return nil, wrong("server %d of the store's URL has no host: %s", n, form)
+	case !hasPassword && u.User.Username() != "":
+		return nil, wrong("server %d of the store's URL has a user without a password: write redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST", n)
+	case u.Fragment != "":
+		return nil, wrong("server %d of the store's URL has a #: %s", n, form)
+	}
+	if _, err := parse(u.RawQuery); err != nil {
+		return nil, err
+	}
+	o := &redis.Options{
+		Addr: u.Host, Username: u.User.Username(), Password: password,
+		MaxRetries:               -1, // the engine repeats requests
+		DialerRetries:            1,  // more would outlast a request, and hide why the dial failed
+		DialerRetryTimeout:       1,  // 1 ns: the last try is followed by this time too
+		ContextTimeoutEnabled:    true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if u.Port() == "" {
+		o.Addr = strings.TrimSuffix(u.Host, ":") + ":6379"
+	}
+	if db := strings.Trim(u.Path, "/"); db != "" {
+		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
+			return nil, wrong("server %d of the store's URL has a database that is not a number: %s", n, form)
+		}
+	}
+	if u.Scheme == "rediss" {
+		o.TLSConfig = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// TestOperations runs every command of docs/OPERATIONS.md, in order, and
+// compares what it prints with what the document shows.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skipf("the commands of the document need a shell: %v", err)
+	}
+	o := newOperations(t, shell)
+	blocks := operationsBlocks(t)
+	for _, b := range blocks {
+		for _, directive := range b.directives {
+			o.follow(t, directive)
+		}
+		for _, c := range b.commands {
+			got := o.run(t, c)
+			if normalised(got) != normalised(c.output) {
+				t.Errorf("line %d: $ %s\nprints\n%s\nwant\n%s", b.line, c.text, got, c.output)
+			}
+		}
+	}
+	if len(blocks) < 15 {
+		t.Errorf("%d blocks of commands: is operationsBlocks right?", len(blocks))
+	}
+	o.checkActions(t)
+}
+
+// operations is the state of a person who follows the document.
+type operations struct {
+	*lockTableServer
+	shell, folder string
+	env           []string
+	status        int // of the command before
+	cat           *lock.Lock
+	meanwhile     func() // happens while the next command runs
+
+	mu   sync.Mutex
+	used map[string][]string // the actions that each command used
+	now  string              // the command that runs
+}
+
+// newOperations makes the locks that the document shows.
+func newOperations(t *testing.T, shell string) *operations {
+	t.Helper()
+	o := &operations{lockTableServer: newLockTable(t, "orders-locks"), shell: shell, folder: t.TempDir(), used: map[string][]string{}}
+	in := func(namespace string) func(*lock.Options) { return func(o *lock.Options) { o.Namespace = namespace } }
+	const holder = "thumbnails request 8f507cfc-xmpl-4697-b07a-ac58fc914c95 log 2026/11/21/[$LATEST]48bf"
+	const lease = 5 * time.Minute
+	done := func(namespace string, key lock.Key) {
+		if err := acquire(t, o.store, holder, lease, key, in(namespace)).Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done("thumbnails", lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"})
+	done("thumbnails", lock.Key{Name: "s3/pictures/bird.png", Event: "0055AED6DCD90281E4"})
+	done("orders", lock.Key{Name: "customer/jane", Event: "order-17", Order: "0217"})
+	acquire(t, o.store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", -time.Minute, lock.Key{Name: "s3/pictures/ant.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
+	acquire(t, o.store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", lease, lock.Key{Name: "s3/pictures/eel.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
+	o.cat = acquire(t, o.store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
+	for range 2 {
+		acquire(t, o.store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, lock.Key{Name: "render"}, in("reports"), func(o *lock.Options) { o.Limit = 2 })
+	}
+	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281E4"}}}]}`)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(o.folder, "lambdalock")); err != nil {
+		t.Fatal(err)
+	}
+	o.env = append(slices.Concat(os.Environ(), noAWS, o.lockTableServer.env), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	o.OnRequest(o.note(fakedynamo.None, ""))
+	return o
+}
+
+func (o *operations) file(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(o.folder, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note notes the actions of the commands. Those of that name fail, or all if it
+// is empty.
+func (o *operations) note(fault fakedynamo.Fault, operation string) func(fakedynamo.Request) fakedynamo.Fault {
+	return func(r fakedynamo.Request) fakedynamo.Fault {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.now != "" && !slices.Contains(o.used[o.now], "dynamodb:"+r.Operation) {
+			o.used[o.now] = append(o.used[o.now], "dynamodb:"+r.Operation)
+		}
+		if operation == "" || operation == r.Operation {
+			return fault
+		}
+		return fakedynamo.None
+	}
+}
+
+// follow does what a hidden line of the document says.
+func (o *operations) follow(t *testing.T, directive string) {
+	t.Helper()
+	switch directive {
+	case "throttled":
+		o.OnRequest(o.note(fakedynamo.Throttle, ""))
+	case "Scan is denied":
+		o.OnRequest(o.note(fakedynamo.Deny, "Scan"))
+	case "answering again":
+		o.OnRequest(o.note(fakedynamo.None, ""))
+	case "another namespace is in use":
+		complete(t, o.store, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"}, nil, func(o *lock.Options) { o.Namespace = "thumbnails-v2" })
+	case "meanwhile cat.png is completed":
+		o.meanwhile = func() {
+			defer o.setCommand(o.setCommand("")) // this is not what the command does
+			if err := o.cat.Complete(nil); err != nil {
+				t.Error(err)
+			}
+		}
+	default:
+		t.Fatalf("unknown test directive %q", directive)
+	}
+}
+
+// run runs a command as the shell of a person does.
+func (o *operations) run(t *testing.T, c shellCommand) string {
+	t.Helper()
+	if variable, ok := strings.CutPrefix(c.text, "export "); ok {
+		o.env = append(o.env, variable)
+		return ""
+	}
+	fields := strings.Fields(c.text)
+	if fields[0] == "lambdalock" {
+		o.setCommand(fields[1])
+		defer o.setCommand("")
+	}
+	cmd := exec.CommandContext(t.Context(), o.shell, "-c", fmt.Sprintf("(exit %d); %s", o.status, c.text))
+	cmd.Env, cmd.Dir = o.env, o.folder
+	if strings.HasSuffix(c.output, "^C\n") {
+		cmd.Args[2] = "exec " + c.text // so that the signal reaches it
+		return o.interrupt(t, cmd, strings.Count(c.output, "\n")-1)
+	}
+	out, _ := cmd.CombinedOutput() // the status says it
+	o.status = cmd.ProcessState.ExitCode()
+	return string(out)
+}
+
+// setCommand sets the command whose actions are noted, and returns the one
+// before.
+func (o *operations) setCommand(name string) (before string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before, o.now = o.now, name
+	return before
+}
+
+// interrupt presses Ctrl-C once the command has printed that many lines.
+func (o *operations) interrupt(t *testing.T, cmd *exec.Cmd, lines int) string {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	buffer := make([]byte, 4096)
+	for bytes.Count(out.Bytes(), []byte("\n")) < lines {
+		n, err := r.Read(buffer)
+		out.Write(buffer[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.meanwhile != nil && bytes.Count(out.Bytes(), []byte("\n")) == lines-1 {
+			o.meanwhile()
+			o.meanwhile = nil
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }() // until the pipe is closed
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after Ctrl-C: %v", err)
+	}
+	_ = w.Close()
+	return out.String() + "^C\n"
+}
+
+// checkActions compares the actions that the commands used with the policies of
+// the document.
+func (o *operations) checkActions(t *testing.T) {
+	t.Helper()
+	var policies [][]string
+	for _, m := range regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindAllStringSubmatch(operationsText(t), -1) {
+		var p struct{ Statement []struct{ Action []string } }
+		if err := json.Unmarshal([]byte(m[1]), &p); err != nil {
+			t.Fatal(err)
+		}
+		policies = append(policies, p.Statement[0].Action)
+	}
+	if len(policies) != 2 {
+		t.Fatalf("%d policies, want one to look and one to repair", len(policies))
+	}
+	var look, repair []string
+	for name, used := range o.used {
+		switch name {
+		case "create-table":
+			continue
+		case "release", "forget":
+		default:
+			look = append(look, used...)
+		}
+		repair = append(repair, used...)
+	}
+	for i, used := range [][]string{look, repair} {
+		slices.Sort(used)
+		slices.Sort(policies[i])
+		if used = slices.Compact(used); !slices.Equal(used, policies[i]) {
+			t.Errorf("policy %d allows %v, the commands use %v", i+1, policies[i], used)
+		}
+	}
+}
+
+// shellCommand is a command and what it prints.
+type shellCommand struct{ text, output string }
+
+// block is a code block of commands, with the hidden lines before it.
+type block struct {
+	line       int
+	directives []string
+	commands   []shellCommand
+}
+
+func operationsText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func operationsBlocks(t *testing.T) []block {
+	t.Helper()
+	var all []block
+	var b block
+	inside := false
+	directive := regexp.MustCompile(`^<!-- test: (.*) -->$`)
+	for i, line := range strings.Split(operationsText(t), "\n") {
+		switch m := directive.FindStringSubmatch(line); {
+		case m != nil:
+			b.directives = append(b.directives, m[1])
+		case line == "```console":
+			inside, b.line = true, i+1
+		case inside && line == "```":
+			all, b, inside = append(all, b), block{}, false
+		case inside && strings.HasPrefix(line, "$ "):
+			b.commands = append(b.commands, shellCommand{text: line[2:]})
+		case inside:
+			b.commands[len(b.commands)-1].output += line + "\n"
+		}
+	}
+	return all
+}
+
+// normal replaces what differs from run to run.
+var normal = []struct {
+	pattern *regexp.Regexp
+	by      string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`\d\d:\d\d:\d\d`), "CLOCK"},
+	{regexp.MustCompile(`\((in )?[0-9dhms]+( ago)?\)`), "(SPAN$2)"},
+	{regexp.MustCompile(`\b\d{16}\b`), "FENCE"},
+	{regexp.MustCompile(`RequestID: \w+`), "RequestID: ID"},
+	{regexp.MustCompile(`  +`), "  "},
+}
+
+func normalised(text string) string {
+	for _, n := range normal {
+		text = n.pattern.ReplaceAllString(text, n.by)
+	}
+	return text
+}
