@@ -109,6 +109,24 @@ func reusedKey(ctx context.Context, st *stage) {
 	st.effects(st.due()...)
 }
 
+// nothingToDo delivers the event three times, one after the other. The
+// duplicates say that there is nothing to do, and nothing else does.
+func nothingToDo(ctx context.Context, st *stage) {
+	for _, what := range []string{"the first delivery", "the second", "the third"} {
+		st.expect(what, st.once(ctx, st.event), ok)
+	}
+	st.effects(st.due()...)
+	said := 0
+	for _, line := range st.log {
+		if strings.Contains(line, "nothing to do") && strings.Contains(line, upload) {
+			said++
+		}
+	}
+	if st.Printf("nothing to do: said %d times", said); said != 2 {
+		st.fail("nothing to do: said %d times, want 2", said)
+	}
+}
+
 // twoSubscribers runs the example as two functions with one lock table.
 func twoSubscribers(ctx context.Context, st *stage) {
 	for _, name := range []string{"billing", "mailer"} {

@@ -78,7 +78,7 @@ func TestEdits(t *testing.T) {
 // The key functions are tested with these events.
 func TestEventsAreThoseOfTheKeyFunctions(t *testing.T) {
 	for name, original := range map[string]string{
-		"s3upload": "s3-put", "schedule": "eventbridge-scheduler", "api": "apigateway-http",
+		"s3upload": "s3-put", "nothingtodo": "s3-put", "schedule": "eventbridge-scheduler", "api": "apigateway-http",
 		"snsfanout": "sns", "nested": "eventbridge", "unittest": "eventbridge",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,6 +54,13 @@ var examples = []example{
 		},
 	},
 	{
+		name: "nothingtodo", shows: "each upload once; a duplicate logs that there is nothing to do",
+		messages: []string{"upload handled"}, values: []string{"key", "size"}, want: []string{upload + " 1024"}, answer: ok, held: "HeldError",
+		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281E5", "0055AED6DCD90281E6"}, "HeldError", []string{upload + " 1024"}}},
+		special: []act{nothingToDo},
+		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "KeyError", nil}},
+	},
+	{
 		name: "sqsorders", shows: "each order once, one per customer at a time; a malformed one comes back alone",
 		messages: []string{"order accepted"}, values: []string{"order"}, want: []string{"1017", "1018", "1020"},
 		answer: "back: …bad0", held: "BatchError", partial: true, locks: 2,
