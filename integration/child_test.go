@@ -11,7 +11,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // The test binary runs itself again as another process: these variables tell it
@@ -25,20 +24,26 @@ const (
 // output.
 var roles = map[string]func(task) error{
 	"contend": contend,
+	"faulted": contendFaulted,
 	"hold":    hold,
 	"limited": contendLimited,
 	"resume":  resume,
 	"several": contendSeveral,
+	"work":    work,
 }
 
 // task is what the parent tells a child.
 type task struct {
-	Endpoint string
-	Who      string
-	Key      lock.Key
-	Options  childOptions
-	Turns    int         // of a contender
-	Handle   lock.Handle // to resume
+	Place   place
+	Who     string
+	Number  int    // of the child, among those that play the same role
+	Seed    uint64 // of the faults
+	Key     lock.Key
+	Options childOptions
+	Turns   int         // of a contender
+	Waiters int         // its goroutines
+	Names   int         // that it contends for
+	Handle  lock.Handle // to resume
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.
@@ -107,6 +112,8 @@ func (c *child) read(v any) {
 	}
 }
 
-func (t task) store() driver.Store {
-	return dynamostore.New(newClient(t.Endpoint, newTransport()), table)
+// open opens the store for the rest of the child's life.
+func (t task) open(w *wire) (driver.Store, error) {
+	store, _, err := t.Place.open(w)
+	return store, err
 }

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,30 +21,30 @@ import (
 
 const (
 	contendedNames = 8
+	contendedLease = 30 * time.Second
 	processes      = 4
-	goroutines     = 16 // of each process
+	goroutines     = 16 // of each process, unless the server is slow
 )
 
 // TestContention lets four processes contend for eight names, and checks every
 // period in which one of them believed that it held a name.
 func TestContention(t *testing.T) {
-	const total = 10_000
-	for _, backend := range backends[:2] {
-		t.Run(backend.name, func(t *testing.T) {
-			s := backend.start(t)
-			newTable(t, s)
-			began := time.Now()
-			holds := contendedHolds(t, "contend", task{Endpoint: s.Endpoint, Turns: total / processes})
-			t.Logf("%d acquisitions in %v", len(holds), time.Since(began).Round(time.Millisecond))
-			if len(holds) != total {
-				t.Errorf("%d holds, want exactly %d", len(holds), total)
-			}
-			if err := locktest.CheckHistory(holds); err != nil {
-				t.Error(err)
-			}
-			checkSpread(t, holds)
-		})
-	}
+	inEach(t, func(t *testing.T, b backend, p place) {
+		total := b.contended
+		if testing.Short() {
+			total = min(total, 600)
+		}
+		began := time.Now()
+		holds := contendedHolds(t, "contend", task{Place: p, Turns: total / processes, Waiters: cmp.Or(b.waiters, goroutines)})
+		t.Logf("%d acquisitions in %v", len(holds), time.Since(began).Round(time.Millisecond))
+		if len(holds) != total {
+			t.Errorf("%d holds, want exactly %d", len(holds), total)
+		}
+		if err := locktest.CheckHistory(holds); err != nil {
+			t.Error(err)
+		}
+		checkSpread(t, holds)
+	})
 }
 
 // contendedHolds runs the processes and returns their holds.
@@ -100,11 +101,15 @@ func checkSpread(t *testing.T, holds []locktest.Hold) {
 // contend is the part of a child that takes a share of the acquisitions, on
 // several goroutines.
 func contend(t task) error {
-	locker, err := lock.New(t.store(), &lock.Options{Lease: lock.FixedLease(30 * time.Second), MaxWait: 5 * time.Minute, Logger: discard})
+	store, err := t.open(newWire(0))
 	if err != nil {
 		return err
 	}
-	return shareTurns(t, goroutines, func() ([]locktest.Hold, error) {
+	locker, err := lock.New(store, &lock.Options{Lease: lock.FixedLease(contendedLease), MaxWait: 5 * time.Minute, Logger: discard})
+	if err != nil {
+		return err
+	}
+	return shareTurns(t, t.Waiters, func() ([]locktest.Hold, error) {
 		h, err := takeTurn(locker)
 		return []locktest.Hold{h}, err
 	})
@@ -139,12 +144,28 @@ func shareTurns(t task, n int, turn func() ([]locktest.Hold, error)) error {
 
 func takeTurn(locker *lock.Locker) (locktest.Hold, error) {
 	h := locktest.Hold{Name: fmt.Sprint("contended/", rand.N(contendedNames))}
+	err := workUnder(locker, &h, contendedLease)
+	return h, err
+}
+
+// workUnder works under the name of a hold. A server that is overloaded gives
+// some requests no answer; then the source delivers the event again. What could
+// not be released is free once the lease has ended.
+func workUnder(locker *lock.Locker, h *locktest.Hold, lease time.Duration) error {
 	lk, err := locker.Acquire(context.Background(), lock.Key{Name: h.Name})
+	for deliveredAgain(err) {
+		lk, err = locker.Acquire(context.Background(), lock.Key{Name: h.Name})
+	}
 	if err != nil {
-		return h, err
+		return fmt.Errorf("acquire: %w", err)
 	}
 	h.Start, h.Fence = time.Now(), lk.Lease().Fence
 	<-time.After(time.Millisecond) // work, so that an overlap would be seen
 	h.End = time.Now()
-	return h, lk.Release()
+	err = lk.Release()
+	if errors.As(err, new(*lock.StoreError)) {
+		<-time.After(lease)
+		return nil
+	}
+	return err
 }

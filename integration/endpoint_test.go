@@ -22,8 +22,9 @@ const (
 	table  = "locks"
 )
 
-// backends are the servers that every store-level test runs against.
-var backends = []struct {
+// tableServers are the servers of DynamoDB, for tests of what only that store
+// has. All others run on backends.
+var tableServers = []struct {
 	name  string
 	start func(testing.TB) servers.Server
 }{

@@ -39,7 +39,11 @@ func hold(t task) error {
 		_ = out.Encode(v) // the parent may have gone
 	}
 	const self = "the first holder"
-	locker, err := lock.New(t.store(), &lock.Options{
+	store, err := t.open(newWire(0))
+	if err != nil {
+		return err
+	}
+	locker, err := lock.New(store, &lock.Options{
 		Lease: t.Options.lease(), Logger: discard,
 		Holder: func(context.Context) string { return self },
 		Observe: func(_ context.Context, o lock.Observation) {

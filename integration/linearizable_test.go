@@ -12,8 +12,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -28,7 +28,7 @@ const (
 // server, with lost answers and takeovers.
 func TestLinearizable(t *testing.T) {
 	store := dynamostore.New(newTable(t, servers.Dynoxide(t)), table)
-	history, seen := record(t, withFaults(store))
+	history, seen := record(t, withFaults(t, store))
 	for what, n := range seen {
 		t.Logf("%s: %d", what, n)
 	}
@@ -65,21 +65,11 @@ func check(history []porcupine.Operation) porcupine.CheckResult {
 
 // withFaults returns a store that loses the answer of one request in five, and
 // drops one in ten before it is applied.
-func withFaults(store driver.Store) driver.Store {
-	f := locktest.NewFaulty(store)
-	for _, op := range []locktest.Op{locktest.Acquire, locktest.Release} {
-		faults := make([]locktest.Fault, modelClients*modelTurns*3)
-		for i := range faults {
-			switch mathrand.N(10) {
-			case 0, 1:
-				faults[i] = locktest.ApplyThenDrop
-			case 2:
-				faults[i] = locktest.DropBefore
-			}
-		}
-		f.Plan(op, faults...)
-	}
-	return f
+func withFaults(t *testing.T, store driver.Store) driver.Store {
+	seed := testSeed(t)
+	t.Logf("to play these faults again: LAMBDALOCK_SEED=%d", seed)
+	loss := fault.Mix{Seed: seed, PerMille: map[fault.Fault]int{fault.ApplyThenDrop: 200, fault.DropBefore: 100}}
+	return fault.NewStore(store, loss.Client(0), &fault.Kept{})
 }
 
 // recorder collects the operations of all clients.

@@ -1,14 +1,21 @@
 package integration_test
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
 // The model of a lock, written down a second time and without regard to how a
-// store does it: an owner, a lease end, a stamp and a fence for each name. All
-// times are those in the requests (microseconds), so it needs no clock.
+// store does it: an owner, a lease end, a stamp and a fence for each name. The
+// times are those in the requests (microseconds), so it needs no clock. Where a
+// server judges leases by its own clock, that clock is only known to have been
+// between the call and the return of a request.
 
 type modelOp int
 
@@ -16,6 +23,7 @@ const (
 	opAcquire modelOp = iota
 	opRelease
 	opAbandon
+	opRenew
 )
 
 type modelInput struct {
@@ -25,7 +33,19 @@ type modelInput struct {
 	now   int64
 	stamp int64
 	until int64
+
+	server       *serverClock // nil: leases are judged by the clocks of the clients
+	call, answer int64        // nanoseconds; only with a server's clock
 }
+
+// serverClock is what is known of a clock that judges leases.
+type serverClock struct {
+	// late is how much longer than asked for a lease may last.
+	late time.Duration
+}
+
+// forever is the answer of a request that may be applied at any later time.
+const forever = math.MaxInt64
 
 // modelOutput is what the store answered. Unknown: the answer was lost.
 type modelOutput struct {
@@ -38,43 +58,102 @@ type modelOutput struct {
 type modelState struct {
 	owner        string
 	until, stamp int64
-	fence        int64
+	fence        int64 // zero: there is none, or it is not known
+	// earliest and latest are when the lease ends by the server's clock.
+	earliest, latest int64
 }
 
-// lockModel has two next states where an answer was lost: the request was
+// lockModel has several next states where an answer was lost: the request was
 // applied, or it was not.
 var lockModel = porcupine.NondeterministicModel{
 	Partition: partitionByName,
 	Init:      func() []any { return []any{modelState{}} },
 	Step: func(state, input, output any) []any {
 		s, in, out := state.(modelState), input.(modelInput), output.(modelOutput)
-		next, applied := s.apply(in)
-		if out.unknown {
-			return []any{s, next}
-		}
-		if applied != out.applied || next.owner != out.owner || in.op == opAcquire && next.fence != out.fence {
-			return nil
-		}
-		return []any{next}
+		return s.follow(in, out)
 	},
 	Equal:             func(a, b any) bool { return a == b },
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
 }
 
+// follow returns the states that a request and its answer allow.
+func (s modelState) follow(in modelInput, out modelOutput) []any {
+	var next []any
+	for _, free := range s.free(in) {
+		after, applied := s.apply(in, free)
+		if out.unknown {
+			next = append(next, after)
+			continue
+		}
+		if after.fence == 0 && after.owner != "" {
+			after.fence = out.fence // the first one of a server with its own clock
+		}
+		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence) {
+			next = append(next, after)
+		}
+	}
+	if out.unknown {
+		next = append(next, s)
+		if in.op == opAbandon { // some stores take two steps
+			s.stamp = max(s.stamp, in.stamp)
+			next = append(next, s)
+		}
+	}
+	return next
+}
+
+// free returns whether nobody holds the name; both if the clock is not known
+// well enough.
+func (s modelState) free(in modelInput) []bool {
+	switch {
+	case s.owner == "":
+		return []bool{true}
+	case in.server == nil:
+		return []bool{s.until < in.now}
+	}
+	var free []bool
+	if in.answer > s.earliest {
+		free = append(free, true)
+	}
+	if in.call <= s.latest {
+		free = append(free, false)
+	}
+	return free
+}
+
 // apply is the state after a request, and whether the request was granted.
-func (s modelState) apply(in modelInput) (modelState, bool) {
+func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 	mine := s.owner == in.token
 	later := s.stamp < in.stamp
 	switch in.op {
 	case opAcquire:
-		free := s.owner == "" || s.until < in.now
-		if !(free && later) && !(mine && s.until <= in.until && s.stamp <= in.stamp) {
+		again := mine && s.until <= in.until && s.stamp <= in.stamp
+		if !(free && later) && !again {
 			return s, false
 		}
-		if s.fence == 0 {
-			s.fence = in.now
+		if in.server != nil && again && s.until == in.until && s.stamp == in.stamp { // a copy
+			return s, true
 		}
-		return modelState{owner: in.token, until: in.until, stamp: in.stamp, fence: s.fence + 1}, true
+		next := modelState{owner: in.token, until: in.until, stamp: in.stamp}
+		switch {
+		case s.fence > 0:
+			next.fence = s.fence + 1
+		case in.server == nil:
+			next.fence = in.now + 1
+		}
+		return next.lasting(in), true
+	case opRenew:
+		if !mine || s.until > in.until {
+			return s, false
+		}
+		if s.until == in.until { // a copy
+			return s, true
+		}
+		earliest, latest := s.earliest, s.latest
+		s.until = in.until
+		s = s.lasting(in)
+		s.earliest, s.latest = max(s.earliest, earliest), max(s.latest, latest)
+		return s, true
 	case opAbandon:
 		s.stamp = max(s.stamp, in.stamp)
 		if mine {
@@ -88,6 +167,19 @@ func (s modelState) apply(in modelInput) (modelState, bool) {
 	return s, false
 }
 
+// lasting sets the end of a lease by the server's clock.
+func (s modelState) lasting(in modelInput) modelState {
+	if in.server == nil {
+		return s
+	}
+	lease := (in.until - in.now) * int64(time.Microsecond)
+	s.earliest, s.latest = in.call+lease, forever
+	if in.answer < forever {
+		s.latest = in.answer + lease + int64(in.server.late)
+	}
+	return s
+}
+
 func partitionByName(history []porcupine.Operation) [][]porcupine.Operation {
 	byName := map[string][]porcupine.Operation{}
 	for _, op := range history {
@@ -99,4 +191,44 @@ func partitionByName(history []porcupine.Operation) [][]porcupine.Operation {
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// dispute describes where the first illegal part of a history cannot go on:
+// what came last in its longest explanation, and what came next.
+func dispute(history []porcupine.Operation) string {
+	model := lockModel.ToModel()
+	for _, part := range partitionByName(history) {
+		_, info := porcupine.CheckOperationsVerbose(model, part, checkLimit)
+		var longest []porcupine.Operation
+		for _, p := range info.PartialLinearizationsOperations()[0] {
+			if len(p) > len(longest) {
+				longest = p
+			}
+		}
+		if len(longest) == len(part) {
+			continue
+		}
+		state, known := model.Init(), map[porcupine.Operation]bool{}
+		for _, o := range longest {
+			_, state = model.Step(state, o.Input, o.Output)
+			known[o] = true
+		}
+		var b strings.Builder
+		show := func(o porcupine.Operation) {
+			fmt.Fprintf(&b, "  %d..%d %s\n", o.Call, o.Return, lockModel.DescribeOperation(o.Input, o.Output))
+		}
+		for _, o := range longest[max(0, len(longest)-6):] {
+			show(o)
+		}
+		fmt.Fprintf(&b, "in state %v, then one of\n", state)
+		slices.SortFunc(part, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		for shown, i := 0, 0; i < len(part) && shown < 6; i++ {
+			if !known[part[i]] {
+				show(part[i])
+				shown++
+			}
+		}
+		return b.String()
+	}
+	return ""
 }

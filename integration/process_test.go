@@ -6,129 +6,125 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"reflect"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // TestKilledHolder shows that the lock of a process that was killed is free at
 // the end of its lease, and not before (F19). BenchmarkTakeover measures how
 // soon after.
 func TestKilledHolder(t *testing.T) {
-	s := servers.Dynoxide(t)
-	store := dynamostore.New(newTable(t, s), table)
-	key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
-	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
-	var held heldLine
-	holder.read(&held)
-	if err := holder.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = holder.cmd.Wait() // it was killed
+	inEachAtOnce(t, func(t *testing.T, _ backend, p place) {
+		store := p.store(t, nil)
+		key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
+		var held heldLine
+		holder.read(&held)
+		if err := holder.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = holder.cmd.Wait() // it was killed
 
-	seen := &observed{}
-	locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Minute, Observe: seen.add})
-	lk, err := locker.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lk.Release() }()
-	late := time.Since(held.Until)
-	t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.OutcomeTakenOver).Requests)
-	if late <= 0 {
-		t.Errorf("taken over %v before lease end", -late)
-	}
-	if got := lk.Lease().Fence; got <= held.Fence {
-		t.Errorf("fence %d after %d", got, held.Fence)
-	}
-	if o := seen.last(lock.OutcomeTakenOver); o.Holder != held.Holder {
-		t.Errorf("took over from %q, want %q", o.Holder, held.Holder)
-	}
+		seen := &observed{}
+		locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Minute, Observe: seen.add})
+		lk, err := locker.Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lk.Release() }()
+		late := time.Since(held.Until)
+		t.Logf("taken over %v after lease end, %d requests", late.Round(time.Millisecond), seen.last(lock.OutcomeTakenOver).Requests)
+		if late <= 0 {
+			t.Errorf("taken over %v before lease end", -late)
+		}
+		if got := lk.Lease().Fence; got <= held.Fence {
+			t.Errorf("fence %d after %d", got, held.Fence)
+		}
+		if o := seen.last(lock.OutcomeTakenOver); o.Holder != held.Holder {
+			t.Errorf("took over from %q, want %q", o.Holder, held.Holder)
+		}
+	})
 }
 
 // TestStoppedHolder shows that a process that was stopped for longer than its
 // lease loses the lease, learns that, and does not change its successor's row
 // (F15, F20, F21).
 func TestStoppedHolder(t *testing.T) {
-	s := servers.Dynoxide(t)
-	store := dynamostore.New(newTable(t, s), table)
-	key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
-	holder := startChild(t, "hold", task{Endpoint: s.Endpoint, Who: "holder", Key: key, Options: childOptions{Heartbeat: 3 * time.Second}})
-	var held, renewed heldLine
-	holder.read(&held)
-	holder.read(&renewed) // it is alive, and its heartbeat works
-	if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	inEachAtOnce(t, func(t *testing.T, b backend, p place) {
+		store := p.store(t, nil)
+		key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 3 * time.Second}})
+		var held, renewed heldLine
+		holder.read(&held)
+		holder.read(&renewed) // it is alive, and its heartbeat works
+		if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
 
-	locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute})
-	lk, err := locker.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if early := time.Until(renewed.Until); early > 0 {
-		t.Errorf("taken over %v before the end of the renewed lease", early)
-	}
-	before := readRow(t, store, key)
-	if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	var end endLine
-	for !end.Ended {
-		holder.read(&end) // renewals that were under way come first
-	}
-	if !end.CauseLost || !end.CompleteLost {
-		t.Errorf("context ended with ErrLost: %v; Complete returned ErrLost: %v; want both: %+v", end.CauseLost, end.CompleteLost, end)
-	}
-	if err := holder.cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-	if after := readRow(t, store, key); !reflect.DeepEqual(before, after) {
-		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
-	}
-	if err := lk.Complete(nil); err != nil {
-		t.Errorf("successor's Complete: %v", err)
-	}
+		locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute})
+		lk, err := locker.Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if early := time.Until(renewed.Until); early > 0 {
+			t.Errorf("taken over %v before the end of the renewed lease", early)
+		}
+		before := readRow(t, store, key)
+		if err := holder.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		var end endLine
+		for !end.Ended {
+			holder.read(&end) // renewals that were under way come first
+		}
+		if !end.CauseLost || !end.CompleteLost {
+			t.Errorf("context ended with ErrLost: %v; Complete returned ErrLost: %v; want both: %+v", end.CauseLost, end.CompleteLost, end)
+		}
+		if err := holder.cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		b.wantSame(t, before, readRow(t, store, key))
+		if err := lk.Complete(nil); err != nil {
+			t.Errorf("successor's Complete: %v", err)
+		}
+	})
 }
 
 // TestShortLease shows that the context of work that outlasts a fixed lease
 // ends before the lease does, and that the work cannot complete its event after
 // a takeover (F20, F21).
 func TestShortLease(t *testing.T) {
-	s := servers.Dynoxide(t)
-	store := dynamostore.New(newTable(t, s), table)
-	key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
-	first, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-first.Context().Done()
-	if left := time.Until(first.Lease().Until); left <= 0 {
-		t.Errorf("the context ended %v after the lease", -left)
-	}
-	if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrLost) {
-		t.Errorf("the context ended with %v, want ErrLost", cause)
-	}
-	second, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := readRow(t, store, key)
-	if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("late Complete: %v, want ErrLost", err)
-	}
-	if after := readRow(t, store, key); !reflect.DeepEqual(before, after) {
-		t.Errorf("the successor's row was changed from\n%+v to\n%+v", before, after)
-	}
-	if err := second.Release(); err != nil {
-		t.Error(err)
-	}
+	inEachAtOnce(t, func(t *testing.T, b backend, p place) {
+		store := p.store(t, nil)
+		key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
+		first, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-first.Context().Done()
+		if left := time.Until(first.Lease().Until); left <= 0 {
+			t.Errorf("the context ended %v after the lease", -left)
+		}
+		if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("the context ended with %v, want ErrLost", cause)
+		}
+		second, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute), MaxWait: time.Minute}).Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := readRow(t, store, key)
+		if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("late Complete: %v, want ErrLost", err)
+		}
+		b.wantSame(t, before, readRow(t, store, key))
+		if err := second.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // readRow returns a row, by a claim that the row refuses.

@@ -22,7 +22,7 @@ func TestRequests(t *testing.T) {
 		"lock": countLock, "payload": countPayload, "several": countSeveral,
 		"limit": countLimit, "hand-over": countHandOver, "transaction": countTransaction,
 	}
-	for _, backend := range backends {
+	for _, backend := range tableServers {
 		t.Run(backend.name, func(t *testing.T) {
 			s := backend.start(t)
 			client := newTable(t, s)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // resumedLine is what a child writes when it has resumed a lock, and what it
@@ -20,7 +19,11 @@ type resumedLine struct{ Fence int64 }
 // resume is the part of a child that continues a lock and completes it once its
 // parent says so.
 func resume(t task) error {
-	locker, err := lock.New(t.store(), &lock.Options{Lease: t.Options.lease(), Logger: discard})
+	store, err := t.open(newWire(0))
+	if err != nil {
+		return err
+	}
+	locker, err := lock.New(store, &lock.Options{Lease: t.Options.lease(), Logger: discard})
 	if err != nil {
 		return err
 	}
@@ -42,60 +45,57 @@ func resume(t task) error {
 // between nobody else gets the name, and afterwards the handle is worth
 // nothing.
 func TestHandOverToAnotherProcess(t *testing.T) {
-	for _, backend := range backends {
-		t.Run(backend.name, func(t *testing.T) {
-			s := backend.start(t)
-			store := dynamostore.New(newTable(t, s), table)
-			key := lock.Key{Name: "handed/" + rand.Text(), Event: "e1"}
-			locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute)})
-			stranger := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute)})
-			wantHeld := func(when string) {
-				t.Helper()
-				if _, err := stranger.Acquire(t.Context(), key); !errors.Is(err, lock.ErrHeld) {
-					t.Errorf("a duplicate %s: %v, want ErrHeld", when, err)
-				}
+	inEach(t, func(t *testing.T, _ backend, p place) {
+		store := p.store(t, nil)
+		key := lock.Key{Name: "handed/" + rand.Text(), Event: "e1"}
+		locker := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute)})
+		stranger := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute)})
+		wantHeld := func(when string) {
+			t.Helper()
+			if _, err := stranger.Acquire(t.Context(), key); !errors.Is(err, lock.ErrHeld) {
+				t.Errorf("a duplicate %s: %v, want ErrHeld", when, err)
 			}
-			var fence int64
-			var handle lock.Handle
-			if err := locker.Do(t.Context(), key, func(ctx context.Context) (err error) {
-				handle, err = lock.HandOver(ctx, 10*time.Minute)
-				fence = handle.Fence
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
-			wantHeld("after the hand-over")
+		}
+		var fence int64
+		var handle lock.Handle
+		if err := locker.Do(t.Context(), key, func(ctx context.Context) (err error) {
+			handle, err = lock.HandOver(ctx, 10*time.Minute)
+			fence = handle.Fence
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		wantHeld("after the hand-over")
 
-			var line resumedLine
-			do := task{Endpoint: s.Endpoint, Who: "the one that is killed", Handle: handle, Options: childOptions{Heartbeat: 10 * time.Second}}
-			first := startChild(t, "resume", do)
-			first.read(&line)
-			if err := first.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_ = first.cmd.Wait() // it was killed
-			wantHeld("after the kill")
+		var line resumedLine
+		do := task{Place: p, Who: "the one that is killed", Handle: handle, Options: childOptions{Heartbeat: 10 * time.Second}}
+		first := startChild(t, "resume", do)
+		first.read(&line)
+		if err := first.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = first.cmd.Wait() // it was killed
+		wantHeld("after the kill")
 
-			do.Who = "the one that completes"
-			second := startChild(t, "resume", do)
-			second.read(&line)
-			if line.Fence != fence {
-				t.Errorf("resumed with fence %d, want that of the hand-over, %d", line.Fence, fence)
-			}
-			wantHeld("while it is resumed")
-			if err := json.NewEncoder(second.stdin).Encode(line); err != nil {
-				t.Fatal(err)
-			}
-			if err := second.cmd.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			var completed *lock.CompletedError
-			if _, err := stranger.Acquire(t.Context(), key); !errors.As(err, &completed) || string(completed.Result) != `"done"` {
-				t.Errorf("a duplicate afterwards: %v, want a *lock.CompletedError with the result", err)
-			}
-			if _, err := locker.Resume(t.Context(), handle); !errors.Is(err, lock.ErrCompleted) {
-				t.Errorf("the handle afterwards: %v, want ErrCompleted", err)
-			}
-		})
-	}
+		do.Who = "the one that completes"
+		second := startChild(t, "resume", do)
+		second.read(&line)
+		if line.Fence != fence {
+			t.Errorf("resumed with fence %d, want that of the hand-over, %d", line.Fence, fence)
+		}
+		wantHeld("while it is resumed")
+		if err := json.NewEncoder(second.stdin).Encode(line); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		var completed *lock.CompletedError
+		if _, err := stranger.Acquire(t.Context(), key); !errors.As(err, &completed) || string(completed.Result) != `"done"` {
+			t.Errorf("a duplicate afterwards: %v, want a *lock.CompletedError with the result", err)
+		}
+		if _, err := locker.Resume(t.Context(), handle); !errors.Is(err, lock.ErrCompleted) {
+			t.Errorf("the handle afterwards: %v, want ErrCompleted", err)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -104,7 +105,8 @@ func reportWaits(f *figures, name string, all []waited) {
 func BenchmarkLostAnswer(b *testing.B) {
 	s := servers.Dynoxide(b)
 	newTable(b, s)
-	w := newWire(requestDelay)
+	w, plan := newWire(requestDelay), &fault.Script{}
+	w.plan = plan
 	b.Cleanup(w.next.CloseIdleConnections)
 	locker := newLocker(b, dynamostore.New(newClient(s.Endpoint, w), table), lock.Options{Lease: lock.FixedLease(30 * time.Second)})
 	runs := 40
@@ -115,7 +117,7 @@ func BenchmarkLostAnswer(b *testing.B) {
 	var requests []int64
 	for b.Loop() {
 		for range runs {
-			got, sent := lostAnswer(b.Context(), b, locker, w)
+			got, sent := lostAnswer(b.Context(), b, locker, w, plan)
 			own, requests = append(own, got), append(requests, sent)
 		}
 	}
@@ -124,9 +126,9 @@ func BenchmarkLostAnswer(b *testing.B) {
 	b.ReportMetric(float64(median(own))/1e6, "ms-until-had")
 }
 
-func lostAnswer(ctx context.Context, b *testing.B, locker *lock.Locker, w *wire) (time.Duration, int64) {
+func lostAnswer(ctx context.Context, b *testing.B, locker *lock.Locker, w *wire, plan *fault.Script) (time.Duration, int64) {
 	w.take()
-	w.applyThenDrop.Store(1)
+	plan.Plan("UpdateItem", fault.ApplyThenDrop)
 	began := time.Now()
 	lk, err := locker.Acquire(ctx, lock.Key{Name: "lost/" + rand.Text()})
 	if err != nil {

@@ -84,7 +84,7 @@ func TestTransactionsAlike(t *testing.T) {
 		{"which counts as the first", "m", act("Delete", "aaa", "other", ""), ok, nil},
 	}
 	const items = `{"x":{"id":{"S":"x"},"n":{"N":"7"}},"y":null,"z":null,"none":null,"k":{"id":{"S":"k"},"n":{"N":"1"}},"many99":{"id":{"S":"many99"},"n":{"N":"1"}},"t":{"id":{"S":"t"},"n":{"N":"1"}},"u":null,"later":null}`
-	for _, backend := range backends {
+	for _, backend := range tableServers {
 		t.Run(backend.name, func(t *testing.T) {
 			s := backend.start(t)
 			for _, name := range []string{"aaa", "bbb"} {

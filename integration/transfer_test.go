@@ -33,7 +33,7 @@ func TestTransferExactlyOnce(t *testing.T) {
 	if testing.Short() {
 		transfers = 40
 	}
-	for _, backend := range backends {
+	for _, backend := range tableServers {
 		t.Run(backend.name, func(t *testing.T) {
 			s := backend.start(t)
 			client := newTable(t, s)
@@ -47,7 +47,7 @@ func TestTransferExactlyOnce(t *testing.T) {
 			var seen tally
 			var wg sync.WaitGroup
 			for range parallel {
-				lossy := &lossyWire{next: newTransport(), oneIn: 10}
+				lossy, wait := newLossyWire(10)
 				defer lossy.next.CloseIdleConnections()
 				p := payer{client: newClient(s.Endpoint, lossy), seen: &seen}
 				p.locker = newLocker(t, dynamostore.New(p.client, table), lock.Options{
@@ -57,7 +57,7 @@ func TestTransferExactlyOnce(t *testing.T) {
 					for i := range next {
 						p.deliver(t, i)
 					}
-					lossy.late.Wait()
+					wait()
 				})
 			}
 			wg.Wait()

@@ -1,91 +1,129 @@
 package integration_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 )
 
-var errConnectionLost = errors.New("connection lost")
-
-// wire is the network between a client and a server. It counts requests, delays
-// each of them, and can drop answers.
+// wire is the network between a client and a server. It counts requests and
+// delays each of them, and it can let them meet faults.
 type wire struct {
-	next          *http.Transport
-	delay         time.Duration
-	requests      atomic.Int64
-	applyThenDrop atomic.Int64 // how many of the next answers are dropped
-	timedOut      atomic.Int64 // requests whose answer was not waited for
+	next     *http.Transport
+	delay    time.Duration
+	requests atomic.Int64
+	timedOut atomic.Int64 // requests whose answer was not waited for
+
+	dialect fault.Dialect // of HTTP
+	plan    fault.Plan    // nil: no faults
+	late    fault.Late
+	clock   *movedClock // of the server, as the client sees it; nil: the real one
 }
 
 func newWire(delay time.Duration) *wire {
-	return &wire{next: newTransport(), delay: delay}
+	return &wire{next: newTransport(), delay: delay, dialect: fault.DynamoDB}
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *wire) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	var next http.RoundTripper = reported{w.next}
+	if w.clock != nil {
+		next = movedTransport{next, w.clock}
+	}
+	if w.plan != nil {
+		next = &fault.Transport{Next: next, Dialect: w.dialect, Plan: w.plan, Late: w.late}
+	}
+	err = w.carry(r.Context(), func() error {
+		resp, err = next.RoundTrip(r)
+		return err
+	})
+	return resp, err
+}
+
+// carry sends one request.
+func (w *wire) carry(ctx context.Context, send func() error) error {
 	w.requests.Add(1)
-	if err := delayFor(r.Context(), w.delay); err != nil {
-		return nil, err
+	if err := delayFor(ctx, w.delay); err != nil {
+		return err
 	}
-	resp, err := w.next.RoundTrip(r)
-	if err == nil && w.applyThenDrop.Add(-1) >= 0 {
-		resp.Body.Close() // unread, so the connection is closed with it
-		w.next.CloseIdleConnections()
-		return nil, errConnectionLost
-	}
-	if r.Context().Err() != nil {
+	err := send()
+	if ctx.Err() != nil {
 		w.timedOut.Add(1)
 	}
-	return resp, err
+	return err
 }
 
 // take returns how many requests were sent since it was last called.
 func (w *wire) take() int64 { return w.requests.Swap(0) }
 
-// lossyWire loses one in oneIn requests, and as many answers. As many requests
-// again arrive late, after the client has given them up (F1, F2, F3).
-type lossyWire struct {
-	next  *http.Transport
-	oneIn int
-	late  sync.WaitGroup // requests that are on their way
+// hook is a wire between a client and a server of Redis.
+type hook struct{ *wire }
+
+// DialHook implements redis.Hook.
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
-// RoundTrip implements http.RoundTripper.
-func (w *lossyWire) RoundTrip(r *http.Request) (*http.Response, error) {
-	dice := rand.IntN(w.oneIn)
-	switch dice {
-	case 0:
-		return nil, errConnectionLost
-	case 1:
-		return nil, errors.Join(errConnectionLost, w.sendLate(r))
+// ProcessHook implements redis.Hook.
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return h.carry(ctx, func() error {
+			if name := cmd.Name(); h.plan == nil || name != "evalsha" && name != "eval" { // it sets up a connection
+				return next(ctx, cmd)
+			}
+			e := fault.Exchange[redis.Cmder]{
+				Apply: func(ctx context.Context, late bool) (redis.Cmder, error) {
+					sent := cmd
+					if late { // the answer is already being read
+						sent = redis.NewCmd(ctx, cmd.Args()...)
+					}
+					arrived := beginPassage(ctx)
+					err := next(ctx, sent)
+					arrived(unanswered(err))
+					return sent, err
+				},
+				Spoil: func(f fault.Fault, _ redis.Cmder) (redis.Cmder, error) {
+					if text := fault.RedisAnswer(f, cmd.Name()); text != "" {
+						return nil, redisError(text)
+					}
+					return nil, fault.ErrBroken
+				},
+			}
+			_, err := e.Meet(ctx, h.plan.Next(cmd.Name()), h.late)
+			return err
+		})
 	}
-	resp, err := w.next.RoundTrip(r)
-	if err == nil && dice == 2 {
-		resp.Body.Close() // unread, so the connection is closed with it
-		return nil, errConnectionLost
-	}
-	return resp, err
 }
 
-// sendLate sends a request after the next attempts, or after a whole turn.
-func (w *lossyWire) sendLate(r *http.Request) error {
-	body, err := io.ReadAll(r.Body)
-	late := r.Clone(context.WithoutCancel(r.Context()))
-	late.Body = io.NopCloser(bytes.NewReader(body))
-	w.late.Go(func() {
-		_ = delayFor(late.Context(), rand.N(300*time.Millisecond))
-		if resp, err := w.next.RoundTrip(late); err == nil {
-			resp.Body.Close()
-		}
-	})
-	return err
+// redisError is an error as Redis answers it.
+type redisError string
+
+func (e redisError) Error() string { return string(e) }
+
+// RedisError implements redis.Error.
+func (redisError) RedisError() {}
+
+// newLossyWire returns a wire that loses one in oneIn requests, and as many
+// answers. As many requests again arrive late, after the client has given them
+// up: after the next attempts, or after a whole turn (F1, F2, F3). Call wait
+// before the end, for those that are on their way.
+func newLossyWire(oneIn int) (w *wire, wait func()) {
+	loss := fault.Mix{Seed: rand.Uint64(), Late: 300 * time.Millisecond, PerMille: map[fault.Fault]int{
+		fault.DropBefore: 1000 / oneIn, fault.DropThenApply: 1000 / oneIn, fault.ApplyThenDrop: 1000 / oneIn,
+	}}
+	copies := &fault.Copies{}
+	w = newWire(0)
+	w.plan, w.late = loss.Client(0), copies
+	return w, copies.Wait
 }
 
 func delayFor(ctx context.Context, d time.Duration) error {

@@ -20,7 +20,7 @@ var dynamoDBLocalPOM []byte
 var dynamoDBLocal = product{
 	name:    "DynamoDB Local",
 	version: dynamoDBLocalVersion,
-	folder:  "dynamodb-local",
+	folder:  "dynamodb-local-" + dynamoDBLocalVersion,
 	check:   checkDynamoDBLocal,
 	fetch:   fetchDynamoDBLocal,
 	command: dynamoDBLocalCommand,
@@ -48,13 +48,13 @@ func fetchDynamoDBLocal(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), dynamoDBLocalPOM, 0o644); err != nil {
 		return err
 	}
-	return runTool(ctx, dir, "mvn", "--batch-mode", "--quiet", "--strict-checksums",
+	return runTool(ctx, dir, nil, "mvn", "--batch-mode", "--quiet", "--strict-checksums",
 		"-Dstyle.color=never", mavenDependencyPlugin+":copy-dependencies",
 		"-DincludeScope=runtime", "-DoutputDirectory=lib",
 		"-Ddynamodb.local.version="+dynamoDBLocalVersion)
 }
 
-func dynamoDBLocalCommand(dir, port string) *exec.Cmd {
+func dynamoDBLocalCommand(dir, port, _ string) *exec.Cmd {
 	cmd := exec.Command("java", "-Djava.library.path=lib", "-cp", filepath.Join("lib", "*"),
 		"software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)

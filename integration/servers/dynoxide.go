@@ -21,10 +21,10 @@ const (
 var dynoxide = product{
 	name:    "dynoxide",
 	version: dynoxideVersion,
-	folder:  "dynoxide",
+	folder:  "dynoxide-" + dynoxideVersion,
 	check:   onLinuxAMD64,
 	fetch:   fetchDynoxide,
-	command: func(dir, port string) *exec.Cmd {
+	command: func(dir, port, _ string) *exec.Cmd {
 		return exec.Command(dynoxideBinary(dir), "--host", "127.0.0.1", "--port", port)
 	},
 }
@@ -41,12 +41,10 @@ func dynoxideBinary(dir string) string {
 }
 
 func fetchDynoxide(ctx context.Context, dir string) error {
-	if err := haveTool("npm", "install Node.js, which includes npm, or put npm on the PATH"); err != nil {
+	if err := haveTool("npm", npmAdvice); err != nil {
 		return err
 	}
-	err := runTool(ctx, dir, "npm", "install", "--prefix", ".", "--no-save", "--ignore-scripts",
-		"--no-audit", "--no-fund", dynoxidePackage+"@"+dynoxideVersion)
-	if err != nil {
+	if err := npmInstall(ctx, dir, dynoxidePackage+"@"+dynoxideVersion); err != nil {
 		return err
 	}
 	return checkSum(dynoxideBinary(dir), dynoxideSHA256)

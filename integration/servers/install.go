@@ -12,7 +12,7 @@ import (
 const (
 	modulePath = "github.com/lambdalock/lambdalock/integration"
 	// fetchLimit is below the ten minutes that a test binary has by default.
-	fetchLimit = 5 * time.Minute
+	fetchLimit = 8 * time.Minute
 )
 
 // serversFolder returns the module's .servers folder. It looks upwards from the
@@ -40,7 +40,7 @@ func serversFolder() (string, error) {
 // that a folder with its final name is complete, even if a fetch was
 // interrupted.
 func (p *product) installIn(root string) (string, error) {
-	dir := filepath.Join(root, p.folder+"-"+p.version)
+	dir := filepath.Join(root, p.folder)
 	if exists(dir) {
 		return dir, nil
 	}

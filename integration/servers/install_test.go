@@ -18,7 +18,7 @@ func TestInstallFetchesOnce(t *testing.T) {
 	}
 	root := filepath.Join(t.TempDir(), "servers")
 	var fetched atomic.Int32
-	p := &product{folder: "fake", version: "1", fetch: func(_ context.Context, dir string) error {
+	p := &product{folder: "fake-1", fetch: func(_ context.Context, dir string) error {
 		fetched.Add(1)
 		return os.WriteFile(filepath.Join(dir, "file"), nil, 0o644)
 	}}
@@ -42,7 +42,7 @@ func TestInstallLeavesNothingAfterFailure(t *testing.T) {
 		t.Skip(err)
 	}
 	root := t.TempDir()
-	p := &product{folder: "fake", version: "1", fetch: func(context.Context, string) error {
+	p := &product{folder: "fake-1", fetch: func(context.Context, string) error {
 		return errors.New("no network")
 	}}
 	if _, err := p.installIn(root); err == nil || err.Error() != "no network" {
@@ -59,12 +59,50 @@ func TestStartReportsOutputOfExitedServer(t *testing.T) {
 	if err := onLinuxAMD64(); err != nil {
 		t.Skip(err)
 	}
-	p := &product{command: func(_, _ string) *exec.Cmd {
+	p := &product{command: func(_, _, _ string) *exec.Cmd {
 		return exec.Command("sh", "-c", "echo cannot serve; exit 3")
 	}}
-	_, _, err := p.start("")
+	_, err := p.start("", t.TempDir())
 	if !errors.Is(err, errExited) || !strings.Contains(err.Error(), "cannot serve") {
 		t.Errorf("got error %v, want the server's output", err)
+	}
+}
+
+// TestAttributes needs the kernel's own file system, which has none.
+func TestAttributes(t *testing.T) {
+	if err := onLinuxAMD64(); err != nil {
+		t.Skip(err)
+	}
+	if err := haveAttributes("/proc/self"); err == nil {
+		t.Error("a file system without extended attributes was accepted")
+	}
+}
+
+func TestServerOfTheMachine(t *testing.T) {
+	if err := onLinuxAMD64(); err != nil {
+		t.Skip(err)
+	}
+	for name, c := range map[string]struct{ output, version, err string }{
+		"new enough": {"Redis server v=7.0.15 sha=0", "7.0.15", ""},
+		"newer":      {"Valkey server v=8.1.1 sha=0", "8.1.1", ""},
+		"too old":    {"Redis server v=6.2.14 sha=0", "", "is older than version 7"},
+		"no version": {"hello", "", "names no version"},
+		"fails":      {"", "", "exit status 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "usr", "bin")
+			script := "#!/bin/sh\necho '" + c.output + "'\n[ -n '" + c.output + "' ]\n"
+			if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "a-server"), []byte(script), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			for _, in := range []string{"", filepath.Join(dir, "..", "..")} {
+				version, err := keyValueVersion("a-server", in)
+				if version != c.version || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("in %q: version %q, error %v; want %q, %q", in, version, err, c.version, c.err)
+				}
+			}
+		})
 	}
 }
 
@@ -74,8 +112,15 @@ func TestToolErrors(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "mvn not found: install Maven") {
 		t.Errorf("got error %v, want advice on mvn", err)
 	}
-	err = fetchDynoxide(t.Context(), t.TempDir())
-	if err == nil || !strings.HasPrefix(err.Error(), "npm not found: install Node.js") {
-		t.Errorf("got error %v, want advice on npm", err)
+	for name, fetch := range map[string]func(context.Context, string) error{"dynoxide": fetchDynoxide, "Azurite": fetchAzurite} {
+		if err := fetch(t.Context(), t.TempDir()); err == nil || !strings.HasPrefix(err.Error(), "npm not found: install Node.js") {
+			t.Errorf("%s: got error %v, want advice on npm", name, err)
+		}
+	}
+	if err := redis.check(); err == nil || !strings.HasPrefix(err.Error(), "apt-get not found: install redis-server") {
+		t.Errorf("got error %v, want advice on redis-server", err)
+	}
+	if err := versityGW.check(); err == nil || !strings.HasPrefix(err.Error(), "go not found: put the go command") {
+		t.Errorf("got error %v, want advice on go", err)
 	}
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -31,3 +32,24 @@ func lock(path string) (unlock func(), err error) {
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
+
+// haveAttributes returns an error if files in dir cannot have extended
+// attributes.
+func haveAttributes(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "attributes-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := syscall.Setxattr(f.Name(), "user.lambdalock", []byte("yes"), 0); err != nil {
+		return fmt.Errorf("the file system of %s has no extended attributes (%w): clone the repository to one that has, such as ext4 or XFS", dir, err)
+	}
+	return nil
+}
+
+func (p *process) pause() error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }

@@ -15,3 +15,8 @@ func lock(string) (unlock func(), err error) {
 }
 
 func dieWithParent(*exec.Cmd) {}
+
+func haveAttributes(string) error { return errors.ErrUnsupported }
+
+func (*process) pause() error  { return errors.ErrUnsupported }
+func (*process) resume() error { return errors.ErrUnsupported }

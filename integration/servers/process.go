@@ -62,12 +62,8 @@ func (p *process) failure() error {
 	return fmt.Errorf("%w (%v), its last output:\n%s", errExited, p.cmd.ProcessState, p.output)
 }
 
-// waitHTTP returns when the endpoint gives any HTTP answer.
-func (p *process) waitHTTP(endpoint string, limit time.Duration) error {
-	client := http.Client{
-		Timeout:   time.Second,
-		Transport: &http.Transport{DisableKeepAlives: true},
-	}
+// wait returns when the server is ready.
+func (p *process) wait(ready func() bool, limit time.Duration) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	deadline := time.After(limit)
@@ -76,11 +72,24 @@ func (p *process) waitHTTP(endpoint string, limit time.Duration) error {
 		case <-p.done:
 			return p.failure()
 		case <-deadline:
-			return fmt.Errorf("no answer at %s within %v, last output:\n%s", endpoint, limit, p.output)
+			return fmt.Errorf("no answer within %v, last output:\n%s", limit, p.output)
 		case <-poll.C:
-			if resp, err := client.Get(endpoint); err == nil {
-				return resp.Body.Close()
+			if ready() {
+				return nil
 			}
 		}
 	}
+}
+
+// answersHTTP reports whether there is any HTTP answer from the address.
+func answersHTTP(address string) bool {
+	client := http.Client{
+		Timeout:   time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+	resp, err := client.Get("http://" + address)
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil
 }

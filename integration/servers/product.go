@@ -1,12 +1,14 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,16 +23,27 @@ const (
 
 // product is a server that can be fetched and started.
 type product struct {
+	// version is what is fetched. It is empty until the product was found, if
+	// installed is set.
 	name, version string
 	// folder names the product's files inside the .servers folder.
 	folder string
-	// check returns what the machine lacks to run the product.
+	// installed returns the version of what is in dir or, if dir is empty, of what
+	// the machine has by itself. Nil: the version is pinned, and always fetched.
+	installed func(dir string) (string, error)
+	// check returns what the machine lacks to fetch and run the product.
 	check func() error
 	// fetch fills the empty folder dir with the product.
 	fetch func(ctx context.Context, dir string) error
 	// command returns the command that serves from the fetched folder dir on the
-	// given port.
-	command func(dir, port string) *exec.Cmd
+	// given port, and keeps what it writes in the folder data.
+	command func(dir, port, data string) *exec.Cmd
+	// ready reports whether the server at an address answers. Nil: it answers HTTP.
+	ready func(address string) bool
+	// scheme of the server's URL; empty means http.
+	scheme string
+	// optional means that tests may do without it.
+	optional bool
 
 	once sync.Once
 	dir  string
@@ -38,50 +51,85 @@ type product struct {
 }
 
 // String returns the product's name and version.
-func (p *product) String() string { return p.name + " " + p.version }
+func (p *product) String() string { return strings.TrimSpace(p.name + " " + p.version) }
 
-// get returns the folder of the fetched product. It tries once per process, so
-// that without a network only the first test waits until the tools give up.
+// get returns the folder of the fetched product, or an empty string if the
+// machine has it by itself. It tries once per process, so that without a
+// network only the first test waits until the tools give up.
 func (p *product) get() (string, error) {
-	p.once.Do(func() {
-		if p.err = p.check(); p.err != nil {
-			return
-		}
-		var root string
-		if root, p.err = serversFolder(); p.err != nil {
-			return
-		}
-		p.dir, p.err = p.installIn(root)
-	})
+	p.once.Do(func() { p.dir, p.err = p.find() })
 	return p.dir, p.err
 }
 
-// start runs the product from dir on a free port and waits until it answers.
-func (p *product) start(dir string) (endpoint string, proc *process, err error) {
-	for range startTries {
-		endpoint, proc, err = p.startOnce(dir)
-		if !errors.Is(err, errExited) {
-			break
+func (p *product) find() (string, error) {
+	if p.installed != nil {
+		if version, err := p.installed(""); err == nil {
+			p.version = version
+			return "", nil
 		}
 	}
-	return endpoint, proc, err
+	if err := p.check(); err != nil {
+		return "", err
+	}
+	root, err := serversFolder()
+	if err != nil {
+		return "", err
+	}
+	dir, err := p.installIn(root)
+	if err == nil && p.installed != nil {
+		p.version, err = p.installed(dir)
+	}
+	return dir, err
 }
 
-func (p *product) startOnce(dir string) (string, *process, error) {
-	port, err := freePort()
-	if err != nil {
-		return "", nil, err
+// start runs the product from dir on a free port and waits until it answers.
+func (p *product) start(dir, data string, args ...string) (*instance, error) {
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s := &instance{product: p, dir: dir, data: data, port: port, args: args}
+		if err = s.start(); err == nil {
+			return s, nil
+		}
+		if try == startTries || !errors.Is(err, errExited) {
+			return nil, err
+		}
 	}
-	proc, err := startProcess(p.command(dir, port))
-	if err != nil {
-		return "", nil, err
+}
+
+// instance is a product that serves on a port.
+type instance struct {
+	product         *product
+	dir, data, port string
+	args            []string // added to those of the product
+	proc            *process
+	killed          bool // by a test
+}
+
+func (s *instance) address() string { return net.JoinHostPort("127.0.0.1", s.port) }
+
+func (s *instance) endpoint() string {
+	return cmp.Or(s.product.scheme, "http") + "://" + s.address()
+}
+
+// start starts the instance, again if it was stopped, and waits until it
+// answers.
+func (s *instance) start() (err error) {
+	cmd := s.product.command(s.dir, s.port, s.data)
+	cmd.Args = append(cmd.Args, s.args...)
+	if s.proc, err = startProcess(cmd); err != nil {
+		return err
 	}
-	endpoint := "http://" + net.JoinHostPort("127.0.0.1", port)
-	if err := proc.waitHTTP(endpoint, startLimit); err != nil {
-		proc.stop()
-		return "", nil, err
+	ready := s.product.ready
+	if ready == nil {
+		ready = answersHTTP
 	}
-	return endpoint, proc, nil
+	if err = s.proc.wait(func() bool { return ready(s.address()) }, startLimit); err != nil {
+		s.proc.stop()
+	}
+	return err
 }
 
 // freePort returns a loopback port that nobody listens on.

@@ -3,12 +3,21 @@ package servers
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 func TestDynoxide(t *testing.T)      { testConditionalUpdate(t, Dynoxide(t)) }
@@ -34,6 +43,134 @@ func testConditionalUpdate(t *testing.T, s Server) {
 	who, ok := refused.Item["who"].(*types.AttributeValueMemberS)
 	if !ok || who.Value != "first" {
 		t.Errorf("%s: refused update returned %v, want the row written first", s.Name, refused.Item)
+	}
+}
+
+func TestRedis(t *testing.T)  { testKeyValue(t, Redis(t)) }
+func TestValkey(t *testing.T) { testKeyValue(t, Valkey(t)) }
+
+// testKeyValue also shows what happens to a server that is killed or paused.
+func testKeyValue(t *testing.T, s Server) {
+	options, err := goredis.ParseURL(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.MaxRetries = -1
+	client := goredis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	set := func() bool {
+		t.Helper()
+		done, err := client.SetNX(t.Context(), "a", "x", 0).Result()
+		if err != nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		return done
+	}
+	if first, second := set(), set(); !first || second {
+		t.Errorf("%s: set if absent: %v and %v, want once", s.Name, first, second)
+	}
+	s.Kill()
+	if err := client.Ping(t.Context()).Err(); err == nil {
+		t.Errorf("%s answers although it was killed", s.Name)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if !set() {
+		t.Errorf("%s kept on disk what it was not told to save", s.Name)
+	}
+	if err := s.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if answersPing(s.instance.address()) {
+		t.Errorf("%s answers although it is paused", s.Name)
+	}
+	if err := s.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if set() {
+		t.Errorf("%s forgot its keys in the pause", s.Name)
+	}
+}
+
+func TestVersityGW(t *testing.T) {
+	if err := putTwice(t, VersityGW(t)); err == nil {
+		t.Error("the second write was not refused by its condition")
+	}
+}
+
+// TestVersityGWNoMeta shows that there are servers whose locks would exclude
+// nobody.
+func TestVersityGWNoMeta(t *testing.T) {
+	if err := putTwice(t, VersityGWNoMeta(t)); err != nil {
+		t.Errorf("the second write was refused: %v", err)
+	}
+}
+
+// putTwice writes an object twice, if it does not exist, and returns the error
+// of the second write.
+func putTwice(t *testing.T, s Server) error {
+	client := s3.New(s3.Options{
+		Region: Region, BaseEndpoint: aws.String(s.Endpoint), UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
+	})
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("locks")}); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	put := func() error {
+		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: aws.String("locks"), Key: aws.String("a"), Body: strings.NewReader("x"), IfNoneMatch: aws.String("*"),
+		})
+		return err
+	}
+	if err := put(); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	return put()
+}
+
+func TestAzurite(t *testing.T) {
+	s := Azurite(t)
+	key, err := container.NewSharedKeyCredential(AzuriteAccount, AzuriteKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := s.Endpoint + "/" + AzuriteAccount + "/locks"
+	locks, err := container.NewClientWithSharedKeyCredential(address, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.Create(t.Context(), nil); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	put := func() error {
+		_, err := locks.NewBlockBlobClient("a").UploadBuffer(t.Context(), []byte("x"), &blockblob.UploadBufferOptions{
+			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
+		})
+		return err
+	}
+	if err := put(); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	if err := put(); !bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
+		t.Errorf("%s: second write: got %v, want it refused by its condition", s.Name, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	if _, _, err := Open("oracle"); err == nil || !strings.Contains(err.Error(), "azure, dynamodb-local, dynoxide, redis, s3, valkey") {
+		t.Errorf("got error %v, want one that lists the servers", err)
+	}
+	s := Redis(t) // skips the test if there is none
+	s.Kill()
+	s, closeServer, err := Open("redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := s.instance.data
+	closeServer()
+	if !s.instance.proc.exited() || exists(data) {
+		t.Errorf("after closing, the server has ended: %v, its folder is there: %v", s.instance.proc.exited(), exists(data))
 	}
 }
 

@@ -4,17 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"time"
 )
 
-// runTool runs a tool that fetches into dir. Its error has the tool's output.
-func runTool(ctx context.Context, dir, name string, args ...string) error {
+// npmAdvice says how to get npm.
+const npmAdvice = "install Node.js, which includes npm, or put npm on the PATH"
+
+// npmInstall installs a package from npm in dir.
+func npmInstall(ctx context.Context, dir, pinned string) error {
+	return runTool(ctx, dir, nil, "npm", "install", "--prefix", ".", "--no-save", "--ignore-scripts",
+		"--no-audit", "--no-fund", pinned)
+}
+
+// runTool runs a tool that fetches into dir, with additions to this process's
+// environment. Its error has the tool's output.
+func runTool(ctx context.Context, dir string, environment []string, name string, args ...string) error {
 	output := &tail{}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stdout, cmd.Stderr = output, output
 	// The tools start children, which would keep the output open after a kill.
 	cmd.WaitDelay = time.Second

@@ -18,7 +18,7 @@ func main() {
 			fmt.Printf("%s: ready\n", s.Name)
 			continue
 		}
-		missing = true
+		missing = missing || !s.Optional
 		fmt.Printf("%s: not available: %s\n", s.Name, oneLine(s.Err))
 	}
 	if missing && servers.Required() {

@@ -1,0 +1,30 @@
+// Command redis is a Lambda function with a handler that is locked in Redis, to
+// measure its size.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
+)
+
+type event struct{ ID string }
+
+func main() {
+	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDRESS"), ContextTimeoutEnabled: true, MaxRetries: -1})
+	lambda.Start(middleware.WithLock(key, handle, middleware.Store(redisstore.New(client))))
+}
+
+func key(_ context.Context, e event) (lock.Key, error) { return lock.Key{Name: e.ID}, nil }
+
+func handle(context.Context, event) error {
+	fmt.Println("locked")
+	return nil
+}

@@ -1,0 +1,228 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/lock/locktest"
+)
+
+// line is what a child tells its parent: one of these.
+type line struct {
+	Op    *operation     `json:",omitempty"`
+	Hold  *locktest.Hold `json:",omitempty"`
+	End   *turnEnd       `json:",omitempty"`
+	Fault map[string]int `json:",omitempty"` // how many requests met each
+}
+
+// operation is a request to a store, or one copy of it, as the child saw it.
+type operation struct {
+	Kind              modelOp `json:"k"`
+	Name              string  `json:"n"`
+	Token             string  `json:"t"`
+	Now, Stamp, Until int64   `json:",omitempty"`
+	Call, Return      int64   // nanoseconds since 1970
+	Copy              bool    `json:",omitempty"` // it arrived late, after its sender had an answer or had given it up
+	Unknown           bool    `json:",omitempty"`
+	Applied           bool    `json:",omitempty"`
+	Owner             string  `json:",omitempty"`
+	Fence             int64   `json:",omitempty"`
+}
+
+// turnEnd says that one attempt to use a name has ended.
+type turnEnd struct {
+	Holder string
+	At     time.Time
+	Left   left
+}
+
+// left is what is left of a holder's claims, as far as its answers say.
+type left int
+
+const (
+	// leftRefused means that every claim got an answer and was refused. The engine
+	// relies on the network not to deliver a copy of such a claim, but this one
+	// does, so nothing is known.
+	leftRefused left = iota
+	leftNothing      // they were given up or released
+	leftClaim        // one was granted or has no answer
+	leftUnknown      // the same, and the request that ends it has no answer
+)
+
+func (o *operation) toModel(server *serverClock) porcupine.Operation {
+	return porcupine.Operation{
+		Input: modelInput{
+			op: o.Kind, name: o.Name, token: o.Token, now: o.Now, stamp: o.Stamp, until: o.Until,
+			server: server, call: o.Call, answer: o.Return,
+		},
+		Output: modelOutput{unknown: o.Unknown, applied: o.Applied, owner: o.Owner, fence: o.Fence},
+		Call:   o.Call, Return: o.Return,
+	}
+}
+
+// witness is a store that writes down every request to the one below it. The
+// network below must report what it sends, as a [wire] does.
+type witness struct {
+	driver.Store
+	tell func(line)
+
+	mu     sync.Mutex
+	tokens map[string]left
+}
+
+func newWitness(store driver.Store, tell func(line)) *witness {
+	return &witness{Store: store, tell: tell, tokens: map[string]left{}}
+}
+
+// Acquire implements [driver.Store].
+func (w *witness) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	o := operation{Kind: opAcquire, Name: c.Name, Token: c.Token, Now: c.Now.UnixMicro(), Stamp: c.Stamp.UnixMicro(), Until: c.Until.UnixMicro()}
+	row, ok, err := w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Acquire(ctx, c) })
+	var e *driver.Error
+	if rejected := errors.As(err, &e) && e.Rejected; ok || err != nil && !rejected {
+		w.note(c.Token, leftClaim)
+	}
+	return row, ok, err
+}
+
+// Renew implements [driver.Store].
+func (w *witness) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	o := operation{Kind: opRenew, Name: r.Name, Token: r.Token, Now: r.Now.UnixMicro(), Until: r.Until.UnixMicro()}
+	return w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
+}
+
+// Release implements [driver.Store].
+func (w *witness) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	o := operation{Kind: opRelease, Name: t.Name, Token: t.Token, Stamp: t.Stamp.UnixMicro()}
+	if t.Abandon {
+		o.Kind = opAbandon
+	}
+	row, ok, err := w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Release(ctx, t) })
+	if err == nil {
+		w.note(t.Token, leftNothing)
+	} else {
+		w.note(t.Token, leftUnknown)
+	}
+	return row, ok, err
+}
+
+func (w *witness) note(token string, l left) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tokens[token] = l
+}
+
+// left returns what is left of a token, and forgets the token.
+func (w *witness) left(token string) left {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer delete(w.tokens, token)
+	return w.tokens[token]
+}
+
+// openTurns returns the holders that ended without an attempt to give up what
+// they may own.
+func openTurns(ends map[string]turnEnd) []string {
+	var open []string
+	for holder, end := range ends {
+		if end.Left == leftClaim {
+			open = append(open, holder)
+		}
+	}
+	return open
+}
+
+func (w *witness) do(ctx context.Context, o operation, send func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
+	p := &passage{operation: o, tell: w.tell}
+	call := time.Now()
+	row, ok, err := send(context.WithValue(ctx, passageKey{}, p))
+	o.Call, o.Return = call.UnixNano(), time.Now().UnixNano()
+	o.Applied, o.Owner, o.Fence = ok, row.Token, row.Fence
+	p.end(&o, err)
+	return row, ok, err
+}
+
+// passage is the way of one request to the server. A request may be sent
+// several times: each time but one is an operation whose outcome is not known.
+// If the request has no answer, all are.
+type passage struct {
+	operation operation
+	tell      func(line)
+
+	mu    sync.Mutex
+	ended bool
+	sent  []operation
+}
+
+type passageKey struct{}
+
+// beginPassage is called when a request that may change something leaves, and
+// the func that it returns when the answer is there.
+func beginPassage(ctx context.Context) (arrived func(error)) {
+	p, ok := ctx.Value(passageKey{}).(*passage)
+	if !ok {
+		return func(error) {}
+	}
+	call := time.Now().UnixNano()
+	return func(err error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		o := p.operation
+		o.Call, o.Return, o.Unknown = call, time.Now().UnixNano(), true
+		if err != nil {
+			o.Return = forever // it may still be on its way
+		}
+		if o.Copy = p.ended; p.ended {
+			p.tell(line{Op: &o})
+			return
+		}
+		p.sent = append(p.sent, o)
+	}
+}
+
+// end writes down what was sent until now.
+func (p *passage) end(answered *operation, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	others := p.sent
+	if err == nil {
+		p.tell(line{Op: answered})
+		others = others[:max(0, len(others)-1)]
+	}
+	for _, o := range others {
+		if err == nil { // which of them was answered is not known
+			o.Call, o.Return = answered.Call, max(o.Return, answered.Return)
+		}
+		p.tell(line{Op: &o})
+	}
+}
+
+// reported reports every write that it sends to the request's passage.
+type reported struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (r reported) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method == http.MethodGet || q.Method == http.MethodHead {
+		return r.RoundTripper.RoundTrip(q)
+	}
+	arrived := beginPassage(q.Context())
+	resp, err := r.RoundTripper.RoundTrip(q)
+	arrived(err)
+	return resp, err
+}
+
+// unanswered returns the error of a script that got no answer.
+func unanswered(err error) error {
+	if errors.As(err, new(redis.Error)) {
+		return nil
+	}
+	return err
+}
