@@ -14,7 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-func TestConnectedFunctionHasOneAction(t *testing.T) {
+func TestConnectedFunctionHasOneAction(t *testing.T) { // F40
 	stack := newStack()
 	fn := newFunction(stack, "Fn", nil)
 	infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, nil)
@@ -29,7 +29,7 @@ func TestConnectedFunctionHasOneAction(t *testing.T) {
 	}
 }
 
-func TestPermissionIsLimitedToTheNamespace(t *testing.T) {
+func TestPermissionIsLimitedToTheNamespace(t *testing.T) { // F40
 	parameter := awscdk.NewCfnParameter(newStack(), s("Namespace"), nil)
 	for name, c := range map[string]struct {
 		functionName, namespace *string

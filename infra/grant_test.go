@@ -10,7 +10,7 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-func TestGrants(t *testing.T) {
+func TestGrants(t *testing.T) { // F40
 	stack := newStack()
 	table := infra.NewLockTable(stack, s("Locks"), nil)
 	user := awsiam.NewUser(stack, s("User"), nil)

@@ -21,6 +21,7 @@ ROOT = HERE.parent
 # takes several actions; sqs:SendMessage is for failed events.
 EXTRA = {
     "S3Upload": {"s3:GetObject", "s3:PutObject", "sqs:SendMessage"},
+    "NothingToDo": {"sqs:SendMessage"},
     "SQSOrders": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "Transfer": {"dynamodb:UpdateItem", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "FIFOCustomer": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
