@@ -1,0 +1,3 @@
+module github.com/lambdalock/lambdalock/tools/mutants
+
+go 1.25.0

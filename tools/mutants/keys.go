@@ -1,0 +1,301 @@
+package main
+
+// keys has the bugs in the names and events that keys are made of: two events
+// that are taken for one are lost, and one that is taken for two runs twice.
+var keys = []mutant{
+	// internal/event: what a row holds.
+	{
+		file: "internal/event/stored/stored.go", breaks: "F28", bug: "two pairs of namespace and name are stored as one",
+		old: `return url.PathEscape(namespace) + "/" }`,
+		new: `_ = url.PathEscape; return namespace + "/" }`,
+		by:  "TestName",
+	},
+	{
+		file: "internal/event/stored/stored.go", breaks: "F28", bug: "a name can be chosen to collide with the hash of another",
+		old: `utf8.ValidString(s) && !strings.HasPrefix(s, hashPrefix)`,
+		new: `utf8.ValidString(s)`,
+		by:  "TestName|TestEvent",
+	},
+	{
+		file: "internal/event/stored/stored.go", breaks: "F28", bug: "a name can be chosen to collide with the slot of another",
+		old: `storable(name) && !strings.HasPrefix(name, SlotPrefix) {`,
+		new: `storable(name) {`,
+		by:  "TestName",
+	},
+	{
+		file: "internal/event/stored/stored.go", breaks: "F27", bug: "names that are not UTF-8 are stored, and become one in JSON",
+		old: `utf8.ValidString(s) && !strings`,
+		new: `utf8.ValidString(hashPrefix) && !strings`,
+		by:  "TestName|TestEvent",
+	},
+	{
+		file: "internal/event/stored/stored.go", breaks: "F27", bug: "a name that is too long for a store is stored",
+		old: `if len(prefix)+len(name) <= maxName && storable`,
+		new: `if len(name) <= maxName && storable`,
+		by:  "TestName",
+	},
+	{
+		file: "internal/event/stored/stored.go", breaks: "F27, F46", bug: "an event that is too long for a row is stored",
+		old: `if len(event) <= maxEvent && storable`,
+		new: `if len(event) <= 2*maxEvent && storable`,
+		by:  "TestEvent",
+	},
+	{
+		file: "internal/event/canonical/canonical.go", breaks: "F25", bug: "members in another order make another key",
+		old: `		return o.Sort()
+`,
+		new: `		return o
+`,
+		by: "TestJSON",
+	},
+	{
+		file: "internal/event/canonical/canonical.go", breaks: "F27", bug: "half of a surrogate pair makes two strings one",
+		old: `b = fmt.Appendf(append(b, mark), "u%04x", r)`,
+		new: `b = utf8.AppendRune(b, r)`,
+		by:  "TestJSON",
+	},
+	{
+		file: "internal/event/canonical/number.go", breaks: "F27", bug: "a number and its negative make one key",
+		old: `	if negative {`,
+		new: `	if negative && len(s) > 40 {`,
+		by:  "TestJSON",
+	},
+	{
+		file: "internal/event/canonical/number.go", breaks: "F27", bug: "a fraction makes one key with a whole number",
+		old: `len(written)-len(digits)-len(fraction)`,
+		new: `len(written)-len(digits)`,
+		by:  "TestJSON",
+	},
+	{
+		file: "internal/event/invocation/invocation.go", breaks: "F46", bug: "a batch knows only the last event of each name",
+		old: `append(b.events[name], event)`,
+		new: `append(b.events[name][:0], event)`,
+		by:  "TestBatch",
+	},
+
+	// keyfuncs.
+	{
+		file: "keyfuncs/name.go", breaks: "F28", bug: "the parts of a name are not told apart",
+		old: `url.PathEscape(p)`,
+		new: `url.PathEscape(p)[:0] + p`,
+		by:  "TestCombinators|TestIdempotencyKeyTellsApart|TestCloudWatchLogsTellsApart",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F28", bug: "two prefixes turn different names into one",
+		old: `head := url.PathEscape(prefix) + "/"`,
+		new: `head := url.PathEscape(prefix)[:0] + prefix + "/"`,
+		by:  "TestPrefixIsUnambiguous",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F26", bug: "a prefix makes a name of an empty one",
+		old: `if k.Name != "" { // an empty name`,
+		new: `if k.Name != prefix { // an empty name`,
+		by:  "TestCombinators|TestCombinatorsRefuse|TestPrefixIsUnambiguous",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "P5", bug: "Once keeps the event of the inner key",
+		old: `Event: k.Name, Payload: k.Payload}, err`,
+		new: `Event: k.Event, Payload: k.Payload}, err`,
+		by:  "TestCombinators",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F26", bug: "a request that is broken runs without a lock",
+		old: `e != nil && e.Client && e.Missing`,
+		new: `e != nil && e.Client`,
+		by:  "TestOptional|TestOptionalOfRequests",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "P5", bug: "numbers are put in order by their bytes",
+		old: `fmt.Sprintf("%03d%s", len(digits), digits)`,
+		new: `fmt.Sprintf("%03d%s", 1, digits)`,
+		by:  "TestCombinators|TestKinesisRecord|TestSQSFIFOMessage",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "P5", bug: "a joined key has the event of its first part alone",
+		old: `anyJoined(events), anyJoined(payloads)`,
+		new: `anyJoined(events[:1]), anyJoined(payloads)`,
+		by:  "TestCombinators",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "P5, F51", bug: "news of another kind about an upload is lost as a duplicate",
+		old: `id.writes = strings.HasPrefix(id.kind, "ObjectCreated:") || strings.HasPrefix(id.kind, "ObjectRemoved:") || id.bare()`,
+		new: `id.writes = true`,
+		by:  "TestS3KindsAreDifferentEvents|TestS3Samples",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "P5, F51", bug: "a deletion is a different event each time that it is reported",
+		old: ` || strings.HasPrefix(id.kind, "ObjectRemoved:") || id.bare()`,
+		new: ` || id.bare()`,
+		by:  "TestS3EveryWay|TestS3Samples|TestS3KindsAreDifferentEvents|TestS3LatestOrders",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "P5", bug: "news of other kinds is dropped as stale",
+		old: `if err != nil || !identityOfRecord(r).writes {`,
+		new: `if err != nil {`,
+		by:  "TestS3LatestHandlesOtherKinds",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "P5", bug: "sequencers of different lengths are compared without their padding",
+		old: `"s" + strings.TrimRight(sequencer, "0")`,
+		new: `"s" + strings.TrimRight(sequencer, "")`,
+		by:  "TestS3LatestOrders",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "F31", bug: "an object key is decoded twice",
+		old: `		return o.URLDecodedKey, nil
+`,
+		new: `		return url.QueryUnescape(o.URLDecodedKey)
+`,
+		by: "TestS3|TestS3EveryWay",
+	},
+	{
+		file: "keyfuncs/eventbridges3.go", breaks: "P5, F51", bug: "deletions by a lifecycle rule of one day are one event",
+		old: ` && d.Reason != "Lifecycle Expiration" ||`,
+		new: ` ||`,
+		by:  "TestEventBridgeS3Object|TestS3KindsAreDifferentEvents|TestS3Samples",
+	},
+	{
+		file: "keyfuncs/keyerror.go", breaks: "F39", bug: "a key function's error value grows with every event",
+		old: `	located := *e
+	change(&located)
+	if err != error(e) {
+		located.Err = err
+	}
+	return &located`,
+		new: `	change(e)
+	return err`,
+		by: "TestSentinelKeyErrorsStayUnchanged",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "P5", bug: "the message id replaces the event that the body carries",
+		old: `k.Event = cmp.Or(k.Event, id)`,
+		new: `k.Event = cmp.Or(id, k.Event)`,
+		by:  "TestBodyTakesTheMessageID|TestSNSInAQueue|TestS3EveryWay",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F26", bug: "a body of null is an event of which nothing is said",
+		old: `if string(bytes.TrimSpace(text)) == "null" {`,
+		new: `if string(bytes.TrimSpace(text)) == "nil" {`,
+		by:  "TestNeighboursAreRefused|TestEventBridgeDetail|TestKinesisBodyErrors",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F31", bug: "an event of another source is decoded as an empty one",
+		old: `kind != "" && kind != want && (`,
+		new: `kind != "" && kind != want && carrier == "" && (`,
+		by:  "TestEveryEventInEveryEnvelope|TestNeighboursAreRefused",
+	},
+	{
+		file: "keyfuncs/hash.go", breaks: "F29", bug: "the event stays readable",
+		old: `[]*string{&k.Name, &k.Event}`,
+		new: `[]*string{&k.Name}`,
+		by:  "TestHash",
+	},
+	{
+		file: "keyfuncs/hash.go", breaks: "F29", bug: "a keyed hash does not depend on its key",
+		old: `h := hmac.New(sha256.New, secret)`,
+		new: `h := hmac.New(sha256.New, nil)`,
+		by:  "TestHash",
+	},
+	{
+		file: "keyfuncs/dynamodb.go", breaks: "P5", bug: "the changes of a new stream look stale",
+		old: `Order: label + " " + order}, err`,
+		new: `Order: order}, err`,
+		by:  "TestDynamoDBRecord",
+	},
+	{
+		file: "keyfuncs/dynamodb.go", breaks: "F28", bug: "a number and a string make one primary key",
+		old: `parts = append(parts, name, "N", v.Number())`,
+		new: `parts = append(parts, name, "S", v.Number())`,
+		by:  "TestDynamoDBRecord",
+	},
+	{
+		file: "keyfuncs/kinesis.go", breaks: "P5", bug: "records of several shards look stale to each other",
+		old: `		return k, within("kinesis", err)
+`,
+		new: `		k.Order = r.Kinesis.SequenceNumber
+		return k, within("kinesis", err)
+`,
+		by: "TestKinesisBody",
+	},
+	{
+		file: "keyfuncs/kafka.go", breaks: "P5", bug: "a topic that is created again repeats its events",
+		old: `+ "/" + strconv.FormatInt(r.Timestamp.UnixMilli(), 10)`,
+		new: ``,
+		by:  "TestKafkaRecord",
+	},
+	{
+		file: "keyfuncs/cloudwatchlogs.go", breaks: "P5", bug: "batches with other log events are one",
+		old: `		parts = append(parts, l.ID)
+`,
+		new: `		parts = append(parts, d.LogEvents[0].ID)
+`,
+		by: "TestCloudWatchLogsTellsApart",
+	},
+	{
+		file: "keyfuncs/cloudwatchlogs.go", breaks: "F32", bug: "a small payload unpacks to gigabytes",
+		old:      `io.LimitReader(z, maxLogs+1)`,
+		new:      `io.LimitReader(z, 1<<40)`,
+		by:       "TestCloudWatchLogsTooLarge",
+		survives: "the size is still refused after it was unpacked; a test would have to fill the memory",
+	},
+	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "two callers share their idempotency keys",
+		old: `once("http", key, r.api.value, r.stage, r.caller)`,
+		new: `once("http", key, r.api.value, r.stage)`,
+		by:  "TestIdempotencyKeyTellsApart|TestCallers",
+	},
+	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F37", bug: "another body under one idempotency key is taken for a retry",
+		old: `r.query, digest(text))`,
+		new: `r.query, digest(text[:0]))`,
+		by:  "TestIdempotencyKeyFingerprint",
+	},
+	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F27", bug: "values that are not UTF-8 make one idempotency key",
+		old: `unicode.IsControl(r) || r == utf8.RuneError`,
+		new: `unicode.IsControl(r) && r != utf8.RuneError`,
+		by:  "TestIdempotencyKeyHeader|TestIdempotencyKeyErrors",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "users of two issuers are one caller",
+		old: `return iss + " " + sub, nil`,
+		new: `return " " + sub, nil`,
+		by:  "TestCallers|TestIdempotencyKeyTellsApart",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "P5", bug: "a role's session makes a retry another request",
+		old: `		id, _, _ = strings.Cut(id, ":")
+`,
+		new: `		id, _, _ = strings.Cut(id, "#")
+`,
+		by: "TestCallers|TestIdempotencyKeyKnowsTheSameRequest",
+	},
+	{
+		file: "keyfuncs/sqs.go", breaks: "P5", bug: "two groups of a queue wait for each other and look stale",
+		old: `named("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"])`,
+		new: `named("sqs", m.EventSourceARN)`,
+		by:  "TestSQSFIFOMessage",
+	},
+	{
+		file: "keyfuncs/single.go", breaks: "P5", bug: "one lock stands for all records of an event",
+		old: `	if len(records) == 1 {`,
+		new: `	if len(records) >= 1 {`,
+		by:  "TestSingle",
+	},
+	{
+		file: "keyfuncs/several.go", breaks: "F26", bug: "a key that cannot be found is left out of the set",
+		old: `			if err != nil {
+				return nil, err
+			}`,
+		new: `			if err != nil {
+				continue
+			}`,
+		by: "TestAll",
+	},
+	{
+		file: "keyfuncs/source.go", breaks: "F31", bug: "a record of another source is taken",
+		old: `case source == "" || kind == want:`,
+		new: `case source == "" || kind != "":`,
+		by:  "TestRecordsOfAnotherSourceAreRefused",
+	},
+}

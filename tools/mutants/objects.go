@@ -1,0 +1,309 @@
+package main
+
+// objects has the bugs in the stores that keep a row in an object of S3 or of
+// Azure, and in azblobstore.Protect.
+var objects = []mutant{
+	{
+		file: "stores/objectstore/store.go", breaks: "P1", bug: "a write is not conditional on the version that was read",
+		old: `s.objects.Put(ctx, key, body, version)`,
+		new: `func() (string, error) {
+		if now, err := s.objects.Get(ctx, key); err == nil {
+			version = now.Version
+		}
+		return s.objects.Put(ctx, key, body, version)
+	}()`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P4", bug: "what is known without reading refuses a claim",
+		old: `if outcome != changed && seen.read {`,
+		new: `if outcome != changed {`,
+		by:  "TestCacheNeverRefuses",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P4", bug: "another owner's row in the cache refuses a claim",
+		old:      `err == nil && (r.OwnerToken == "" || r.OwnerToken == q.token)`,
+		new:      `err == nil`,
+		by:       "TestCacheNeverRefuses|TestRequestsOfOtherSteps",
+		survives: "a row that was not read just now refuses nothing, so it is read after all",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F1", bug: "a write that a proxy repeated counts as refused",
+		old: `if body != nil && bytes.Equal(body, seen.body) {`,
+		new: `if body != nil && len(seen.body) == 0 && bytes.Equal(body, seen.body) {`,
+		by:  "TestLostAnswers",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P3", bug: "a fence does not rise",
+		old: `Fence: fence + 1,`,
+		new: `Fence: fence,`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
+		old: `owner := owns(row, t.Token)`,
+		new: `owner := owns(row, t.Token) || !t.Abandon && row.Token != ""`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
+		old: `raise := t.Abandon && row.Stamp.Before(t.Stamp)`,
+		new: `raise := t.Abandon && row.Token == "" && row.Stamp.Before(t.Stamp)`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P2, F21", bug: "anybody renews a lease",
+		old: `case !owns(row, r.Token) || r.Until.Before(row.Until):`,
+		new: `case row.Token == "" || r.Until.Before(row.Until):`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F41", bug: "to give up a claim rewrites the row of a newer version",
+		old: `if row.Newer || !owner && !raise {`,
+		new: `if !owner && !raise {`,
+		by:  "TestNewerRows|TestConformance",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F2", bug: "an object without the service's time is used",
+		old: `(object.Version == "" || object.Modified.IsZero() || object.Now.IsZero())`,
+		new: `object.Version == ""`,
+		by:  "TestServiceWithoutTime",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P1, F14", bug: "leases are judged by the claimant's clock",
+		old: `row.Until = now.Add(s.leasedAt().Add(s.lease + resolution).Sub(s.now))`,
+		new: `row.Until = row.Until.Add(0 * now.Sub(s.now) * resolution)`,
+		by:  "TestClocksHoursApart|TestConformance",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P1", bug: "a lease ends within the last second, because times are whole seconds",
+		old: `resolution = time.Second - time.Microsecond`,
+		new: `resolution = time.Duration(0)`,
+		by:  "TestWholeSeconds",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P1, F44", bug: "a claim that is given up makes the holder's lease begin anew",
+		old: `	if s.LeasedAt.IsZero() {
+		return s.modified
+	}
+	return s.LeasedAt`,
+		new: `	return s.modified`,
+		by:  "TestStrangerWritesHeldRow|TestConformance",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P4, F4", bug: "a copy of a renewal extends the lease again",
+		old: `keeps := row.Token != q.token || s.OwnerToken == q.token && row.Until.Equal(s.HeldUntil)`,
+		new: `keeps := row.Token != q.token`,
+		by:  "TestLateCopiesExtendNothing",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "F1", bug: "two writes of one row have the same bytes",
+		old: `Writes: s.Writes + 1,`,
+		new: `Writes: 1,`,
+		by:  "TestNoTwoWritesAreEqual",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P1", bug: "an object of another name is taken for the row",
+		old: `case Key(format.Name) != key:`,
+		new: `case Key(format.Name) != key && r.Stamp.IsZero():`,
+		by:  "TestUnreadableObjects",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "F41", bug: "a row of a newer version is read as one of this",
+		old: `	if s.RowFormat != nil {
+		return driver.Row{Newer: true}
+	}
+`,
+		new: ``,
+		by:  "TestNewerRows",
+	},
+	{
+		file: "stores/objectstore/probe.go", breaks: "P1, F52", bug: "a service that ignores conditions is used",
+		old: `	return &driver.ConfigError{
+		Reason: o.String() + ": the service does not`,
+		new: `	if o != nil {
+		return nil
+	}
+	return &driver.ConfigError{
+		Reason: o.String() + ": the service does not`,
+		by: "TestProbeFindsIgnoredConditions",
+	},
+	{
+		file: "stores/objectstore/probe.go", breaks: "P1, F14", bug: "a proxy that answers with its own clock is not found",
+		old: `-behind < age && age < passed+ahead {`,
+		new: `-behind < age && age < passed+time.Hour {`,
+		by:  "TestProbeFindsTwoClocks",
+	},
+	{
+		file: "stores/s3store/objects.go", breaks: "P1", bug: "a new object overwrites one that another has just made",
+		old: `		in.IfNoneMatch = aws.String("*")
+`,
+		new: `		in.IfNoneMatch = nil
+`,
+		by: "TestConditions|TestConformance",
+	},
+	{
+		file: "stores/s3store/objects.go", breaks: "P1", bug: "an object is overwritten whatever its version",
+		old: `		in.IfMatch = &version
+`,
+		new: `		in.IfMatch = nil
+`,
+		by: "TestConditions|TestConformance",
+	},
+	{
+		file: "stores/s3store/objects.go", breaks: "F1", bug: "the SDK repeats a write, which then meets its own first copy",
+		old: `	o.Retryer = aws.NopRetryer{}
+`,
+		new: ``,
+		by:  "TestRequests|TestErrors|TestNoAnswer",
+	},
+	{
+		file: "stores/s3store/objects.go", breaks: "P1, F52", bug: "a server that is not S3's is not checked",
+		old: `o.put(ctx, key, body, version, o.guard)`,
+		new: `o.put(ctx, key, body, version)`,
+		by:  "TestServerThatIgnoresConditions|TestEndpoints",
+	},
+	{
+		file: "stores/s3store/objects.go", breaks: "F2", bug: "a body that broke off counts as an answer",
+		old: `		return objectstore.Object{}, o.classify("s3:GetObject", err)
+	}
+	now, _`,
+		new: `		return objectstore.Object{}, objectstore.ErrNotExist
+	}
+	now, _`,
+		by: "TestBrokenBody",
+	},
+	{
+		file: "stores/s3store/errors.go", breaks: "P1", bug: "a refused condition counts as a failure of the service",
+		old: `if a.status == http.StatusPreconditionFailed || a.code == "PreconditionFailed" || conflicts`,
+		new: `if conflicts`,
+		by:  "TestConditions",
+	},
+	{
+		file: "stores/s3store/errors.go", breaks: "F9", bug: "a write that is under way makes the claim fail",
+		old: `conflicts[a.code] || `,
+		new: ``,
+		by:  "TestConditions",
+	},
+	{
+		file: "stores/s3store/errors.go", breaks: "P1", bug: "a bucket that does not exist reads as a free name",
+		old: `if answerOf(err).code == missing {`,
+		new: `if answerOf(err).status == http.StatusNotFound {`,
+		by:  "TestErrors|TestConditions",
+	},
+	{
+		file: "stores/s3store/errors.go", breaks: "F2", bug: "a request that got an answer of 500 counts as not applied",
+		old: `a.status != http.StatusNotImplemented:
+`,
+		new: `a.status != http.StatusNotImplemented:
+		e.Rejected = true
+`,
+		by: "TestErrors",
+	},
+	{
+		file: "stores/azblobstore/objects.go", breaks: "P1", bug: "a blob is overwritten whatever its version",
+		old: `condition := &blob.ModifiedAccessConditions{IfMatch: &tag}`,
+		new: `condition := &blob.ModifiedAccessConditions{}`,
+		by:  "TestConformance|TestObjects",
+	},
+	{
+		file: "stores/azblobstore/objects.go", breaks: "P1", bug: "a new blob overwrites one that another has just made",
+		old: `		condition = &blob.ModifiedAccessConditions{IfNoneMatch: &tag}
+`,
+		new: `		condition = &blob.ModifiedAccessConditions{}
+`,
+		by: "TestConformance|TestObjects",
+	},
+	{
+		file: "stores/azblobstore/objects.go", breaks: "F1", bug: "the SDK repeats requests by itself",
+		old: `policy.RetryOptions{MaxRetries: -1}`,
+		new: `policy.RetryOptions{}`,
+		by:  "TestOneRequest",
+	},
+	{
+		file: "stores/azblobstore/objects.go", breaks: "P1, F52", bug: "a server that is not Azure's is not checked",
+		old: `	if !o.prober.Passed() {`,
+		new: `	if !o.prober.Passed() && o.client == nil {`,
+		by:  "TestServerIgnoresConditions|TestServerIsProbed",
+	},
+	{
+		file: "stores/azblobstore/errors.go", breaks: "F2", bug: "a request that got an answer of 500 counts as not applied",
+		old: `status == http.StatusRequestTimeout {
+`,
+		new: `status == http.StatusRequestTimeout {
+		e.Rejected = true
+`,
+		by: "TestErrors",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P2", bug: "a lease counts from the answer",
+		old: `p.end, p.wallEnd = began.Add(p.length), wall.Add(p.length)`,
+		new: `p.end, p.wallEnd = time.Now().Add(p.length), p.wall().Add(p.length).Add(0*time.Since(began)*time.Since(wall))`,
+		by:  "TestProtectCountsFromTheRequest",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P2, F15", bug: "a lease is measured by the clock that stands still while frozen",
+		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
+		new: `time.Until(p.end) - margin`,
+		by:  "TestProtectLost|TestProtectEndsTheWorkInTime",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P2, F15", bug: "a wall clock that is set back makes a lease longer",
+		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
+		new: `p.wallEnd.Sub(p.wall()) - margin`,
+		by:  "TestProtectCountsFromTheRequest",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P2", bug: "the work ends with its lease, not before",
+		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
+		new: `min(time.Until(p.end), p.wallEnd.Sub(p.wall()))`,
+		by:  "TestProtectEndsTheWorkInTime",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P4, F2", bug: "an acquisition without an answer leaves the blob leased",
+		old: `	if unsure { // the blob`,
+		new: `	if unsure && p == nil { // the blob`,
+		by:  "TestProtectAcquire|TestProtectCanceledWhileAcquiring",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "F39", bug: "the renewals are not waited for",
+		old: `	p.quit()
+	<-p.done
+`,
+		new: `	p.quit()
+`,
+		by: "TestProtectLeavesNothingBehind",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "a broken lease is renewed again and again",
+		old: `		case ended(failed):
+			return p.logLost(ctx, failed)
+`,
+		new: `		case ended(failed) && ctx == nil:
+			return p.logLost(ctx, failed)
+`,
+		by: "TestProtectLost|TestProtectRenewalFails",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "an answer of a proxy ends a lease",
+		old: `if !errors.As(err, &answer) || answer.ErrorCode == "" {`,
+		new: `if !errors.As(err, &answer) {`,
+		by:  "TestProtectRenewalFails|TestLeaseAnswers",
+	},
+	{
+		file: "stores/azblobstore/protect.go", breaks: "P5", bug: "work that succeeded after it lost the lease counts as a success",
+		old: `			err = p.lost
+`,
+		new: `			err = nil
+`,
+		by: "TestProtectLost",
+	},
+	{
+		file: "stores/azblobstore/protect.go", breaks: "P4", bug: "the lease is not released",
+		old: `		p.release(context.WithoutCancel(ctx))
+`,
+		new: `		_ = p.release
+`,
+		by: "TestProtect|TestProtectRelease",
+	},
+}

@@ -1,0 +1,340 @@
+package main
+
+// quorum has the bugs in the Redis store: its scripts, and the quorum of
+// independent servers.
+var quorum = []mutant{
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P1", bug: "a lease can be taken at the instant at which it ends",
+		old: `elseif owner and now <= leaseEnd then`,
+		new: `elseif owner and now < leaseEnd then`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P4, F3", bug: "a late claim brings a released lock back",
+		old: `elseif oldStamp and not earlier(oldStamp, stamp) then
+  return answer(0, '', asked)
+end`,
+		new: `end`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P4, F3", bug: "a late claim with the last stamp brings a released lock back",
+		old: `elseif oldStamp and not earlier(oldStamp, stamp) then`,
+		new: `elseif oldStamp and earlier(stamp, oldStamp) then`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P4, F3", bug: "a copy of an earlier round undoes a later one",
+		old: `if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then`,
+		new: `if earlier(heldUntil, oldUntil) then`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P2, F4", bug: "a late copy of the claim undoes a renewal",
+		old: `if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then`,
+		new: `if earlier(stamp, oldStamp) then`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P3", bug: "a late copy of the claim that has the row raises its fence",
+		old: `  if stamp == oldStamp and heldUntil == oldUntil then`,
+		new: `  if stamp == oldStamp and heldUntil ~= oldUntil then`,
+		by:  "TestConformance|TestAgreesWithJudge|TestLeaseNeverMovesBack",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P1", bug: "a later round of a claim shortens the lease of an earlier one",
+		old: `previous, till = '', math.max(till, leaseEnd)`,
+		new: `previous = ''`,
+		by:  "TestLeaseNeverMovesBack|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P5", bug: "a completed event runs again",
+		old: `or (entry ~= '' and completed and remembered())`,
+		new: `or (entry ~= '' and completed and not owner and remembered())`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P5", bug: "an event whose text is the end of another's counts as completed",
+		old: `local lines, start, from = '\n' .. completed, '\n' .. entry, 1`,
+		new: `local lines, start, from = '\n' .. completed, entry, 1`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P5", bug: "an event with the order of a completed one runs",
+		old: `not earlier(highest, order))`,
+		new: `earlier(order, highest))`,
+		by:  "TestConformance|TestAgreesWithJudge",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "F41", bug: "a row of a newer version is taken",
+		old: `if format
+  or (entry`,
+		new: `if (format and not owner)
+  or (entry`,
+		by: "TestConformance",
+		in: "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P3, F24", bug: "the fence of a new row starts at one",
+		old: `fence = math.max(math.ceil(now / grain) * grain, leastFence - 1)`,
+		new: `fence = math.max(0, leastFence - 1)`,
+		by:  "TestConformance|TestAgreesWithJudge|TestDataIsLost",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/acquire.lua", breaks: "P6", bug: "the next owner has the event of the dead one",
+		old: `  redis.call('HDEL', key, 'event')
+`,
+		new:      ``,
+		by:       "TestConformance|TestAgreesWithJudge",
+		in:       "stores/redisstore",
+		survives: "an empty field reads like one that is missing",
+	},
+	{
+		file: "stores/redisstore/scripts/renew.lua", breaks: "P2, F21", bug: "anybody renews a lease",
+		old: `or owner ~= token or earlier`,
+		new: `or not owner or earlier`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/renew.lua", breaks: "F4", bug: "a renewal creates a row that is gone",
+		old: `or token == '' or owner ~= token or earlier(heldUntil, oldUntil) then`,
+		new: `or token == '' or (owner and owner ~= token) or (oldUntil and earlier(heldUntil, oldUntil)) then`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/renew.lua", breaks: "P4, F4", bug: "a copy of a renewal extends the lease again",
+		old: `if heldUntil ~= oldUntil then`,
+		new: `if heldUntil then`,
+		by:  "TestLeaseNeverMovesBack|TestAgreesWithJudge|TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/renew.lua", breaks: "P2", bug: "a renewal that was on its way for long shortens the lease",
+		old: `leaseEnd = math.max(leaseEnd, now + lease)`,
+		new: `leaseEnd = now + lease`,
+		by:  "TestLeaseNeverMovesBack|TestAgreesWithJudge|TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/settle.lua", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
+		old: `local own = token ~= '' and owner == token`,
+		new: `local own = token ~= '' and owner and (owner == token or stamp == '')`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/settle.lua", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
+		old: `local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))`,
+		new: `local raise = stamp ~= '' and (not owner or owner == token) and (not oldStamp or earlier(oldStamp, stamp))`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/settle.lua", breaks: "P4, F44", bug: "a claim that is given up before there is a row raises no stamp",
+		old: `(not oldStamp or earlier(oldStamp, stamp))`,
+		new: `(oldStamp and earlier(oldStamp, stamp))`,
+		by:  "TestConformance",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/settle.lua", breaks: "P5, F47", bug: "to give up a claim shortens the life of another owner's row",
+		old: `if own or not oldDeleteAfter or earlier(oldDeleteAfter, deleteAfter) then`,
+		new: `if true then`,
+		by:  "TestConformance|TestAgreesWithJudge|TestOneRow",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/settle.lua", breaks: "P5", bug: "what is forgotten stays in the row",
+		old: `    if ARGV[i + 1] == '' then
+      redis.call('HDEL', key, ARGV[i])`,
+		new: `    if ARGV[i + 1] == '' then
+      redis.call('HLEN', key)`,
+		by: "TestConformance|TestAgreesWithJudge",
+		in: "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/scripts/row.lua", breaks: "F42", bug: "times are compared by the server's locale",
+		old: `  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+`,
+		new: `  return a < b
+`,
+		by:       "TestConformance",
+		survives: "neither miniredis nor redis-server in the C locale, which it sets for itself, compares by a locale; other servers may",
+		in:       "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/row.go", breaks: "P1, F14", bug: "another owner's lease is told by that owner's clock",
+		old: `	if owner == v.token {`,
+		new: `	if owner != "" {`,
+		by:  "TestConformance|TestAgreesWithJudge",
+	},
+	{
+		file: "stores/redisstore/row.go", breaks: "P5", bug: "events that differ in a space are taken for one another",
+		old: `strings.NewReplacer("%", "%25", " ", "%20", "\n", "%0A").Replace`,
+		new: `strings.NewReplacer("%", "%25", " ", "", "\n", "%0A").Replace`,
+		by:  "TestConformance|TestAgreesWithJudge|TestOneRow",
+	},
+	{
+		file: "stores/redisstore/row.go", breaks: "P3, F23", bug: "a row is deleted with its lease if the clock is wrong",
+		old: `max(lease(d), lease(time.Hour)) / 1000`,
+		new: `lease(d) / 1000`,
+		by:  "TestRowOutlivesAWrongClock",
+	},
+	{
+		file: "stores/redisstore/errors.go", breaks: "F2", bug: "a refusal after the client repeated the request counts as not applied",
+		old: `e.Temporary, e.Rejected, e.Hint = true, !s.repeats, hint`,
+		new: `e.Temporary, e.Rejected, e.Hint = true, true, hint`,
+		by:  "TestErrors",
+	},
+	{
+		file: "stores/redisstore/store.go", breaks: "F41", bug: "a row that cannot be read counts as not applied",
+		old: `	row, err := parse(&r, v)
+	if err != nil {
+		return answer{err: s.unreadable(err)}
+	}`,
+		new: `	row, err := parse(&r, v)
+	if err != nil {
+		return answer{}
+	}`,
+		by: "TestKeyOfAnother|TestConformance|TestErrors",
+	},
+
+	// The quorum.
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "half of the servers are enough",
+		old: `need: len(clients)/2 + 1,`,
+		new: `need: len(clients) / 2,`,
+		by:  "TestQuorumConformance|TestSplitVote|TestNodesDown",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "what an earlier round was granted counts for the later one",
+		old: `a.row.Token == c.Token && a.claimStamp == stamp }`,
+		new: `a.row.Token == c.Token && stamp != "" }`,
+		by:  "TestEarlierRoundDoesNotCount",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P4", bug: "a claim that a minority granted is not given up there",
+		old: `	if err := q.undo(ctx, c, got); err != nil {
+		return driver.Row{}, false, err
+	}
+`,
+		new: `	_ = q.undo
+`,
+		by: "TestSplitVote|TestUndoIsLost",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "a claim is given up only where it was granted, not where it may have been",
+		old: `return granted(a) || failed(a) }),
+		func`,
+		new: `return granted(a) }),
+		func`,
+		by: "TestUndoWithoutAnswer",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P4", bug: "a claim is given up on the context that has ended",
+		old:      `undone := q.ask(context.WithoutCancel(ctx), `,
+		new:      `undone := q.ask(ctx, `,
+		by:       "TestUndoIsLost|TestHangingClient|TestQuorumHistories",
+		survives: "a minority that keeps the claim is cleared by the next one, and package lock gives up what had no answer",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "a claim whose undo is lost is repeated with its stamp",
+		old: `	err.Temporary, err.Rejected = false, false
+`,
+		new: `	err.Temporary, err.Rejected = true, false
+`,
+		by: "TestUndoIsLost|TestUndoIsLostWhileNodeIsDown",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P3", bug: "a fence falls from one majority to the next",
+		old: `	if enough := count(got, high); enough < q.need {`,
+		new: `	if enough := count(got, high); enough < 1 {`,
+		by:  "TestFenceAcrossMajorities",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P3", bug: "the fence is that of the first server",
+		old: `			fence = max(fence, got[i].row.Fence)
+			row.Previous`,
+		new: `			fence = cmp.Or(fence, got[i].row.Fence)
+			row.Previous`,
+		by: "TestFenceAcrossMajorities",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P5", bug: "an event that one server remembers runs again",
+		old: `done := verdict == driver.Newer || verdict == driver.Completed || verdict == driver.Stale`,
+		new: `done := verdict == driver.Newer || verdict == driver.Stale`,
+		by:  "TestUndoIsLost",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P5", bug: "a completion is recorded on servers whose lease has ended",
+		old: `q.nodes[i].settle(ctx, t, t.Stamp, inTime)`,
+		new: `q.nodes[i].settle(ctx, t, t.Stamp, always)`,
+		by:  "TestLateCompletion",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P4", bug: "a release raises no stamp, so that a late claim is granted",
+		old: `q.nodes[i].settle(ctx, t, t.Stamp, inTime)`,
+		new: `q.nodes[i].settle(ctx, t, time.Time{}, inTime)`,
+		by:  "TestLateClaimAfterRelease",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P4", bug: "a server that missed a release holds its lock until the lease ends",
+		old: `		q.clear(ctx, t.Name, got)
+`,
+		new: `		_ = q.clear
+`,
+		by: "TestReleaseMissesNode|TestQuorumHistories",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "a waiter's claim is cleared as if it were over",
+		old: `&& timestamp(b.row.Stamp) >= a.claimStamp`,
+		new: `&& timestamp(b.row.Stamp) != a.claimStamp`,
+		by:  "TestWaiterIsNotCleared|TestQuorumHistories",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P2", bug: "a renewal does not restore the row on a server that lost it",
+		old: `return behind(a) || lost(a) }), func`,
+		new: `return behind(a) || lost(a) && ctx == nil }), func`,
+		by:  "TestRestartedNode|TestRestoreFails",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P3", bug: "a renewal does not restore the fence",
+		old: `(a.claimStamp < claimStamp || a.row.Fence < row.Fence)`,
+		new: `a.claimStamp < claimStamp`,
+		by:  "TestFenceOfRenewal",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P5", bug: "a completion that a minority recorded counts as recorded",
+		old: `		row.Memory = driver.Memory{} // what only a minority knows is not recorded
+`,
+		new: ``,
+		by:  "TestPartialRelease|TestLateCompletion",
+	},
+	{
+		file: "stores/redisstore/quorum.go", breaks: "P5", bug: "a release that a majority may have applied counts as refused",
+		old: `	case now+before+count(got, failed) >= q.need:
+`,
+		new: `	case now+before+count(got, failed) > len(q.nodes):
+`,
+		by: "TestPartialRelease|TestNodesDown",
+	},
+}

@@ -1,0 +1,172 @@
+package main
+
+// sets has the bugs in several locks at once: the slots of a limited name, and
+// locks that are acquired together.
+var sets = []mutant{
+	{
+		file: "lock/limit.go", breaks: "P4, F44", bug: "a claim of another slot without an answer is not given up",
+		old: `if s.requests.unsure && s != got {`,
+		new: `if s.requests.unsure && got == nil {`,
+		by:  "TestLateClaimsOfSlots",
+	},
+	{
+		file: "lock/limit.go", breaks: "P1", bug: "the slot that was granted is given up too",
+		old: `if s.requests.unsure && s != got {`,
+		new: `if s.requests.unsure {`,
+		by:  "TestLimitedClaimGivenUp|TestLateClaimsOfSlots",
+	},
+	{
+		file: "lock/limit.go", breaks: "P1", bug: "two names share a slot",
+		old: `prefix += stored.SlotPrefix + strconv.Itoa(number) + ":"`,
+		new: `prefix += stored.SlotPrefix + strconv.Itoa(number)`,
+		by:  "TestSlotNamesNeverCollide|TestLimit",
+	},
+	{
+		file: "lock/limit.go", breaks: "P1", bug: "those who do not know of the limit yet do not count",
+		old: `	if number > 1 {
+		prefix`,
+		new: `	if number > 0 {
+		prefix`,
+		by: "TestLimitIsChanged",
+	},
+	{
+		file: "lock/limit.go", breaks: "F33", bug: "a nested call waits for a second slot",
+		old: `if limited && firstSlot(outer.claim.Name) == a.claim.Name {`,
+		new: `if limited && outer.claim.Name == a.claim.Name {`,
+		by:  "TestNestedLimited",
+	},
+	{
+		file: "lock/limit.go", breaks: "P1", bug: "there is one slot more than the limit",
+		old: `slots := make([]slot, a.locker.opts.Limit)`,
+		new: `slots := make([]slot, a.locker.opts.Limit+1)`,
+		by:  "TestLimit",
+	},
+	{
+		file: "lock/limit.go", breaks: "P5", bug: "a duplicate takes another slot",
+		old: `if a.key.Event != "" || a.key.Order != "" {`,
+		new: `if a.key.Order != "" {`,
+		by:  "TestLimitRefusesEvents",
+	},
+	{
+		file: "lock/limit.go", breaks: "P4", bug: "a slot whose lease has ended is asked when its turn comes",
+		old:      `return s.row.Token != "" && !s.row.Until.Before(s.claim.Now) && s.row.Until.Before(wall)`,
+		new:      `return false && s.row.Until.Before(wall)`,
+		by:       "TestLimitDeadHolder",
+		survives: "its turn comes within 50 ms after the end of the lease, so only the order of the requests differs",
+	},
+	{
+		file: "lock/limit.go", breaks: "F38", bug: "all waiters ask the slots in one order",
+		old: `range rand.Perm(len(slots)) {`,
+		new: `range rand.Perm(len(slots))[:0:0] {
+		_ = n
+		_ = i
+	}
+	for i := range slots {
+		n := i`,
+		by: "TestSlotsAreAskedInRandomOrder",
+	},
+	{
+		file: "lock/several.go", breaks: "F34", bug: "keys are acquired in the order in which they are given",
+		old: `	slices.SortFunc(sorted, func`,
+		new: `	slices.SortFunc(sorted[:0], func`,
+		by:  "TestAcquireAll|TestOppositeOrders",
+	},
+	{
+		file: "lock/several.go", breaks: "F34", bug: "keys are ordered without their hashes",
+		old: `cmp.Compare(stored.Name(l.prefix, a.Name), stored.Name(l.prefix, b.Name))`,
+		new: `cmp.Compare(a.Name, b.Name)`,
+		by:  "TestOrderOfStoredNames",
+	},
+	{
+		file: "lock/several.go", breaks: "P4", bug: "the locks before a refused one stay held",
+		old: `		if !all { // also if an observer panics
+			_ = s.Release()
+		}`,
+		new: `		_ = all`,
+		by:  "TestAllOrNone",
+	},
+	{
+		file: "lock/several.go", breaks: "F33", bug: "a key that is given twice waits for itself",
+		old: `	sorted = slices.Compact(sorted)
+`,
+		new: ``,
+		by:  "TestAcquireAll|TestAcquireAllWithoutUsableKeys",
+	},
+	{
+		file: "lock/several.go", breaks: "P5", bug: "one name with two events is locked for one of them",
+		old: `k.Name == sorted[i].Name {`,
+		new: `k == sorted[i] {`,
+		by:  "TestAcquireAllWithoutUsableKeys",
+	},
+	{
+		file: "lock/several.go", breaks: "P2", bug: "the work goes on when an earlier lock of the set is lost",
+		old: `ctx = lk.work // so`,
+		new: `_ = lk.work // so`,
+		by:  "TestContextEndsWithAnyLease|TestContextOfLocks",
+	},
+	{
+		file: "lock/several.go", breaks: "P2", bug: "the work begins although a lease ended while others were acquired",
+		old: `		if err := l.check(); err != nil {
+			return err
+		}
+	}
+	return nil`,
+		new: `	}
+	return nil`,
+		by: "TestLostWhileAcquiring|TestFrozenWhileAcquiring|TestSlowAcquireAll",
+	},
+	{
+		file: "lock/several.go", breaks: "P5", bug: "a failed completion hides behind those that succeeded",
+		old: `len(failed) == 1 {
+			s.outcome = failed[0]`,
+		new: `len(failed) == 1 {
+			s.outcome = nil`,
+		by: "TestCompleteAllGoesOn|TestSeveralFailures|TestLostAndCompleted",
+	},
+	{
+		file: "lock/several.go", breaks: "P5", bug: "Complete of a set after Release returns nil",
+		old: `	if s.ending == released {
+		return ErrReleased
+	}
+`,
+		new: ``,
+		by:  "TestLocksAfterTheirEnd",
+	},
+	{
+		file: "lock/several.go", breaks: "P4", bug: "a panic of an observer leaves the other locks of a set held",
+		old: `		defer endEach(locks[1:], until, end)
+`,
+		new: `		defer func() {
+			if recover() == nil {
+				endEach(locks[1:], until, end)
+			}
+		}()
+`,
+		by: "TestCallbacksOfASetThatPanic",
+	},
+	{
+		file: "lock/several.go", breaks: "P5", bug: "one row without an answer leaves no time for the others of a set",
+		old: `/ 2)
+	}
+	end(locks[0], limit)`,
+		new: `* 0)
+	}
+	end(locks[0], limit)`,
+		by: "TestCompleteAllGoesOn",
+	},
+	{
+		file: "lock/settlement.go", breaks: "F53", bug: "a transaction completes one lock of a set",
+		old: `	if l.set != nil {
+		return &ConfigError`,
+		new: `	if l.set != nil && l.locker == nil {
+		return &ConfigError`,
+		by: "TestSetIsEndedAsAWhole",
+	},
+	{
+		file: "lock/wait.go", breaks: "F34", bug: "each lock of a set waits as long as all together may",
+		old: `		end = a.set.began.Add(a.locker.opts.MaxWait)
+`,
+		new: ``,
+		by:  "TestWaitOfASet|TestLongWaitOfASet",
+	},
+}

@@ -1,0 +1,362 @@
+package main
+
+// stores has the bugs in the stores that keep a row in memory or in a DynamoDB
+// table.
+var stores = []mutant{
+	{
+		file: "stores/memstore/memstore.go", breaks: "P3", bug: "a fence does not rise when a name is taken again",
+		old: `	row.Fence++
+`,
+		new: `	if row.Fence == c.Now.UnixMicro() {
+		row.Fence++
+	}
+`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P3, F24", bug: "the fence of a new row starts at one",
+		old: `		row.Fence = c.Now.UnixMicro()
+`,
+		new: `		row.Fence = 0
+`,
+		by: "TestConformance|TestRowsAreRemoved",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P2, F21", bug: "anybody renews a lease",
+		old: `row.Newer || !owns(row, r.Token) || r.Until`,
+		new: `row.Newer || r.Until`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P2, F4", bug: "a late renewal moves the lease back",
+		old: ` || r.Until.Before(row.Until) {`,
+		new: ` {`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
+		old: `owner := owns(row, t.Token)`,
+		new: `owner := owns(row, t.Token) || !t.Abandon && row.Token != ""`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P1, F44", bug: "to give up a claim frees another owner's row",
+		old: `	if owner {
+		row.Token,`,
+		new: `	if owner || raise {
+		row.Token,`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
+		old: `raise := t.Abandon && row.Stamp.Before(t.Stamp)`,
+		new: `raise := t.Abandon && row.Token == "" && row.Stamp.Before(t.Stamp)`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "F41", bug: "a release changes the row of a newer version",
+		old: `if row.Newer || !owner && !raise {`,
+		new: `if !owner && !raise {`,
+		by:  "TestConformance",
+	},
+
+	// stores/dynamostore: the conditions.
+	{
+		file: "stores/dynamostore/store.go", breaks: "F41", bug: "an acquire takes the row of a newer version",
+		old: `	acquireIf = readable + " AND (" +
+`,
+		new: `	acquireIf = "(" +
+`,
+		by: "TestForeignRows|TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P1", bug: "a lease can be taken at the instant at which it ends",
+		old: `heldUntil < :now) AND`,
+		new: `heldUntil <= :now) AND`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F3", bug: "a late claim brings a released lock back",
+		old: `heldUntil < :now) AND " + below + ") " +`,
+		new: `heldUntil < :now)) " +`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F3", bug: "a late claim with the last stamp brings a released lock back",
+		old: `OR stamp < :stamp)"`,
+		new: `OR stamp <= :stamp)"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F3", bug: "a copy of an earlier round undoes a later one",
+		old: `heldUntil <= :until AND stamp <= :stamp))"`,
+		new: `heldUntil <= :until))"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P2, F4", bug: "a late copy of the claim undoes a renewal",
+		old: `heldUntil <= :until AND stamp <= :stamp))"`,
+		new: `stamp <= :stamp))"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "F1", bug: "a claim that meets its own first copy is refused",
+		old: `(ownerToken = :token AND heldUntil <=`,
+		new: `(ownerToken <> ownerToken AND ownerToken = :token AND heldUntil <=`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a completed event runs again",
+		old: `attribute_not_exists(completed.#event) OR completed.#event < :millis`,
+		new: `attribute_not_exists(completed.#event) OR completed.#event < :millis OR attribute_exists(completed)`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "an event is forgotten a millisecond early",
+		old: `completed.#event < :millis)`,
+		new: `completed.#event <= :millis)`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "an event with the order of a completed one runs",
+		old: `highestOrder < :order)"`,
+		new: `highestOrder <= :order)"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a key with Event and Order is not checked for staleness",
+		old: `		condition = acquireEventOrderIf
+`,
+		new: `		condition = acquireEventIf
+		delete(v, ":order")
+`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a key with an Order alone is not checked for staleness",
+		old: `		condition = acquireOrderIf
+		v[":order"] = text(c.Order)
+`,
+		new: `		if c.Event != "" {
+			v[":order"] = text(c.Order)
+		}
+`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P6", bug: "the next owner has the event of the dead one",
+		old: `acquireMutexUpdate   = acquireUpdate + " REMOVE event, payload"`,
+		new: `acquireMutexUpdate   = acquireUpdate + " REMOVE payload"`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "F37", bug: "the next owner has the payload of the dead one",
+		old: `", event = :event REMOVE payload"`,
+		new: `", event = :event"`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P3", bug: "a fence does not rise",
+		old: `"fence = if_not_exists(fence, :micros) + :one, `,
+		new: `"fence = if_not_exists(fence, :micros + :one), `,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P3", bug: "a fence is told one too low",
+		old: `Fence: old.Fence + 1,`,
+		new: `Fence: old.Fence,`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P1, F21", bug: "a late holder renews and releases the lock of the next one",
+		old: `ifOwner       = readable + " AND ownerToken = :token"`,
+		new: `ifOwner       = readable + " AND (ownerToken = :token OR attribute_exists(ownerToken))"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "F4", bug: "a renewal creates a row that was deleted",
+		old: `ifOwner       = readable + " AND ownerToken = :token"`,
+		new: `ifOwner       = readable + " AND (ownerToken = :token OR attribute_not_exists(stamp))"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P2, F4", bug: "a late renewal moves the lease back",
+		old: `ifOwner + " AND heldUntil <= :until"`,
+		new: `ifOwner + " AND heldUntil <> :until"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4", bug: "a renewal does not move the row's expiry",
+		old: `"SET heldUntil = :until, deleteAfter = :deleteAfter"`,
+		new: `"SET heldUntil = :until, deleteAfter = if_not_exists(deleteAfter, :deleteAfter)"`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5, F47", bug: "a release does not move the row's expiry",
+		old: `"SET deleteAfter = :deleteAfter " + removeOwner`,
+		new: `"SET deleteAfter = if_not_exists(deleteAfter, :deleteAfter) " + removeOwner`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
+		old: `	if ok || err != nil {
+		return s.answer(item, ok, err)
+	}
+	in :=`,
+		new: `	if ok || err != nil || str(item, "ownerToken") != "" {
+		return s.answer(item, ok, err)
+	}
+	in :=`,
+		by: "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F44", bug: "a claim that was granted while it was given up keeps the name",
+		old: `if err != nil || len(item) > 0 && str(item, "ownerToken") != t.Token {`,
+		new: `if err != nil || len(item) > 0 {`,
+		by:  "TestGrantedWhileGivenUp",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "F41", bug: "to give up a claim changes the row of a newer version",
+		old: `raiseIf       = readable + " AND " + below`,
+		new: `raiseIf       = below`,
+		by:  "TestForeignRows|TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4, F44", bug: "a claim that is given up releases the row without raising its stamp",
+		old: `raiseUpdate   = "SET stamp = :stamp, deleteAfter = :deleteAfter"`,
+		new: `raiseUpdate   = "SET stamp = if_not_exists(stamp, :stamp), deleteAfter = :deleteAfter"`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P1, F44", bug: "to give up a claim releases a later round of it",
+		old: `((ownerToken = :token AND stamp <= :stamp) OR`,
+		new: `((ownerToken = :token) OR`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "F1, F8", bug: "the SDK repeats requests by itself",
+		old: `func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} },
+	}}`,
+		new: `func(*dynamodb.Options) { _ = aws.NopRetryer{} },
+	}}`,
+		by: "TestErrorsNameTheCause|TestConflictsOverHTTP|TestLostAnswers",
+	},
+	{
+		file: "stores/dynamostore/errors.go", breaks: "F45", bug: "a conflict of a global table is permanent",
+		old: `, "ReplicatedWriteConflictException": true}`,
+		new: `}`,
+		by:  "TestConflictsOverHTTP|TestErrorsNameTheCause",
+	},
+	{
+		file: "stores/dynamostore/errors.go", breaks: "F9", bug: "a conflict of a transaction is permanent",
+		old: `"TransactionConflictException": true, `,
+		new: ``,
+		by:  "TestConflictsOverHTTP|TestErrorsNameTheCause",
+	},
+	{
+		file: "stores/dynamostore/errors.go", breaks: "F2", bug: "a request that got an answer of 500 counts as not applied",
+		old: `>= http.StatusInternalServerError {
+		return e`,
+		new: `>= http.StatusInternalServerError {
+		e.Rejected = true
+		return e`,
+		by: "TestErrorsNameTheCause|TestLostAnswers",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P5", bug: "what is forgotten stays in the row",
+		old: `		remove = append(remove, "completed")
+`,
+		new: `		remove = append(remove, "holder")[:len(remove)]
+`,
+		by: "TestAgreesWithMemstore|TestConformance",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P5", bug: "the result of a forgotten event stays in the row",
+		old: `		remove = append(remove, "resultBody", "resultEvent")
+`,
+		new: ``,
+		by:  "TestAgreesWithMemstore|TestConformance",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P5, F47", bug: "events are read in the order in which they expire",
+		old: `cmp.Or(strings.Compare(a.place, b.place), a.Until.Compare(b.Until))`,
+		new: `cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.place, b.place))`,
+		by:  "TestConformance|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P5", bug: "TTL may delete a row within the last second of its time",
+		old: `t.Add(time.Second - time.Nanosecond).Unix()`,
+		new: `t.Unix()`,
+		by:  "TestConformance|TestRowIsReadable|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P5, F23", bug: "the TTL attribute counts milliseconds",
+		old: `t.Add(time.Second - time.Nanosecond).Unix()`,
+		new: `t.Add(time.Second - time.Nanosecond).UnixMilli()`,
+		by:  "TestConformance|TestRowIsReadable|TestAgreesWithMemstore",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "P1, F14", bug: "times are stored in the zone of their writer",
+		old: `t.UTC().Format(layout)`,
+		new: `t.Format(layout)`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/row.go", breaks: "F41", bug: "a row of a newer version is read as one of this",
+		old: `	if _, ok := item["rowFormat"]; ok {`,
+		new: `	if _, ok := item["rowFormat2"]; ok {`,
+		by:  "TestForeignRows|TestConformance",
+	},
+
+	// stores/dynamostore: the completion inside a transaction.
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction does not ask for the lock",
+		old: `ConditionExpression: own.ConditionExpression, ExpressionAttributeValues: own.ExpressionAttributeValues,
+`,
+		new: `ExpressionAttributeValues: own.ExpressionAttributeValues,
+`,
+		by: "TestTransactAfterTakeover",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a refused transaction after one without an answer counts as the last word",
+		old: `case t.declined != nil && !t.unanswered:`,
+		new: `case t.declined != nil:`,
+		by:  "TestDeclinedAfterNoAnswer",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "the caller's refused condition hides that the lock was lost",
+		old: `	if aws.ToString(own.Code) == "ConditionalCheckFailed" {`,
+		new: `	if aws.ToString(own.Code) == "ConditionalCheckFailed" && aws.ToString(theirs[0].Code) == "None" {`,
+		by:  "TestTransactAfterTakeover|TestTransactFaults",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F9", bug: "a conflict ends a transaction",
+		old: `map[string]bool{"TransactionConflict": true, `,
+		new: `map[string]bool{`,
+		by:  "TestTransactFaults",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "two calls have one ClientRequestToken",
+		old: `t.in.ClientRequestToken = aws.String(rand.Text())
+	}
+	err`,
+		new: `t.in.ClientRequestToken = aws.String(rand.Text()[:0] + "lambdalock")
+	}
+	err`,
+		by: "TestTokenOfEachCall",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "the caller may write the row of the lock itself",
+		old: `	if t.writesRow(s.Name) {`,
+		new: `	if t.writesRow(s.Name + "/") {`,
+		by:  "TestTransactWrongUse",
+	},
+	{
+		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction that is still being applied counts as refused",
+		old: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
+	case "Idem`,
+		new: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Rejected: true}
+	case "Idem`,
+		by: "TestTransactUnanswered|TestTransactFaults",
+	},
+}
