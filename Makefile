@@ -3,8 +3,11 @@
 GO ?= go
 BIN := bin
 LINT := $(BIN)/golangci-lint
+# Which server make demo uses: empty for a table in memory, else redis, s3 or azure.
+STORE ?=
 # The folders that have their own go.mod.
-MODULES := . cmd/lambdalock integration examples examples/composition infra infra/app/function
+STORES := stores/redisstore stores/s3store stores/azblobstore
+MODULES := . $(STORES) cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
 CFN_LINT := infra/.venv/bin/cfn-lint
 
 # A custom CA bundle makes the AWS SDK's client slower, and some are refused.
@@ -15,9 +18,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(BIN) ## run the demo: one S3 function without a lock, then with it
+demo: $(BIN) ## run the demo: one S3 function without a lock, then with it (STORE=redis, s3 or azure: on that server)
 	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o $(CURDIR)/$(BIN)/lambdalock .
+ifeq ($(STORE),)
 	$(BIN)/lambdalock demo --html $(BIN)/demo.html
+else
+	cd integration && $(GO) run ./servers/run $(STORE) sh -c 'exec $(CURDIR)/$(BIN)/lambdalock demo --store "$$LAMBDALOCK_STORE" --html $(CURDIR)/$(BIN)/demo-$(STORE).html'
+endif
+
+.PHONY: demos
+demos: ## run the demo on Redis, S3 and Azure, whose servers it fetches into integration/.servers
+	@for s in redis s3 azure; do $(MAKE) --no-print-directory demo STORE=$$s || exit 1; done
 
 .PHONY: picture
 picture: demo ## draw the images of the README from the demo (needs Chromium or Chrome)
@@ -26,7 +37,9 @@ picture: demo ## draw the images of the README from the demo (needs Chromium or 
 .PHONY: test
 test: ## run all tests that need nothing but Go
 	$(GO) test -shuffle=on ./...
+	@for m in $(STORES); do (cd $$m && $(GO) test -shuffle=on ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -shuffle=on ./...
+	cd tools/mutants && $(GO) test ./...
 	cd examples && $(GO) test -shuffle=on ./...
 
 .PHONY: composition
@@ -38,7 +51,7 @@ local: ## run every example on a duplicated event, without SAM and Docker
 	cd examples && $(GO) run ./internal/runner
 
 .PHONY: check
-check: test demo local composition lint race cover tidy sam infra newuser integration short ## run everything that CI runs
+check: test demo local composition lint race cover tidy sam infra newuser integration demos short ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## run go vet and golangci-lint in every module
@@ -46,13 +59,15 @@ lint: $(LINT) ## run go vet and golangci-lint in every module
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
-	$(GO) test -race -shuffle=on ./...
-	cd cmd/lambdalock && $(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v sim/delivery)
+	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/sim/delivery # five would take as long as all the rest
+	@for m in $(STORES); do (cd $$m && $(GO) test -race -shuffle=on ./...) || exit 1; done
+	cd cmd/lambdalock && $(GO) test -race -shuffle=on -p 1 ./... # it starts many processes, whose requests have two seconds
 
 .PHONY: cover
 cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and stores has 90 % coverage
 	$(GO) test -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
-		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/...
+		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/...
 	@sh .ci/coverage $(BIN)/cover.out
 
 .PHONY: tidy
@@ -81,13 +96,33 @@ newuser: ## follow the steps of README.md in an empty folder (needs Node)
 
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
-	LAMBDALOCK_SEEDS=20000 $(GO) test -run Simulation ./lock
+	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock
+	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestJudge$$' -timeout 60m ./lock ./internal/sim/explore ./stores/dynamostore ./stores/objectstore
+	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestJudge$$' -timeout 60m .
+	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
+	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h .) || exit 1; done
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/sim/delivery
-	cd integration && $(GO) test -race -timeout 60m ./...
+	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/sim/delivery
+	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware
+	cd cmd/lambdalock && LAMBDALOCK_SEEDS=10000 $(GO) test -v -run HostileKeys .
+	cd integration && $(GO) test -race -v -timeout 180m ./...
 	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .
 
+.PHONY: mutants
+mutants: ## plant bugs, one at a time, and check that the tests notice every one (ONLY=regexp: only those)
+	cd tools/mutants && $(GO) run . -only '$(ONLY)'
+
+# The packages in which a changed operator breaks a promise.
+OPERATORS ?= lock lock/driver internal/event/invocation internal/event/stored internal/event/canonical keyfuncs keyfuncs/jmespath middleware \
+	stores/memstore stores/dynamostore stores/objectstore $(STORES)
+
+.PHONY: operators
+operators: $(BIN) ## change every operator, one at a time, and check that the tests notice nine in ten (OPERATORS=folders)
+	cd tools/mutants && $(GO) build -o $(CURDIR)/$(BIN)/operators ./operators
+	$(BIN)/operators $(OPERATORS)
+
 .PHONY: bench
-bench: ## run the benchmarks, which compare with the raw AWS SDK
+bench: ## run the benchmarks, which compare with the bare clients and with other libraries
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 
 FUZZTIME ?= 1m
