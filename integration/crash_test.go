@@ -29,6 +29,10 @@ const (
 	// longestLook is the longest time between two looks of a waiter at a name.
 	longestLook = 3 * time.Second
 
+	// killsPerHistory is how many kills are one history. The long form makes
+	// several, each on a server of its own, and tells the figures of each.
+	killsPerHistory = 100
+
 	stoppedHolders = "stopped while they held a name"
 )
 
@@ -53,10 +57,17 @@ func TestCrashes(t *testing.T) {
 		}
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting
-			c := newCrew(t, b)
-			c.trouble(kills, (kills+1)/2)
-			c.drain()
-			c.check()
+			seed := testSeed(t)
+			for done := 0; done < kills; done += killsPerHistory {
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+					more := min(killsPerHistory, kills-done)
+					c := newCrew(t, b, seed)
+					c.trouble(more, (more+1)/2)
+					c.drain()
+					c.check()
+				})
+				seed++
+			}
 		})
 	}
 }
@@ -132,10 +143,10 @@ type member struct {
 	killed  bool
 }
 
-func newCrew(t *testing.T, b backend) *crew {
+func newCrew(t *testing.T, b backend, seed uint64) *crew {
 	p := b.start(t)
 	c := &crew{
-		t: t, seed: testSeed(t), changed: make(chan struct{}, 1), events: map[string]*event{}, runs: map[string]*run{},
+		t: t, seed: seed, changed: make(chan struct{}, 1), events: map[string]*event{}, runs: map[string]*run{},
 		ends: map[string]turnEnd{}, counts: map[string]int{},
 	}
 	c.choice, c.random = rand.New(rand.NewPCG(c.seed, 1)), rand.New(rand.NewPCG(c.seed, 2))

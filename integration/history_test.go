@@ -47,13 +47,10 @@ type turnEnd struct {
 type left int
 
 const (
-	// leftRefused means that every claim got an answer and was refused. The engine
-	// relies on the network not to deliver a copy of such a claim, but this one
-	// does, so nothing is known.
-	leftRefused left = iota
-	leftNothing      // they were given up or released
-	leftClaim        // one was granted or has no answer
-	leftUnknown      // the same, and the request that ends it has no answer
+	leftNothing left = iota // they were refused, given up or released
+	leftCopy                // one was refused while a copy of it may have been on its way
+	leftClaim               // one was granted or has no answer
+	leftUnknown             // the same, and the request that ends it has no answer
 )
 
 func (o *operation) toModel(server *serverClock) porcupine.Operation {
@@ -72,6 +69,8 @@ func (o *operation) toModel(server *serverClock) porcupine.Operation {
 type witness struct {
 	driver.Store
 	tell func(line)
+	// proxied means that copies are made beyond the wire, of every request.
+	proxied bool
 
 	mu     sync.Mutex
 	tokens map[string]left
@@ -119,6 +118,14 @@ func (w *witness) note(token string, l left) {
 	w.tokens[token] = l
 }
 
+func (w *witness) noteCopy(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tokens[token] == leftNothing {
+		w.tokens[token] = leftCopy
+	}
+}
+
 // left returns what is left of a token, and forgets the token.
 func (w *witness) left(token string) left {
 	w.mu.Lock()
@@ -145,7 +152,10 @@ func (w *witness) do(ctx context.Context, o operation, send func(context.Context
 	row, ok, err := send(context.WithValue(ctx, passageKey{}, p))
 	o.Call, o.Return = call.UnixNano(), time.Now().UnixNano()
 	o.Applied, o.Owner, o.Fence = ok, row.Token, row.Fence
-	p.end(&o, err)
+	copied := p.end(&o, err) || w.proxied
+	if refused := o.Kind == opAcquire && !ok && err == nil; refused && copied {
+		w.noteCopy(o.Token)
+	}
 	return row, ok, err
 }
 
@@ -156,24 +166,38 @@ type passage struct {
 	operation operation
 	tell      func(line)
 
-	mu    sync.Mutex
-	ended bool
-	sent  []operation
+	mu      sync.Mutex
+	ended   bool
+	refused bool // the sender knows
+	leaving int  // requests that have not arrived
+	sent    []operation
 }
 
 type passageKey struct{}
 
+// errNotRepeated is the error of a copy that no client sends.
+var errNotRepeated = errors.New("nobody repeats a claim whose refusal was answered")
+
 // beginPassage is called when a request that may change something leaves, and
-// the func that it returns when the answer is there.
-func beginPassage(ctx context.Context) (arrived func(error)) {
+// the func that it returns when the answer is there. The request does not
+// leave if it is a late copy of a claim whose refusal was answered: the engine
+// assumes that there is none, because clients repeat only what had no answer.
+func beginPassage(ctx context.Context) (arrived func(error), err error) {
 	p, ok := ctx.Value(passageKey{}).(*passage)
 	if !ok {
-		return func(error) {}
+		return func(error) {}, nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused {
+		return nil, errNotRepeated
+	}
+	p.leaving++
 	call := time.Now().UnixNano()
 	return func(err error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		p.leaving--
 		o := p.operation
 		o.Call, o.Return, o.Unknown = call, time.Now().UnixNano(), true
 		if err != nil {
@@ -184,25 +208,30 @@ func beginPassage(ctx context.Context) (arrived func(error)) {
 			return
 		}
 		p.sent = append(p.sent, o)
-	}
+	}, nil
 }
 
-// end writes down what was sent until now.
-func (p *passage) end(answered *operation, err error) {
+// end writes down what was sent until now, and says whether a copy of the
+// request is on its way.
+func (p *passage) end(answered *operation, err error) (copied bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
+	p.refused = err == nil && !answered.Applied && answered.Kind == opAcquire
 	others := p.sent
 	if err == nil {
 		p.tell(line{Op: answered})
 		others = others[:max(0, len(others)-1)]
 	}
+	copied = p.leaving > 0
 	for _, o := range others {
+		copied = copied || o.Return == forever
 		if err == nil { // which of them was answered is not known
 			o.Call, o.Return = answered.Call, max(o.Return, answered.Return)
 		}
 		p.tell(line{Op: &o})
 	}
+	return copied
 }
 
 // reported reports every write that it sends to the request's passage.
@@ -213,7 +242,10 @@ func (r reported) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method == http.MethodGet || q.Method == http.MethodHead {
 		return r.RoundTripper.RoundTrip(q)
 	}
-	arrived := beginPassage(q.Context())
+	arrived, err := beginPassage(q.Context())
+	if err != nil {
+		return nil, err
+	}
 	resp, err := r.RoundTripper.RoundTrip(q)
 	arrived(err)
 	return resp, err

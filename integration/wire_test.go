@@ -86,8 +86,11 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 					if late { // the answer is already being read
 						sent = redis.NewCmd(ctx, cmd.Args()...)
 					}
-					arrived := beginPassage(ctx)
-					err := next(ctx, sent)
+					arrived, err := beginPassage(ctx)
+					if err != nil {
+						return nil, err
+					}
+					err = next(ctx, sent)
 					arrived(unanswered(err))
 					return sent, err
 				},

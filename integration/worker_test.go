@@ -118,6 +118,7 @@ func work(t task) error {
 	}
 	w := &worker{who: t.Who, out: json.NewEncoder(os.Stdout), waiting: map[string]chan bool{}}
 	w.store = newWitness(store, func(line) {})
+	w.store.proxied = true
 	w.locker, err = lock.New(tokens{w.store}, &lock.Options{
 		Lease: lock.Heartbeat(workerLease), Grace: workerGrace, MaxWait: 5 * time.Second, RememberAtLeast: rememberedEvents, Logger: discard,
 		Holder: func(ctx context.Context) string { return ctx.Value(turnKey{}).(*turn).holder },

@@ -1,20 +1,12 @@
 package lock_test
 
 import (
-	"context"
-	"net/http"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/internal/sim/world"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
@@ -48,13 +40,6 @@ func TestSimulationOnServerClock(t *testing.T) { // F14
 	world.Run(t, onNetwork(func() driver.Store { return newServerClock(time.Now) }), world.Config{Histories: 10, Share: 4, ServerClock: true, Skew: 10 * time.Hour})
 }
 
-// TestSimulationOnDynamoDB does the same with the DynamoDB store and the AWS
-// SDK, whose every request meets faults.
-func TestSimulationOnDynamoDB(t *testing.T) {
-	t.Parallel()
-	world.Run(t, openDynamo, world.Config{Histories: 2, Share: 40})
-}
-
 // TestSimulationOnObjects does the same with a store whose steps take several
 // requests, each with its own faults.
 func TestSimulationOnObjects(t *testing.T) {
@@ -75,20 +60,6 @@ func onNetwork(open func() driver.Store) world.Opener {
 			return fault.NewStore(rows, h.Plan(client), h.Late)
 		}
 	}
-}
-
-func openDynamo(t *testing.T, h *world.History) func(uint64) driver.Store {
-	server := fakedynamo.New()
-	client := func(id uint64) *dynamodb.Client {
-		return dynamodb.New(dynamodb.Options{
-			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-			HTTPClient: &http.Client{Transport: &fault.Transport{Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late}},
-		})
-	}
-	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), "locks"); err != nil {
-		t.Fatal(err)
-	}
-	return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
 }
 
 func openObjects(t *testing.T, h *world.History) func(uint64) driver.Store {
