@@ -51,7 +51,7 @@ func fences(holds []Hold) []error {
 // successive yields each hold after the one before it of the same name.
 func successive(holds []Hold) iter.Seq2[Hold, Hold] {
 	sorted := slices.SortedFunc(slices.Values(holds), func(a, b Hold) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), a.Start.Compare(b.Start))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), a.Start.Compare(b.Start), cmp.Compare(a.Fence, b.Fence))
 	})
 	return func(yield func(before, h Hold) bool) {
 		for i := 1; i < len(sorted); i++ {

@@ -30,6 +30,9 @@ type invocation struct {
 	p      *process
 	random *rand.Rand
 	claims map[grip]bool // by any part of the invocation; guarded by the world's mutex
+	// freezes is how often the process was frozen before the last claim of this
+	// invocation was answered.
+	freezes int64
 
 	classic        bool // the platform kills the process at the deadline
 	ignores        bool // its handler does not heed the context

@@ -27,7 +27,8 @@ type process struct {
 	// at a deadline, as on Lambda Managed Instances.
 	managed bool
 
-	dieAt atomic.Int64 // the process dies at that request from now on; zero: not at a request
+	freezes atomic.Int64 // how often it was frozen
+	dieAt   atomic.Int64 // the process dies at that request from now on; zero: not at a request
 
 	life context.Context
 	end  context.CancelCauseFunc
@@ -77,13 +78,14 @@ func (p *process) freeze(d time.Duration) {
 	}
 	p.w.count(func(f *Figures) { f.Freezes++ })
 	p.w.trace("process %p is frozen for %v", p, d)
+	p.clock.Freeze()
 	p.mu.Lock()
 	for h := range p.holds { // from now on it cannot stop in time
 		h.excuse()
 		delete(p.holds, h)
 	}
+	p.freezes.Add(1)
 	p.mu.Unlock()
-	p.clock.Freeze()
 	time.Sleep(d)
 	p.clock.Thaw()
 }
@@ -155,9 +157,10 @@ type wire struct {
 var errDead = &driver.Error{Store: "simulated", Rejected: true, Err: errKilled}
 
 type answer struct {
-	row driver.Row
-	ok  bool
-	err error
+	row     driver.Row
+	ok      bool
+	err     error
+	freezes int64 // of the process, before it saw the answer
 }
 
 func (w *wire) send(request func() answer) (a answer, unseen bool) {
@@ -174,6 +177,7 @@ func (w *wire) send(request func() answer) (a answer, unseen bool) {
 	if dies {
 		w.p.kill()
 	}
+	a.freezes = w.p.freezes.Load()
 	w.p.clock.Awake()
 	if w.p.isDead() {
 		return answer{err: errDead}, true
@@ -188,10 +192,13 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 	sent := time.Now()
 	a, unseen := w.send(func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
-		return answer{row, ok, err}
+		return answer{row: row, ok: ok, err: err}
 	})
 	if !unseen {
 		w.p.w.claimed(g, sent, &a)
+	}
+	if inv := invocationOf(ctx); inv != nil {
+		inv.freezes = a.freezes
 	}
 	return a.row, a.ok, a.err
 }
@@ -200,7 +207,7 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	a, _ := w.send(func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
-		return answer{row, ok, err}
+		return answer{row: row, ok: ok, err: err}
 	})
 	return a.row, a.ok, a.err
 }
@@ -210,7 +217,7 @@ func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, b
 	g := w.p.w.settles(s)
 	a, unseen := w.send(func() answer {
 		row, ok, err := w.store.Release(ctx, s)
-		return answer{row, ok, err}
+		return answer{row: row, ok: ok, err: err}
 	})
 	if !unseen {
 		w.p.w.answered(g, s, &a)

@@ -43,7 +43,10 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	if p.isDead() {
 		return errKilled
 	}
-	holds := p.w.begin(ctx, keys, lease)
+	// A freeze at the very instant of the answer comes before the work begins, and
+	// nobody can see it.
+	unseen := func() bool { return p.freezes.Load() != inv.freezes }
+	holds := p.w.begin(ctx, keys, lease, unseen())
 	defer p.w.finish(holds)
 	if lease != lock.UntilDeadline() {
 		defer context.AfterFunc(ctx, func() {
@@ -54,6 +57,11 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	}
 	p.answersFor(holds, true)
 	defer p.answersFor(holds, false)
+	if unseen() {
+		for _, h := range holds {
+			h.excuse()
+		}
+	}
 	pauses, longest := 1+inv.random.IntN(4), 1500
 	if inv.ignores {
 		longest = 5000
@@ -90,15 +98,16 @@ func (p *process) answersFor(holds []*hold, yes bool) {
 	}
 }
 
-// begin notes that a handler runs under keys, whose leases ctx carries. None of
-// their events may be completed (P5).
-func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode) []*hold {
+// begin notes that a handler runs under keys, whose leases ctx carries, and
+// which it answers for unless it is excused. None of their events may be
+// completed (P5).
+func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode, excused bool) []*hold {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.figures.Runs++
 	var holds []*hold
 	for _, key := range keys {
-		if at, ok := w.completions[eventOf(key)]; ok && key.Event != "" {
+		if at, ok := w.completions[eventOf(key)]; ok && key.Event != "" && !excused {
 			w.fail("%v runs, although it was completed at %v", key, at.at.Sub(w.began))
 		}
 		h := &hold{w: w, key: key, start: time.Now(), fence: fenceOf(ctx, key)}
@@ -106,7 +115,11 @@ func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode
 			w.fail("the context of the work under %v has no lease", key)
 		}
 		w.trace("process %p has %v with fence %d and %v until %v", invocationOf(ctx).p, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(w.began))
-		w.holds = append(w.holds, h)
+		if excused {
+			h.excused, h.end = true, h.start
+		} else {
+			w.holds = append(w.holds, h)
+		}
 		holds = append(holds, h)
 		w.effectLocked(h)
 	}
