@@ -75,8 +75,9 @@ func contendUnderFaults(t *testing.T, b backend, total, waiters int, seed uint64
 		names = append(names, "/"+faultedName(i))
 	}
 	w := startWatcher(t, p, names)
+	each := (total + faultedProcesses - 1) / faultedProcesses
 	began := time.Now()
-	r := runFaulted(t, task{Place: p, Turns: total / faultedProcesses, Waiters: waiters, Names: count, Seed: seed})
+	r := runFaulted(t, task{Place: p, Turns: each, Waiters: waiters, Names: count, Seed: seed})
 	took := time.Since(began)
 	w.stop(t)
 
@@ -91,8 +92,8 @@ func contendUnderFaults(t *testing.T, b backend, total, waiters int, seed uint64
 	t.Logf("seed %d: %d acquisitions of %d names in %v, %d requests, of which %d met a fault (%v)", seed, len(r.holds), count, took.Round(time.Millisecond), r.requests, r.faults(), r.met)
 	t.Logf("history of %d operations, %d of unknown outcome and %d late copies, is %s (%v); %d readings of rows, %d held, %d for nobody; %d turns ended with an answer, %d without",
 		len(r.ops), r.unknown, r.copies, result, time.Since(began).Round(time.Millisecond), w.readings, len(w.held), forNobody, r.ended, len(r.ends)-r.ended)
-	if len(r.holds) != total/faultedProcesses*faultedProcesses {
-		t.Errorf("%d holds, want %d", len(r.holds), total)
+	if want := each * faultedProcesses; len(r.holds) != want {
+		t.Errorf("%d holds, want %d", len(r.holds), want)
 	}
 	if err := locktest.CheckHistory(r.holds); err != nil {
 		t.Error(err)
