@@ -24,18 +24,25 @@ type child struct {
 	cmd      *exec.Cmd
 	ownGroup bool          // signals go to all processes that it started
 	ended    chan struct{} // closed when it has
-	unguard  func()        // ends the guard of its group
+	guard    *guard        // of its group; nil: none
 }
 
 // start starts the command.
 func start(cmd *exec.Cmd) (*child, error) {
-	c := &child{cmd: cmd, ended: make(chan struct{}), unguard: func() {}}
+	c := &child{cmd: cmd, ended: make(chan struct{})}
 	c.ownGroup = prepareProcess(cmd)
+	var unguarded error
+	if c.ownGroup {
+		c.guard, unguarded = startGuard()
+	}
 	started := make(chan error)
 	go func() {
 		// The system kills the command when the thread ends that started it.
 		runtime.LockOSThread()
 		err := cmd.Start()
+		if err == nil && c.guard != nil {
+			unguarded = c.guard.protect(cmd.Process.Pid)
+		}
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // cmd.ProcessState has the status
@@ -43,8 +50,11 @@ func start(cmd *exec.Cmd) (*child, error) {
 		}
 	}()
 	err := <-started
-	if err == nil && c.ownGroup {
-		c.unguard = c.startGuard()
+	switch {
+	case err != nil:
+		c.guard.stop()
+	case unguarded != nil:
+		say("what the command starts may outlive lambdalock if that is killed: %v", unguarded)
 	}
 	return c, err
 }

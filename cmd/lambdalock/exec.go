@@ -270,7 +270,7 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 	}
 	w := &watch{guardedRun: r, lock: lk, child: child}
 	w.untilEnd()
-	child.unguard()
+	child.guard.stop()
 	if w.lost {
 		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
 		return exitStatus(statusLost)

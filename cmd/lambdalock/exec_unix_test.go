@@ -198,8 +198,11 @@ func TestExecKilled(t *testing.T) { // F19
 		t.Skip("only Linux and FreeBSD end a command with its parent:", err)
 	}
 	table := lockTableFor(t)
-	p := begin(t, prepare(t, table.Env, "exec", "--lease", "4s", "--key", "k", "--", "sh", "-c", "echo $$; sh -c 'echo $$; while :; do sleep 0.01; done'; true"))
+	p := begin(t, prepare(t, table.Env, "exec", "--lease", "4s", "--key", "k", "--", "sh", "-c",
+		"trap 'echo caught' USR1; echo $$; sh -c 'trap \"\" USR1; echo $$; while :; do sleep 0.01; done' & wait; wait"))
 	pid, started := p.number(), p.number() // the command, and what it started
+	p.signal(syscall.SIGUSR1)
+	p.wantLine("caught") // so lambdalock watches the command, and its guard is there
 	p.signal(syscall.SIGKILL)
 	p.end(-1)
 	wantGone(t, pid)

@@ -28,7 +28,14 @@ func endsProcess(os.Signal) bool { return true }
 
 func prepareProcess(*exec.Cmd) bool { return false }
 
-func (c *child) startGuard() func() { return func() {} }
+type guard struct{}
+
+// startGuard is not called: no command gets a group of its own.
+func startGuard() (*guard, error) { return nil, errors.ErrUnsupported }
+
+func (*guard) protect(int) error { return errors.ErrUnsupported }
+
+func (*guard) stop() {}
 
 // takes reports false: Windows sends Ctrl-C to all processes of the console.
 func (c *child) takes(os.Signal) bool { return false }

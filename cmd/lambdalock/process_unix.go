@@ -4,10 +4,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -65,25 +66,42 @@ func prepareProcess(cmd *exec.Cmd) bool {
 	return cmd.SysProcAttr.Setpgid
 }
 
-// startGuard starts a process that kills the command's group when this process
-// dies, because the system can only end the command itself and not what it
-// started. The guard's input ends with this process.
-func (c *child) startGuard() (stop func()) {
-	guard := exec.Command("/bin/sh", "-c", `read -r _; kill -s KILL -- "-$1"`, "guard of lambdalock", strconv.Itoa(c.cmd.Process.Pid))
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
-	input, err := guard.StdinPipe()
-	if err == nil {
-		err = guard.Start()
+// guard is a process that kills the command's group when this process dies,
+// because the system can only end the command itself and not what it started.
+// The guard's input ends with this process.
+type guard struct {
+	process *exec.Cmd
+	input   io.WriteCloser
+}
+
+// startGuard starts the guard before the command, so that hardly any time
+// passes between the start of the command and that of its protection.
+func startGuard() (*guard, error) {
+	g := &guard{process: exec.Command("/bin/sh", "-c", `read -r group || exit; read -r _; kill -s KILL -- "-$group"`, "guard of lambdalock")}
+	g.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
+	var err error
+	if g.input, err = g.process.StdinPipe(); err == nil {
+		err = g.process.Start()
 	}
 	if err != nil {
-		say("what the command starts may outlive lambdalock if that is killed: %v", err)
-		return func() {}
+		return nil, err
 	}
-	return func() {
-		_ = guard.Process.Kill()
-		_ = input.Close()
-		_ = guard.Wait()
+	return g, nil
+}
+
+// protect tells the guard which group it is for.
+func (g *guard) protect(group int) error {
+	_, err := fmt.Fprintln(g.input, group)
+	return err
+}
+
+func (g *guard) stop() {
+	if g == nil {
+		return
 	}
+	_ = g.process.Process.Kill()
+	_ = g.input.Close()
+	_ = g.process.Wait()
 }
 
 // takes reports whether a signal has to be passed on. In the foreground, the
