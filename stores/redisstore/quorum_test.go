@@ -768,6 +768,7 @@ func TestRestoredStamp(t *testing.T) { // F44
 	q := newQuorum(t, 3)
 	node := func(i int) *redisstore.Store { return redisstore.New(q.taps[i].Scripter) }
 	first, other := claim("n"), claim("n")
+	other.Stamp = first.Stamp.Add(time.Microsecond)
 	second := *first
 	second.Stamp = other.Stamp.Add(time.Microsecond)
 	mustAcquire(t, node(0), &second)
