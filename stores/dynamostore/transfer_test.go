@@ -46,6 +46,9 @@ func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15,
 	synctest.Test(t, func(t *testing.T) {
 		w := newClearing(t)
 		moves := make([]move, transfers)
+		if testing.Short() {
+			moves = moves[:transfers/10] // for the race detector
+		}
 		for i := range moves {
 			from := w.random.IntN(accounts)
 			moves[i] = move{id: fmt.Sprint(i), from: account(from), to: account((from + 1 + w.random.IntN(accounts-1)) % accounts), amount: 1 + w.random.IntN(50)}
@@ -333,7 +336,10 @@ func (w *clearing) check(t *testing.T, moves []move) {
 			t.Errorf("%s has %s, want %d", name, got, want)
 		}
 	}
-	t.Logf("%d of %d transfers made; %v", made, transfers, w.happened)
+	t.Logf("%d of %d transfers made; %v", made, len(moves), w.happened)
+	if testing.Short() {
+		return // not everything can happen to so few
+	}
 	for what, least := range map[string]int{
 		"deliveries": transfers * deliveries, "copies at once": 1000, "declined transactions": 100, "lost leases": 10, "transactions that failed": 5,
 		"frozen holders": 20, "deaths before the transaction": 20, "deaths after the transaction": 20, "late requests that were applied or recognised": 5,
