@@ -40,8 +40,18 @@ type modelInput struct {
 
 // serverClock is what is known of a clock that judges leases.
 type serverClock struct {
-	// late is how much longer than asked for a lease may last.
+	// late is how much longer than asked for a lease may last. Only stores of
+	// objects count whole seconds.
 	late time.Duration
+}
+
+// settledBy returns the token if the store recognises the same settlement that
+// comes again: one of objects does, if nobody has written since.
+func (c *serverClock) settledBy(token string) string {
+	if c == nil || c.late == 0 {
+		return ""
+	}
+	return token
 }
 
 // forever is the answer of a request that may be applied at any later time.
@@ -61,6 +71,8 @@ type modelState struct {
 	fence        int64 // zero: there is none, or it is not known
 	// earliest and latest are when the lease ends by the server's clock.
 	earliest, latest int64
+	// settled is whose settlement was written last; only for stores of objects.
+	settled string
 }
 
 // lockModel has several next states where an answer was lost: the request was
@@ -91,6 +103,9 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence) {
 			next = append(next, after)
 		}
+	}
+	if !out.unknown && out.applied && s.settled == in.token && s.settled != "" && s.owner == out.owner {
+		next = append(next, s) // the store finds what this settlement, sent before, has written
 	}
 	if out.unknown {
 		next = append(next, s)
@@ -150,21 +165,29 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 			return s, true
 		}
 		earliest, latest := s.earliest, s.latest
-		s.until = in.until
+		s.until, s.settled = in.until, ""
 		s = s.lasting(in)
 		s.earliest, s.latest = max(s.earliest, earliest), max(s.latest, latest)
 		return s, true
 	case opAbandon:
 		s.stamp = max(s.stamp, in.stamp)
 		if mine {
-			return modelState{stamp: s.stamp, fence: s.fence}, true
+			return s.freed(in), true
+		}
+		if later {
+			s.settled = in.server.settledBy(in.token)
 		}
 		return s, later
 	}
 	if mine {
-		return modelState{stamp: s.stamp, fence: s.fence}, true
+		return s.freed(in), true
 	}
 	return s, false
+}
+
+// freed is the state after the owner's settlement.
+func (s modelState) freed(in modelInput) modelState {
+	return modelState{stamp: s.stamp, fence: s.fence, settled: in.server.settledBy(in.token)}
 }
 
 // lasting sets the end of a lease by the server's clock.
