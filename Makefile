@@ -66,7 +66,7 @@ race: ## run the tests with the race detector (needs a C compiler)
 
 .PHONY: cover
 cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and stores has 90 % coverage
-	$(GO) test -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
+	$(GO) test -short -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/...
 	@sh .ci/coverage $(BIN)/cover.out
 
