@@ -45,9 +45,9 @@ type serverClock struct {
 	late time.Duration
 }
 
-// settledBy returns the token if the store recognises the same settlement that
+// writer returns the token if the store recognises the same settlement that
 // comes again: one of objects does, if nobody has written since.
-func (c *serverClock) settledBy(token string) string {
+func (c *serverClock) writer(token string) string {
 	if c == nil || c.late == 0 {
 		return ""
 	}
@@ -71,8 +71,8 @@ type modelState struct {
 	fence        int64 // zero: there is none, or it is not known
 	// earliest and latest are when the lease ends by the server's clock.
 	earliest, latest int64
-	// settled is whose settlement was written last; only for stores of objects.
-	settled string
+	// writer is whose settlement was written last; only for stores of objects.
+	writer string
 }
 
 // lockModel has several next states where an answer was lost: the request was
@@ -104,7 +104,7 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 			next = append(next, after)
 		}
 	}
-	if !out.unknown && out.applied && s.settled == in.token && s.settled != "" && s.owner == out.owner {
+	if !out.unknown && out.applied && s.writer == in.token && s.writer != "" && s.owner == out.owner {
 		next = append(next, s) // the store finds what this settlement, sent before, has written
 	}
 	if out.unknown {
@@ -165,7 +165,7 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 			return s, true
 		}
 		earliest, latest := s.earliest, s.latest
-		s.until, s.settled = in.until, ""
+		s.until, s.writer = in.until, ""
 		s = s.lasting(in)
 		s.earliest, s.latest = max(s.earliest, earliest), max(s.latest, latest)
 		return s, true
@@ -175,7 +175,7 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 			return s.freed(in), true
 		}
 		if later {
-			s.settled = in.server.settledBy(in.token)
+			s.writer = in.server.writer(in.token)
 		}
 		return s, later
 	}
@@ -187,7 +187,7 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 
 // freed is the state after the owner's settlement.
 func (s modelState) freed(in modelInput) modelState {
-	return modelState{stamp: s.stamp, fence: s.fence, settled: in.server.settledBy(in.token)}
+	return modelState{stamp: s.stamp, fence: s.fence, writer: in.server.writer(in.token)}
 }
 
 // lasting sets the end of a lease by the server's clock.
