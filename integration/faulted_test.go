@@ -29,9 +29,10 @@ const (
 	faultedGrace     = time.Second
 	// faultsPerMille is how many of a thousand requests meet a fault.
 	faultsPerMille = 200
-	// turnsPerHistory is how many turns are one history. The long form makes
-	// several, each on a server of its own, and tells the figures of each.
-	turnsPerHistory = 10_000
+	// turnsPerName is how many turns of a name, on average, are one history: as
+	// many as porcupine can check. The long form makes several histories, each on a
+	// server of its own, and tells the figures of each.
+	turnsPerName = 100
 )
 
 // TestContentionUnderFaults lets six processes contend for names, while one
@@ -56,10 +57,11 @@ func TestContentionUnderFaults(t *testing.T) {
 			case b.waiters > 0:
 				waiters = 2 * b.waiters
 			}
-			seed := testSeed(t)
-			for done := 0; done < total; done += turnsPerHistory {
+			names := waiters * faultedProcesses * 2 / 5 // so that there is nearly always someone waiting
+			seed, most := testSeed(t), names*turnsPerName
+			for done := 0; done < total; done += most {
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-					contendUnderFaults(t, b, min(turnsPerHistory, total-done), waiters, seed)
+					contendUnderFaults(t, b, min(most, total-done), waiters, names, seed)
 				})
 				seed++
 			}
@@ -67,9 +69,8 @@ func TestContentionUnderFaults(t *testing.T) {
 	}
 }
 
-func contendUnderFaults(t *testing.T, b backend, total, waiters int, seed uint64) {
+func contendUnderFaults(t *testing.T, b backend, total, waiters, count int, seed uint64) {
 	p := b.start(t)
-	count := waiters * faultedProcesses * 2 / 5 // so that there is nearly always someone waiting
 	var names []string
 	for i := range count {
 		names = append(names, "/"+faultedName(i))
