@@ -71,11 +71,11 @@ func (f *fake) begin(ctx context.Context, method, key string) (fault, error) {
 	}
 	f.mu.Lock()
 	f.log = append(f.log, method+" "+key)
-	f.mu.Unlock()
 	fault := none
 	if f.fault != nil {
-		fault = f.fault(method)
+		fault = f.fault(method) // a renewal may be under way beside a settlement
 	}
+	f.mu.Unlock()
 	switch {
 	case f.refuses != nil:
 		return fault, f.refuses
