@@ -159,6 +159,13 @@ func (e *environment) moment() time.Duration {
 	return time.Millisecond + time.Duration(e.random.Int64N(int64(longestDelay-time.Millisecond)))
 }
 
+// note changes what is known of a grant, which other records of the batch read.
+func (e *environment) note(change func()) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	change()
+}
+
 // Acquire implements driver.Store. One in a thousand kills the environment,
 // applied or not.
 func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
@@ -174,7 +181,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 			e.crash()
 		}
 		row, ok, err := e.store.Acquire(ctx, c)
-		g.refused = g.refused || !ok && err == nil
+		e.note(func() { g.refused = g.refused || !ok && err == nil })
 		if death == 1 {
 			e.crash()
 		}
@@ -198,11 +205,11 @@ func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver
 			e.crash()
 			return row, ok, err
 		case denied:
-			g.unsettled = true // held until its lease ends, as promised
+			e.note(func() { g.unsettled = true }) // held until its lease ends, as promised
 			return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
 		}
 		row, ok, err := e.store.Release(ctx, s)
-		g.unsettled = g.unsettled || err != nil
+		e.note(func() { g.unsettled = g.unsettled || err != nil })
 		return row, ok, err
 	})
 }
