@@ -59,7 +59,7 @@ lint: $(LINT) ## run go vet and golangci-lint in every module
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
-	$(GO) test -race -short -shuffle=on $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # the last two have no goroutines
+	$(GO) test -race -short -shuffle=on $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
 	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/sim/delivery # five would take as long as all the rest
 	@for m in $(STORES); do (cd $$m && $(GO) test -race -shuffle=on ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on -p 1 ./... # it starts many processes, whose requests have two seconds

@@ -15,7 +15,7 @@ import (
 // held for nobody at any time: see package world.
 func TestSimulation(t *testing.T) { // F1 to F6, F8, F9, F11, F14 to F21, F33, F34, F38, F39, F44, F48, F54
 	t.Parallel()
-	figures := world.Run(t, openMemory, world.Config{Histories: tenth(600)})
+	figures := world.Run(t, openMemory, world.Config{Histories: tenth(650)})
 	if figures.Histories > 1 && figures.WhileLimit < 2 {
 		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", figures.WhileLimit)
 	}
