@@ -117,21 +117,10 @@ func (q *Quorum) failure(got answers) *driver.Error {
 // whom a majority of the nodes has, or else a free row. It has the memory of
 // all nodes.
 func (q *Quorum) merge(got answers, v view) driver.Row {
-	rows := make([]*driver.Row, 0, len(got))
-	for i := range got {
-		switch a := &got[i]; {
-		case failed(a):
-		case a.row.Newer:
-			return driver.Row{Newer: true}
-		default:
-			rows = append(rows, &a.row)
-		}
+	if count(got, func(a *answer) bool { return !failed(a) && a.row.Newer }) > 0 {
+		return driver.Row{Newer: true}
 	}
-	// The latest one comes first, and of two with the same stamp the one that
-	// remembers more.
-	slices.SortStableFunc(rows, func(a, b *driver.Row) int {
-		return cmp.Or(b.Stamp.Compare(a.Stamp), cmp.Compare(len(b.Memory.Completed), len(a.Memory.Completed)))
-	})
+	rows := got.rows()
 	var row driver.Row
 	if owned := q.owned(rows, v); len(owned) > 0 {
 		row = *owned[0]
@@ -149,6 +138,21 @@ func (q *Quorum) merge(got answers, v view) driver.Row {
 		}
 	}
 	return row
+}
+
+// rows returns the rows that can be read. The latest one comes first, and of
+// two with the same stamp the one that remembers more.
+func (got answers) rows() []*driver.Row {
+	rows := make([]*driver.Row, 0, len(got))
+	for i := range got {
+		if a := &got[i]; !failed(a) && !a.row.Newer {
+			rows = append(rows, &a.row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *driver.Row) int {
+		return cmp.Or(b.Stamp.Compare(a.Stamp), cmp.Compare(len(b.Memory.Completed), len(a.Memory.Completed)))
+	})
+	return rows
 }
 
 // owned returns the rows of the owner whom a majority has, or nil. The lease of

@@ -79,6 +79,7 @@
 //	resultBody   with Replay   result of resultEvent
 //	resultEvent  with Replay
 //	deleteAfter  always        until when the row is kept, by the owner's clock
+//	cleared      in a quorum   token of the lock that others released here, because its own release did not arrive in time
 //	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
 // The events are one field, because a completion replaces all of them and an

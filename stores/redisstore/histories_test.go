@@ -277,17 +277,28 @@ func (h *history) work(c *client, l *lock.Lock, key lock.Key, holder string) {
 		c.mu.Unlock()
 		l.Leave()
 	case 1, 2:
-		h.note("release: " + outcome(l.Release()))
+		err := l.Release()
+		h.note("release: " + outcome(err))
+		h.keeps(l, key, err)
 	case 3:
 		h.handOver(c, l, key, holder)
 	default:
 		err := l.Complete(nil)
 		h.note("complete: " + outcome(err))
+		h.keeps(l, key, err)
 		if err == nil && key.Event != "" {
 			h.mu.Lock()
 			h.done[key.Name+key.Event] = true
 			h.mu.Unlock()
 		}
+	}
+}
+
+// keeps checks that nobody loses a lock whose lease lasts while a majority of
+// the nodes answers: its event would run again.
+func (h *history) keeps(l *lock.Lock, key lock.Key, err error) {
+	if h.live && errors.Is(err, lock.ErrLost) && time.Now().Before(l.Lease().Until) {
+		h.Errorf("seed %d: at %v the lock of %s with fence %d, whose lease lasts, ended with %v", h.seed, time.Now(), key, l.Lease().Fence, err)
 	}
 }
 

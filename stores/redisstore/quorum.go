@@ -232,6 +232,9 @@ func (q *Quorum) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool
 // everybody. It clears a node only if a majority of the others has a stamp that
 // is not below that of the claim: they refuse every copy of it. The claim of a
 // waiter has a higher stamp.
+//
+// The release may still be under way. So clear applies the rest of it: the node
+// learns what the others remember, and that it was cleared.
 func (q *Quorum) clear(ctx context.Context, name string, got answers) {
 	ended := func(a *answer) bool {
 		return !failed(a) && a.row.Token != "" && a.claimStamp != "" &&
@@ -239,10 +242,12 @@ func (q *Quorum) clear(ctx context.Context, name string, got answers) {
 				return !failed(b) && b.row.Token != a.row.Token && timestamp(b.row.Stamp) >= a.claimStamp
 			}) >= q.need
 	}
+	memory := mergeMemories(got.rows())
 	q.ask(ctx, got.where(ended), func(ctx context.Context, i int) answer {
 		a := got[i]
 		last, _ := time.Parse(layout, a.claimStamp)
-		return q.nodes[i].settle(ctx, &driver.Settlement{Name: name, Token: a.row.Token, DeleteAfter: a.row.DeleteAfter}, last, sameRound)
+		t := &driver.Settlement{Name: name, Token: a.row.Token, Memory: &memory, DeleteAfter: a.row.DeleteAfter}
+		return q.nodes[i].settle(ctx, t, last, clears)
 	})
 }
 
@@ -306,7 +311,7 @@ func (q *Quorum) Release(ctx context.Context, t *driver.Settlement) (driver.Row,
 		return row, count(got, applied) > 0, nil
 	}
 	now := count(got, func(a *answer) bool { return a.applied&released != 0 })
-	before := count(got, func(a *answer) bool { return !failed(a) && a.applied&released == 0 && settledBefore(&a.row, t) })
+	before := count(got, func(a *answer) bool { return !failed(a) && a.applied&released == 0 && settledBefore(a, t) })
 	switch {
 	case now+before >= q.need:
 		q.clear(ctx, t.Name, got)
@@ -319,11 +324,12 @@ func (q *Quorum) Release(ctx context.Context, t *driver.Settlement) (driver.Row,
 	return row, false, nil
 }
 
-// settledBefore reports whether t was applied to the row. If t completes
-// something, what the row remembers tells that: another claim may have raised
-// the stamp since, and later owners may have completed more.
-func settledBefore(row *driver.Row, t *driver.Settlement) bool {
-	m := t.Memory
+// settledBefore reports whether t was applied to the node, or the rest of it by
+// clear. If t completes something, what the row remembers tells that: another
+// claim may have raised the stamp since, and later owners may have completed
+// more.
+func settledBefore(a *answer, t *driver.Settlement) bool {
+	row, m := &a.row, t.Memory
 	switch {
 	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder:
 		return false
@@ -333,6 +339,8 @@ func settledBefore(row *driver.Row, t *driver.Settlement) bool {
 			return c.Event == last.Event && c.Until.UnixMilli() == last.Until.UnixMilli()
 		})
 	case m != nil && m.HighestOrder != "":
+		return true
+	case a.cleared == t.Token:
 		return true
 	}
 	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))

@@ -14,7 +14,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 )
@@ -552,38 +551,6 @@ func TestPartialRelease(t *testing.T) { // F5
 	})
 }
 
-// TestQuorumRaces lets 32 callers acquire one name at once, again and again.
-// Each gets it in the end, and one at a time.
-func TestQuorumRaces(t *testing.T) {
-	t.Parallel()
-	q := newQuorum(t, 3)
-	locker, err := lock.New(q.Quorum, &lock.Options{MaxWait: time.Minute, LogKeys: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var inside, runs atomic.Int32
-	var wg sync.WaitGroup
-	for range 32 {
-		wg.Go(func() {
-			err := locker.Do(t.Context(), lock.Key{Name: "n"}, func(context.Context) error {
-				if inside.Add(1) != 1 {
-					t.Error("two own the name")
-				}
-				runs.Add(1)
-				inside.Add(-1)
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if runs.Load() != 32 {
-		t.Errorf("%d runs, want 32", runs.Load())
-	}
-}
-
 // later keeps one request back, as if its connection broke before it arrived.
 type later struct {
 	redis.Scripter
@@ -993,4 +960,66 @@ func TestTwoNodesAreLeft(t *testing.T) { // F5
 	}
 	next.Stamp = next.Stamp.Add(time.Microsecond)
 	mustAcquire(t, q, next)
+}
+
+// around is a client that does something before and after each request.
+type around struct {
+	redis.Scripter
+	before, after func()
+}
+
+func (c around) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	c.before()
+	defer c.after()
+	return c.Scripter.EvalSha(ctx, sha, keys, args...)
+}
+
+// TestReleaseMeetsClear clears a node of a lock whose release has reached
+// another node only, and gives the name to the next owner. Nobody has lost
+// anything then, and the event does not run again.
+func TestReleaseMeetsClear(t *testing.T) { // F5
+	t.Parallel()
+	for name, complete := range map[string]bool{"release": false, "complete": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, 3)
+			others := openQuorum(q.taps[0].Scripter, q.taps[1].Scripter, q.taps[2].Scripter)
+			c := claim("n")
+			c.Event = "e"
+			q.only(0, 1)
+			mustAcquire(t, q, c)
+			q.only(0, 1, 2)
+			minority := claim("n")
+			minority.Stamp = c.Stamp.Add(time.Microsecond)
+			mustAcquire(t, redisstore.New(q.taps[2].Scripter), minority)
+			s := settlement(c)
+			if complete {
+				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}
+			}
+			if _, _, err := others.Release(t.Context(), settlement(claim("other"))); err != nil { // now the nodes know the script
+				t.Fatal(err)
+			}
+			arrived := make(chan struct{})
+			q.taps[1].Scripter = around{q.taps[1].Scripter, func() {}, sync.OnceFunc(func() { close(arrived) })}
+			q.taps[0].Scripter = around{q.taps[0].Scripter, func() {
+				<-arrived
+				mustRefuse(t, others, claim("n"))
+				if owner := q.owner(0, "n"); owner != "" {
+					t.Error("the node was not cleared")
+				}
+				again := claim("n")
+				again.Event = "e"
+				row, ok, err := others.Acquire(t.Context(), again)
+				if err != nil || ok == complete || complete && row.Judge(again) != driver.Completed {
+					t.Errorf("a duplicate: granted %v, error %v, row %+v", ok, err, row)
+				}
+				if complete {
+					mustAcquire(t, others, claim("n"))
+				}
+			}, func() {}}
+			if row, ok, err := q.Release(t.Context(), s); err != nil || !ok {
+				t.Errorf("the release: applied %v, error %v, row %+v", ok, err, row)
+			}
+		})
+	}
 }

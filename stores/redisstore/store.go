@@ -74,6 +74,7 @@ type answer struct {
 	// claimStamp is the stamp of the claim that has the row: not that of a claim
 	// that was given up since, and never above the stamp of the row.
 	claimStamp string
+	cleared    string // the token whose lock was cleared last, see [Quorum.clear]
 	err        error
 }
 
@@ -112,6 +113,7 @@ type condition string
 const (
 	always    condition = ""
 	sameRound condition = "same round" // those that a claim with a higher stamp than raise was granted
+	clears    condition = "clears"     // the same; the owner is told that it was cleared
 	inTime    condition = "in time"    // those whose lease has ended, if it completes something
 )
 
@@ -162,5 +164,5 @@ func (s *Store) run(ctx context.Context, script *redis.Script, name string, v vi
 	if err != nil {
 		return answer{err: s.unreadable(err)}
 	}
-	return answer{row: row, applied: r.applied, claimStamp: r.fields["claimStamp"]}
+	return answer{row: row, applied: r.applied, claimStamp: r.fields["claimStamp"], cleared: r.fields["cleared"]}
 }

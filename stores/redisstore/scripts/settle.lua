@@ -6,7 +6,7 @@ local condition = ARGV[5] -- see store.go
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
 local own = token ~= '' and owner == token
-if own and condition == 'same round' then
+if own and (condition == 'same round' or condition == 'clears') then
   own = not earlier(stamp, row[5])
 elseif own and condition == 'in time' and ARGV[6] then
   own = now <= tonumber(row[6])
@@ -21,6 +21,9 @@ if own then
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
   redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload')
+  if condition == 'clears' then
+    redis.call('HSET', key, 'cleared', token)
+  end
   for i = 6, #ARGV, 2 do
     if ARGV[i + 1] == '' then
       redis.call('HDEL', key, ARGV[i])
