@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,8 +16,13 @@ import (
 // request.
 const patience = time.Second
 
-// glance is how often the watcher looks at the rows.
-const glance = 300 * time.Millisecond
+const (
+	// glance is how often the watcher judges the rows.
+	glance = 300 * time.Millisecond
+	// rereads is after how many glances the watcher reads a row again that no
+	// request was about: what a client sends after it gave up is not noted.
+	rereads = 10
+)
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -46,8 +52,8 @@ func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
 	defer w.mu.Unlock()
 	if w.grips[g] == nil {
 		w.grips[g] = &grabbed{event: c.Event}
-		if !slices.Contains(w.rows, g.name) {
-			w.rows = append(w.rows, g.name)
+		if w.rows[g.name] == nil {
+			w.rows[g.name] = &watched{}
 		}
 	}
 	if inv := invocationOf(ctx); inv != nil {
@@ -138,7 +144,32 @@ func (w *world) resumed(inv *invocation, h lock.Handle) {
 func (w *world) names() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.rows)
+	return slices.Sorted(maps.Keys(w.rows))
+}
+
+// watched is what the watcher knows of a row.
+type watched struct {
+	row     driver.Row
+	fresh   bool // no request was about it since it was read
+	glances int  // since it was read
+}
+
+// touched notes that a request about a row may have been applied; empty: about
+// any of them.
+func (w *world) touched(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n, row := range w.rows {
+		row.fresh = row.fresh && n != name && name != ""
+	}
+}
+
+// After implements [fault.Late].
+func (w *world) After(d time.Duration, apply func()) {
+	w.copies.After(d, func() {
+		apply()
+		w.touched("")
+	})
 }
 
 // reader is the part of [driver.Inspector] that is needed.
@@ -175,7 +206,7 @@ func (w *world) watch(store driver.Store) (stop func()) {
 // look checks that nobody's token owns a row (P4).
 func (w *world) look(rows reader) {
 	for _, name := range w.names() {
-		row, err := rows.Read(context.Background(), name)
+		row, err := w.row(rows, name)
 		if err != nil {
 			w.fail("reading the row of %s: %v", name, err)
 			continue
@@ -189,6 +220,24 @@ func (w *world) look(rows reader) {
 		}
 		w.mu.Unlock()
 	}
+}
+
+// row returns what the row is now. It reads the row only if it may have
+// changed.
+func (w *world) row(rows reader, name string) (driver.Row, error) {
+	w.mu.Lock()
+	known := w.rows[name]
+	if known.glances++; known.fresh && known.glances < rereads {
+		defer w.mu.Unlock()
+		return known.row, nil
+	}
+	known.fresh, known.glances = true, 0
+	w.mu.Unlock()
+	row, err := rows.Read(context.Background(), name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known.row = row
+	return row, err
 }
 
 // fencesRise checks that the fence of every claim is above that of all claims

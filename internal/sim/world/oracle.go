@@ -22,7 +22,7 @@ type oracle struct {
 	worked      map[event]bool   // the events of which a handler succeeded
 	completions map[event]*completion
 	grips       map[grip]*grabbed
-	rows        []string // the names that were claimed
+	rows        map[string]*watched // by the names that were claimed
 	grants      []grant
 }
 
@@ -39,6 +39,7 @@ type completion struct {
 func (o *oracle) init(*world) {
 	*o = oracle{
 		began: time.Now(), fences: map[string]*hold{}, worked: map[event]bool{}, completions: map[event]*completion{}, grips: map[grip]*grabbed{},
+		rows: map[string]*watched{},
 	}
 }
 

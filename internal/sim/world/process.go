@@ -163,7 +163,7 @@ type answer struct {
 	freezes int64 // of the process, before it saw the answer
 }
 
-func (w *wire) send(request func() answer) (a answer, unseen bool) {
+func (w *wire) send(name string, request func() answer) (a answer, unseen bool) {
 	w.p.clock.Awake()
 	if w.p.isDead() {
 		return answer{err: errDead}, true
@@ -174,6 +174,7 @@ func (w *wire) send(request func() answer) (a answer, unseen bool) {
 		return answer{err: errDead}, true
 	}
 	a = request()
+	w.p.w.touched(name)
 	if dies {
 		w.p.kill()
 	}
@@ -190,7 +191,7 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 	claim := *c // the caller dates its claim anew
 	g := w.p.w.claims(ctx, &claim)
 	sent := time.Now()
-	a, unseen := w.send(func() answer {
+	a, unseen := w.send(g.name, func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
 		return answer{row: row, ok: ok, err: err}
 	})
@@ -205,7 +206,7 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 
 // Renew implements [driver.Store].
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	a, _ := w.send(func() answer {
+	a, _ := w.send(r.Name, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}
 	})
@@ -215,7 +216,7 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 // Release implements [driver.Store].
 func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	g := w.p.w.settles(s)
-	a, unseen := w.send(func() answer {
+	a, unseen := w.send(s.Name, func() answer {
 		row, ok, err := w.store.Release(ctx, s)
 		return answer{row: row, ok: ok, err: err}
 	})

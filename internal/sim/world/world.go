@@ -30,8 +30,8 @@ import (
 type Opener func(t *testing.T, h *History) func(client uint64) driver.Store
 
 // Watcher is the client whose requests meet no faults. Its store must have
-// the method Read of a [driver.Inspector]. It reads the rows all the time, and
-// acquires every name in the end.
+// the method Read of a [driver.Inspector]. It reads every row that may have
+// changed, and acquires every name in the end.
 const Watcher uint64 = 0
 
 // History is one simulated history.
@@ -232,7 +232,7 @@ func play(t *testing.T, open Opener, c Config, seed uint64, broken func(string))
 	w.oracle.init(w)
 	mix := fault.Usual(seed, c.PerMille)
 	mix.Late = c.LateBy
-	w.history = &History{Seed: seed, Late: &w.copies, mix: mix, streams: map[uint64]*fault.Stream{}}
+	w.history = &History{Seed: seed, Late: w, mix: mix, streams: map[uint64]*fault.Stream{}}
 	w.open = open(t, w.history)
 	stop := w.watch(w.open(Watcher))
 	var clients sync.WaitGroup
