@@ -47,6 +47,14 @@ func TestSimulationOnObjects(t *testing.T) {
 	world.Run(t, openObjects, world.Config{Histories: tenth(100), Share: 10, ServerClock: true, Skew: 10 * time.Hour})
 }
 
+func TestCrowd(t *testing.T) {
+	for name, open := range map[string]world.Opener{
+		"memory": openMemory, "server's clock": onNetwork(func() driver.Store { return newServerClock(time.Now) }), "objects": openObjects,
+	} {
+		t.Run(name, func(t *testing.T) { world.Crowd(t, open, world.Config{Histories: 10, Share: 10}) })
+	}
+}
+
 var openMemory = onNetwork(func() driver.Store { return memstore.New() })
 
 // onNetwork makes an opener of a store that needs no requests of its own.

@@ -41,3 +41,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F43, F44
 func TestSimulationOfClocks(t *testing.T) { // F14
 	world.Run(t, openService, world.Config{Histories: 1, Share: 20, ServerClock: true, Skew: 10 * time.Hour})
 }
+
+func TestCrowd(t *testing.T) {
+	world.Crowd(t, openService, world.Config{Histories: 2, Share: 100})
+}

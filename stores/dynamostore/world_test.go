@@ -16,24 +16,32 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// TestSimulation runs whole invocations over the embedded endpoint. Each
-// request of the SDK meets faults of its own.
+// openTable opens a table of the embedded endpoint. Each request of the SDK
+// meets faults of its own.
+func openTable(t *testing.T, h *world.History) func(uint64) driver.Store {
+	server := fakedynamo.New()
+	client := func(id uint64) *dynamodb.Client {
+		return dynamodb.New(dynamodb.Options{
+			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"),
+			HTTPClient: &http.Client{Transport: &fault.Transport{
+				Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
+			}},
+			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		})
+	}
+	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), "locks"); err != nil {
+		t.Fatal(err)
+	}
+	return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
+}
+
+// TestSimulation runs whole invocations over the embedded endpoint.
 func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
 	t.Parallel()
-	world.Run(t, func(t *testing.T, h *world.History) func(uint64) driver.Store {
-		server := fakedynamo.New()
-		client := func(id uint64) *dynamodb.Client {
-			return dynamodb.New(dynamodb.Options{
-				Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"),
-				HTTPClient: &http.Client{Transport: &fault.Transport{
-					Next: fault.InProcess{Handler: server}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
-				}},
-				Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-			})
-		}
-		if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), "locks"); err != nil {
-			t.Fatal(err)
-		}
-		return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
-	}, world.Config{Histories: 3, Share: 10})
+	world.Run(t, openTable, world.Config{Histories: 3, Share: 10})
+}
+
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	world.Crowd(t, openTable, world.Config{Histories: 2, Share: 100})
 }

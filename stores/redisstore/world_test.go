@@ -27,16 +27,21 @@ func openServer(t *testing.T, h *world.History) func(uint64) driver.Store {
 	return func(client uint64) driver.Store { return redisstore.New(linked(h, m, client, 0)) }
 }
 
-// openNodes opens a quorum of three. Each request to a node meets faults of its
+// openNodes opens a quorum of n. Each request to a node meets faults of its
 // own.
-func openNodes(t *testing.T, h *world.History) func(uint64) driver.Store {
-	nodes := []*machine{newMachine(t), newMachine(t), newMachine(t)}
-	return func(client uint64) driver.Store {
-		var links []redis.Scripter
-		for i, m := range nodes {
-			links = append(links, linked(h, m, client, uint64(i)))
+func openNodes(n int) world.Opener {
+	return func(t *testing.T, h *world.History) func(uint64) driver.Store {
+		nodes := make([]*machine, n)
+		for i := range nodes {
+			nodes[i] = newMachine(t)
 		}
-		return redisstore.NewQuorum(links...)
+		return func(client uint64) driver.Store {
+			var links []redis.Scripter
+			for i, m := range nodes {
+				links = append(links, linked(h, m, client, uint64(i)))
+			}
+			return redisstore.NewQuorum(links...)
+		}
 	}
 }
 
@@ -52,9 +57,21 @@ func TestSimulationOfClocks(t *testing.T) { // F14
 }
 
 func TestSimulationOfQuorum(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
-	world.Run(t, openNodes, world.Config{Histories: 1, Share: 60, ServerClock: true})
+	world.Run(t, openNodes(3), world.Config{Histories: 1, Share: 60, ServerClock: true})
 }
 
 func TestSimulationOfQuorumClocks(t *testing.T) { // F14
-	world.Run(t, openNodes, world.Config{Histories: 1, Share: 60, ServerClock: true, Skew: 10 * time.Hour})
+	world.Run(t, openNodes(3), world.Config{Histories: 1, Share: 60, ServerClock: true, Skew: 10 * time.Hour})
+}
+
+func TestCrowd(t *testing.T) {
+	world.Crowd(t, openServer, world.Config{Histories: 5, Share: 100})
+}
+
+func TestQuorumCrowd(t *testing.T) { // F5
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
+			world.Crowd(t, openNodes(n), world.Config{Histories: 10, Share: 100})
+		})
+	}
 }

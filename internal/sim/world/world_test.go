@@ -27,7 +27,7 @@ func TestOraclesCanFail(t *testing.T) {
 		"forgets completed events":         {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "in the end"},
 		"does not let go":                  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "nobody holds it"},
 		"takes late copies":                {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Stamp = c.Stamp.Add(time.Hour) }}, "nobody holds it"},
-		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented }}, "no handler of it has succeeded"},
+		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("e0", "e1", "e2", "e3") }}, "no handler of it has succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,18 +35,7 @@ func TestOraclesCanFail(t *testing.T) {
 			found := 0
 			for seed := uint64(0); seed < 20 && found == 0; seed++ {
 				synctest.Test(t, func(t *testing.T) {
-					open := func(_ *testing.T, h *History) func(uint64) driver.Store {
-						rows := memstore.New()
-						return func(client uint64) driver.Store {
-							if client == Watcher {
-								return rows
-							}
-							bug := c.bug
-							bug.Store = rows
-							return fault.NewStore(&bug, h.Plan(client), h.Late)
-						}
-					}
-					play(t, open, Config{}.withDefaults(), seed, func(what string) {
+					play(t, c.bug.open, Config{}.withDefaults(), seed, func(what string) {
 						mu.Lock()
 						defer mu.Unlock()
 						if strings.Contains(what, c.want) {
@@ -62,12 +51,43 @@ func TestOraclesCanFail(t *testing.T) {
 	}
 }
 
-var invented = func() (all []driver.CompletedEvent) {
-	for _, e := range []string{"e0", "e1", "e2", "e3"} {
+// TestCrowdCanFail shows that Crowd notices the stores that break the promise
+// which it checks.
+func TestCrowdCanFail(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bug  liar
+		want string
+	}{
+		"grants what is held":         {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "two own"},
+		"forgets completed events":    {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "times, want 1"},
+		"lets no owner let go":        {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "lost"},
+		"knows events that never ran": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("event 1", "event 2") }}, "ran 0 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				found := false
+				var mu sync.Mutex
+				crowd(t, c.bug.open, 0, func(what string) {
+					mu.Lock()
+					defer mu.Unlock()
+					found = found || strings.Contains(what, c.want)
+				})
+				if !found {
+					t.Errorf("nothing says %q", c.want)
+				}
+			})
+		})
+	}
+}
+
+func invented(events ...string) (all []driver.CompletedEvent) {
+	for _, e := range events {
 		all = append(all, driver.CompletedEvent{Event: e, Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)})
 	}
 	return all
-}()
+}
 
 // liar is a store with a bug.
 type liar struct {
@@ -76,6 +96,17 @@ type liar struct {
 	release func(*driver.Settlement, driver.Row)
 	answer  func(*driver.Row)
 	refusal func(*driver.Row)
+}
+
+// open implements [Opener].
+func (l liar) open(_ *testing.T, h *History) func(uint64) driver.Store {
+	l.Store = memstore.New()
+	return func(client uint64) driver.Store {
+		if client == Watcher {
+			return l.Store
+		}
+		return fault.NewStore(&l, h.Plan(client), h.Late)
+	}
 }
 
 func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
