@@ -118,7 +118,7 @@ func read(t *testing.T, store driver.Inspector, name string) driver.Row {
 func TestShow(t *testing.T) {
 	t.Parallel()
 	s := newLockTable(t, "locks")
-	acquire(t, s.store, "f request 1", time.Hour, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
+	acquire(t, s.store, "f request 1", 24*time.Hour, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
 	acquire(t, s.store, "f request 2", -time.Second, lock.Key{Name: "dead"})
 	complete(t, s.store, lock.Key{Name: "bird", Event: "e3", Order: "05"}, []byte("result"))
 	for range 2 {
@@ -130,7 +130,7 @@ func TestShow(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"held":                 {[]string{"orders/cat\x1b[2J"}, 0, []string{`"orders/cat\x1b[2J"`, "state          held", "holder         f request 1", `event          "e\u202e1"`, "(in 59m"}},
+		"held":                 {[]string{"orders/cat\x1b[2J"}, 0, []string{`"orders/cat\x1b[2J"`, "state          held", "holder         f request 1", `event          "e\u202e1"`, "(in 23h"}},
 		"by namespace":         {[]string{"--namespace", "orders", "bird"}, 0, []string{"orders/bird", "state          free", "e3  remembered until", "highest order  05", "6 bytes kept for replay, of e3"}},
 		"expired":              {[]string{"orders/dead"}, 0, []string{"state          expired", "holder         f request 2", "ago)"}},
 		"slots":                {[]string{"orders/nightly"}, 0, []string{"state          held", "slot 2         held by f request 4"}},
