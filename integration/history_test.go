@@ -83,7 +83,13 @@ func newWitness(store driver.Store, tell func(line)) *witness {
 // Acquire implements [driver.Store].
 func (w *witness) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	o := operation{Kind: opAcquire, Name: c.Name, Token: c.Token, Now: c.Now.UnixMicro(), Stamp: c.Stamp.UnixMicro(), Until: c.Until.UnixMicro()}
-	row, ok, err := w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Acquire(ctx, c) })
+	row, ok, err := w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) {
+		row, ok, err := w.Store.Acquire(ctx, c)
+		if err == nil && !ok && row.Judge(c) == driver.Completed {
+			o.Kind = opSkip
+		}
+		return row, ok, err
+	})
 	var e *driver.Error
 	if rejected := errors.As(err, &e) && e.Rejected; ok || err != nil && !rejected {
 		w.note(c.Token, leftClaim)
@@ -94,7 +100,7 @@ func (w *witness) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 // Renew implements [driver.Store].
 func (w *witness) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	o := operation{Kind: opRenew, Name: r.Name, Token: r.Token, Now: r.Now.UnixMicro(), Until: r.Until.UnixMicro()}
-	return w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
+	return w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
 }
 
 // Release implements [driver.Store].
@@ -103,7 +109,7 @@ func (w *witness) Release(ctx context.Context, t *driver.Settlement) (driver.Row
 	if t.Abandon {
 		o.Kind = opAbandon
 	}
-	row, ok, err := w.do(ctx, o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Release(ctx, t) })
+	row, ok, err := w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Release(ctx, t) })
 	if err == nil {
 		w.note(t.Token, leftNothing)
 	} else {
@@ -146,13 +152,13 @@ func openTurns(ends map[string]turnEnd) []string {
 	return open
 }
 
-func (w *witness) do(ctx context.Context, o operation, send func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
-	p := &passage{operation: o, tell: w.tell}
+func (w *witness) do(ctx context.Context, o *operation, send func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
+	p := &passage{operation: *o, tell: w.tell}
 	call := time.Now()
 	row, ok, err := send(context.WithValue(ctx, passageKey{}, p))
 	o.Call, o.Return = call.UnixNano(), time.Now().UnixNano()
 	o.Applied, o.Owner, o.Fence = ok, row.Token, row.Fence
-	copied := p.end(&o, err) || w.proxied
+	copied := p.end(o, err) || w.proxied
 	if refused := o.Kind == opAcquire && !ok && err == nil; refused && copied {
 		w.noteCopy(o.Token)
 	}

@@ -24,6 +24,7 @@ const (
 	opRelease
 	opAbandon
 	opRenew
+	opSkip // a claim that was refused because its event is completed
 )
 
 type modelInput struct {
@@ -178,6 +179,8 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 			s.writer = in.server.writer(in.token)
 		}
 		return s, later
+	case opSkip:
+		return s, false
 	}
 	if mine {
 		return s.freed(in), true

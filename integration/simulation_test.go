@@ -1,0 +1,130 @@
+package integration_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestSimulation plays whole invocations in fake time, on servers in this
+// process, and compares every history of requests with the model (P1).
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
+	for name, s := range map[string]struct {
+		open   func(*testing.T, *world.History) func(client uint64) driver.Store
+		config world.Config
+	}{
+		"memory":   {open: simulatedMemory, config: world.Config{Histories: 40}},
+		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 4, Share: 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operations := 0
+			world.Run(t, func(t *testing.T, h *world.History) func(uint64) driver.Store {
+				open, history := s.open(t, h), &simulated{}
+				t.Cleanup(func() { operations += history.check(t, h.Seed) })
+				return func(client uint64) driver.Store {
+					if client == world.Watcher { // it reads, and acquires when the others have ended
+						return open(client)
+					}
+					return newWitness(open(client), history.add)
+				}
+			}, s.config)
+			t.Logf("%d operations: every history is linearizable", operations)
+		})
+	}
+}
+
+// simulatedMemory makes a store in memory, below the faults.
+func simulatedMemory(_ *testing.T, h *world.History) func(uint64) driver.Store {
+	rows := memstore.New()
+	return func(client uint64) driver.Store {
+		if client == world.Watcher {
+			return rows
+		}
+		return fault.NewStore(arrivals{rows}, h.Plan(client), h.Late)
+	}
+}
+
+// arrivals reports every request that arrives at a store in this process.
+type arrivals struct{ driver.Store }
+
+// Acquire implements driver.Store.
+func (s arrivals) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	arrived, err := beginPassage(ctx)
+	if err != nil {
+		return driver.Row{}, false, err
+	}
+	defer arrived(nil)
+	return s.Store.Acquire(ctx, c)
+}
+
+// Renew implements driver.Store.
+func (s arrivals) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	arrived, err := beginPassage(ctx)
+	if err != nil {
+		return driver.Row{}, false, err
+	}
+	defer arrived(nil)
+	return s.Store.Renew(ctx, r)
+}
+
+// Release implements driver.Store.
+func (s arrivals) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	arrived, err := beginPassage(ctx)
+	if err != nil {
+		return driver.Row{}, false, err
+	}
+	defer arrived(nil)
+	return s.Store.Release(ctx, t)
+}
+
+// simulatedTable makes a table of the embedded endpoint.
+func simulatedTable(t *testing.T, h *world.History) func(uint64) driver.Store {
+	server := fakedynamo.New()
+	client := func(id uint64) *dynamodb.Client {
+		return newClient("http://dynamodb", &fault.Transport{
+			Next: reported{fault.InProcess{Handler: server}}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
+		})
+	}
+	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), table); err != nil {
+		t.Fatal(err)
+	}
+	return func(id uint64) driver.Store { return dynamostore.New(client(id), table) }
+}
+
+// simulated collects the operations of one history.
+type simulated struct {
+	mu   sync.Mutex
+	told []operation
+}
+
+func (s *simulated) add(l line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.Op != nil {
+		s.told = append(s.told, *l.Op)
+	}
+}
+
+// check compares the history with the model, and returns its length.
+func (s *simulated) check(t *testing.T, seed uint64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	history := make([]porcupine.Operation, len(s.told))
+	for i, o := range s.told {
+		history[i] = o.toModel(nil)
+	}
+	if result := check(history); result != porcupine.Ok {
+		t.Errorf("seed %d: the history is %s:\n%s", seed, result, dispute(history))
+	}
+	return len(history)
+}
