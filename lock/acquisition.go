@@ -73,9 +73,6 @@ func (a *acquisition) acquire() (*Lock, error) {
 			}
 		}()
 		err = lk.check()
-		if err == nil && a.set != nil {
-			err = a.set.check()
-		}
 	}
 	a.report(err)
 	if err != nil {

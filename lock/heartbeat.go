@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -15,10 +16,11 @@ import (
 type heartbeat struct {
 	quit     context.CancelFunc
 	done     chan struct{}
-	lose     context.CancelCauseFunc // ends the work
-	watch    clock.Timer             // calls lose if the goroutine is stuck
-	last     clock.Timer             // calls lose once the lock is handed over; nil before that
-	panicked any                     // by an observer or a log handler
+	lose     context.CancelCauseFunc            // ends the work
+	watch    clock.Timer                        // calls lose if the goroutine is stuck
+	last     clock.Timer                        // calls lose once the lock is handed over; nil before that
+	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
+	panicked any                                // by an observer or a log handler
 }
 
 func (h *heartbeat) stop() {
@@ -92,13 +94,38 @@ func (l *Lock) watch() {
 	}
 }
 
+// look lets the heartbeat look at the wall clock at once: its timer stands
+// still while the process is frozen.
+func (h *heartbeat) look() {
+	if wake := h.wake.Load(); wake != nil {
+		(*wake)()
+	}
+}
+
+// rest waits until the wall clock says that the next renewal is due, and
+// reports false once the heartbeat has been stopped.
+func (l *Lock) rest(ctx context.Context, due time.Time) bool {
+	for {
+		nap, wake := context.WithCancel(ctx)
+		l.beat.wake.Store(&wake) // before the clock is read, so that no look is in vain
+		err := l.clock.Sleep(nap, min(l.timing.beat, due.Sub(clock.Wall(l.clock))))
+		wake()
+		if err == nil || ctx.Err() != nil {
+			return err == nil
+		}
+	}
+}
+
 // renewUntilStopped reports false if the lease was lost. Once the lock is being
 // ended, a failed renewal means nothing: the request that ends the lock may
 // have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
-		limit := time.UnixMicro(l.until.Load()).Add(-l.timing.margin)
-		if l.clock.Sleep(ctx, min(l.timing.beat, limit.Sub(clock.Wall(l.clock)))) != nil {
+		limit, due := l.lostAt(), clock.Wall(l.clock).Add(l.timing.beat)
+		if limit.Before(due) {
+			due = limit
+		}
+		if !l.rest(ctx, due) {
 			return true
 		}
 		began, wall := l.clock.Now(), clock.Wall(l.clock)

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -56,20 +57,35 @@ func (a *acquisition) newLock() *Lock {
 	return l
 }
 
-// check returns a [*LostError] if the lease ended before the work can begin.
+// check returns a [*LostError] if the lease, or that of a lock around it, ended
+// before the work can begin.
 func (l *Lock) check() error {
-	if clock.Wall(l.clock).Before(l.lostAt()) {
-		return nil
+	wall := clock.Wall(l.clock)
+	for held := l; held != nil; held = held.outer {
+		var lost *LostError
+		if held.work != nil && errors.As(context.Cause(held.work), &lost) {
+			return lost
+		}
+		if !wall.Before(held.lostAt()) {
+			return held.lostError()
+		}
 	}
-	return l.lostError()
+	return nil
 }
 
 // lostAt returns when the work must have ended if the lease is not renewed.
 func (l *Lock) lostAt() time.Time { return time.UnixMicro(l.until.Load()).Add(-l.timing.margin) }
 
 // begin makes the work's context and starts the heartbeat, if there is one.
+// The heartbeats of the locks around it look at the wall clock, because their
+// timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
 	ctx := driver.WithLock(l.ctx, (*heldLock)(l))
+	for outer := l.outer; outer != nil; outer = outer.outer {
+		if outer.beat != nil {
+			outer.beat.look()
+		}
+	}
 	end, cause := l.workEnd()
 	if !l.timing.renew {
 		l.work, l.cancel = l.clock.WithDeadlineCause(ctx, end, cause)
@@ -78,27 +94,30 @@ func (l *Lock) begin() {
 	ctx, lose := context.WithCancelCause(ctx)
 	stop := func() {}
 	if !end.IsZero() {
-		ctx, stop = l.clock.WithDeadlineCause(ctx, end, nil)
+		ctx, stop = l.clock.WithDeadlineCause(ctx, end, cause)
 	}
 	l.work, l.cancel = ctx, func() { lose(nil); stop() }
 	l.startHeartbeat(lose)
 }
 
-// workEnd returns when the work must end at the latest, and why. The time is
-// zero if only a lost heartbeat ends the work; a nil cause stands for the
-// deadline.
+// workEnd returns when the work must end at the latest, and why: at the
+// deadline less the reserve, or with the first of the fixed leases of this lock
+// and those around it. The time is zero if only a lost heartbeat ends the work;
+// a nil cause stands for the deadline.
 func (l *Lock) workEnd() (end time.Time, cause error) {
 	if !l.timing.deadline.IsZero() {
 		end = l.timing.deadline.Add(-l.timing.reserve)
 	}
-	if l.timing.lease == 0 || l.timing.renew {
-		return end, nil
+	now, wall := l.clock.Now(), clock.Wall(l.clock)
+	for held := l; held != nil; held = held.outer {
+		if held.timing.lease == 0 || held.timing.renew {
+			continue
+		}
+		if lost := now.Add(held.lostAt().Sub(wall)); end.IsZero() || lost.Before(end) {
+			end, cause = lost, held.lostError()
+		}
 	}
-	lost := l.clock.Now().Add(l.lostAt().Sub(clock.Wall(l.clock)))
-	if end.IsZero() || lost.Before(end) {
-		return lost, l.lostError()
-	}
-	return end, nil
+	return end, cause
 }
 
 // Context returns the context for the work. It carries the lease, ends when the

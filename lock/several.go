@@ -187,20 +187,6 @@ func (s *Locks) last() *Lock {
 	return s.locks[len(s.locks)-1]
 }
 
-// check returns a [*LostError] if a lease ended while others were acquired.
-func (s *Locks) check() error {
-	for _, l := range s.locks {
-		var lost *LostError
-		if errors.As(context.Cause(l.work), &lost) {
-			return lost
-		}
-		if err := l.check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // causeOf returns why an acquisition failed with err. If it got no answer, or
 // stopped waiting, because a lock of the set was lost meanwhile, then that is
 // why.
@@ -208,5 +194,8 @@ func (s *Locks) causeOf(err error) error {
 	if !errors.Is(err, ErrLost) && !errors.As(err, new(*StoreError)) {
 		return err
 	}
-	return cmp.Or(s.check(), err)
+	if last := s.last(); last != nil {
+		return cmp.Or(last.check(), err)
+	}
+	return err
 }

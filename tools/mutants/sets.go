@@ -105,17 +105,6 @@ var sets = []mutant{
 		by:  "TestContextEndsWithAnyLease|TestContextOfLocks",
 	},
 	{
-		file: "lock/several.go", breaks: "P2", bug: "the work begins although a lease ended while others were acquired",
-		old: `		if err := l.check(); err != nil {
-			return err
-		}
-	}
-	return nil`,
-		new: `	}
-	return nil`,
-		by: "TestLostWhileAcquiring|TestFrozenWhileAcquiring|TestSlowAcquireAll",
-	},
-	{
 		file: "lock/several.go", breaks: "P5", bug: "a failed completion hides behind those that succeeded",
 		old: `len(failed) == 1 {
 			s.outcome = failed[0]`,

@@ -322,9 +322,13 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		options = append(options, middleware.OnHeld(middleware.Wait(s.wait)))
 	}
 	fails, nested := inv.random.IntN(8), inner.Event == "" && inv.random.IntN(2) == 0
+	keys := []lock.Key{inner}
+	if nested {
+		keys = append(keys, outer)
+	}
 	handler := middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Inner, nil }, func(ctx context.Context, _ event) error {
 		inv.p.w.count(func(f *Figures) { f.Acquired++ })
-		if err := inv.handle(ctx, []lock.Key{inner}, s.lease); err != nil {
+		if err := inv.handle(ctx, keys, s.lease); err != nil {
 			return err
 		}
 		switch fails {
@@ -333,9 +337,8 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		case 1:
 			panic("handler")
 		}
-		inv.p.w.works(inner)
-		if nested {
-			inv.p.w.works(outer)
+		for _, key := range keys {
+			inv.p.w.works(key)
 		}
 		returned = true
 		return nil
