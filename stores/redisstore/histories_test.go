@@ -163,6 +163,7 @@ func play(t *testing.T, seed uint64, s setting) *history {
 		for range s.faulted {
 			h.machines = append(h.machines, newMachine(t))
 		}
+		h.warm()
 		if s.down {
 			h.machines[len(h.machines)-1].setDown(true)
 		}
@@ -189,6 +190,24 @@ func play(t *testing.T, seed uint64, s setting) *history {
 		h.neverMoreThanLimit()
 	})
 	return h
+}
+
+// warm lets the nodes know the scripts. A node that does not, and is paused,
+// never gets what was sent to it meanwhile: nobody is left to send the text.
+func (h *history) warm() {
+	store := h.open(owners)
+	h.becalm()
+	defer func() { h.over = false }()
+	c := claim("warm")
+	if _, ok, err := store.Acquire(h.Context(), c); !ok || err != nil {
+		h.Fatal(ok, err)
+	}
+	if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {
+		h.Fatal(ok, err)
+	}
+	if _, ok, err := store.Release(h.Context(), settlement(c)); !ok || err != nil {
+		h.Fatal(ok, err)
+	}
 }
 
 // disturb pauses and restarts nodes, one at a time.

@@ -438,6 +438,29 @@ func TestLateCompletion(t *testing.T) { // F21
 	mustAcquire(t, q, again)
 }
 
+// TestLateReleaseFreesTheNode delivers to a node that was paused what the owner
+// had sent: first the release, when the lease has ended there, and then a
+// renewal, which would bring the lease back.
+func TestLateReleaseFreesTheNode(t *testing.T) { // F4
+	t.Parallel()
+	q := newQuorum(t, 3)
+	c := claim("n")
+	c.Event = "e"
+	mustAcquire(t, q, c)
+	done := settlement(c)
+	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
+	q.only(0, 1)
+	if _, ok, err := q.Release(t.Context(), done); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	q.minis[2].SetTime(time.Now().Add(2 * time.Minute))
+	q.only(2)
+	_, _, _ = q.Release(t.Context(), done)
+	if row, ok, err := redisstore.New(q.taps[2].Scripter).Renew(t.Context(), renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
+		t.Errorf("the late renewal: applied %v, error %v, row %+v", ok, err, row)
+	}
+}
+
 // TestPartialRelease repeats a release whose first try reached one node, and a
 // completion that only a minority can record.
 func TestPartialRelease(t *testing.T) { // F5

@@ -106,15 +106,15 @@ func (s *Store) renew(ctx context.Context, r *driver.Renewal, claimStamp string,
 		r.Token, timestamp(r.Until), lease(r.Until.Sub(r.Now)), timestamp(r.DeleteAfter), keep(r.DeleteAfter.Sub(r.Now)), claimStamp, leastFence)
 }
 
-// condition says which rows of its owner a settlement leaves alone. A node of a
-// quorum may have what the other nodes have no longer.
+// condition says which rows of its owner a settlement does not release. A node
+// of a quorum may have what the other nodes have no longer.
 type condition string
 
 const (
 	always    condition = ""
 	sameRound condition = "same round" // those that a claim with a higher stamp than raise was granted
 	clears    condition = "clears"     // the same; the owner is told that it was cleared
-	inTime    condition = "in time"    // those whose lease has ended, if it completes something
+	inTime    condition = "in time"    // those whose lease has ended, if it completes something: they become free
 )
 
 // settle sends a settlement, and raises the row's stamp to raise if that is not

@@ -1,15 +1,17 @@
 -- The answer is 1 if the token owned the row and has released it, and 2 more if
--- the stamp was raised.
+-- the stamp was raised. A completion that is too late records nothing and does
+-- not count as a release, but it frees the row, so that no late renewal brings
+-- the lease back.
 local token, stamp, deleteAfter, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local condition = ARGV[5] -- see store.go
 
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
-local own = token ~= '' and owner == token
+local own, late = token ~= '' and owner == token, false
 if own and (condition == 'same round' or condition == 'clears') then
   own = not earlier(stamp, row[5])
 elseif own and condition == 'in time' and ARGV[6] then
-  own = now <= tonumber(row[6])
+  late = now > tonumber(row[6])
 end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
 if format or (not own and not raise) then
@@ -17,14 +19,14 @@ if format or (not own and not raise) then
 end
 local applied = 0
 if own then
-  applied = 1
+  applied = late and 0 or 1
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
   redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload')
   if condition == 'clears' then
     redis.call('HSET', key, 'cleared', token)
   end
-  for i = 6, #ARGV, 2 do
+  for i = 6, late and 0 or #ARGV, 2 do
     if ARGV[i + 1] == '' then
       redis.call('HDEL', key, ARGV[i])
     else
