@@ -57,11 +57,20 @@ func (a *acquisition) newLock() *Lock {
 	return l
 }
 
+// chain yields the lock, and those around it that have not ended.
+func (l *Lock) chain(yield func(*Lock) bool) {
+	for held := l; held != nil; held = held.outer {
+		if (held == l || held.ending.Load() == 0) && !yield(held) {
+			return
+		}
+	}
+}
+
 // check returns a [*LostError] if the lease, or that of a lock around it, ended
 // before the work can begin.
 func (l *Lock) check() error {
 	wall := clock.Wall(l.clock)
-	for held := l; held != nil; held = held.outer {
+	for held := range l.chain {
 		var lost *LostError
 		if held.work != nil && errors.As(context.Cause(held.work), &lost) {
 			return lost
@@ -81,9 +90,9 @@ func (l *Lock) lostAt() time.Time { return time.UnixMicro(l.until.Load()).Add(-l
 // timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
 	ctx := driver.WithLock(l.ctx, (*heldLock)(l))
-	for outer := l.outer; outer != nil; outer = outer.outer {
-		if outer.beat != nil {
-			outer.beat.look()
+	for held := range l.chain {
+		if held.beat != nil { // this one's begins below
+			held.beat.look()
 		}
 	}
 	end, cause := l.workEnd()
@@ -109,7 +118,7 @@ func (l *Lock) workEnd() (end time.Time, cause error) {
 		end = l.timing.deadline.Add(-l.timing.reserve)
 	}
 	now, wall := l.clock.Now(), clock.Wall(l.clock)
-	for held := l; held != nil; held = held.outer {
+	for held := range l.chain {
 		if held.timing.lease == 0 || held.timing.renew {
 			continue
 		}

@@ -78,3 +78,30 @@ func TestNestedLeaseLastsUntilTheKill(t *testing.T) { // F16
 		}
 	})
 }
+
+// TestLockAfterTheOuterOne acquires a lock with a context that outlives the
+// lock around it. A lease that has ended in order does not end the work under
+// the next one.
+func TestLockAfterTheOuterOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)})
+		outer := f.mustAcquire(l, lock.Key{Name: "a"})
+		ctx := context.WithoutCancel(outer.Context())
+		if err := outer.Release(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		inner, err := l.Acquire(ctx, lock.Key{Name: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inner.Context().Err(); err != nil {
+			t.Errorf("the work has ended: %v", err)
+		}
+		if err := inner.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}

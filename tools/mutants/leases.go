@@ -11,8 +11,8 @@ var leases = []mutant{
 	},
 	{
 		file: "lock/lock.go", breaks: "P2, F15", bug: "the heartbeats of the locks around the work are late by a freeze",
-		old: `outer.beat.look()`,
-		new: `_ = outer.beat.look`,
+		old: `held.beat.look()`,
+		new: `_ = held.beat.look`,
 		by:  "TestFrozenBeforeTheWork",
 	},
 	{
@@ -20,6 +20,12 @@ var leases = []mutant{
 		old: `if !wall.Before(held.lostAt()) {`,
 		new: `if held == l && !wall.Before(held.lostAt()) {`,
 		by:  "TestFrozenBeyondTheLease|TestSlowAcquireAll",
+	},
+	{
+		file: "lock/lock.go", breaks: "P4", bug: "a lock that was released ends the work under a later one",
+		old: `if (held == l || held.ending.Load() == 0) && !yield(held) {`,
+		new: `if !yield(held) {`,
+		by:  "TestLockAfterTheOuterOne",
 	},
 	// The heartbeat.
 	{
