@@ -59,32 +59,26 @@ type arrivals struct{ driver.Store }
 
 // Acquire implements driver.Store.
 func (s arrivals) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	arrived, err := beginPassage(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	defer arrived(nil)
-	return s.Store.Acquire(ctx, c)
+	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Acquire(ctx, c) })
 }
 
 // Renew implements driver.Store.
 func (s arrivals) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	arrived, err := beginPassage(ctx)
-	if err != nil {
-		return driver.Row{}, false, err
-	}
-	defer arrived(nil)
-	return s.Store.Renew(ctx, r)
+	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
 }
 
 // Release implements driver.Store.
 func (s arrivals) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Release(ctx, t) })
+}
+
+func arrive(ctx context.Context, apply func() (driver.Row, bool, error)) (driver.Row, bool, error) {
 	arrived, err := beginPassage(ctx)
 	if err != nil {
 		return driver.Row{}, false, err
 	}
 	defer arrived(nil)
-	return s.Store.Release(ctx, t)
+	return apply()
 }
 
 // simulatedTable makes a table of the embedded endpoint.

@@ -13,18 +13,32 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// freezing is a store in which somebody holds a name when it is claimed first.
-// Meanwhile the process is frozen, with its timers.
+// freezing is a store in which somebody holds the name b when it is claimed
+// first. Meanwhile the process is frozen, with its timers.
 type freezing struct {
 	driver.Store
-	name     string
 	freeze   func()
+	frozen   bool // it was
+	hangs    bool // no renewal is answered
 	renewals int
 }
 
+// newFreezing returns the Locker of a process that will be frozen for d.
+func newFreezing(t *testing.T, leases lock.LeaseMode, d time.Duration) (onClock, *freezing) {
+	t.Helper()
+	s := &freezing{Store: memstore.New()}
+	l, err := lock.New(s, &lock.Options{Lease: leases, MaxWait: time.Second, Logger: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := skewed(l, 0)
+	s.freeze = func() { on.freeze(d) }
+	return on, s
+}
+
 func (s *freezing) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	if c.Name == s.name {
-		s.name = ""
+	if c.Name == "/b" && !s.frozen {
+		s.frozen = true
 		s.freeze()
 		return driver.Row{Token: "somebody", Stamp: c.Stamp.Add(-time.Second), Until: c.Until, Fence: 1}, false, nil
 	}
@@ -33,71 +47,79 @@ func (s *freezing) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 
 func (s *freezing) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	s.renewals++
+	if s.hangs {
+		<-ctx.Done()
+		return driver.Row{}, false, &driver.Error{Store: "freezing", Temporary: true, Err: ctx.Err()}
+	}
 	return s.Store.Renew(ctx, r)
+}
+
+var keyA, keyB = lock.Key{Name: "a"}, lock.Key{Name: "b"}
+
+// inside acquires keyA and then keyB, in two ways, and returns the context of
+// the work and how to release both.
+var inside = map[string]func(context.Context, onClock) (work context.Context, release func() error, err error){
+	"a set": func(ctx context.Context, l onClock) (context.Context, func() error, error) {
+		s, err := l.AcquireAll(ctx, keyA, keyB)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Context(), s.Release, nil
+	},
+	"a nested lock": func(ctx context.Context, l onClock) (context.Context, func() error, error) {
+		outer, err := l.Acquire(ctx, keyA)
+		if err != nil {
+			return nil, nil, err
+		}
+		inner, err := l.Acquire(outer.Context(), keyB)
+		if err != nil {
+			return nil, nil, errors.Join(err, outer.Release())
+		}
+		return inner.Context(), func() error { return errors.Join(inner.Release(), outer.Release()) }, nil
+	},
 }
 
 // TestFrozenBeforeTheWork freezes a process that holds one name while it
 // acquires the next one. The timers of the first lock are late then by as much,
-// but the work begins only now, and must end with the first lease all the same.
+// but the work begins only now. It must end with the first lease all the same,
+// and a renewal that was due meanwhile is sent at once.
 func TestFrozenBeforeTheWork(t *testing.T) { // F15
 	t.Parallel()
-	const (
-		lease  = 6 * time.Second
-		frozen = 2 * time.Second
-		end    = lease - lock.DefaultGrace // of the work, by the first lease
-	)
-	set := func(l onClock, ctx context.Context) (context.Context, func() error) {
-		s, err := l.AcquireAll(ctx, lock.Key{Name: "a"}, lock.Key{Name: "b"})
-		if err != nil {
-			return nil, func() error { return err }
-		}
-		return s.Context(), s.Release
-	}
-	nested := func(l onClock, ctx context.Context) (context.Context, func() error) {
-		outer, err := l.Acquire(ctx, lock.Key{Name: "a"})
-		if err != nil {
-			return nil, func() error { return err }
-		}
-		inner, err := l.Acquire(outer.Context(), lock.Key{Name: "b"})
-		if err != nil {
-			return nil, func() error { return err }
-		}
-		return inner.Context(), func() error { return errors.Join(inner.Release(), outer.Release()) }
-	}
-	for name, acquire := range map[string]func(onClock, context.Context) (context.Context, func() error){"a set": set, "a nested lock": nested} {
-		for mode, leases := range map[string]lock.LeaseMode{"fixed": lock.FixedLease(lease), "heartbeat": lock.Heartbeat(lease)} {
-			t.Run(name+", "+mode, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					store := &freezing{Store: memstore.New(), name: "/b"}
-					l, err := lock.New(store, &lock.Options{Lease: leases, MaxWait: time.Second, Logger: discard})
-					if err != nil {
-						t.Fatal(err)
-					}
-					on := skewed(l, 0)
-					store.freeze = func() { on.freeze(frozen) }
-					began := time.Now()
-					work, release := acquire(on, t.Context())
-					if work == nil {
-						t.Fatal(release())
-					}
-					synctest.Wait()
-					if mode == "heartbeat" {
-						if store.renewals != 1 {
-							t.Errorf("%d renewals when the work begins, want the one that was due while the process was frozen", store.renewals)
-						}
-					} else {
-						_ = clock.From(work).Sleep(work, time.Hour)
-						if ended := time.Since(began); ended != end || !errors.Is(context.Cause(work), lock.ErrLost) {
-							t.Errorf("the work ended after %v with %v, want %v", ended, context.Cause(work), end)
-						}
-					}
-					if err := release(); err != nil {
-						t.Error(err)
-					}
-				})
+	const lease, frozen = 6 * time.Second, 2 * time.Second
+	for name, acquire := range inside {
+		t.Run(name+", fixed", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				on, _ := newFreezing(t, lock.FixedLease(lease), frozen)
+				began := time.Now()
+				work, release, err := acquire(t.Context(), on)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = clock.From(work).Sleep(work, time.Hour)
+				if ended, want := time.Since(began), lease-lock.DefaultGrace; ended != want || !errors.Is(context.Cause(work), lock.ErrLost) {
+					t.Errorf("the work ended after %v with %v, want %v", ended, context.Cause(work), want)
+				}
+				if err := release(); err != nil {
+					t.Error(err)
+				}
 			})
-		}
+		})
+		t.Run(name+", heartbeat", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				on, store := newFreezing(t, lock.Heartbeat(lease), frozen)
+				_, release, err := acquire(t.Context(), on)
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if store.renewals != 1 {
+					t.Errorf("%d renewals when the work begins, want 1", store.renewals)
+				}
+				if err := release(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 
@@ -107,15 +129,10 @@ func TestStuckRenewalAfterFreeze(t *testing.T) { // F9, F15
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const lease = 7 * time.Second
-		store := &freezing{Store: memstore.New(), name: "/b"}
-		l, err := lock.New(hungRenewals{store}, &lock.Options{Lease: lock.Heartbeat(lease), MaxWait: time.Second, Logger: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		on := skewed(l, 0)
-		store.freeze = func() { on.freeze(2900 * time.Millisecond) }
+		on, store := newFreezing(t, lock.Heartbeat(lease), 2900*time.Millisecond)
+		store.hangs = true
 		began := time.Now()
-		s, err := on.AcquireAll(t.Context(), lock.Key{Name: "a"}, lock.Key{Name: "b"})
+		s, err := on.AcquireAll(t.Context(), keyA, keyB)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,44 +144,29 @@ func TestStuckRenewalAfterFreeze(t *testing.T) { // F9, F15
 	})
 }
 
-// hungRenewals is a store that answers no renewal.
-type hungRenewals struct{ driver.Store }
-
-func (hungRenewals) Renew(ctx context.Context, _ *driver.Renewal) (driver.Row, bool, error) {
-	<-ctx.Done()
-	return driver.Row{}, false, &driver.Error{Store: "hung", Temporary: true, Err: ctx.Err()}
-}
-
 // TestFrozenBeyondTheLease freezes the process for so long that the lease of
-// the outer lock is lost. No work begins under a lock that is lost, and the
-// inner name is free.
+// the first lock is lost. No work begins under a lock that is lost, and the
+// second name is free.
 func TestFrozenBeyondTheLease(t *testing.T) { // F15
 	t.Parallel()
 	for mode, leases := range map[string]lock.LeaseMode{"fixed": lock.FixedLease(6 * time.Second), "heartbeat": lock.Heartbeat(6 * time.Second)} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store := &freezing{Store: memstore.New(), name: "/b"}
-				l, err := lock.New(store, &lock.Options{Lease: leases, MaxWait: time.Second, Logger: discard})
-				if err != nil {
-					t.Fatal(err)
-				}
-				on := skewed(l, 0)
-				store.freeze = func() { on.freeze(5 * time.Second) }
-				outer, err := on.Acquire(t.Context(), lock.Key{Name: "a"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = on.Acquire(outer.Context(), lock.Key{Name: "b"})
-				var lost *lock.LostError
-				if !errors.As(err, &lost) || lost.Key.Name != "a" {
-					t.Errorf("the inner lock: %v, want that the outer one is lost", err)
-				}
-				if row := readRow(t, store.Store, "/b"); row.Token != "" {
-					t.Errorf("the inner name is held by %s", row.Token)
-				}
-				_ = outer.Release()
+		for name, acquire := range inside {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					on, store := newFreezing(t, leases, 5*time.Second)
+					_, release, err := acquire(t.Context(), on)
+					if err == nil {
+						err = errors.Join(errors.New("the work begins"), release())
+					}
+					var lost *lock.LostError
+					if !errors.As(err, &lost) || lost.Key != keyA {
+						t.Errorf("%v, want that the first lock is lost", err)
+					}
+					if row := readRow(t, store.Store, "/b"); row.Token != "" {
+						t.Errorf("the second name is held by %s", row.Token)
+					}
+				})
 			})
-		})
+		}
 	}
 }

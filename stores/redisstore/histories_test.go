@@ -195,18 +195,16 @@ func play(t *testing.T, seed uint64, s setting) *history {
 // warm lets the nodes know the scripts. A node that does not, and is paused,
 // never gets what was sent to it meanwhile: nobody is left to send the text.
 func (h *history) warm() {
-	store := h.open(owners)
-	h.becalm()
-	defer func() { h.over = false }()
-	c := claim("warm")
-	if _, ok, err := store.Acquire(h.Context(), c); !ok || err != nil {
-		h.Fatal(ok, err)
-	}
-	if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {
-		h.Fatal(ok, err)
-	}
-	if _, ok, err := store.Release(h.Context(), settlement(c)); !ok || err != nil {
-		h.Fatal(ok, err)
+	for _, m := range h.machines {
+		store := redisstore.New(newLink(m, "node", &fault.Script{}, &h.late, h.seed, owners))
+		c := claim("warm")
+		mustAcquire(h.T, store, c)
+		if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {
+			h.Fatal(ok, err)
+		}
+		if _, ok, err := store.Release(h.Context(), settlement(c)); !ok || err != nil {
+			h.Fatal(ok, err)
+		}
 	}
 }
 

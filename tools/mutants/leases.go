@@ -2,31 +2,6 @@ package main
 
 // leases has the bugs in how a lease is renewed, ended and remembered.
 var leases = []mutant{
-	// A process that was frozen while it acquired.
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "the work does not end with the fixed leases of the locks around it",
-		old: `if held.timing.lease == 0 || held.timing.renew {`,
-		new: `if held != l || held.timing.lease == 0 || held.timing.renew {`,
-		by:  "TestFrozenBeforeTheWork",
-	},
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "the heartbeats of the locks around the work are late by a freeze",
-		old: `held.beat.look()`,
-		new: `_ = held.beat.look`,
-		by:  "TestFrozenBeforeTheWork",
-	},
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "work begins under a lock whose lease has ended",
-		old: `if !wall.Before(held.lostAt()) {`,
-		new: `if held == l && !wall.Before(held.lostAt()) {`,
-		by:  "TestFrozenBeyondTheLease|TestSlowAcquireAll",
-	},
-	{
-		file: "lock/lock.go", breaks: "P4", bug: "a lock that was released ends the work under a later one",
-		old: `if (held == l || held.ending.Load() == 0) && !yield(held) {`,
-		new: `if !yield(held) {`,
-		by:  "TestLockAfterTheOuterOne",
-	},
 	// The heartbeat.
 	{
 		file: "lock/heartbeat.go", breaks: "P2, F4", bug: "a heartbeat takes another owner's row for its own",

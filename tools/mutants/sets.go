@@ -1,7 +1,7 @@
 package main
 
-// sets has the bugs in several locks at once: the slots of a limited name, and
-// locks that are acquired together.
+// sets has the bugs in several locks at once: the slots of a limited name,
+// locks that are acquired together, and nested ones.
 var sets = []mutant{
 	{
 		file: "lock/limit.go", breaks: "P4, F44", bug: "a claim of another slot without an answer is not given up",
@@ -157,5 +157,30 @@ var sets = []mutant{
 `,
 		new: ``,
 		by:  "TestWaitOfASet|TestLongWaitOfASet",
+	},
+	// The locks around the work.
+	{
+		file: "lock/lock.go", breaks: "P2, F15", bug: "the work does not end with the fixed leases of the locks around it",
+		old: `if held.timing.lease == 0 || held.timing.renew {`,
+		new: `if held != l || held.timing.lease == 0 || held.timing.renew {`,
+		by:  "TestFrozenBeforeTheWork",
+	},
+	{
+		file: "lock/lock.go", breaks: "P2, F15", bug: "the heartbeats of the locks around the work are late by a freeze",
+		old: `held.beat.look()`,
+		new: `_ = held.beat.look`,
+		by:  "TestFrozenBeforeTheWork",
+	},
+	{
+		file: "lock/lock.go", breaks: "P2, F15", bug: "work begins under a lock whose lease has ended",
+		old: `if !wall.Before(held.lostAt()) {`,
+		new: `if held == l && !wall.Before(held.lostAt()) {`,
+		by:  "TestFrozenBeyondTheLease|TestSlowAcquireAll",
+	},
+	{
+		file: "lock/lock.go", breaks: "P4", bug: "a lock that was released ends the work under a later one",
+		old: `if (held == l || held.ending.Load() == 0) && !yield(held) {`,
+		new: `if !yield(held) {`,
+		by:  "TestLockAfterTheOuterOne",
 	},
 }
