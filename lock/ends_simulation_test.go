@@ -22,10 +22,12 @@ import (
 // ends is a simulated history in which locks end in every way: by transactions,
 // by several goroutines at once, and in other invocations.
 type ends struct {
-	t       *testing.T
-	seed    uint64
-	network *network
-	wg      sync.WaitGroup
+	t     *testing.T
+	seed  uint64
+	store *memstore.Store
+	plan  *fault.Stream
+	late  fault.Copies
+	wg    sync.WaitGroup
 
 	mu        sync.Mutex
 	runs      []run
@@ -42,83 +44,46 @@ type run struct {
 	start, end time.Time
 }
 
-// network stands between the invocations and their store.
-type network struct {
+// vault is the store below the faults, which notes what is applied.
+type vault struct {
 	driver.Store
-	plan *fault.Stream
-	late fault.Copies
+	sim      *ends
+	declines bool   // settlements
+	writes   func() // what a transaction writes with its settlement; nil: nothing
 }
 
-type request func(context.Context) (driver.Row, bool, error)
-
-// send lets a request meet its fault. A refusal that its sender got has no late
-// copies.
-func (n *network) send(ctx context.Context, op string, apply request) (driver.Row, bool, error) {
-	d := n.plan.Next(op)
-	if d.Fault == fault.Duplicate {
-		row, ok, err := apply(ctx)
-		if ok || err != nil {
-			n.late.After(d.Delay, func() { _, _, _ = apply(context.WithoutCancel(ctx)) })
-		}
-		return row, ok, err
+// Acquire implements [driver.Store].
+func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	row, ok, err := v.Store.Acquire(ctx, c)
+	v.sim.mu.Lock()
+	defer v.sim.mu.Unlock()
+	if ok && v.sim.over[c.Token] {
+		v.sim.t.Errorf("seed %d: %v: a late claim got %s for a lock that had ended", v.sim.seed, time.Now(), c.Name)
 	}
-	one := fault.NewStore(&single{apply: apply}, decided(d), &n.late)
-	return one.Release(ctx, &driver.Settlement{})
+	return row, ok, err
 }
 
-// single is a store with one request.
-type single struct {
-	driver.Store
-	apply request
-}
-
-func (s *single) Release(ctx context.Context, _ *driver.Settlement) (driver.Row, bool, error) {
-	return s.apply(ctx)
-}
-
-type decided fault.Decision
-
-func (d decided) Next(string) fault.Decision { return fault.Decision(d) }
-
-// wire sends the requests of one invocation.
-type wire struct {
-	*network
-	sim *ends
-}
-
-func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim := *c
-	return w.send(ctx, fault.Acquire, func(ctx context.Context) (driver.Row, bool, error) {
-		row, ok, err := w.Store.Acquire(ctx, &claim)
-		w.sim.mu.Lock()
-		defer w.sim.mu.Unlock()
-		if ok && w.sim.over[claim.Token] {
-			w.sim.t.Errorf("seed %d: %v: a late claim got %s for a lock that had ended", w.sim.seed, time.Now(), claim.Name)
-		}
-		return row, ok, err
-	})
-}
-
-func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return w.send(ctx, fault.Renew, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
-}
-
-func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	return w.send(ctx, fault.Release, func(ctx context.Context) (driver.Row, bool, error) { return w.sim.release(ctx, s, nil) })
-}
-
-// release applies a settlement and, with it, what else is to be written.
-func (sim *ends) release(ctx context.Context, s *driver.Settlement, writes func()) (driver.Row, bool, error) {
-	sim.mu.Lock()
-	defer sim.mu.Unlock()
-	row, ok, err := sim.network.Store.Release(ctx, s)
+// Release implements [driver.Store].
+func (v *vault) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	if v.declines {
+		return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
+	}
+	v.sim.mu.Lock()
+	defer v.sim.mu.Unlock()
+	row, ok, err := v.Store.Release(ctx, s)
 	if ok {
-		sim.over[s.Token] = true
-		if writes != nil {
-			writes()
+		v.sim.over[s.Token] = true
+		if v.writes != nil {
+			v.writes()
 		}
 	}
 	return row, ok, err
+}
+
+// overFaults returns v behind the network.
+func (sim *ends) overFaults(v *vault) driver.Store {
+	v.Store, v.sim = sim.store, sim
+	return fault.NewStore(v, sim.plan, &sim.late)
 }
 
 // seeds returns how many histories to play: LAMBDALOCK_SEEDS divided by share,
@@ -144,8 +109,10 @@ func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
 	counts := map[string]int{}
 	for seed := range seeds(t, 60, 2) {
 		synctest.Test(t, func(t *testing.T) {
-			sim := &ends{t: t, seed: seed, applied: map[lock.Key]int{}, completed: map[lock.Key]bool{}, over: map[string]bool{}, counts: counts}
-			sim.network = &network{Store: memstore.New(), plan: fault.Usual(seed, 300).Client(1)}
+			sim := &ends{
+				t: t, seed: seed, store: memstore.New(), plan: fault.Usual(seed, 300).Client(1),
+				applied: map[lock.Key]int{}, completed: map[lock.Key]bool{}, over: map[string]bool{}, counts: counts,
+			}
 			sim.play()
 		})
 		if t.Failed() {
@@ -171,7 +138,7 @@ func (sim *ends) play() {
 		})
 	}
 	sim.wg.Wait()
-	sim.network.late.Wait()
+	sim.late.Wait()
 	for i, a := range sim.runs {
 		for _, b := range sim.runs[:i] {
 			if a.name == b.name && a.start.Before(b.end) && b.start.Before(a.end) {
@@ -186,7 +153,7 @@ func (sim *ends) play() {
 	}
 	time.Sleep(30 * time.Second)
 	for _, name := range []string{"n0", "n1"} {
-		locker, _ := lock.New(sim.network.Store, &lock.Options{Logger: discard})
+		locker, _ := lock.New(sim.store, &lock.Options{Logger: discard})
 		lk, err := locker.Acquire(context.Background(), lock.Key{Name: name})
 		if err != nil {
 			sim.t.Errorf("seed %d: %v", sim.seed, err)
@@ -199,7 +166,7 @@ func (sim *ends) play() {
 func (sim *ends) locker(random *rand.Rand) locker {
 	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
 	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))]}
-	l, err := lock.New(&wire{sim.network, sim}, &o)
+	l, err := lock.New(sim.overFaults(&vault{}), &o)
 	if err != nil {
 		sim.t.Fatal(err)
 	}
@@ -271,14 +238,8 @@ func (sim *ends) count(what string) {
 func (sim *ends) transact(random *rand.Rand, lk *lock.Lock, key lock.Key) {
 	held, _ := driver.LockFrom(lk.Context())
 	declines := random.IntN(3) == 0
-	err := held.CompleteWith(lk.Context(), nil, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-		return sim.network.send(ctx, fault.Release, func(ctx context.Context) (driver.Row, bool, error) {
-			if declines {
-				return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
-			}
-			return sim.release(ctx, s, func() { sim.applied[key]++ })
-		})
-	})
+	transaction := sim.overFaults(&vault{declines: declines, writes: func() { sim.applied[key]++ }})
+	err := held.CompleteWith(lk.Context(), nil, transaction.Release)
 	if declines {
 		sim.count("declined")
 		return
