@@ -589,40 +589,64 @@ func (c *later) EvalSha(ctx context.Context, sha string, keys []string, args ...
 	return c.Scripter.EvalSha(ctx, sha, keys, args...)
 }
 
-// TestLateUndo delivers the undo of an earlier round after a renewal has
-// counted what that round was granted.
-func TestLateUndo(t *testing.T) { // F3, F44
-	t.Parallel()
-	q := newQuorum(t, 3)
+// undoUnderWay is a quorum whose third node has the first round of a claim,
+// although that round was refused: its undo has not arrived. The others are
+// free.
+type undoUnderWay struct {
+	*quorum
+	t             *testing.T
+	network       *later // has the undo
+	first, second *driver.Claim
+}
+
+func newUndoUnderWay(t *testing.T) *undoUnderWay {
+	t.Helper()
+	q := &undoUnderWay{quorum: newQuorum(t, 3), t: t}
 	other := claim("n")
 	q.only(0, 1)
 	mustAcquire(t, q, other)
 	q.only(0, 1, 2)
-	network := &later{Scripter: q.taps[2].Scripter, nth: 2}
-	q.taps[2].Scripter = network
-	first := claim("n")
-	mustRefuse(t, q, first)
-	if q.owner(2, "n") != first.Token {
+	q.first = claim("n")
+	q.network = &later{Scripter: q.taps[2].Scripter, nth: 2}
+	q.taps[2].Scripter = q.network
+	mustRefuse(t, q, q.first)
+	if q.owner(2, "n") != q.first.Token {
 		t.Fatal("the undo arrived")
 	}
 	if _, ok, err := q.Release(t.Context(), settlement(other)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	second := *first
+	second := *q.first
 	second.Stamp = time.Now().UTC().Truncate(time.Microsecond)
-	q.only(0, 1)
-	mustAcquire(t, q, &second)
-	givenUp := settlement(claim("n")) // raises the stamp above that of second
+	q.second = &second
+	return q
+}
+
+// turnAwayTheSecond raises the stamp of the third node above that of the second
+// round, so that the node keeps the first.
+func (q *undoUnderWay) turnAwayTheSecond() {
+	q.t.Helper()
+	givenUp := settlement(claim("n"))
 	givenUp.Abandon = true
-	if _, ok, err := redisstore.New(q.taps[2].Scripter).Release(t.Context(), givenUp); !ok || err != nil {
-		t.Fatal(ok, err)
+	if _, ok, err := redisstore.New(q.taps[2].Scripter).Release(q.t.Context(), givenUp); !ok || err != nil {
+		q.t.Fatal(ok, err)
 	}
+}
+
+// TestLateUndo delivers the undo of an earlier round after a renewal has
+// counted what that round was granted.
+func TestLateUndo(t *testing.T) { // F3, F44
+	t.Parallel()
+	q := newUndoUnderWay(t)
+	q.only(0, 1)
+	mustAcquire(t, q, q.second)
+	q.turnAwayTheSecond()
 	q.only(0, 2)
-	if _, ok, err := q.Renew(t.Context(), renewal(&second)); !ok || err != nil {
+	if _, ok, err := q.Renew(t.Context(), renewal(q.second)); !ok || err != nil {
 		t.Fatalf("renewal: applied %v, error %v", ok, err)
 	}
-	network.send()
-	if q.owner(2, "n") != first.Token {
+	q.network.send()
+	if q.owner(2, "n") != q.first.Token {
 		t.Error("a late undo released what the lock's renewal had counted")
 	}
 }
@@ -632,30 +656,10 @@ func TestLateUndo(t *testing.T) { // F3, F44
 // is still under way, would release it.
 func TestEarlierRoundDoesNotCount(t *testing.T) { // F3, F44
 	t.Parallel()
-	q := newQuorum(t, 3)
-	other := claim("n")
-	q.only(0, 1)
-	mustAcquire(t, q, other)
-	q.only(0, 1, 2)
-	network := &later{Scripter: q.taps[2].Scripter, nth: 2}
-	q.taps[2].Scripter = network
-	first := claim("n")
-	mustRefuse(t, q, first)
-	if q.owner(2, "n") != first.Token {
-		t.Fatal("the undo arrived")
-	}
-	if _, ok, err := q.Release(t.Context(), settlement(other)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	second := *first
-	second.Stamp = time.Now().UTC().Truncate(time.Microsecond)
-	givenUp := settlement(claim("n")) // raises the stamp above that of second, so that the node keeps the first round
-	givenUp.Abandon = true
-	if _, ok, err := redisstore.New(q.taps[2].Scripter).Release(t.Context(), givenUp); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	q := newUndoUnderWay(t)
+	q.turnAwayTheSecond()
 	q.only(0, 2)
-	mustRefuse(t, q, &second)
+	mustRefuse(t, q, q.second)
 }
 
 // TestLateClaimAfterRelease shows that a node which the claim did not reach
