@@ -277,7 +277,8 @@ type turnKey struct{}
 type turn struct {
 	holder     string
 	token      string
-	unanswered bool // a claim had no answer, or was rejected
+	unanswered bool        // a claim had no answer, or was rejected
+	refused    []time.Time // the dates of the claims that were refused
 }
 
 func newContender(t task, store *witness, tell func(line)) (*contender, error) {
@@ -297,7 +298,7 @@ func newContender(t task, store *witness, tell func(line)) (*contender, error) {
 	return c, nil
 }
 
-// tokens tells each turn which token it has.
+// tokens tells each turn which token it has, and how its claims were answered.
 type tokens struct{ *witness }
 
 // Acquire implements driver.Store.
@@ -306,6 +307,9 @@ func (s tokens) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	tn.token = c.Token
 	row, ok, err := s.witness.Acquire(ctx, c)
 	tn.unanswered = tn.unanswered || err != nil
+	if err == nil && !ok {
+		tn.refused = append(tn.refused, c.Now)
+	}
 	return row, ok, err
 }
 

@@ -61,8 +61,9 @@ type began struct {
 	Run, Name, Event string
 	Fence            int64
 	Until            time.Time
-	Asked, At        time.Time // when it asked for the name, and got it
-	Unanswered       bool      // a claim had no answer, or was rejected
+	Asked, At        time.Time   // when it asked for the name, and got it
+	Unanswered       bool        // a claim had no answer, or was rejected
+	Refused          []time.Time // the dates of the claims that were refused before
 	Heeds            bool
 }
 
@@ -183,10 +184,10 @@ func (w *worker) try(ctx context.Context, run string, d delivery) error {
 	if err != nil {
 		return err
 	}
-	lease := lk.Lease()
+	lease, tn := lk.Lease(), ctx.Value(turnKey{}).(*turn)
 	w.say(fromWorker{Begin: &began{
 		Run: run, Name: d.Name, Event: d.Event, Fence: lease.Fence, Until: lease.Until,
-		Asked: asked, At: time.Now(), Unanswered: ctx.Value(turnKey{}).(*turn).unanswered, Heeds: d.Heeds,
+		Asked: asked, At: time.Now(), Unanswered: tn.unanswered, Refused: tn.refused, Heeds: d.Heeds,
 	}})
 	err = w.effect(lk.Context(), run, d)
 	w.say(fromWorker{Settling: &settling{run, time.Now(), err == nil}})
