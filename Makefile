@@ -57,12 +57,22 @@ check: test demo local composition lint race cover tidy sam infra newuser integr
 lint: $(LINT) ## run go vet and golangci-lint in every module
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(CURDIR)/$(LINT) run ./...) || exit 1; done
 
+# Long tests that have no use for the race detector: they send one request after the
+# other, or measure memory.
+NO_RACE := ^(TestJudge|TestAgreesWithJudge|TestLongListIsBounded)$$
+
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
-	$(GO) test -race -short -shuffle=on $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
+	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
 	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/sim/delivery # five would take as long as all the rest
-	@for m in $(STORES); do (cd $$m && $(GO) test -race -shuffle=on ./...) || exit 1; done
-	cd cmd/lambdalock && $(GO) test -race -shuffle=on -p 1 ./... # it starts many processes, whose requests have two seconds
+	@for m in $(STORES); do (cd $$m && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
+	cd cmd/lambdalock && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' -p 1 ./... # it starts many processes, whose requests have two seconds
+
+ROUNDS ?= 50
+
+.PHONY: flake
+flake: ## run what race runs ROUNDS times in a row (50), in another order each time
+	.ci/flake $(ROUNDS) '$(NO_RACE)'
 
 .PHONY: cover
 cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and stores has 90 % coverage
