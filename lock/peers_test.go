@@ -104,8 +104,8 @@ func TestNoTimeRemains(t *testing.T) { // F12, F22
 
 // TestNoDeadlineIsNoOrphan: a record without a deadline counted as one whose
 // owner had died, and a second invocation took it while the first was running
-// (powertools-lambda-python#8386). Here the lease always has an end, and is
-// renewed.
+// (powertools-lambda-python#8386, powertools-lambda-typescript#5678). Here the
+// lease always has an end, and is renewed.
 func TestNoDeadlineIsNoOrphan(t *testing.T) { // F22
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, memstore.New(), untilDeadline)

@@ -16,7 +16,9 @@ import (
 // TestRejectedDuplicateChangesNothing: a duplicate that was refused, because
 // the first was still running or had another payload, deleted the record of the
 // first, so that the next duplicate ran as well
-// (powertools-lambda-typescript#5675). Here the row is unchanged.
+// (powertools-lambda-typescript#5675). And a record that was completed lost the
+// digest of its payload, so that the same payload was refused as another one
+// (powertools-lambda-typescript#5705). Here the row is unchanged.
 func TestRejectedDuplicateChangesNothing(t *testing.T) { // F21, F37
 	t.Parallel()
 	store := memstore.New()
@@ -110,5 +112,51 @@ func TestKeyOfAMutatedEvent(t *testing.T) { // F25
 				}
 			}
 		})
+	}
+}
+
+// TestNestedWrappersOfOneStore: the last wrapper of a store set the prefix of
+// the keys for all of them, so that a function around another one completed the
+// record of the inner one, and left its own in progress
+// (powertools-lambda-typescript#5707). Here each wrapper has its own namespace
+// and settings.
+func TestNestedWrappersOfOneStore(t *testing.T) { // F25
+	t.Parallel()
+	store, runs := memstore.New(), map[string]int{}
+	key := func(_ context.Context, o order) (lock.Key, error) { return lock.Key{Name: "orders", Event: o.ID}, nil }
+	wrap := func(namespace string, f func(context.Context, order) (string, error)) func(context.Context, order) (string, error) {
+		return middleware.WithLock(key, func(ctx context.Context, o order) (string, error) {
+			runs[namespace]++
+			return f(ctx, o)
+		}, middleware.Store(store), middleware.Namespace(namespace), middleware.OnCompleted(middleware.Replay), noLog)
+	}
+	fail := errors.New("the first run fails")
+	var inner func(context.Context, order) (string, error)
+	outer := wrap("outer", func(ctx context.Context, o order) (string, error) {
+		paid, err := inner(ctx, o)
+		if runs["outer"] == 1 {
+			err = fail
+		}
+		return "sent, and " + paid, err
+	})
+	inner = wrap("inner", func(context.Context, order) (string, error) { return "paid", nil })
+	if _, err := outer(t.Context(), order{ID: "1"}); !errors.Is(err, fail) {
+		t.Errorf("the first run returned %v", err)
+	}
+	for range 2 {
+		if out, err := outer(t.Context(), order{ID: "1"}); out != "sent, and paid" || err != nil {
+			t.Errorf("the outer function returned %q, %v", out, err)
+		}
+		if out, err := inner(t.Context(), order{ID: "1"}); out != "paid" || err != nil {
+			t.Errorf("the inner function returned %q, %v", out, err)
+		}
+	}
+	if runs["outer"] != 2 || runs["inner"] != 1 {
+		t.Errorf("ran %v, want outer twice and inner once", runs)
+	}
+	for row, err := range store.Rows(t.Context(), "") {
+		if err != nil || row.Token != "" {
+			t.Errorf("left in progress: %+v, %v", row, err)
+		}
 	}
 }
