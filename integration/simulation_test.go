@@ -7,6 +7,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
@@ -14,6 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/stores/s3store"
 )
 
 // TestSimulation plays whole invocations in fake time, on servers in this
@@ -21,16 +24,18 @@ import (
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 	for name, s := range map[string]struct {
 		open   func(*testing.T, *world.History) func(client uint64) driver.Store
+		clock  *serverClock
 		config world.Config
 	}{
 		"memory":   {open: simulatedMemory, config: world.Config{Histories: 40}},
 		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 4, Share: 10}},
+		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operations := 0
 			world.Run(t, func(t *testing.T, h *world.History) func(uint64) driver.Store {
 				open, history := s.open(t, h), &simulated{}
-				t.Cleanup(func() { operations += history.check(t, h.Seed) })
+				t.Cleanup(func() { operations += history.check(t, h.Seed, s.clock) })
 				return func(client uint64) driver.Store {
 					if client == world.Watcher { // it reads, and acquires when the others have ended
 						return open(client)
@@ -95,6 +100,20 @@ func simulatedTable(t *testing.T, h *world.History) func(uint64) driver.Store {
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), table) }
 }
 
+// simulatedBucket makes a bucket of gofakes3.
+func simulatedBucket(t *testing.T, h *world.History) func(uint64) driver.Store {
+	backend := s3mem.New()
+	if err := backend.CreateBucket(bucket); err != nil {
+		t.Fatal(err)
+	}
+	server := gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server()
+	return func(id uint64) driver.Store {
+		return s3store.New(newS3("http://s3", &fault.Transport{
+			Next: reported{fault.InProcess{Handler: server}}, Dialect: fault.S3, Plan: h.Plan(id), Late: h.Late,
+		}), bucket, "locks/")
+	}
+}
+
 // simulated collects the operations of one history.
 type simulated struct {
 	mu   sync.Mutex
@@ -110,12 +129,12 @@ func (s *simulated) add(l line) {
 }
 
 // check compares the history with the model, and returns its length.
-func (s *simulated) check(t *testing.T, seed uint64) int {
+func (s *simulated) check(t *testing.T, seed uint64, clock *serverClock) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	history := make([]porcupine.Operation, len(s.told))
 	for i, o := range s.told {
-		history[i] = o.toModel(nil)
+		history[i] = o.toModel(clock)
 	}
 	if result := check(history); result != porcupine.Ok {
 		t.Errorf("seed %d: the history is %s:\n%s", seed, result, dispute(history))

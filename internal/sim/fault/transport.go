@@ -114,6 +114,9 @@ func (p InProcess) RoundTrip(r *http.Request) (answer *http.Response, err error)
 	for name, values := range r.Header { // some clients write it in lower case
 		served.Header[http.CanonicalHeaderKey(name)] = values
 	}
+	if r.ContentLength > 0 {
+		served.Header.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+	}
 	served.RequestURI, served.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1"
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, served)
