@@ -29,7 +29,7 @@ var severalNames = []string{"several/a", "several/b", "several/c", "several/d", 
 // ends.
 func TestLimitOverLossyConnections(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
-		total := b.lossyTurns()
+		total := lossyTurns()
 		holds := contendedHolds(t, "limited", task{Place: p, Turns: total / processes})
 		if n := mostHolders(holds); n > slots || len(holds) != total {
 			t.Errorf("%d holds, want %d; %d at the same time, want %d at most", len(holds), total, n, slots)
@@ -55,8 +55,8 @@ func TestLimitOverLossyConnections(t *testing.T) {
 // others arrive late (F1, F2, F3, F5). Nobody waits for ever, no two hold a
 // name at the same time, and in the end all names are free.
 func TestSetsOverLossyConnections(t *testing.T) {
-	inEach(t, func(t *testing.T, b backend, p place) {
-		total := b.lossyTurns()
+	inEach(t, func(t *testing.T, _ backend, p place) {
+		total := lossyTurns()
 		holds := contendedHolds(t, "several", task{Place: p, Turns: total / processes})
 		if len(holds) != 3*total {
 			t.Errorf("%d holds, want %d", len(holds), 3*total)
@@ -74,15 +74,11 @@ func TestSetsOverLossyConnections(t *testing.T) {
 	})
 }
 
-func (b *backend) lossyTurns() int {
-	switch {
-	case !testing.Short():
-		return 2000
-	case b.ownClock:
+func lossyTurns() int {
+	if testing.Short() {
 		return 60
-	default:
-		return 200
 	}
+	return 2000
 }
 
 // deliveredAgain reports whether the source delivers an event again. The wait
