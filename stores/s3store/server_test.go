@@ -5,8 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 )
 
 const bucket = "locks"
@@ -86,24 +86,20 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	fault := s.fault
+	meet := s.fault
 	s.log = append(s.log, strings.TrimSpace(r.Method+" "+r.URL.EscapedPath()+" "+condition(r.Header)))
 	s.mu.Unlock()
 	in := r.Clone(r.Context())
-	if fault != nil {
-		if response := fault(in); response != nil {
+	if meet != nil {
+		if response := meet(in); response != nil {
 			return response, nil
 		}
 	}
-	if in.Body == nil {
-		in.Body = http.NoBody
+	response, err := fault.InProcess{Handler: s.handler}.RoundTrip(in)
+	if err != nil {
+		return nil, err
 	}
-	in.RequestURI = r.URL.RequestURI()
-	in.Header.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
-	w := httptest.NewRecorder()
-	w.Header().Set("Date", s.Now().Format(http.TimeFormat))
-	s.handler.ServeHTTP(w, in)
-	response := w.Result()
+	response.Header.Set("Date", s.Now().Format(http.TimeFormat))
 	if s.noDate {
 		response.Header.Del("Date")
 	}

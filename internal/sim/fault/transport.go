@@ -114,7 +114,7 @@ func (p InProcess) RoundTrip(r *http.Request) (answer *http.Response, err error)
 	for name, values := range r.Header { // some clients write it in lower case
 		served.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	if r.ContentLength > 0 {
+	if r.ContentLength > 0 { // a client keeps it out of the header
 		served.Header.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
 	}
 	served.RequestURI, served.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1"
