@@ -77,20 +77,10 @@ func (b *backend) wantSame(t *testing.T, before, after driver.Row) {
 	}
 }
 
-// inEach runs a test on every backend, each time on a new server.
+// inEach runs a test on every backend, each time on a new server. Several run
+// at the same time, because most of the time is spent waiting.
 func inEach(t *testing.T, test func(*testing.T, backend, place)) {
 	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) { test(t, b, b.start(t)) })
-	}
-}
-
-// inEachAtOnce does the same at the same time, for tests that mostly wait. It
-// leaves out DynamoDB Local, which then takes too long to start.
-func inEachAtOnce(t *testing.T, test func(*testing.T, backend, place)) {
-	for _, b := range backends {
-		if b.name == "DynamoDBLocal" {
-			continue
-		}
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, b, b.start(t))

@@ -18,7 +18,7 @@ import (
 // the end of its lease, and not before (F19). BenchmarkTakeover measures how
 // soon after.
 func TestKilledHolder(t *testing.T) {
-	inEachAtOnce(t, func(t *testing.T, _ backend, p place) {
+	inEach(t, func(t *testing.T, _ backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "killed/" + rand.Text(), Event: "e1"}
 		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{FixedLease: 3 * time.Second}})
@@ -54,7 +54,7 @@ func TestKilledHolder(t *testing.T) {
 // lease loses the lease, learns that, and does not change its successor's row
 // (F15, F20, F21).
 func TestStoppedHolder(t *testing.T) {
-	inEachAtOnce(t, func(t *testing.T, b backend, p place) {
+	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
 		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 3 * time.Second}})
@@ -98,7 +98,7 @@ func TestStoppedHolder(t *testing.T) {
 // ends before the lease does, and that the work cannot complete its event after
 // a takeover (F20, F21).
 func TestShortLease(t *testing.T) {
-	inEachAtOnce(t, func(t *testing.T, b backend, p place) {
+	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "short/" + rand.Text(), Event: "e1"}
 		first, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(3 * time.Second)}).Acquire(t.Context(), key)
