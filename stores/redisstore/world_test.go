@@ -71,7 +71,7 @@ func TestCrowd(t *testing.T) {
 func TestQuorumCrowd(t *testing.T) { // F5
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
-			world.Crowd(t, openNodes(n), world.Config{Histories: 10, Share: 100})
+			world.Crowd(t, openNodes(n), world.Config{Histories: 3, Share: 100})
 		})
 	}
 }
