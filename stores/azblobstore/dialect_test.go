@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
-	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
@@ -108,17 +108,17 @@ func TestErrors(t *testing.T) {
 // TestReadErrors has what only a read can meet.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
-	f := fakeblob.New()
-	o := azblobstore.NewObjects(f.Container("c"), "")
+	f := newFake()
+	o := azblobstore.NewObjects(f.container(), "")
 	if _, err := o.Put(t.Context(), "k", []byte("0123456789"), ""); err != nil {
 		t.Fatal(err)
 	}
 	var e *driver.Error
-	f.Fail("get", fakeblob.ApplyThenCut)
+	f.plan.Plan(http.MethodGet, fault.Truncate)
 	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Rejected {
 		t.Errorf("an answer that breaks off: %v", err)
 	}
-	f.Fail("get", fakeblob.Deny)
+	f.plan.Plan(http.MethodGet, fault.Deny)
 	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !strings.HasSuffix(e.Action, "/blobs/read") {
 		t.Errorf("a denied read: %v", err)
 	}
@@ -135,22 +135,21 @@ func TestReadErrors(t *testing.T) {
 // would meet its own first copy.
 func TestOneRequest(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []fakeblob.Fault{fakeblob.Drop, fakeblob.ApplyThenDrop, fakeblob.ApplyThenCut, fakeblob.Busy, fakeblob.Unavailable} {
+	for _, meets := range []fault.Fault{fault.DropBefore, fault.ApplyThenDrop, fault.Truncate, fault.Throttle, fault.Fail} {
 		synctest.Test(t, func(t *testing.T) {
-			f := fakeblob.New()
-			o := azblobstore.NewObjects(f.Container("c"), "")
-			for _, op := range []string{"put", "get", "list"} {
-				f.Fail(op, fault)
-			}
+			f := newFake()
+			f.plan.Always(http.MethodPut, meets)
+			f.plan.Always(http.MethodGet, meets)
+			o := azblobstore.NewObjects(f.container(), "")
 			_, putErr := o.Put(t.Context(), "k", nil, "")
 			_, getErr := o.Get(t.Context(), "k")
 			for _, err := range o.Keys(t.Context()) {
 				if err == nil {
-					t.Errorf("fault %d: no error", fault)
+					t.Errorf("%v: the list has no error", meets)
 				}
 			}
-			if n := len(f.Requests()); n != 3 || putErr == nil || getErr == nil && fault != fakeblob.ApplyThenCut {
-				t.Errorf("fault %d: %d requests, errors %v and %v", fault, n, putErr, getErr)
+			if puts, gets := f.plan.Requests(http.MethodPut), f.plan.Requests(http.MethodGet); puts != 1 || gets != 2 || putErr == nil || getErr == nil {
+				t.Errorf("%v: %d writes and %d reads, errors %v and %v", meets, puts, gets, putErr, getErr)
 			}
 		})
 	}
@@ -159,9 +158,9 @@ func TestOneRequest(t *testing.T) {
 func TestNoAnswerInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := fakeblob.New()
-		o := azblobstore.NewObjects(f.Container("c"), "")
-		f.Fail("put", fakeblob.Hang, fakeblob.ApplyThenHang)
+		f := newFake()
+		o := azblobstore.NewObjects(f.container(), "")
+		f.plan.Plan(http.MethodPut, fault.Hang, fault.ApplyThenHang)
 		for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if errors.Is(end, context.Canceled) {
@@ -197,13 +196,13 @@ func TestNoToken(t *testing.T) {
 func TestString(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string]string{
-		"":       "lambdalock: Azure container https://fake.blob.core.windows.net/c: 503 ServerBusy: This is ServerBusy.",
-		"locks":  "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: This is ServerBusy.",
-		"locks/": "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: This is ServerBusy.",
+		"":       "lambdalock: Azure container https://fake.blob.core.windows.net/c: 503 ServerBusy: The server is busy.",
+		"locks":  "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: The server is busy.",
+		"locks/": "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: The server is busy.",
 	} {
-		f := fakeblob.New()
-		f.Fail("get", fakeblob.Busy)
-		if err := azblobstore.New(f.Container("c"), prefix).Check(t.Context()); err == nil || err.Error() != want {
+		f := newFake()
+		f.plan.Plan(http.MethodGet, fault.Throttle)
+		if err := azblobstore.New(f.container(), prefix).Check(t.Context()); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

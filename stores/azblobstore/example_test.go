@@ -12,13 +12,12 @@ import (
 
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
-	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
 )
 
 // The client is yours: container.NewClient with an identity, or
 // container.NewClientFromConnectionString.
 func ExampleNew() {
-	client := fakeblob.New().Container("c")
+	client := newFake().container()
 	locker, err := lock.New(azblobstore.New(client, "locks"), nil)
 	if err != nil {
 		panic(err)
@@ -39,7 +38,7 @@ func ExampleNew() {
 // While the work runs, nobody else can write or delete the blob.
 func ExampleProtect() {
 	ctx := context.Background()
-	ledger := fakeblob.New().Container("c").NewBlockBlobClient("ledger.json")
+	ledger := newFake().container().NewBlockBlobClient("ledger.json")
 	if _, err := ledger.Upload(ctx, streaming.NopCloser(strings.NewReader("{}")), nil); err != nil {
 		panic(err)
 	}

@@ -25,8 +25,8 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) { // F43
 			t.Parallel()
 			protected(t, func(r *rig) {
 				other := make(chan error)
-				neighbour := r.container.NewBlobClient("neighbour")
-				if err := write(r.Context(), r.container.NewBlockBlobClient("neighbour"), "old", ""); err != nil {
+				neighbour := r.client.NewBlobClient("neighbour")
+				if err := write(r.Context(), r.client.NewBlockBlobClient("neighbour"), "old", ""); err != nil {
 					r.Fatal(err)
 				}
 				go func() {

@@ -21,30 +21,30 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
-	. "github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
 )
 
 // rig is a blob to protect, in a service whose time is that of the bubble.
 type rig struct {
 	*testing.T
-	*Service
-	container *container.Client
-	blob      *blob.Client
-	log       bytes.Buffer
-	opts      azblobstore.ProtectOptions
-	wall      atomic.Int64 // how far the wall clock has jumped, in nanoseconds
+	*fake
+	client *container.Client
+	blob   *blob.Client
+	log    bytes.Buffer
+	opts   azblobstore.ProtectOptions
+	wall   atomic.Int64 // how far the wall clock has jumped, in nanoseconds
 }
 
 // protected runs test in a bubble, which fails if a goroutine is left behind.
 func protected(t *testing.T, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, Service: New()}
-		r.container = r.Container("c")
-		r.blob = r.container.NewBlobClient("b")
+		r := &rig{T: t, fake: newFake()}
+		r.client = r.container()
+		r.blob = r.client.NewBlobClient("b")
 		r.opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
-		if err := write(t.Context(), r.container.NewBlockBlobClient("b"), "old", ""); err != nil {
+		if err := write(t.Context(), r.client.NewBlockBlobClient("b"), "old", ""); err != nil {
 			t.Fatal(err)
 		}
 		test(r)
@@ -67,19 +67,9 @@ func (r *rig) over(transport policy.Transporter) {
 	r.blob = client
 }
 
-// count returns how often a request was sent.
-func (r *rig) count(op string) (n int) {
-	for _, o := range r.Requests() {
-		if o == op {
-			n++
-		}
-	}
-	return n
-}
-
 func (r *rig) do(action, id string) string {
 	r.Helper()
-	l := &leases{r.T, &service{Client: r.container}, "b"}
+	l := &leases{r.T, &service{Client: r.client}, "b"}
 	return l.do(action, id)
 }
 
@@ -174,7 +164,7 @@ func TestProtectRenews(t *testing.T) {
 					}
 					return nil
 				})
-				if n := r.count("renew"); err != nil || n != renewals || r.log.Len() != 0 {
+				if n := r.plan.Requests("renew"); err != nil || n != renewals || r.log.Len() != 0 {
 					r.Errorf("%d renewals, want %d; error %v; log %s", n, renewals, err, &r.log)
 				}
 				r.free()
@@ -187,28 +177,28 @@ func TestProtectRenews(t *testing.T) {
 func TestProtectAcquire(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		faults            []Fault
+		faults            []fault.Fault
 		acquires          int
 		want              string // in the error; empty if work runs
 		releases          int    // if work does not run
 		temporary, denied bool
 	}{
-		"lost answer":        {faults: []Fault{ApplyThenDrop}, acquires: 2},
-		"cut answer":         {faults: []Fault{ApplyThenCut}, acquires: 2},
-		"late answer":        {faults: []Fault{ApplyThenHang}, acquires: 2},
-		"no answer":          {faults: []Fault{Hang, Hang}, acquires: 3},
-		"broken connection":  {faults: []Fault{Drop, Drop, Drop}, acquires: 4},
-		"throttled":          {faults: []Fault{Busy, Busy}, acquires: 3},
-		"bad gateway":        {faults: []Fault{Unavailable}, acquires: 2},
-		"never answers":      {faults: slices.Repeat([]Fault{ApplyThenHang}, 9), acquires: 3, want: "no answer in time (can this computer reach", releases: 1, temporary: true},
-		"refused, then none": {faults: slices.Concat([]Fault{Busy}, slices.Repeat([]Fault{Hang}, 9)), acquires: 4, want: "503 ServerBusy: This is ServerBusy.", releases: 1, temporary: true},
-		"always throttled":   {faults: slices.Repeat([]Fault{Busy}, 99), acquires: -1, want: "503 ServerBusy", temporary: true},
-		"denied":             {faults: []Fault{Deny}, acquires: 1, want: "containers/blobs/write was denied: 403 AuthorizationPermissionMismatch: This is AuthorizationPermissionMismatch. (give the identity the role Storage Blob Data Contributor", denied: true},
+		"lost answer":        {faults: []fault.Fault{fault.ApplyThenDrop}, acquires: 2},
+		"cut answer":         {faults: []fault.Fault{fault.Truncate}, acquires: 2},
+		"late answer":        {faults: []fault.Fault{fault.ApplyThenHang}, acquires: 2},
+		"no answer":          {faults: []fault.Fault{fault.Hang, fault.Hang}, acquires: 3},
+		"broken connection":  {faults: []fault.Fault{fault.DropBefore, fault.DropBefore, fault.DropBefore}, acquires: 4},
+		"throttled":          {faults: []fault.Fault{fault.Throttle, fault.Throttle}, acquires: 3},
+		"server error":       {faults: []fault.Fault{fault.Fail}, acquires: 2},
+		"never answers":      {faults: slices.Repeat([]fault.Fault{fault.ApplyThenHang}, 9), acquires: 3, want: "no answer in time (can this computer reach", releases: 1, temporary: true},
+		"refused, then none": {faults: slices.Concat([]fault.Fault{fault.Throttle}, slices.Repeat([]fault.Fault{fault.Hang}, 9)), acquires: 4, want: "503 ServerBusy: The server is busy.", releases: 1, temporary: true},
+		"always throttled":   {faults: slices.Repeat([]fault.Fault{fault.Throttle}, 99), acquires: -1, want: "503 ServerBusy", temporary: true},
+		"denied":             {faults: []fault.Fault{fault.Deny}, acquires: 1, want: "containers/blobs/write was denied: 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission. (give the identity the role Storage Blob Data Contributor", denied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.Fail("acquire", c.faults...)
+				r.plan.Plan("acquire", c.faults...)
 				ran := false
 				began := time.Now()
 				err := r.protect(func(context.Context, azblobstore.Lease) error {
@@ -218,7 +208,7 @@ func TestProtectAcquire(t *testing.T) {
 				if took := time.Since(began); took > 6*time.Second {
 					r.Errorf("it took %v", took)
 				}
-				if n := r.count("acquire"); n != c.acquires && c.acquires > 0 {
+				if n := r.plan.Requests("acquire"); n != c.acquires && c.acquires > 0 {
 					r.Errorf("%d requests, want %d", n, c.acquires)
 				}
 				if ran != (c.want == "") || ran != (err == nil) {
@@ -228,10 +218,10 @@ func TestProtectAcquire(t *testing.T) {
 				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || (e.Action != "") != c.denied) {
 					r.Errorf("error %v, want %s", err, c.want)
 				}
-				if n := r.count("release"); !ran && n != c.releases {
+				if n := r.plan.Requests("release"); !ran && n != c.releases {
 					r.Errorf("%d releases, want %d", n, c.releases)
 				}
-				r.Heal()
+				r.plan.Plan("acquire")
 				r.free()
 			})
 		})
@@ -255,7 +245,7 @@ func TestProtectHeld(t *testing.T) { // F43
 				if !errors.As(err, &held) || err.Error() != "lambdalock: Azure blob https://fake.blob.core.windows.net/c/b is leased by another: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
 					r.Errorf("got %v", err)
 				}
-				if n := r.count("release"); n != 0 {
+				if n := r.plan.Requests("release"); n != 0 {
 					r.Errorf("%d releases of somebody else's lease", n)
 				}
 			})
@@ -287,17 +277,16 @@ func TestProtectTakesOver(t *testing.T) {
 
 func TestProtectRenewalFails(t *testing.T) { // F43
 	t.Parallel()
-	for name, faults := range map[string][]Fault{
-		"lost answer": {ApplyThenDrop},
-		"no answer":   slices.Repeat([]Fault{Hang}, 4),
-		"throttled":   {Busy, Busy, Busy},
-		"denied once": {Deny},
-		"a proxy":     {NotFound},
+	for name, faults := range map[string][]fault.Fault{
+		"lost answer": {fault.ApplyThenDrop},
+		"no answer":   slices.Repeat([]fault.Fault{fault.Hang}, 4),
+		"throttled":   {fault.Throttle, fault.Throttle, fault.Throttle},
+		"denied once": {fault.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.Fail("renew", faults...)
+				r.plan.Plan("renew", faults...)
 				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
 					time.Sleep(50 * time.Second)
 					return context.Cause(ctx)
@@ -311,6 +300,26 @@ func TestProtectRenewalFails(t *testing.T) { // F43
 	}
 }
 
+// TestProtectBehindProxy: that a proxy finds nothing does not end the lease.
+func TestProtectBehindProxy(t *testing.T) { // F43
+	t.Parallel()
+	protected(t, func(r *rig) {
+		nothing := answering(http.StatusNotFound, "", "<html>")
+		r.next("renew", nothing)
+		r.next("release", nothing)
+		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+			time.Sleep(50 * time.Second)
+			return context.Cause(ctx)
+		})
+		if err != nil || !strings.Contains(r.log.String(), "could not be released") {
+			r.Errorf("got %v, log %s", err, &r.log)
+		}
+		if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" {
+			r.Errorf("the next acquire: %s", got)
+		}
+	})
+}
+
 // TestProtectLost has the ways in which a lease is lost: when the work's
 // context ends, and why.
 func TestProtectLost(t *testing.T) { // F43
@@ -322,13 +331,13 @@ func TestProtectLost(t *testing.T) { // F43
 		releases int // successful or not
 	}{
 		"no answer": { // 2 s before the end of the lease
-			func(r *rig) { r.Fail("renew", slices.Repeat([]Fault{Hang}, 99)...) }, 28 * time.Second, ": no answer in time", 1,
+			func(r *rig) { r.plan.Always("renew", fault.Hang) }, 28 * time.Second, ": no answer in time", 1,
 		},
 		"denied for good": {
-			func(r *rig) { r.Fail("renew", slices.Repeat([]Fault{Deny}, 99)...) }, 28 * time.Second, ": 403 AuthorizationPermissionMismatch: This is AuthorizationPermissionMismatch.", 1,
+			func(r *rig) { r.plan.Always("renew", fault.Deny) }, 28 * time.Second, ": 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission.", 1,
 		},
 		"no answer, after a renewal": {
-			func(r *rig) { r.Fail("renew", append([]Fault{None}, slices.Repeat([]Fault{Drop}, 99)...)...) }, 38 * time.Second, ": no answer: connection reset", 1,
+			func(r *rig) { r.plan.Plan("renew", fault.None); r.plan.Always("renew", fault.DropBefore) }, 38 * time.Second, ": read tcp: connection reset by peer", 1,
 		},
 		"broken by somebody": { // at the next renewal
 			func(r *rig) { r.do("break", "") }, 10 * time.Second, ": 409 LeaseIsBrokenAndCannotBeRenewed: This is LeaseIsBrokenAndCannotBeRenewed.", 1,
@@ -337,13 +346,15 @@ func TestProtectLost(t *testing.T) { // F43
 			func(r *rig) { r.do("break now", ""); r.do("acquire", idB) }, 10 * time.Second, ": 409 LeaseIdMismatchWithLeaseOperation", 1,
 		},
 		"container deleted": {
-			func(r *rig) { _, _ = r.container.Delete(r.Context(), nil) }, 10 * time.Second, ": 404 ContainerNotFound", 1,
+			func(r *rig) { _, _ = r.client.Delete(r.Context(), nil) }, 10 * time.Second, ": 404 ContainerNotFound", 1,
 		},
 		"frozen": { // only the wall clock has seen it
 			func(r *rig) { time.AfterFunc(5*time.Second, func() { r.wall.Store(int64(time.Minute)) }) }, 10 * time.Second, " is lost", 1,
 		},
 		"a panic in the client": {
-			func(r *rig) { r.Fail("renew", Panic) }, 10 * time.Second, "panic", 1,
+			func(r *rig) {
+				r.next("renew", func(*http.Request) (*http.Response, error) { panic("a panic in the client") })
+			}, 10 * time.Second, "panic", 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -374,7 +385,7 @@ func TestProtectLost(t *testing.T) { // F43
 				if !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "lambdalock:") > 1 {
 					r.Errorf("got %v, want %s", err, c.want)
 				}
-				if n := r.count("release"); n < c.releases {
+				if n := r.plan.Requests("release"); n < c.releases {
 					r.Errorf("%d releases", n)
 				}
 			})
@@ -387,8 +398,8 @@ func TestProtectLost(t *testing.T) { // F43
 func TestProtectEndsTheWorkInTime(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		r.Fail("acquire", ApplyThenHang) // the first lease lasts from 0 to 30 s, the second from 2 s on
-		r.Fail("renew", slices.Repeat([]Fault{Hang, Drop, Busy, Unavailable}, 99)...)
+		r.plan.Plan("acquire", fault.ApplyThenHang) // the first lease lasts from 0 to 30 s, the second from 2 s on
+		r.plan.Plan("renew", slices.Repeat([]fault.Fault{fault.Hang, fault.DropBefore, fault.Throttle, fault.Fail}, 99)...)
 		began := time.Now()
 		var lasted time.Duration
 		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
@@ -409,7 +420,7 @@ func TestProtectEndsTheWorkInTime(t *testing.T) {
 // stuck is a transport and a log handler that, from a moment on, do not return.
 type stuck struct {
 	slog.Handler
-	*Service
+	*fake
 	sends, logs atomic.Bool // which of them do not return
 	release     chan struct{}
 }
@@ -418,7 +429,7 @@ func (s *stuck) Do(r *http.Request) (*http.Response, error) {
 	if s.sends.Load() {
 		<-s.release
 	}
-	return s.Service.Do(r)
+	return s.fake.Do(r)
 }
 
 func (s *stuck) Handle(context.Context, slog.Record) error {
@@ -437,10 +448,10 @@ func TestProtectStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				s := &stuck{Handler: r.opts.Logger.Handler(), Service: r.Service, release: make(chan struct{})}
+				s := &stuck{Handler: r.opts.Logger.Handler(), fake: r.fake, release: make(chan struct{})}
 				r.opts.Logger = slog.New(s)
 				r.over(s)
-				r.Fail("renew", None, Deny)
+				r.plan.Plan("renew", fault.None, fault.Deny)
 				began := time.Now()
 				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
 					time.Sleep(12 * time.Second) // it was renewed once
@@ -467,7 +478,7 @@ func TestProtectStuck(t *testing.T) {
 func TestProtectWallClockSetBack(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+		r.plan.Always("renew", fault.DropBefore)
 		began := time.Now()
 		err := r.protect(func(ctx context.Context, l azblobstore.Lease) error {
 			r.wall.Store(int64(-time.Hour))
@@ -482,7 +493,7 @@ func TestProtectWallClockSetBack(t *testing.T) {
 
 // slow is a transport whose answers take a while, whatever the context.
 type slow struct {
-	*Service
+	*fake
 	delay      atomic.Int64 // nanoseconds
 	open       atomic.Int32
 	overlapped atomic.Bool // a request was sent before the one before it was answered
@@ -493,7 +504,7 @@ func (s *slow) Do(r *http.Request) (*http.Response, error) {
 		s.overlapped.Store(true)
 	}
 	defer s.open.Add(-1)
-	answer, err := s.Service.Do(r)
+	answer, err := s.fake.Do(r)
 	time.Sleep(time.Duration(s.delay.Load()))
 	return answer, err
 }
@@ -506,10 +517,10 @@ func TestProtectCountsFromTheRequest(t *testing.T) {
 		t.Run("wall clock jumps "+jump.String(), func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				client := &slow{Service: r.Service}
+				client := &slow{fake: r.fake}
 				client.delay.Store(int64(1900 * time.Millisecond))
 				r.over(client)
-				r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+				r.plan.Always("renew", fault.DropBefore)
 				began := time.Now()
 				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
 					r.wall.Store(int64(jump))
@@ -531,7 +542,7 @@ func TestProtectCountsFromTheRequest(t *testing.T) {
 func TestProtectLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		client := &slow{Service: r.Service}
+		client := &slow{fake: r.fake}
 		client.delay.Store(int64(time.Second))
 		r.over(client)
 		var left context.Context
@@ -540,7 +551,7 @@ func TestProtectLeavesNothingBehind(t *testing.T) {
 			time.Sleep(10500 * time.Millisecond) // the renewal was sent after 10 s
 			return nil
 		})
-		if err != nil || r.count("renew") != 1 || client.overlapped.Load() || client.open.Load() > 0 {
+		if err != nil || r.plan.Requests("renew") != 1 || client.overlapped.Load() || client.open.Load() > 0 {
 			r.Errorf("error %v, requests %v, overlapping: %v, unanswered: %d", err, r.Requests(), client.overlapped.Load(), client.open.Load())
 		}
 		if left.Err() == nil {
@@ -567,7 +578,7 @@ func TestProtectPassesThrough(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
 				if name == "error, lease lost" {
-					r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
+					r.plan.Always("renew", fault.DropBefore)
 				}
 				done := make(chan struct{})
 				var got any
@@ -620,7 +631,7 @@ func TestProtectCanceledWhileAcquiring(t *testing.T) {
 	protected(t, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
-		r.Fail("acquire", ApplyThenHang)
+		r.plan.Plan("acquire", fault.ApplyThenHang)
 		if err := azblobstore.Protect(ctx, r.blob, &r.opts, mustNotRun); !errors.Is(err, context.DeadlineExceeded) {
 			r.Errorf("got %v", err)
 		}
@@ -631,17 +642,16 @@ func TestProtectCanceledWhileAcquiring(t *testing.T) {
 func TestProtectRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		faults []Fault
+		faults []fault.Fault
 		work   func(*rig, azblobstore.Lease)
 		lost   bool
 		log    string
 		leased bool
 	}{
-		"lost answer":     {faults: []Fault{ApplyThenDrop}},
-		"no answer, then": {faults: []Fault{Hang}},
-		"never answers":   {faults: slices.Repeat([]Fault{Hang}, 9), log: "could not be released", leased: true},
-		"denied":          {faults: []Fault{Deny}, log: "could not be released", leased: true},
-		"a proxy":         {faults: []Fault{NotFound}, log: "could not be released", leased: true},
+		"lost answer":     {faults: []fault.Fault{fault.ApplyThenDrop}},
+		"no answer, then": {faults: []fault.Fault{fault.Hang}},
+		"never answers":   {faults: slices.Repeat([]fault.Fault{fault.Hang}, 9), log: "could not be released", leased: true},
+		"denied":          {faults: []fault.Fault{fault.Deny}, log: "could not be released", leased: true},
 		"taken over since the last renewal": {
 			work: func(r *rig, _ azblobstore.Lease) { r.do("break now", ""); r.do("acquire", idA) },
 			lost: true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
@@ -655,7 +665,7 @@ func TestProtectRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.Fail("release", c.faults...)
+				r.plan.Plan("release", c.faults...)
 				err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
 					if c.work != nil {
 						c.work(r, l)
@@ -682,9 +692,9 @@ func TestProtectRelease(t *testing.T) {
 // have been applied, or may be applied later, which the release forestalls.
 func TestProtectEndsDuringRenewal(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []Fault{Hang, ApplyThenHang} {
+	for _, meets := range []fault.Fault{fault.Hang, fault.ApplyThenHang} {
 		protected(t, func(r *rig) {
-			r.Fail("renew", fault)
+			r.plan.Plan("renew", meets)
 			began, id := time.Now(), ""
 			err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
 				id = l.ID
@@ -707,7 +717,7 @@ func TestProtectPanickingLog(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
 		r.opts.Logger = slog.New(panicking{slog.DiscardHandler})
-		r.Fail("renew", Deny)
+		r.plan.Plan("renew", fault.Deny)
 		var got any
 		func() {
 			defer func() { got = recover() }()
@@ -758,13 +768,13 @@ func TestProtectHidesSignature(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
 		options := &blob.ClientOptions{}
-		options.Transport = r.Service
+		options.Transport = r.fake
 		client, err := blob.NewClientWithNoCredential("https://fake.test/account/c/b?sig=secret", options)
 		if err != nil {
 			r.Fatal(err)
 		}
-		r.Fail("renew", slices.Repeat([]Fault{Drop}, 999)...)
-		r.Fail("release", slices.Repeat([]Fault{Drop}, 999)...)
+		r.plan.Always("renew", fault.DropBefore)
+		r.plan.Always("release", fault.DropBefore)
 		lost := azblobstore.Protect(r.Context(), client, &r.opts, untilLost)
 		r.do("acquire", idA)
 		held := azblobstore.Protect(r.Context(), client, &r.opts, mustNotRun)

@@ -13,7 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 )
 
 // service is a container of its own for a test.
@@ -28,8 +29,8 @@ type service struct {
 // the same answers.
 func onServices(t *testing.T, test func(*testing.T, *service)) {
 	t.Run("fake", func(t *testing.T) {
-		f := fakeblob.New()
-		test(t, &service{Client: f.Container("c"), advance: f.Advance, pass: f.Advance})
+		f := newFake()
+		test(t, &service{Client: f.container(), advance: f.Advance, pass: f.Advance})
 	})
 	t.Run("Azurite", func(t *testing.T) {
 		endpoint := os.Getenv("LAMBDALOCK_AZURITE")
@@ -39,6 +40,51 @@ func onServices(t *testing.T, test func(*testing.T, *service)) {
 		t.Parallel()
 		test(t, azurite(t, endpoint))
 	})
+}
+
+// fake is Azure in this process, and a transport to it. Requests meet the
+// faults of a plan.
+type fake struct {
+	*fakeblob.Service
+	plan fault.Script
+
+	mu      sync.Mutex
+	instead map[string]transport
+}
+
+func newFake() *fake { return &fake{Service: fakeblob.New(), instead: map[string]transport{}} }
+
+// Do implements policy.Transporter.
+func (f *fake) Do(r *http.Request) (*http.Response, error) {
+	op := fault.Azure.Op(r)
+	f.mu.Lock()
+	answer := f.instead[op]
+	delete(f.instead, op)
+	f.mu.Unlock()
+	if answer != nil {
+		return answer(r)
+	}
+	client := &http.Client{Transport: &fault.Transport{Next: fault.InProcess{Handler: f}, Dialect: fault.Azure, Plan: &f.plan, Late: &fault.Kept{}}}
+	return client.Do(r)
+}
+
+// next has the next request of an operation answered in place of the service.
+func (f *fake) next(op string, answer transport) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.instead[op] = answer
+}
+
+// container returns a client of the container that the service has.
+func (f *fake) container() *container.Client {
+	options := &container.ClientOptions{}
+	options.Transport = f
+	options.Retry = policy.RetryOptions{RetryDelay: time.Hour} // a retry by the SDK would be noticed
+	c, err := container.NewClientWithNoCredential("https://fake.blob.core.windows.net/c", options)
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
 
 // The account and the key that every Azurite has.

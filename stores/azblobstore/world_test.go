@@ -7,11 +7,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/internal/sim/world"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
-	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/fakeblob"
 )
 
 // openService opens Azure in this process. Each request of the SDK meets faults

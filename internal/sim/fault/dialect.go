@@ -29,7 +29,7 @@ type Dialect interface {
 var (
 	DynamoDB Dialect = dynamoDB{} // requests are named by their operation, such as UpdateItem
 	S3       Dialect = s3{}       // by their method, such as PUT
-	Azure    Dialect = azure{}    // of blob storage: by their method
+	Azure    Dialect = azure{}    // of blob storage: by their method, or by what they do with a lease, such as renew
 )
 
 // dynamoDB words the errors of
@@ -139,7 +139,14 @@ func (s3) refusal(_ *http.Request, _ []byte, f Fault) refusal {
 // It knows no other answer to a conflict than that the condition failed.
 type azure struct{}
 
-func (azure) Op(r *http.Request) string { return r.Method }
+func (azure) Op(r *http.Request) string {
+	for name, action := range r.Header { // which the SDK writes in lower case
+		if strings.EqualFold(name, "X-Ms-Lease-Action") {
+			return action[0]
+		}
+	}
+	return r.Method
+}
 
 func (azure) conflicts(r *http.Request) bool {
 	return r.Method == http.MethodPut && !r.URL.Query().Has("comp") // such as a lease

@@ -1,6 +1,6 @@
 // Package fakeblob is the part of Azure Blob Storage that azblobstore uses, in
-// memory, for tests: conditional writes, leases, lists, a clock that can be
-// moved, and faults. The tests of azblobstore compare it with Azurite.
+// memory, for tests: conditional writes, leases, lists, and a clock that can be
+// moved. The tests of azblobstore compare it with Azurite.
 package fakeblob
 
 import (
@@ -13,14 +13,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
 // Service is a storage account. It serves HTTP like Azurite, at
-// /ACCOUNT/CONTAINER/BLOB, and accepts any signature. It is also a transport
-// for clients in the same process, to which its faults apply.
+// /ACCOUNT/CONTAINER/BLOB, or like Azure, at /CONTAINER/BLOB of a host that
+// names the account, and accepts any signature.
 type Service struct {
 	// Blind makes it ignore conditions, as some servers do.
 	Blind bool
@@ -29,7 +26,6 @@ type Service struct {
 	offset     time.Duration
 	containers map[string]map[string]*blob
 	etags      int
-	faults     map[string][]Fault
 	requests   []string
 }
 
@@ -43,19 +39,7 @@ type blob struct {
 
 // New returns an account that has one empty container, called "c".
 func New() *Service {
-	return &Service{containers: map[string]map[string]*blob{"c": {}}, faults: map[string][]Fault{}}
-}
-
-// Container returns a client of a container, whose requests reach s directly.
-func (s *Service) Container(name string) *container.Client {
-	options := &container.ClientOptions{}
-	options.Transport = s
-	options.Retry = policy.RetryOptions{RetryDelay: time.Hour} // a retry by the SDK would be noticed
-	c, err := container.NewClientWithNoCredential("https://fake"+azure+"/"+name, options)
-	if err != nil {
-		panic(err)
-	}
-	return c
+	return &Service{containers: map[string]map[string]*blob{"c": {}}}
 }
 
 // Advance moves the service's clock.
