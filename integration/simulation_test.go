@@ -2,20 +2,28 @@ package integration_test
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"sync"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/alicebob/miniredis/v2"
 	"github.com/anishathalye/porcupine"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/internal/sim/world"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
 
@@ -29,7 +37,9 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 	}{
 		"memory":   {open: simulatedMemory, config: world.Config{Histories: 40}},
 		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 4, Share: 10}},
+		"Redis":    {open: simulatedRedis, clock: &serverClock{}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
 		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
+		"Azure":    {open: simulatedContainer, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operations := 0
@@ -90,14 +100,28 @@ func arrive(ctx context.Context, apply func() (driver.Row, bool, error)) (driver
 func simulatedTable(t *testing.T, h *world.History) func(uint64) driver.Store {
 	server := fakedynamo.New()
 	client := func(id uint64) *dynamodb.Client {
-		return newClient("http://dynamodb", &fault.Transport{
-			Next: reported{fault.InProcess{Handler: server}}, Dialect: fault.DynamoDB, Plan: h.Plan(id), Late: h.Late,
-		})
+		return newClient("http://dynamodb", inProcess(server, fault.DynamoDB, h, id))
 	}
 	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), table); err != nil {
 		t.Fatal(err)
 	}
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), table) }
+}
+
+// simulatedRedis makes a server of miniredis.
+func simulatedRedis(t *testing.T, h *world.History) func(uint64) driver.Store {
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	t.Cleanup(server.Close)
+	return func(id uint64) driver.Store {
+		client := redis.NewClient(&redis.Options{
+			Dialer:                func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+			ContextTimeoutEnabled: true, MaxRetries: -1,
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		client.AddHook(hook{&wire{plan: h.Plan(id), late: h.Late}})
+		return redisstore.New(client)
+	}
 }
 
 // simulatedBucket makes a bucket of gofakes3.
@@ -108,10 +132,29 @@ func simulatedBucket(t *testing.T, h *world.History) func(uint64) driver.Store {
 	}
 	server := gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server()
 	return func(id uint64) driver.Store {
-		return s3store.New(newS3("http://s3", &fault.Transport{
-			Next: reported{fault.InProcess{Handler: server}}, Dialect: fault.S3, Plan: h.Plan(id), Late: h.Late,
-		}), bucket, "locks/")
+		return s3store.New(newS3("http://s3", inProcess(server, fault.S3, h, id)), bucket, "locks/")
 	}
+}
+
+// simulatedContainer makes a container of a fake of Azure.
+func simulatedContainer(t *testing.T, h *world.History) func(uint64) driver.Store {
+	server := fakeblob.New()
+	client := func(id uint64) *container.Client {
+		c, err := newContainer("http://azure", inProcess(server, fault.Azure, h, id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if _, err := client(world.Watcher).Create(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return func(id uint64) driver.Store { return azblobstore.New(client(id), "locks/") }
+}
+
+// inProcess is the way of one client of a history to a server in this process.
+func inProcess(server http.Handler, d fault.Dialect, h *world.History, client uint64) http.RoundTripper {
+	return &fault.Transport{Next: reported{fault.InProcess{Handler: server}}, Dialect: d, Plan: h.Plan(client), Late: h.Late}
 }
 
 // simulated collects the operations of one history.
