@@ -164,14 +164,19 @@ func (w *watch) lose() {
 		consequence = notAllowed
 	}
 	w.kill = time.After(min(left, w.stopTime()))
+	say("%q: %s", w.Key, w.whyLost(left, consequence))
+}
+
+// whyLost says why the lease was lost while so much of it was left.
+func (w *watch) whyLost(left time.Duration, consequence string) string {
+	if left > w.stopTime() {
+		return "the lock was lost, because somebody else released or took it, or the store lost its data: " + consequence
+	}
+	cause := "the store has not answered, or lambdalock could not run"
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case left > w.stopTime():
-		say("%q: the lock was lost, because somebody else released or took it, or the store lost its data: %s", w.Key, consequence)
-	case w.storeErr != nil:
-		say("%q: the lease could not be renewed in time: %s: %s", w.Key, consequence, plain(w.storeErr))
-	default:
-		say("%q: the lease could not be renewed in time: %s", w.Key, consequence)
+	if w.storeErr != nil {
+		cause = plain(w.storeErr)
 	}
+	return "the lease could not be renewed in time: " + consequence + ": " + cause
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -402,6 +403,26 @@ func TestExecClockJumps(t *testing.T) { // F15
 	w.untilEnd()
 	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
 		t.Errorf("lost %v, status %d; want the command killed at once", w.lost, c.status())
+	}
+}
+
+// TestWhyLost: there is always a cause, even if no renewal has failed yet.
+func TestWhyLost(t *testing.T) { // F15, F20
+	t.Parallel()
+	refused := errors.New("lambdalock: the table is gone")
+	for name, c := range map[string]struct {
+		left     time.Duration
+		storeErr error
+		want     string
+	}{
+		"a renewal failed": {time.Second, refused, "the lease could not be renewed in time: it is over: the table is gone"},
+		"none has failed":  {time.Second, nil, "the lease could not be renewed in time: it is over: the store has not answered, or lambdalock could not run"},
+		"long before":      {time.Minute, nil, "the lock was lost, because somebody else released or took it, or the store lost its data: it is over"},
+	} {
+		w := &watch{guardedRun: &guardedRun{execCmd: &execCmd{Lease: 20 * time.Second}, storeErr: c.storeErr}}
+		if got := w.whyLost(c.left, "it is over"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 
