@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -132,15 +134,30 @@ func (s *instance) start() (err error) {
 	return err
 }
 
-// freePort returns a loopback port that nobody listens on.
+// The ports that servers get. Systems do not give them to those who ask for any
+// port, such as another test's server: Linux gives ports from 32768 on, others
+// from 49152. So nobody takes the port before the server does, seconds later.
+const (
+	firstPort = 20_000
+	ports     = 12_000
+)
+
+var (
+	portsGiven atomic.Uint32
+	portsBegin = rand.Uint32N(ports) // other processes choose too
+)
+
+// freePort returns a loopback port that nobody listens on, each time another.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range ports {
+		port := fmt.Sprint(firstPort + (portsBegin+portsGiven.Add(1))%ports)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	return "", fmt.Errorf("no port from %d to %d is free, the last error: %w", firstPort, firstPort+ports-1, err)
 }
 
 // onLinuxAMD64 returns an error on platforms for which the products have no

@@ -3,6 +3,9 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -203,4 +206,27 @@ func claim(ctx context.Context, db *dynamodb.Client, who string) error {
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	return err
+}
+
+// TestFreePort: nobody who asks the system for any port gets that of a server
+// before the server takes it.
+func TestFreePort(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		port, err := freePort()
+		if err != nil || seen[port] {
+			t.Fatalf("port %s a second time, or error %v", port, err)
+		}
+		seen[port] = true
+		if n, err := strconv.Atoi(port); err != nil || n < 1024 || n >= 32768 {
+			t.Fatalf("port %s is one that systems give to anybody", port)
+		}
+	}
+	next := fmt.Sprint(firstPort + (portsBegin+portsGiven.Load()+1)%ports)
+	if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", next)); err == nil { // else somebody has it already
+		defer l.Close()
+	}
+	if port, err := freePort(); err != nil || port == next {
+		t.Errorf("port %s, which is taken, or error %v", port, err)
+	}
 }
