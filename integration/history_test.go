@@ -71,13 +71,14 @@ type witness struct {
 	tell func(line)
 	// proxied means that copies are made beyond the wire, of every request.
 	proxied bool
+	now     func() int64 // nanoseconds since 1970
 
 	mu     sync.Mutex
 	tokens map[string]left
 }
 
 func newWitness(store driver.Store, tell func(line)) *witness {
-	return &witness{Store: store, tell: tell, tokens: map[string]left{}}
+	return &witness{Store: store, tell: tell, now: func() int64 { return time.Now().UnixNano() }, tokens: map[string]left{}}
 }
 
 // Acquire implements [driver.Store].
@@ -153,10 +154,10 @@ func openTurns(ends map[string]turnEnd) []string {
 }
 
 func (w *witness) do(ctx context.Context, o *operation, send func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
-	p := &passage{operation: *o, tell: w.tell}
-	call := time.Now()
+	p := &passage{operation: *o, tell: w.tell, now: w.now}
+	o.Call = w.now()
 	row, ok, err := send(context.WithValue(ctx, passageKey{}, p))
-	o.Call, o.Return = call.UnixNano(), time.Now().UnixNano()
+	o.Return = w.now()
 	o.Applied, o.Owner, o.Fence = ok, row.Token, row.Fence
 	copied := p.end(o, err) || w.proxied
 	if refused := o.Kind == opAcquire && !ok && err == nil; refused && copied {
@@ -171,6 +172,7 @@ func (w *witness) do(ctx context.Context, o *operation, send func(context.Contex
 type passage struct {
 	operation operation
 	tell      func(line)
+	now       func() int64
 
 	mu      sync.Mutex
 	ended   bool
@@ -199,13 +201,13 @@ func beginPassage(ctx context.Context) (arrived func(error), err error) {
 		return nil, errNotRepeated
 	}
 	p.leaving++
-	call := time.Now().UnixNano()
+	call := p.now()
 	return func(err error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.leaving--
 		o := p.operation
-		o.Call, o.Return, o.Unknown = call, time.Now().UnixNano(), true
+		o.Call, o.Return, o.Unknown = call, p.now(), true
 		if err != nil {
 			o.Return = forever // it may still be on its way
 		}

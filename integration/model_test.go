@@ -157,7 +157,11 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 		case in.server == nil:
 			next.fence = in.now + 1
 		}
-		return next.lasting(in), true
+		next = next.lasting(in)
+		if mine { // a server may keep the longer lease of an earlier claim
+			next.latest = max(next.latest, s.latest)
+		}
+		return next, true
 	case opRenew:
 		if !mine || s.until > in.until {
 			return s, false

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/alicebob/miniredis/v2"
@@ -62,7 +63,9 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 					if client == world.Watcher { // it reads, and acquires when the others have ended
 						return open(client)
 					}
-					return newWitness(open(client), history.add)
+					w := newWitness(open(client), history.add)
+					w.now = history.now
+					return w
 				}
 			}, s.config)
 		})
@@ -174,6 +177,17 @@ type simulated struct {
 
 	mu   sync.Mutex
 	told []operation
+	last int64
+}
+
+// now returns the time, later than any before. In fake time, requests that
+// follow each other may take none at all: then the check would have to try all
+// their orders.
+func (s *simulated) now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(time.Now().UnixNano(), s.last+1)
+	return s.last
 }
 
 func (s *simulated) add(l line) {
