@@ -30,17 +30,16 @@ func Number(text string) json.Number {
 // characters.
 func place(digits, exponent string) string {
 	const enough = 40
-	e, err := strconv.Atoi(exponent)
-	point := len(digits) + e // where the decimal point goes
-	switch {
-	case e == 0 && err == nil:
-		return digits
-	case err != nil || e > enough || e < -enough:
-	case e > 0 && point <= enough:
-		return digits + strings.Repeat("0", e)
-	case e < 0 && point > 0 && len(digits) < enough:
-		return digits[:point] + "." + digits[point:]
-	case e < 0 && point <= 0 && len(digits)-point+len("0.") <= enough:
+	e, _ := strconv.Atoi(exponent) // the largest or the smallest int if it has too many digits
+	if e >= 0 {
+		if e == 0 || len(digits) <= enough-e {
+			return digits + strings.Repeat("0", e)
+		}
+	} else if point := len(digits) + e; point > 0 { // where the decimal point goes
+		if len(digits) < enough {
+			return digits[:point] + "." + digits[point:]
+		}
+	} else if e >= len("0.")-enough {
 		return "0." + strings.Repeat("0", -point) + digits
 	}
 	return digits + "e" + exponent
