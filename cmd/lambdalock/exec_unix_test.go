@@ -409,17 +409,21 @@ func TestExecClockJumps(t *testing.T) { // F15
 // TestWhyLost: there is always a cause, even if no renewal has failed yet.
 func TestWhyLost(t *testing.T) { // F15, F20
 	t.Parallel()
-	refused := errors.New("lambdalock: the table is gone")
+	failed := lock.Observation{Outcome: lock.OutcomeStoreFailed, Err: errors.New("lambdalock: the table is gone")}
+	renewed := lock.Observation{Outcome: lock.OutcomeRenewed}
 	for name, c := range map[string]struct {
-		left     time.Duration
-		storeErr error
-		want     string
+		left time.Duration
+		seen []lock.Observation
+		want string
 	}{
-		"a renewal failed": {time.Second, refused, "the lease could not be renewed in time: it is over: the table is gone"},
-		"none has failed":  {time.Second, nil, "the lease could not be renewed in time: it is over: the store has not answered, or lambdalock could not run"},
-		"long before":      {time.Minute, nil, "the lock was lost, because somebody else released or took it, or the store lost its data: it is over"},
+		"the last renewal failed": {time.Second, []lock.Observation{renewed, failed}, "the lease could not be renewed in time: it is over: the table is gone"},
+		"one before it failed":    {time.Second, []lock.Observation{failed, renewed}, "the lease could not be renewed in time: it is over: the store has not answered, or lambdalock could not run"},
+		"long before":             {time.Minute, nil, "the lock was lost, because somebody else released or took it, or the store lost its data: it is over"},
 	} {
-		w := &watch{guardedRun: &guardedRun{execCmd: &execCmd{Lease: 20 * time.Second}, storeErr: c.storeErr}}
+		w := &watch{guardedRun: &guardedRun{execCmd: &execCmd{Lease: 20 * time.Second}}}
+		for _, o := range c.seen {
+			w.observe(t.Context(), o)
+		}
 		if got := w.whyLost(c.left, "it is over"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

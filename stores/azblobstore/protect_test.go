@@ -300,11 +300,12 @@ func TestProtectRenewalFails(t *testing.T) { // F43
 	}
 }
 
-// TestProtectBehindProxy: that a proxy finds nothing does not end the lease.
+// TestProtectBehindProxy: what a proxy answers says nothing about the lease.
 func TestProtectBehindProxy(t *testing.T) { // F43
 	t.Parallel()
 	protected(t, func(r *rig) {
 		nothing := answering(http.StatusNotFound, "", "<html>")
+		r.next("acquire", answering(http.StatusBadGateway, "", "<html>"))
 		r.next("renew", nothing)
 		r.next("release", nothing)
 		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
