@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -193,5 +194,30 @@ func TestMakeTargetsExist(t *testing.T) {
 				t.Errorf("%s names make %s, which does not exist", name, m[1])
 			}
 		}
+	}
+}
+
+// TestMakefileNamesTests checks every pattern of tests in the Makefile: each of
+// its alternatives matches a test. Without one, go test passes.
+func TestMakefileNamesTests(t *testing.T) {
+	t.Parallel()
+	var tests []string
+	for _, path := range files(t, ".go") {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(read(t, path), -1) {
+			tests = append(tests, m[1])
+		}
+	}
+	makefile := strings.ReplaceAll(read(t, "../Makefile"), "$$", "$")
+	found := 0
+	for _, m := range regexp.MustCompile(`(?m)(?:-run |^NO_RACE := )'?([^ '\n]+)`).FindAllStringSubmatch(makefile, -1) {
+		for alternative := range strings.SplitSeq(strings.Trim(m[1], "^($)"), "|") {
+			found++
+			if alternative != "" && !slices.ContainsFunc(tests, regexp.MustCompile(alternative).MatchString) {
+				t.Errorf("Makefile: no test matches %q of %q", alternative, m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d names", found)
 	}
 }
