@@ -2,8 +2,11 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,4 +189,51 @@ func TestBatchChainsCross(t *testing.T) {
 			t.Errorf("ran %q, %d times held", runs.began, f.count(lock.OutcomeHeld))
 		}
 	})
+}
+
+// TestDecoratorInsideARecord shows that the handler of a record of a batch may
+// be a wrapper itself, on the same store: with other names it runs, and a name
+// of the record itself is refused at once.
+func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
+	for name, c := range map[string]struct {
+		inner keyfuncs.Func[events.SQSMessage]
+		ran   int64
+	}{
+		"other names":   {keyfuncs.Prefix(keyfuncs.SQSMessage, "inner"), 40},
+		"the same name": {keyfuncs.SQSMessage, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underDeadline(t, func(t *testing.T, ctx context.Context) {
+				f := newFixture()
+				var ran, failures atomic.Int64
+				inner := middleware.WithLock(c.inner, func(context.Context, events.SQSMessage) error {
+					time.Sleep(100 * time.Millisecond) // so that records overlap
+					ran.Add(1)
+					return nil
+				}, f.options()...)
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
+					err := inner(ctx, m)
+					if err != nil && !errors.As(err, new(*lock.ConfigError)) {
+						t.Errorf("%v, want a ConfigError", err)
+					}
+					if err != nil {
+						failures.Add(1)
+					}
+					return err
+				}, f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+				var messages []events.SQSMessage
+				for i := range 40 {
+					messages = append(messages, message(fmt.Sprint(i), ""))
+				}
+				began := time.Now()
+				_, err := h(ctx, sqsBatch(messages...))
+				if ran.Load() != c.ran || failures.Load() != 40-c.ran || (err != nil) != (c.ran == 0) {
+					t.Errorf("%d ran, %d failed, %v", ran.Load(), failures.Load(), err)
+				}
+				if took := time.Since(began); c.ran == 0 && took > 0 {
+					t.Errorf("refused after %v", took)
+				}
+			})
+		})
+	}
 }

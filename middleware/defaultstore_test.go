@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -245,55 +242,6 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 	}
 	if n := ran.Load(); n != 1 {
 		t.Errorf("one event ran %d times", n)
-	}
-}
-
-// TestDecoratorInsideARecord shows that the handler of a record of a batch may
-// be a wrapper itself, on the same table: with other names it runs, and a
-// name of the record itself is refused at once.
-func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(table.Close)
-	environment(t, table.URL, "locks")
-	var ran atomic.Int64
-	quiet := middleware.Logger(slog.New(slog.DiscardHandler))
-	work := func(context.Context, events.SQSMessage) error { ran.Add(1); return nil }
-	for name, c := range map[string]struct {
-		inner keyfuncs.Func[events.SQSMessage]
-		ran   int64
-	}{
-		"other names":   {keyfuncs.Prefix(keyfuncs.SQSMessage, "inner"), 40},
-		"the same name": {keyfuncs.SQSMessage, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ran.Store(0)
-			var failures atomic.Int64
-			inner := middleware.WithLock(c.inner, work, quiet)
-			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
-				err := inner(ctx, m)
-				if err != nil && !errors.As(err, new(*lock.ConfigError)) {
-					t.Errorf("%v, want a ConfigError", err)
-				}
-				if err != nil {
-					failures.Add(1)
-				}
-				return err
-			}, quiet, middleware.Namespace(name), middleware.OnHeld(middleware.Wait(time.Minute)))
-			if name == "the same name" {
-				inner = middleware.WithLock(c.inner, work, quiet, middleware.Namespace(name))
-			}
-			var messages []events.SQSMessage
-			for i := range 40 {
-				messages = append(messages, message(fmt.Sprint(name, i), ""))
-			}
-			_, err := h(t.Context(), sqsBatch(messages...))
-			if ran.Load() != c.ran || failures.Load() != 40-c.ran || (err != nil) != (c.ran == 0) {
-				t.Errorf("%d ran, %d failed, %v", ran.Load(), failures.Load(), err)
-			}
-		})
 	}
 }
 
