@@ -80,7 +80,7 @@ func checkReport(t *testing.T, rep *Report) {
 			t.Errorf("no delivery of kind %d in\n%s", kind, out.String())
 		}
 	}
-	if said := strings.Join(rep.Said, " "); !strings.Contains(said, "lambdalock: held") || strings.Contains(said, notePrefix) {
+	if said := strings.Join(rep.Said, " "); !strings.Contains(said, "lambdalock: held") || strings.Contains(said, "] "+notePrefix) {
 		t.Errorf("the function's log is not kept: %s", said)
 	}
 	checkUnprotected(t, rep)
