@@ -199,7 +199,7 @@ func TestExecKilled(t *testing.T) { // F19
 		t.Skip("only Linux and FreeBSD end a command with its parent:", err)
 	}
 	table := lockTableFor(t)
-	p := begin(t, prepare(t, table.Env, "exec", "--lease", "4s", "--key", "k", "--", "sh", "-c",
+	p := begin(t, prepare(t, table.Env, "exec", "--lease", "6s", "--key", "k", "--", "sh", "-c",
 		"trap 'echo caught' USR1; echo $$; sh -c 'trap \"\" USR1; echo $$; while :; do sleep 0.01; done' & wait; wait"))
 	pid, started := p.number(), p.number() // the command, and what it started
 	p.signal(syscall.SIGUSR1)
@@ -252,11 +252,12 @@ func TestExecLost(t *testing.T) {
 	}
 }
 
-// TestExecBroken: somebody broke the lock, and the next renewal shows it.
+// TestExecBroken: somebody broke the lock, and the next renewal shows it. A
+// lease of 4 s would be lost if that renewal came 0.7 s late.
 func TestExecBroken(t *testing.T) { // F20
 	t.Parallel()
 	table := lockTableFor(t)
-	p := begin(t, prepare(t, table.Env, "exec", "--lease", "4s", "--key", "k", "--", "sh", "-c", "echo ready; exec sleep 600"))
+	p := begin(t, prepare(t, table.Env, "exec", "--lease", "6s", "--key", "k", "--", "sh", "-c", "echo ready; exec sleep 600"))
 	p.wantLine("ready")
 	breakLock(t, table, "k")
 	lk := hold(t, table, lock.Key{Name: "k"})
@@ -355,7 +356,7 @@ func TestExecOtherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := begin(t, prepare(t, append(table.Env, userVariable+"=1"), "exec", "--lease", "4s", "--key", "k", "--", sudo))
+	p := begin(t, prepare(t, append(table.Env, userVariable+"=1"), "exec", "--lease", "6s", "--key", "k", "--", sudo))
 	if line := p.line(); line != "root" {
 		p.end(0)
 		t.Skip("no setuid here:", line)
@@ -386,7 +387,7 @@ func asOtherUser() {
 		return
 	}
 	fmt.Println("root")
-	time.Sleep(4 * time.Second) // the lease
+	time.Sleep(6 * time.Second) // the lease
 }
 
 // TestExecClockJumps: the machine slept for longer than the lease, while timers
