@@ -205,12 +205,13 @@ func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
 		t.Run(name, func(t *testing.T) {
 			underDeadline(t, func(t *testing.T, ctx context.Context) {
 				f := newFixture()
+				options := f.options(middleware.OnHeld(middleware.Wait(time.Minute)))
 				var ran, failures atomic.Int64
 				inner := middleware.WithLock(c.inner, func(context.Context, events.SQSMessage) error {
 					time.Sleep(100 * time.Millisecond) // so that records overlap
 					ran.Add(1)
 					return nil
-				}, f.options()...)
+				}, options...)
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(ctx context.Context, m events.SQSMessage) error {
 					err := inner(ctx, m)
 					if err != nil && !errors.As(err, new(*lock.ConfigError)) {
@@ -220,7 +221,7 @@ func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
 						failures.Add(1)
 					}
 					return err
-				}, f.options(middleware.OnHeld(middleware.Wait(time.Minute)))...)
+				}, options...)
 				var messages []events.SQSMessage
 				for i := range 40 {
 					messages = append(messages, message(fmt.Sprint(i), ""))
