@@ -253,7 +253,7 @@ func TestExecLost(t *testing.T) {
 }
 
 // TestExecBroken: somebody broke the lock, and the next renewal shows it. A
-// lease of 4 s would be lost if that renewal came 1 s late.
+// lease of 4 s would be lost if that renewal came 0.8 s late.
 func TestExecBroken(t *testing.T) { // F20
 	t.Parallel()
 	table := lockTableFor(t)
