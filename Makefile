@@ -8,6 +8,10 @@ STORES := stores/redisstore stores/s3store stores/azblobstore
 MODULES := . $(STORES) cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
 CFN_LINT := infra/.venv/bin/cfn-lint
 
+# The linter's own default is one cache for the machine, which answers with the paths of
+# another clone: https://github.com/golangci/golangci-lint/issues/6656
+export GOLANGCI_LINT_CACHE := $(CURDIR)/$(BIN)/lint-cache
+
 # A custom CA bundle makes the AWS SDK's client slower, and some are refused.
 unexport AWS_CA_BUNDLE
 
