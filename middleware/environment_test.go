@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -36,7 +37,7 @@ func environment(t *testing.T, endpoint, table string) {
 // TestWrongEnvironment shows that every mistake gives an error that names it,
 // that the handler does not run, and that a tenth of the deadline is enough to
 // find out.
-func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
+func TestWrongEnvironment(t *testing.T) { // F10, F11, F31
 	fake := fakedynamo.New()
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
@@ -53,14 +54,13 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 		left  time.Duration
 		want  func(error) bool
 	}{
-		"no table name":     {"", "local", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("LOCK_TABLE_NAME")(err) }},
-		"no credentials":    {"locks", "", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("credentials")(err) }},
-		"missing table":     {"missing", "local", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("create-table")(err) }},
-		"denied action":     {"locks", "local", fakedynamo.Deny, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("dynamodb:UpdateItem")(err) }},
-		"hung endpoint":     {"locks", "local", fakedynamo.Hang, put, 2 * time.Second, func(err error) bool { _, ok := err.(*lock.StoreError); return ok }},
-		"empty name":        {"locks", "local", fakedynamo.None, upload("", "01"), time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("s3.object.key")(err) }},
-		"malformed escape":  {"locks", "local", fakedynamo.None, malformed, time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("URL-encoded")(err) }},
-		"deadline too near": {"locks", "local", fakedynamo.None, put, 50 * time.Millisecond, func(err error) bool { _, ok := err.(*lock.DeadlineError); return ok && is("timeout")(err) }},
+		"no table name":    {"", "local", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("LOCK_TABLE_NAME")(err) }},
+		"no credentials":   {"locks", "", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("credentials")(err) }},
+		"missing table":    {"missing", "local", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("create-table")(err) }},
+		"denied action":    {"locks", "local", fakedynamo.Deny, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("dynamodb:UpdateItem")(err) }},
+		"hung endpoint":    {"locks", "local", fakedynamo.Hang, put, 2 * time.Second, func(err error) bool { _, ok := err.(*lock.StoreError); return ok }},
+		"empty name":       {"locks", "local", fakedynamo.None, upload("", "01"), time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("s3.object.key")(err) }},
+		"malformed escape": {"locks", "local", fakedynamo.None, malformed, time.Minute, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && is("URL-encoded")(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, server.URL, c.table)
@@ -79,6 +79,18 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F12, F31
 			}
 		})
 	}
+}
+
+func TestDeadlineTooNear(t *testing.T) { // F12
+	synctest.Test(t, func(t *testing.T) {
+		h := middleware.WithLock(byOrder, func(context.Context, order) error { t.Error("the handler ran"); return nil }, newFixture().options()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		err := h(ctx, order{ID: "1"})
+		if _, ok := err.(*lock.DeadlineError); !ok || !strings.Contains(err.Error(), "timeout") || ctx.Err() != nil {
+			t.Errorf("%T: %v", err, err)
+		}
+	})
 }
 
 // TestInitOpensTheConnection shows that a function starts in Lambda with and
