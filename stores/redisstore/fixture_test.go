@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"os/exec"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -73,27 +73,27 @@ func newMini(t testing.TB) *miniredis.Miniredis {
 // server is a process of redis-server.
 type server struct {
 	t    testing.TB
-	addr string
+	addr string // of its socket
 	args []string
 	cmd  *exec.Cmd
 }
 
-// newServer starts a redis-server on a free port, without persistence unless
-// the arguments say so. It skips the test where there is no redis-server.
+// newServer starts a redis-server without persistence unless the arguments say
+// so. It listens on a socket of its own, because a port that is free now may be
+// taken when it starts. It skips the test where there is no redis-server.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("redis-server is not installed:", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
-	s := &server{t: t, addr: l.Addr().String()}
-	s.args = append([]string{program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no", "--dir", t.TempDir(), "--loglevel", "warning", "--enable-debug-command", "yes"}, args...)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &server{t: t, addr: filepath.Join(dir, "socket")}
+	s.args = append([]string{program, "--unixsocket", s.addr, "--port", "0", "--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning", "--enable-debug-command", "yes"}, args...)
 	s.start()
 	t.Cleanup(s.stop)
 	return s
