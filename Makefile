@@ -21,7 +21,7 @@ help: ## list the targets
 
 .PHONY: command
 command: $(BIN)
-	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o $(CURDIR)/$(BIN)/lambdalock .
+	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o "$(CURDIR)/$(BIN)/lambdalock" .
 
 .PHONY: demo
 demo: command ## run the demo: one S3 function without a lock, then with it
@@ -32,11 +32,11 @@ DEMOS := demo-redis demo-s3 demo-azure
 .PHONY: demos $(DEMOS)
 demos: $(DEMOS) ## run the demo on Redis, S3 and Azure (demo-redis: only there), whose servers it fetches into integration/.servers
 $(DEMOS): demo-%: command
-	cd integration && $(GO) run ./servers/run $* sh -c 'exec $(CURDIR)/$(BIN)/lambdalock demo --store "$$LAMBDALOCK_STORE" --html $(CURDIR)/$(BIN)/$@.html'
+	cd integration && $(GO) run ./servers/run $* sh -c 'exec "$$0" demo --store "$$LAMBDALOCK_STORE" --html "$$1"' "$(CURDIR)/$(BIN)/lambdalock" "$(CURDIR)/$(BIN)/$@.html"
 
 .PHONY: picture
 picture: demo ## draw the images of the README from the demo (needs Chromium or Chrome)
-	cd cmd/lambdalock && $(GO) run ./internal/picture $(CURDIR)/$(BIN)/demo.html $(CURDIR)/docs
+	cd cmd/lambdalock && $(GO) run ./internal/picture "$(CURDIR)/$(BIN)/demo.html" "$(CURDIR)/docs"
 
 .PHONY: test
 test: ## run all tests that need nothing but Go
@@ -59,7 +59,7 @@ check: test demo local composition lint race cover tidy sam infra newuser integr
 
 .PHONY: lint
 lint: $(LINT) ## run go vet and golangci-lint in every module
-	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(CURDIR)/$(LINT) run ./...) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
 # Long tests that have no use for the race detector: they do one thing after the other,
 # or measure sizes.
@@ -135,7 +135,7 @@ OPERATORS ?= lock lock/driver internal/event/invocation internal/event/stored in
 
 .PHONY: operators
 operators: $(BIN) ## change every operator, one at a time, and check that the tests notice nine in ten (OPERATORS=folders)
-	cd tools/mutants && $(GO) build -o $(CURDIR)/$(BIN)/operators ./operators
+	cd tools/mutants && $(GO) build -o "$(CURDIR)/$(BIN)/operators" ./operators
 	$(BIN)/operators $(OPERATORS)
 
 .PHONY: bench
@@ -158,7 +158,7 @@ short: ## check that benchmarks and fuzz targets run
 	$(MAKE) fuzz FUZZTIME=500x
 
 $(LINT): tools/go.mod | $(BIN)
-	cd tools && $(GO) build -o $(CURDIR)/$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	cd tools && $(GO) build -o "$(CURDIR)/$(LINT)" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 # The versions are those of sam-local/check, so that both lint by the same rules.
 $(CFN_LINT): sam-local/requirements.txt

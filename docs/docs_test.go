@@ -219,3 +219,18 @@ func TestMakefileNamesTests(t *testing.T) {
 		t.Errorf("found %d names", found)
 	}
 }
+
+// TestMakefileQuotesPaths checks that a clone may lie in a folder whose name
+// has a space.
+func TestMakefileQuotesPaths(t *testing.T) {
+	t.Parallel()
+	recipes := regexp.MustCompile(`(?m)^\t.*\$\(CURDIR\).*`).FindAllString(read(t, "../Makefile"), -1)
+	if len(recipes) == 0 {
+		t.Error("no line names the folder")
+	}
+	for _, recipe := range recipes {
+		if strings.Count(recipe, "$(CURDIR)") != strings.Count(recipe, `"$(CURDIR)/`) {
+			t.Errorf("a path is not quoted: %s", recipe)
+		}
+	}
+}
