@@ -12,8 +12,9 @@ CFN_LINT := infra/.venv/bin/cfn-lint
 # another clone: https://github.com/golangci/golangci-lint/issues/6656
 export GOLANGCI_LINT_CACHE := $(CURDIR)/$(BIN)/lint-cache
 
-# A custom CA bundle makes the AWS SDK's client slower, and some are refused.
-unexport AWS_CA_BUNDLE
+# What the shell sets for functions and clients of its own, such as a profile, a lock
+# table or a CA bundle, reaches no demo and no test.
+$(foreach name,$(filter AWS_% LOCK_% LAMBDALOCK_STORE,$(.VARIABLES)),$(eval unexport $(name)))
 
 .PHONY: help
 help: ## list the targets
