@@ -143,9 +143,13 @@ func (r room) trim(m *driver.Memory) int {
 
 // keepUntil returns until when a row with this memory must be kept after its
 // last use: long enough for a fence that restarts to start above the old one,
-// and for as long as any event is remembered.
-func keepUntil(m *driver.Memory, now time.Time) time.Time {
+// and for as long as any event is remembered. The highest order has no time of
+// its own, so each use keeps it for as long as its user remembers.
+func keepUntil(m *driver.Memory, now time.Time, remember time.Duration) time.Time {
 	keep := now.Add(keepRow)
+	if m.HighestOrder != "" {
+		keep = later(keep, now.Add(remember))
+	}
 	for _, c := range m.Completed {
 		keep = later(keep, c.Until)
 	}

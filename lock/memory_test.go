@@ -321,6 +321,34 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 	}
 }
 
+// TestRowOutlivesItsOrder shows that an order without an event is remembered
+// too, after the last use of the name, however that ended.
+func TestRowOutlivesItsOrder(t *testing.T) { // F23, F47
+	week := 7 * 24 * time.Hour
+	ordered := func(n string) lock.Key { return lock.Key{Name: "resource", Order: n} }
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Remember: week})
+		if err := l.Do(t.Context(), ordered("2"), nothing); err != nil {
+			t.Fatal(err)
+		}
+		boom := errors.New("boom")
+		for _, k := range []lock.Key{ordered("3"), event("e1"), resource} {
+			time.Sleep(week - time.Hour)
+			if err := l.Do(t.Context(), ordered("1"), nothing); !isCompleted(err) {
+				t.Errorf("a stale event before %+v: %v", k, err)
+			}
+			if err := l.Do(t.Context(), k, func(context.Context) error { return boom }); err != boom {
+				t.Error(err)
+			}
+		}
+		time.Sleep(week - time.Hour)
+		if err := l.Do(t.Context(), ordered("2"), nothing); !isCompleted(err) {
+			t.Errorf("a duplicate at the end: %v", err)
+		}
+	})
+}
+
 // TestRowExpiry shows how long a row is kept after each step.
 func TestRowExpiry(t *testing.T) { // F23
 	synctest.Test(t, func(t *testing.T) {

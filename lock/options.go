@@ -55,7 +55,8 @@ type Options struct {
 	// during a deployment that changes it, there are up to as many holders as the
 	// larger one allows.
 	Limit int
-	// Remember is how long a completed Event is refused, at most 366 days. It
+	// Remember is how long a completed Event is refused, at most 366 days. A
+	// completed Order is refused for as long after the last use of the name. It
 	// should be longer than the source can take to deliver the event again. Zero:
 	// 24 h, which covers the 6 h for which Lambda repeats an asynchronous
 	// invocation and the 24 h for which a stream keeps its records by default. SQS

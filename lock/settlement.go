@@ -215,7 +215,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
-	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock))
+	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock), l.locker.opts.Remember)
 	op := "release"
 	if s.completes {
 		op = "complete"

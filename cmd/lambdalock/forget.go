@@ -162,7 +162,7 @@ func (c *forgetCmd) without(m driver.Memory, shown *driver.NamedRow) (*driver.Me
 func edit(ctx context.Context, store driver.Store, name string, change func(driver.Memory) (*driver.Memory, error)) error {
 	e := &editor{Store: store, name: name}
 	locker, err := lock.New(e, &lock.Options{
-		Lease: lock.FixedLease(15 * time.Second), Logger: slog.New(slog.DiscardHandler),
+		Lease: lock.FixedLease(15 * time.Second), Remember: longestRemember, Logger: slog.New(slog.DiscardHandler),
 		Holder: func(context.Context) string { return "lambdalock forget by " + person() },
 	})
 	if err != nil {

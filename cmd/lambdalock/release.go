@@ -11,6 +11,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
+// longestRemember is the largest lock.Options.Remember.
+const longestRemember = 366 * 24 * time.Hour
+
 type releaseCmd struct {
 	storeFlags
 	confirmation
@@ -124,9 +127,13 @@ func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow
 }
 
 // keepUntil returns until when a row must be kept, as package lock does when it
-// releases one: for a day, and for as long as an event is remembered.
+// releases one: for a day, and for as long as an event is remembered. It cannot
+// know how long an order is to be kept.
 func keepUntil(m *driver.Memory, now time.Time) time.Time {
 	keep := now.Add(24 * time.Hour)
+	if m.HighestOrder != "" {
+		keep = now.Add(longestRemember)
+	}
 	for _, c := range m.Completed {
 		if c.Until.After(keep) {
 			keep = c.Until

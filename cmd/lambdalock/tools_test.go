@@ -336,6 +336,7 @@ func TestRelease(t *testing.T) {
 	key := lock.Key{Name: "a", Event: "e2"}
 	for name, c := range map[string]struct {
 		lease     time.Duration
+		order     string // that is remembered
 		meanwhile func(t *testing.T, store *memstore.Store, lk *lock.Lock)
 		answer    error
 		status    int    // of the error; 0: none
@@ -344,6 +345,7 @@ func TestRelease(t *testing.T) {
 	}{
 		"yes":            {lease: time.Hour, says: "Released orders/a."},
 		"fence is named": {lease: time.Hour, says: "checks the fence"},
+		"order":          {lease: time.Hour, order: "05", says: "Released orders/a."},
 		"no":             {lease: time.Hour, answer: yes("n\n"), status: 1, says: "nothing was changed", owner: "f request 1"},
 		"the holder completes": {
 			lease: time.Hour, status: 1, says: "f request 1 released orders/a itself",
@@ -377,7 +379,7 @@ func TestRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := memstore.New()
-			complete(t, store, lock.Key{Name: "a", Event: "e1"}, nil)
+			complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil)
 			lk := acquire(t, store, "f request 1", c.lease, key)
 			meanwhile := func() {
 				if c.meanwhile != nil {
@@ -393,8 +395,12 @@ func TestRelease(t *testing.T) {
 			if row.Holder != c.owner || !row.Memory.Has("e1", time.Now()) {
 				t.Errorf("the row is %+v, want the owner %q", row, c.owner)
 			}
-			if left := time.Until(row.DeleteAfter); c.status == 0 && (left < 23*time.Hour || left > 25*time.Hour) {
-				t.Errorf("the row is kept for %v, want a day", left)
+			kept := 24 * time.Hour
+			if c.order != "" {
+				kept = longestRemember
+			}
+			if left := time.Until(row.DeleteAfter); c.status == 0 && (left < kept-time.Hour || left > kept+time.Hour) {
+				t.Errorf("the row is kept for %v, want %v", left, kept)
 			}
 		})
 	}
@@ -519,6 +525,9 @@ func TestForget(t *testing.T) {
 			after := read(t, store, "orders/a")
 			if c.status == 0 && (after.Token != "" || after.Fence <= before.Fence) {
 				t.Errorf("the row is %+v afterwards", after)
+			}
+			if left := time.Until(after.DeleteAfter); c.status == 0 && c.order != "" && !c.reset && left < 365*24*time.Hour {
+				t.Errorf("the order is kept for %v", left)
 			}
 			for _, e := range events {
 				claim := driver.Claim{Name: "orders/a", Event: stored.Event(e), Order: c.order, Token: "new", Now: time.Now(), Stamp: time.Now().Add(time.Hour)}

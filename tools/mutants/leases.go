@@ -214,8 +214,18 @@ var leases = []mutant{
 	{
 		file: "lock/settlement.go", breaks: "P4", bug: "the row of a released lock expires at once",
 		old: `s.request.DeleteAfter = keepUntil(memory, `,
-		new: `s.request.DeleteAfter = keepUntil(memory, time.Time{}.Add(time.Hour)); _ = keepUntil(memory, `,
+		new: `s.request.DeleteAfter = keepUntil(memory, time.Time{}.Add(time.Hour), 0); _ = keepUntil(memory, `,
 		by:  "TestRowExpiry",
+	},
+	{
+		file: "lock/memory.go", breaks: "P5, F23", bug: "an order is remembered for a day only",
+		old: `	if m.HighestOrder != "" {
+		keep = later(keep, now.Add(remember))
+	}
+`,
+		new: `	_ = remember
+`,
+		by: "TestRowOutlivesItsOrder",
 	},
 
 	// What a name remembers.
