@@ -196,10 +196,14 @@ func TestOptionalOfRequests(t *testing.T) {
 		change func(*request)
 		noLock bool
 	}{
-		"no header":            {header, func(r *request) { delete(r.Headers, "idempotency-key") }, true},
-		"empty header":         {header, func(r *request) { r.Headers["idempotency-key"] = "" }, false},
-		"long header":          {header, func(r *request) { r.Headers["idempotency-key"] = strings.Repeat("x", 256) }, false},
-		"no header, no API":    {header, func(r *request) { delete(r.Headers, "idempotency-key"); r.RequestContext.APIID = "" }, false},
+		"no header":         {header, func(r *request) { delete(r.Headers, "idempotency-key") }, true},
+		"empty header":      {header, func(r *request) { r.Headers["idempotency-key"] = "" }, false},
+		"long header":       {header, func(r *request) { r.Headers["idempotency-key"] = strings.Repeat("x", 256) }, false},
+		"no header, no API": {header, func(r *request) { delete(r.Headers, "idempotency-key"); r.RequestContext.APIID = "" }, false},
+		"no header, no sub": {header, func(r *request) {
+			delete(r.Headers, "idempotency-key")
+			delete(r.RequestContext.Authorizer.JWT.Claims, "sub")
+		}, true},
 		"another source":       {header, func(r *request) { *r = request{} }, false},
 		"no body":              {body, func(r *request) { r.Body = "" }, true},
 		"no member":            {body, func(r *request) { r.Body, r.IsBase64Encoded = "{}", false }, true},

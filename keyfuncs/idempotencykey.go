@@ -58,7 +58,9 @@ import (
 // several different values, is longer than 255 bytes or contains control
 // characters, if a token has no sub, if the body is not base64 although the
 // event says so, and if the event comes from another source. Client is set for
-// what is wrong with the header, and Missing if it is absent. HTTP APIs and
+// what is wrong with the header, and Missing if it is absent, whatever the
+// token says. A key function for HTTP APIs also takes events of Function URLs,
+// whose form is the same. HTTP APIs and
 // Function URLs join several values with commas, and these count as one. Every
 // request needs the header: use [Optional] for requests that may come without
 // it, like a GET, a preflight request or a health check.
@@ -87,6 +89,7 @@ func IdempotencyKey[E awsevents.HTTPRequest](_ context.Context, e E) (lock.Key, 
 type request struct {
 	api, method, path part
 	stage, caller     string // empty: none
+	callerErr         error  // why there is no caller, which concerns only requests that need one
 	query             string // in an order that does not depend on maps
 	headers           map[string]string
 	multi             map[string][]string
@@ -95,7 +98,7 @@ type request struct {
 func requestOf(event any) (request, error) {
 	switch e := event.(type) {
 	case events.APIGatewayProxyRequest:
-		return restRequest(e)
+		return restRequest(e), nil
 	case events.APIGatewayV2HTTPRequest:
 		return httpRequest(e)
 	case events.APIGatewayWebsocketProxyRequest:
@@ -109,20 +112,20 @@ func requestOf(event any) (request, error) {
 			headers: e.Headers, multi: e.MultiValueHeaders,
 		}, nil
 	}
-	return urlRequest(event.(events.LambdaFunctionURLRequest)), nil // the constraint leaves no other type
+	return urlRequest(event.(events.LambdaFunctionURLRequest)) // the constraint leaves no other type
 }
 
 // restRequest returns the request of a REST API, or of an HTTP API with payload
 // format 1.0.
-func restRequest(e events.APIGatewayProxyRequest) (request, error) {
+func restRequest(e events.APIGatewayProxyRequest) request {
 	c := e.RequestContext
 	caller, err := gatewayCaller(c.Authorizer, c.Identity)
 	return request{
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
 		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		caller: caller, headers: e.Headers, multi: e.MultiValueHeaders,
-	}, err
+		caller: caller, callerErr: err, headers: e.Headers, multi: e.MultiValueHeaders,
+	}
 }
 
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
@@ -134,8 +137,8 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	return request{
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
-		query: sortedQuery(e.RawQueryString), caller: caller, headers: e.Headers,
-	}, err
+		query: sortedQuery(e.RawQueryString), caller: caller, callerErr: err, headers: e.Headers,
+	}, nil
 }
 
 func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) (request, error) {
@@ -149,12 +152,17 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) (request, error)
 		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
 		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		caller: caller, headers: e.Headers, multi: e.MultiValueHeaders,
-	}, err
+		caller: caller, callerErr: err, headers: e.Headers, multi: e.MultiValueHeaders,
+	}, nil
 }
 
-func urlRequest(e events.LambdaFunctionURLRequest) request {
+// urlRequest refuses events of HTTP APIs, whose form is the same but for the
+// authorizers: without these, callers would not be told apart.
+func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
+	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
+		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: an HTTP API needs IdempotencyKey[events.APIGatewayV2HTTPRequest]"}
+	}
 	var caller string
 	if c.Authorizer != nil && c.Authorizer.IAM != nil {
 		caller = iamCaller(c.Authorizer.IAM.CallerID, "")
@@ -163,7 +171,7 @@ func urlRequest(e events.LambdaFunctionURLRequest) request {
 		api:    part{"requestContext.apiId", c.APIID},
 		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
 		query: sortedQuery(e.RawQueryString), caller: caller, headers: e.Headers,
-	}
+	}, nil
 }
 
 // key returns the key of a request with that body.
@@ -176,6 +184,9 @@ func (r request) key(body requestBody) (lock.Key, error) {
 	key, err := headerValue(values("Idempotency-Key", r.headers, r.multi))
 	if err != nil {
 		return lock.Key{}, err
+	}
+	if r.callerErr != nil {
+		return lock.Key{}, r.callerErr
 	}
 	text, err := body.decoded()
 	if err != nil {

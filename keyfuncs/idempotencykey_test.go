@@ -318,6 +318,11 @@ func TestIdempotencyKeyErrors(t *testing.T) { // F26
 		"no method": {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.HTTP.Method = "" }, "requestContext.http.method", "another source"},
 		"no path":   {func(e *events.LambdaFunctionURLRequest) { e.RawPath = "" }, "rawPath", "another source"},
 	})
+	// Its authorizer would be lost.
+	operators(t, "apigateway-http.json", map[string]operatorsMistake[events.LambdaFunctionURLRequest]{
+		"HTTP API":      {nil, "requestContext.domainName", "IdempotencyKey[events.APIGatewayV2HTTPRequest]"},
+		"custom domain": {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.DomainName = "api.example.com" }, "requestContext.domainName", "HTTP API"},
+	})
 	operators(t, "apigateway-websocket-message.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{
 		"a message": {nil, "requestContext.eventType", "a message has no headers; take its key from the body with keyfuncs.HTTPBody"},
 	})

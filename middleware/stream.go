@@ -161,7 +161,8 @@ func (s *stream) Close() error {
 func (s *stream) end(err error) {
 	s.once.Do(func() {
 		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
-		if errors.Is(err, io.EOF) && s.completes {
+		// Like the runtime, which reports any other error, also one that wraps io.EOF.
+		if err == io.EOF && s.completes {
 			_ = s.run.lock.Complete(s.stored()) // package lock has reported the error
 		}
 	})

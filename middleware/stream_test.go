@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -80,23 +81,25 @@ func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 }
 
 // TestStreamThatFails shows that the stream's error reaches the reader, and
-// that the event runs again.
+// that the event runs again. An error that wraps io.EOF, as that of a response
+// which another server broke off, is not the end of the stream.
 func TestStreamThatFails(t *testing.T) {
 	t.Parallel()
-	f := newFixture()
-	broken := errors.New("broken")
-	r, w := io.Pipe()
-	w.CloseWithError(broken)
-	h := streamed(f, func() any { return r })
-	out, err := h(t.Context(), order{ID: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(out.(io.Reader)); err != broken {
-		t.Errorf("%v, want the stream's own error", err)
-	}
-	if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
-		t.Errorf("the event does not run again: %v", err)
+	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF, &url.Error{Op: "Get", Err: io.EOF}} {
+		f := newFixture()
+		r, w := io.Pipe()
+		w.CloseWithError(broken)
+		h := streamed(f, func() any { return r })
+		out, err := h(t.Context(), order{ID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(out.(io.Reader)); err != broken {
+			t.Errorf("%v, want the stream's own error", err)
+		}
+		if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
+			t.Errorf("%v: the event does not run again: %v", broken, err)
+		}
 	}
 }
 

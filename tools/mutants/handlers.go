@@ -154,9 +154,15 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/stream.go", breaks: "P5, F35", bug: "a stream that broke off completes the event",
-		old: `if errors.Is(err, io.EOF) && s.completes {`,
+		old: `if err == io.EOF && s.completes {`,
 		new: `if s.completes {`,
 		by:  "TestStreamThatFails|TestStreamClosedBeforeItsEndIsNotCompleted",
+	},
+	{
+		file: "middleware/stream.go", breaks: "P5, F35", bug: "an error that wraps io.EOF completes the event",
+		old: `if err == io.EOF && s.completes {`,
+		new: `if errors.Is(err, io.EOF) && s.completes {`,
+		by:  "TestStreamThatFails",
 	},
 	{
 		file: "middleware/stream.go", breaks: "P4, F35", bug: "a stream that is closed before its end keeps the name held",

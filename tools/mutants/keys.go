@@ -245,6 +245,20 @@ var keys = []mutant{
 		by:  "TestIdempotencyKeyTellsApart|TestCallers",
 	},
 	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "behind an HTTP API a function typed for a Function URL takes all callers for one",
+		old: `c.DomainName != "" && !strings`,
+		new: `c.DomainName == "" && !strings`,
+		by:  "TestIdempotencyKeyErrors",
+	},
+	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "a token without a subject counts as nobody",
+		old: `	if r.callerErr != nil {
+`,
+		new: `	if false {
+`,
+		by: "TestIdempotencyKeyErrors",
+	},
+	{
 		file: "keyfuncs/idempotencykey.go", breaks: "F37", bug: "another body under one idempotency key is taken for a retry",
 		old: `r.query, digest(text))`,
 		new: `r.query, digest(text[:0]))`,

@@ -191,12 +191,12 @@ func (a *api) post(t *testing.T, key, body string) response {
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 func (a *api) send(t *testing.T, method string, headers map[string]string, body string) response {
 	t.Helper()
-	h := map[string]string{"content-type": "application/json", "host": "abc123.example.com"}
+	h := map[string]string{"content-type": "application/json", "host": "abc123.lambda-url.eu-west-1.on.aws"}
 	maps.Copy(h, headers)
 	payload, err := json.Marshal(map[string]any{
 		"version": "2.0", "routeKey": "$default", "rawPath": "/payments", "rawQueryString": "", "headers": h,
 		"requestContext": map[string]any{
-			"accountId": "123456789012", "apiId": "abc123", "domainName": "abc123.example.com", "domainPrefix": "abc123",
+			"accountId": "123456789012", "apiId": "abc123", "domainName": "abc123.lambda-url.eu-west-1.on.aws", "domainPrefix": "abc123",
 			"http":      map[string]any{"method": method, "path": "/payments", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "test"},
 			"requestId": "JKJaXmPLvHcESHA=", "routeKey": "$default", "stage": "$default", "time": "12/Mar/2026:19:03:58 +0000", "timeEpoch": 1773342238000,
 		},
