@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -53,6 +54,11 @@ func TestFailOpen(t *testing.T) { // F10, F13
 	t.Cleanup(server.Close)
 	nobody := httptest.NewServer(nil) // its port is closed
 	nobody.Close()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "<html>Forbidden</html>")
+	}))
+	t.Cleanup(proxy.Close)
 	environment(t, server.URL, "locks")
 	createTables(t)
 	var asked atomic.Int32
@@ -78,6 +84,7 @@ func TestFailOpen(t *testing.T) { // F10, F13
 		"throttled":              {server.URL, "locks", all(fakedynamo.Throttle), false},
 		"conflict":               {server.URL, "locks", all(fakedynamo.Conflict), false},
 		"denied action":          {server.URL, "locks", all(fakedynamo.Deny), false},
+		"page of a proxy":        {proxy.URL, "locks", all(fakedynamo.None), false},
 		"typo in the table name": {server.URL, "lokks", all(fakedynamo.None), false},
 		"no table name":          {server.URL, "", all(fakedynamo.None), false},
 		"other schema":           {server.URL, "other-schema", all(fakedynamo.None), false},

@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -28,8 +29,12 @@ func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.name(), Err: err, Temporary: true}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		if awserror.Status(err) == 0 {
+		switch status := awserror.Status(err); {
+		case status == 0:
 			e.Hint, e.Err = neterror.Unanswered(err, "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too")
+		case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && !errors.Is(err, io.ErrUnexpectedEOF):
+			e.Temporary = false // not an answer that was cut off
+			e.Hint = "this is not an answer of DynamoDB: check AWS_ENDPOINT_URL_DYNAMODB, and the proxies between the function and DynamoDB"
 		}
 		return e
 	}

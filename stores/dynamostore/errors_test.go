@@ -67,6 +67,13 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			retried: true,
 			says:    []string{"dynamodb.nowhere.invalid", "AWS_REGION"}, never: []string{"StatusCode: 0"},
 		},
+		"page of a proxy": {
+			open: answering(http.StatusForbidden, "<html>Forbidden</html>"), says: []string{"not an answer of DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB", "proxies"}, never: []string{"VPC"},
+		},
+		"proxy without upstream": {
+			open: answering(http.StatusBadGateway, "<html>Bad Gateway</html>"), retried: true, never: []string{"AWS_ENDPOINT_URL_DYNAMODB"},
+		},
+		"refusal that was cut off": {open: answering(http.StatusBadRequest, `{"__type":"com.amazonaws.dyn`), retried: true},
 		"unknown credentials": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
 				return dynamostore.New(refusing{f.client, "UnrecognizedClientException"}, table)
@@ -108,6 +115,18 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 				}
 			}
 		})
+	}
+}
+
+// answering opens a store whose server gives this answer to everything.
+func answering(status int, body string) func(*testing.T, *fixture) *dynamostore.Store {
+	return func(t *testing.T, _ *fixture) *dynamostore.Store {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}))
+		t.Cleanup(srv.Close)
+		return dynamostore.New(client(srv.URL), table)
 	}
 }
 
