@@ -24,6 +24,10 @@ type Handle struct {
 	Token string    `json:"token"`           // proves who owns the name
 	Fence int64     `json:"fence,string"`    // never falls; below that of any later owner
 	Until time.Time `json:"until"`           // when the lease ends unless somebody resumes
+	// Remember is how long the completed event is remembered if the Locker that
+	// resumes says less: the Remember of the Locker that acquired the lock, which
+	// knew the source.
+	Remember time.Duration `json:"remember,string"`
 }
 
 // HandOver hands over the innermost lock under which the code runs; see
@@ -68,7 +72,7 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error
 	}
 	return Handle{
 		Name: l.claim.Name, Event: l.claim.Event, Order: l.claim.Order,
-		Token: l.claim.Token, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()).UTC(),
+		Token: l.claim.Token, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()).UTC(), Remember: l.remember,
 	}, nil
 }
 
@@ -118,7 +122,7 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	began := c.Now()
 	lk := &Lock{
 		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token},
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember),
 	}
 	lk.until.Store(h.Until.UnixMicro())
 	requests, err := lk.resume(h, began)
@@ -148,6 +152,9 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	now := clock.Wall(l.clock).Truncate(time.Microsecond)
 	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
 		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
+	}
+	if h.Remember > longestRemember {
+		return 0, &ConfigError{Reason: "the handle's remember is longer than 366 days: pass the handle on unchanged"}
 	}
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)
 	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}

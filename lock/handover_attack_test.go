@@ -361,6 +361,11 @@ func TestEditedHandles(t *testing.T) {
 			}
 		}
 		edited = h
+		edited.Remember = 367 * 24 * time.Hour
+		if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
+			t.Errorf("a handle that remembers for more than a year: %v", err)
+		}
+		edited = h
 		for name, until := range map[string]time.Time{
 			"zero": {}, "the past": time.Now().AddDate(-300, 0, 0), "in milliseconds": h.Until.Truncate(time.Millisecond),
 		} {

@@ -403,3 +403,34 @@ func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
 		}
 	})
 }
+
+// TestResumedEventIsRememberedAsAcquired shows that a completed event is
+// remembered for as long as the Locker that acquired its lock says, which knows
+// the source, and longer if one that resumes says so.
+func TestResumedEventIsRememberedAsAcquired(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct{ acquires, resumes, remembered time.Duration }{
+		"acquired for longer": {acquires: 4 * day, remembered: 4 * day},
+		"resumed for longer":  {acquires: day, resumes: 2 * day, remembered: 2 * day},
+		"both by default":     {remembered: day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				h := f.handOver(f.mustAcquire(f.locker(lock.Options{Remember: c.acquires}), event("e1")), time.Hour)
+				h = f.handOver(f.resume(f.locker(lock.Options{}), t.Context(), h), time.Hour)
+				if err := f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete(nil); err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range f.row().Memory.Completed {
+					if got := time.Until(e.Until); got != c.remembered {
+						t.Errorf("remembered for %v, want %v", got, c.remembered)
+					}
+				}
+				if err := f.locker(lock.Options{}).Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
+					t.Errorf("a duplicate: %v", err)
+				}
+			})
+		})
+	}
+}

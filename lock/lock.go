@@ -13,17 +13,18 @@ import (
 // Lock is a lock that was acquired or resumed. End it with [Lock.Complete],
 // [Lock.Release] or [Lock.Leave]; only the first call counts.
 type Lock struct {
-	locker  *Locker
-	ctx     context.Context // the caller's
-	clock   clock.Clock
-	outer   *Lock  // under which this one was acquired; nil: none
-	set     *Locks // with which it was acquired, and is ended; nil: none
-	key     Key
-	claim   driver.Claim
-	row     driver.Row // as it was acquired
-	timing  timing
-	decided time.Time
-	until   atomic.Int64 // microseconds: end of the lease as last confirmed
+	locker   *Locker
+	ctx      context.Context // the caller's
+	clock    clock.Clock
+	outer    *Lock  // under which this one was acquired; nil: none
+	set      *Locks // with which it was acquired, and is ended; nil: none
+	key      Key
+	remember time.Duration // for which the completed event is remembered
+	claim    driver.Claim
+	row      driver.Row // as it was acquired
+	timing   timing
+	decided  time.Time
+	until    atomic.Int64 // microseconds: end of the lease as last confirmed
 
 	work   context.Context
 	cancel context.CancelFunc // of work
@@ -46,7 +47,7 @@ const (
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
 		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		decided: a.decided, settling: make(chan struct{}, 1),
+		remember: a.locker.opts.Remember, decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.

@@ -14,6 +14,8 @@ import (
 //
 // If the handler returns no error, the event for which the lock was acquired is
 // completed and the lock released, unless the handler has handed it over again.
+// It is remembered for as long as the function that acquired the lock would, or
+// as long as [Remember] says here if that is longer.
 // If the handler fails or panics, the lock stays held until its lease ends, so
 // that a retry of the step can resume it with the same handle: leases that are
 // handed over should be long enough for the retries. To release the lock after

@@ -228,6 +228,13 @@ var leases = []mutant{
 		by: "TestRowOutlivesItsOrder",
 	},
 
+	{
+		file: "lock/handover.go", breaks: "P5", bug: "an event that was handed over is remembered for a day only",
+		old: `remember: max(l.opts.Remember, h.Remember),`,
+		new: `remember: l.opts.Remember,`,
+		by:  "TestResumedEventIsRememberedAsAcquired",
+	},
+
 	// What a name remembers.
 	{
 		file: "lock/memory.go", breaks: "P5", bug: "an order falls when an unordered or earlier event completes",
