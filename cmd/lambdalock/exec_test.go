@@ -248,6 +248,19 @@ func TestExecEvent(t *testing.T) {
 	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").expect(t, 0, "ran")
 }
 
+// TestExecKeepsBytes: names of files need not be UTF-8, and are told apart.
+func TestExecKeepsBytes(t *testing.T) { // F27
+	t.Parallel()
+	table := lockTableFor(t)
+	for _, name := range []string{"caf\xe9.csv", "caf\xe8.csv", "caf\ufffd.csv"} {
+		c := command(t, table.Env, "exec", "--key", "import", "--event", name, "--", "printf", "%s", name, "--", "-\xff")
+		c.expect(t, 0)
+		if want := name + "---\xff"; c.stdout != want {
+			t.Errorf("%q printed %q, want %q", name, c.stdout, want)
+		}
+	}
+}
+
 // TestExecLostBeforeRelease: the lease ran out, and the command ended before
 // anybody knew.
 func TestExecLostBeforeRelease(t *testing.T) { // F21

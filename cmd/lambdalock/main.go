@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -42,6 +44,7 @@ func main() {
 		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
 		kong.ShortUsageOnError(),
 		kong.Exit(exit),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
 		kong.Vars{"version": version(), "storeForms": storeurl.Forms},
 		kong.BindSingletonProvider(func() context.Context {
 			ctx = untilInterrupted()
@@ -60,6 +63,16 @@ func main() {
 		err = interruption{}
 	}
 	app.FatalIfErrorf(err)
+}
+
+// asTyped takes a text with all its bytes. Kong's own mapper sends it through
+// JSON, which has no bytes that are not UTF-8: two names of files became one.
+func asTyped(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(fmt.Sprint(t.Value))
+	}
+	return err
 }
 
 // untilInterrupted returns a context that ends with the first SIGINT or
