@@ -62,7 +62,7 @@ func TestBootstrapThatDoesNotRun(t *testing.T) {
 // TestScript: a function may be a script that starts the program.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	script := file(t, "bootstrap", "#!/bin/sh\nexec "+os.Args[0]+"\n")
+	script := file(t, "bootstrap", "#!/bin/sh\nexec '"+os.Args[0]+"'\n")
 	if err := os.Chmod(script, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestExecSignalsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := begin(t, prepare(t, table.Env, "exec", "--lease", "10m", "--key", "k", "--", "sh", "-c",
-		`sh -c 'trap "echo stopping; read line <'"$1"'; echo stopped; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`, "sh", fifo))
+		`sh -c 'trap "echo stopping; read line <\"'"$1"'\"; echo stopped; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`, "sh", fifo))
 	p.wantLine("ready")
 	p.signal(syscall.SIGTERM)
 	p.wantLine("stopping")
