@@ -17,6 +17,9 @@ import (
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html,
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html.
 func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	if err := fromEventBridge(e); err != nil {
+		return lock.Key{}, err
+	}
 	if err := required(part{"id", e.ID}, part{"source", e.Source}); err != nil {
 		return lock.Key{}, err
 	}
@@ -43,6 +46,9 @@ func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html.
 func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
+	if err := fromEventBridge(e); err != nil {
+		return lock.Key{}, err
+	}
 	switch {
 	case e.DetailType != "Scheduled Event":
 		return lock.Key{}, &lock.KeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridgeEvent for other events"}
@@ -52,4 +58,13 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 		return lock.Key{}, missing("time")
 	}
 	return lock.Key{Name: named("schedule", e.Resources[0]), Event: e.Time.UTC().Format(time.RFC3339Nano)}, nil
+}
+
+// fromEventBridge refuses what decodes as an event of EventBridge, but has none
+// of its fields.
+func fromEventBridge(e events.EventBridgeEvent) error {
+	if e.Source == "" && e.DetailType == "" {
+		return &lock.KeyError{Field: "source", Reason: "is missing: this is an event of another source, whose key function `lambdalock explain` names"}
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ func TestEventBridgeEvent(t *testing.T) {
 		"id":     func(e *events.EventBridgeEvent) { e.ID = "" },
 		"source": func(e *events.EventBridgeEvent) { e.Source = "" },
 	})
-	refuses(t, "sqs-fifo.json", body, map[string]func(*events.SQSEvent){"Records[0].body.id": nil})
+	refuses(t, "sqs-fifo.json", body, map[string]func(*events.SQSEvent){"Records[0].body.source": nil})
 }
 
 func TestEventBridgeDetail(t *testing.T) {

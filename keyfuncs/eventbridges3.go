@@ -33,6 +33,9 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 		RequestID string `json:"request-id"`
 		Reason    string `json:"reason"`
 	}
+	if err := fromEventBridge(e); err != nil {
+		return lock.Key{}, err
+	}
 	if e.Source != "aws.s3" {
 		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridgeEvent"}
 	}

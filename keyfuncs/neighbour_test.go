@@ -63,7 +63,11 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"S3 for EventBridge in a queue":         {bridge, s3, "body", "SQSBody(S3Object)"},
 		"SNS message for EventBridge":           {bridge, topic, "body", "SQSBody(SNSBody(S3Object))"},
 		"the test event for EventBridge":        {bridge, text(t, "s3-test.json"), "body", "SQSBody(S3Object)"},
-		"any JSON for EventBridge in a queue":   {bridge, ordinary, "body.id", "missing"},
+		"message for EventBridge":               {decoding(keyfuncs.EventBridgeEvent), ordinary, "source", "lambdalock explain"},
+		"message for a schedule":                {decoding(keyfuncs.EventBridgeSchedule), ordinary, "source", "lambdalock explain"},
+		"message for S3 through EventBridge":    {decoding(keyfuncs.EventBridgeS3Object), ordinary, "source", "lambdalock explain"},
+		"message for optional EventBridge":      {decoding(keyfuncs.Optional(keyfuncs.EventBridgeEvent)), ordinary, "source", "lambdalock explain"},
+		"any JSON for EventBridge in a queue":   {bridge, ordinary, "body.source", "lambdalock explain"},
 		"S3 for S3 through EventBridge, queued": {inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)), s3, "body", "SQSBody(S3Object)"},
 	} {
 		_, err := c.key(t.Context(), c.text)

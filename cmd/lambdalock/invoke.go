@@ -52,7 +52,7 @@ api: a request, once. The client repeats it, with the same headers and a new req
 
 Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed before the last line, and makes the status 1.
 
---scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here.
+--scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here, unless other records of its delivery failed for another reason: such a delivery counts.
 
 Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.`
 }
