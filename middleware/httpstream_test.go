@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -48,6 +49,26 @@ func TestStreamedResponseIsNotBuffered(t *testing.T) {
 	if b, err := io.ReadAll(again.Body); string(b) != "firstsecond" || again.Headers["a"] != "b" || again.Headers["Idempotent-Replayed"] != "true" || err != nil {
 		t.Errorf("%q, %v, %v", b, again.Headers, err)
 	}
+}
+
+// TestLastBytesWithTheEndOfAStream shows that a body is replayed whole although
+// it returns its last bytes together with io.EOF.
+func TestLastBytesWithTheEndOfAStream(t *testing.T) { // F35
+	t.Parallel()
+	f := newFixture()
+	h := streamed(f, func() *events.LambdaFunctionURLStreamingResponse {
+		return urlResponse(iotest.DataErrReader(strings.NewReader("hello")))
+	})
+	for _, run := range []string{"first", "replayed"} {
+		out, err := h(t.Context(), order{ID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(out.Body); string(b) != "hello" || err != nil {
+			t.Errorf("%s: %q, %v", run, b, err)
+		}
+	}
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
 
 // TestStreamedResponseThatFails shows that a retry runs if the client did not

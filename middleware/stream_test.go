@@ -80,6 +80,30 @@ func TestStreamClosedBeforeItsEndIsNotCompleted(t *testing.T) {
 	}
 }
 
+// closing is a stream that calls back when it is closed.
+type closing struct {
+	io.Reader
+	closed func()
+}
+
+func (c closing) Close() error { c.closed(); return nil }
+
+// TestStreamHoldsTheLockWhileItCloses shows that what a body does in Close is
+// still done under the lock.
+func TestStreamHoldsTheLockWhileItCloses(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	inner := closing{strings.NewReader("hello"), func() { f.want(t, lock.OutcomeAcquired) }}
+	out, err := streamed(f, func() io.ReadCloser { return inner })(t.Context(), order{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Error(err)
+	}
+	f.want(t, lock.OutcomeReleased)
+}
+
 // TestStreamThatFails shows that the stream's error reaches the reader, and
 // that the event runs again. An error that wraps io.EOF, as that of a response
 // which another server broke off, is not the end of the stream.
@@ -100,6 +124,35 @@ func TestStreamThatFails(t *testing.T) {
 		if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
 			t.Errorf("%v: the event does not run again: %v", broken, err)
 		}
+	}
+}
+
+// TestStreamThatBreaksOffInTheRuntime shows that a body decides about its event
+// although the runtime tries to encode it as JSON first.
+func TestStreamThatBreaksOffInTheRuntime(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]io.Reader{
+		"without a JSON form":    io.MultiReader(strings.NewReader("begun"), brokenReader{}),
+		"that cannot be encoded": &body{Reader: brokenReader{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture()
+			out, err := streamed(f, func() io.Reader { return result })(t.Context(), order{ID: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := json.Marshal(out); err == nil {
+				t.Error("a stream was encoded as JSON")
+			}
+			f.want(t, lock.OutcomeAcquired)
+			if _, err := io.ReadAll(out); err == nil {
+				t.Error("the body did not break off")
+			}
+			f.want(t, lock.OutcomeReleased)
+			if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
+				t.Errorf("the event does not run again: %v", err)
+			}
+		})
 	}
 }
 

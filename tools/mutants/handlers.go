@@ -178,6 +178,31 @@ var handlers = []mutant{
 		by:  "TestStreamThatPanics",
 	},
 	{
+		file: "middleware/stream.go", breaks: "P1, P5", bug: "a stream that cannot be encoded completes the event before its body is read",
+		old: `		return nil, errNotJSON
+`,
+		new: `		s.end(io.EOF)
+		return nil, errNotJSON
+`,
+		by: "TestStreamThatBreaksOffInTheRuntime",
+	},
+	{
+		file: "middleware/stream.go", breaks: "F35", bug: "the last bytes of a stream are not stored if they come with its end",
+		old: `	s.keep(p, n)
+	return`,
+		new: `	if err == nil {
+		s.keep(p, n)
+	}
+	return`,
+		by: "TestLastBytesWithTheEndOfAStream",
+	},
+	{
+		file: "middleware/stream.go", breaks: "P1", bug: "the lock ends before the body is closed",
+		old: `	defer s.end(io.ErrUnexpectedEOF) // does`,
+		new: `	s.end(io.ErrUnexpectedEOF) // does`,
+		by:  "TestStreamHoldsTheLockWhileItCloses",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
