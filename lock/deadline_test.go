@@ -218,22 +218,34 @@ func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 // that fail while a completion is tried, even if the lease ends: the completion
 // decides.
 func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		lk, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Acquire(ctx, event("e1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.faulty.Always(fault.Renew, fault.DropBefore)
-		f.faulty.Always(fault.Release, fault.Throttle)
-		time.AfterFunc(20*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
-		if err := lk.Complete(nil); err != nil {
-			t.Errorf("got %v, although nobody took the name", err)
-		}
-		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
-	})
+	for name, c := range map[string]struct {
+		work     time.Duration
+		renewals fault.Fault
+		before   []lock.Outcome // of the completion
+	}{
+		"renewals have no answer":     {0, fault.DropBefore, nil},
+		"the last renewal was denied": {6500 * time.Millisecond, fault.Deny, []lock.Outcome{lock.OutcomeStoreFailed, lock.OutcomeStoreFailed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				lk, err := f.locker(lock.Options{Lease: lock.Heartbeat(9 * time.Second)}).Acquire(ctx, event("e1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.faulty.Always(fault.Renew, c.renewals)
+				time.Sleep(c.work)
+				f.faulty.Always(fault.Release, fault.Throttle)
+				time.AfterFunc(20*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
+				if err := lk.Complete(nil); err != nil {
+					t.Errorf("got %v, although nobody took the name", err)
+				}
+				f.wantOutcomes(append(append([]lock.Outcome{lock.OutcomeAcquired}, c.before...), lock.OutcomeReleased)...)
+			})
+		})
+	}
 }
 
 // TestCompleteWithin shows that CompleteWithin limits the tries, for a caller
@@ -330,6 +342,9 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 		},
 		"completion with a short reserve": {
 			with(func(o *lock.Options) { o.Reserve = 60 * time.Millisecond }), 3 * time.Second, 2800 * time.Millisecond, false, 165 * time.Millisecond, 170 * time.Millisecond,
+		},
+		"completion with CompleteWithin beyond the deadline": {
+			with(func(o *lock.Options) { o.CompleteWithin = 5 * time.Second }), 3 * time.Second, 2500 * time.Millisecond, false, 395 * time.Millisecond, 400 * time.Millisecond,
 		},
 		"completion in the last moment": {
 			with(func(o *lock.Options) { o.Reserve = time.Second }), 3 * time.Second, 2960 * time.Millisecond, false, 15 * time.Millisecond, 20 * time.Millisecond,

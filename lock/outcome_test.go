@@ -118,6 +118,16 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 		if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrCompleted) {
 			t.Errorf("the same order again: %v", err)
 		}
+		lk = f.mustAcquire(l, lock.Key{Name: "resource", Order: "6"})
+		f.faulty.Plan(fault.Release, fault.ApplyThenHang)
+		time.AfterFunc(500*time.Millisecond, func() {
+			if err := l.Do(t.Context(), lock.Key{Name: "resource", Order: "7"}, nothing); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := lk.Complete(nil); err != nil {
+			t.Errorf("got %v after a later order was completed, although it was applied", err)
+		}
 	})
 }
 

@@ -31,6 +31,12 @@ var leases = []mutant{
 		by:  "TestFrozenHolder",
 	},
 	{
+		file: "lock/heartbeat.go", breaks: "F7", bug: "a heartbeat reports a lease that ends during its completion",
+		old: `if left <= 0 && l.hasEnded(ctx) {`,
+		new: `if left < -1<<62 && l.hasEnded(ctx) {`,
+		by:  "TestCompletionOutlivesItsLease",
+	},
+	{
 		file: "lock/heartbeat.go", breaks: "P2", bug: "a renewed lease counts from the answer",
 		old: `		l.confirm(until)
 `,
@@ -202,6 +208,18 @@ var leases = []mutant{
 `,
 		new: ``,
 		by:  "TestCompletionRetriesUntilDeadline|TestHowLongASettlementTries",
+	},
+	{
+		file: "lock/settlement.go", breaks: "F7, F12", bug: "CompleteWithin passes the deadline",
+		old: `		until = now.Add(within)`,
+		new: `		return now.Add(within)`,
+		by:  "TestHowLongASettlementTries",
+	},
+	{
+		file: "lock/settlement.go", breaks: "F6", bug: "an ordered completion whose answer was lost counts as lost after a later order",
+		old: `	return s.row.Memory.HighestOrder >= l.claim.Order`,
+		new: `	return s.row.Memory.HighestOrder == l.claim.Order`,
+		by:  "TestLostAnswerOfOrderedCompletion",
 	},
 	{
 		file: "lock/settlement.go", breaks: "P4", bug: "after the deadline a release gets no time at all",
