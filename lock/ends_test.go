@@ -46,6 +46,58 @@ func TestResumeOutlastsLease(t *testing.T) { // F20
 	})
 }
 
+// TestResumeUnderAnImplausibleDeadline shows that a step begins, with a
+// heartbeat, under a deadline that lies far in the past.
+func TestResumeUnderAnImplausibleDeadline(t *testing.T) { // F22
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(untilDeadline)
+		h := f.handOver(f.mustAcquire(l, event("e1")), 5*time.Second)
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+		defer cancel()
+		lk := f.resume(l, ctx, h)
+		time.Sleep(time.Minute)
+		if err := lk.Context().Err(); err != nil {
+			t.Errorf("the work has ended: %v", err)
+		}
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLeaseOfAStep shows that a resumed lease lasts as an acquired one would:
+// until Grace after the deadline, or as long as its heartbeat renews it.
+func TestLeaseOfAStep(t *testing.T) { // F54
+	for name, mode := range map[string]lock.LeaseMode{
+		"until the deadline": lock.UntilDeadline(), "heartbeat": lock.Heartbeat(9 * time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: mode})
+				first := f.mustAcquire(l, event("e1"))
+				h := f.handOver(first, 5*time.Second)
+				first.Leave()
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				lk := f.resume(l, ctx, h)
+				deadline, _ := ctx.Deadline()
+				if after := lk.Lease().Until.Sub(deadline); mode == lock.UntilDeadline() && after != lock.DefaultGrace {
+					t.Errorf("the lease ends %v after the deadline, want %v", after, lock.DefaultGrace)
+				}
+				time.Sleep(time.Minute)
+				if err := lk.Context().Err(); err != nil {
+					t.Errorf("the work has ended: %v", context.Cause(lk.Context()))
+				}
+				if err := lk.Complete(nil); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestResumeWithinALock shows that a lock which is resumed under another one
 // knows it.
 func TestResumeWithinALock(t *testing.T) { // F33

@@ -353,6 +353,32 @@ var leases = []mutant{
 
 	// Locks that are handed over.
 	{
+		file: "lock/handover.go", breaks: "F22", bug: "a step believes a deadline in 1970",
+		old: `ctx: invocation.Believable(ctx), clock: c`,
+		new: `ctx: ctx, clock: c`,
+		by:  "TestResumeUnderAnImplausibleDeadline",
+	},
+	{
+		file: "lock/handover.go", breaks: "P2, F54", bug: "the first renewal of a resumed lock is due after its lease",
+		old: `	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	if h.Until`,
+		new: `	l.timing.beat = l.timing.lease
+	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	if h.Until`,
+		by: "TestLeaseOfAStep",
+	},
+	{
+		file: "lock/handover.go", breaks: "P2, F14, F54", bug: "a resumed lease ends less than Grace after the deadline",
+		old: `	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	if h.Until`,
+		new: `	if !l.timing.renew && l.timing.lease == 0 {
+		l.timing.killed = l.timing.killed.Add(-1500 * time.Millisecond)
+	}
+	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	if h.Until`,
+		by: "TestLeaseOfAStep",
+	},
+	{
 		file: "lock/handover.go", breaks: "F54", bug: "a hand-over shortens the lease",
 		old:      `until := later(now.Add(lease), time.UnixMicro(l.until.Load()))`,
 		new:      `until := now.Add(lease)`,
