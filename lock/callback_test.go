@@ -140,3 +140,28 @@ func TestPanicInHeartbeat(t *testing.T) { // F48
 		}
 	})
 }
+
+// TestReleaseAfterAPanicIsRepeated shows that a lock which its caller never got
+// is released with the patience of any other release.
+func TestReleaseAfterAPanicIsRepeated(t *testing.T) { // F48
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l, err := lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("boom") }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.faulty.Plan(fault.Release, fault.Hang)
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("recovered %v, want the observer's panic", p)
+				}
+			}()
+			_, _ = l.Acquire(t.Context(), resource)
+		}()
+		if n := f.faulty.Requests(fault.Release); n != 2 {
+			t.Errorf("%d requests to release, want 2", n)
+		}
+		f.wantFree("after the panic")
+	})
+}

@@ -216,6 +216,14 @@ var leases = []mutant{
 		by:  "TestHowLongASettlementTries",
 	},
 	{
+		file: "lock/settlement.go", breaks: "F48", bug: "the release after an observer's panic is not repeated",
+		old: `	_, _ = l.write(l.settlement(false))
+`,
+		new: `	_, _ = l.write(l.settlement(false).endBy(l.clock.Now().Add(20 * time.Millisecond)))
+`,
+		by: "TestReleaseAfterAPanicIsRepeated",
+	},
+	{
 		file: "lock/settlement.go", breaks: "F6", bug: "an ordered completion whose answer was lost counts as lost after a later order",
 		old: `	return s.row.Memory.HighestOrder >= l.claim.Order`,
 		new: `	return s.row.Memory.HighestOrder == l.claim.Order`,
