@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,52 @@ func TestNestedLeaseLastsUntilTheKill(t *testing.T) { // F16
 				t.Errorf("the lease of %s ends %v after the process is killed, want %v", name, end, lock.DefaultGrace)
 			}
 			ctx = lk.Context()
+		}
+	})
+}
+
+// TestNestedLeaseNeedsANearDeadline shows that the lease of a nested lock lasts
+// until its own deadline if that of the lock around it is not the platform's.
+func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(untilDeadline)
+		far, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		outer, err := l.Acquire(far, keyA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = outer.Release() }()
+		near, cancel := context.WithTimeout(outer.Context(), time.Minute)
+		defer cancel()
+		inner, err := l.Acquire(near, keyB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = inner.Release() }()
+		if lasts := time.Until(inner.Lease().Until); lasts != time.Minute+lock.DefaultGrace {
+			t.Errorf("the lease lasts %v, want %v", lasts, time.Minute+lock.DefaultGrace)
+		}
+	})
+}
+
+// TestLostErrorNamesTheOuterLock shows whose fixed lease it was that ended the
+// work.
+func TestLostErrorNamesTheOuterLock(t *testing.T) { // F20
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		outer := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(6 * time.Second)}), keyA)
+		defer func() { _ = outer.Release() }()
+		inner, err := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(context.WithoutCancel(outer.Context()), keyB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = inner.Release() }()
+		<-inner.Context().Done()
+		var lost *lock.LostError
+		if cause := context.Cause(inner.Context()); !errors.As(cause, &lost) || lost.Key != keyA {
+			t.Errorf("the work ended with %v, want the lease of %s lost", cause, keyA.Digest())
 		}
 	})
 }

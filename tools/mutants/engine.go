@@ -258,6 +258,12 @@ var engine = []mutant{
 		by:  "TestCompletionRetryLimit",
 	},
 	{
+		file: "lock/timing.go", breaks: "P4, F16", bug: "a deadline that no platform enforces prolongs the leases inside",
+		old: `d.Sub(now) <= invocation.LongestDeadline {`,
+		new: `!d.IsZero() {`,
+		by:  "TestNestedLeaseNeedsANearDeadline",
+	},
+	{
 		file: "lock/timing.go", breaks: "P2, F14", bug: "the lease ends with the deadline, without Grace",
 		old: `t.killed.Add(l.opts.Grace).Round(0)`,
 		new: `t.killed.Round(0)`,

@@ -165,6 +165,12 @@ var sets = []mutant{
 		by:  "TestFrozenBeforeTheWork",
 	},
 	{
+		file: "lock/lock.go", breaks: "F20", bug: "the inner lock is blamed for the end of the outer lease",
+		old: `end, cause = lost, held.lostError()`,
+		new: `end, cause = lost, l.lostError()`,
+		by:  "TestLostErrorNamesTheOuterLock",
+	},
+	{
 		file: "lock/lock.go", breaks: "P2, F15", bug: "the heartbeats of the locks around the work are late by a freeze",
 		old: `held.beat.look()`,
 		new: `_ = held.beat.look`,
