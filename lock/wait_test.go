@@ -49,6 +49,26 @@ func TestWaitForDeadHolder(t *testing.T) { // F19, F38
 	})
 }
 
+// TestWaitForTheNextHolder shows that a waiter which finds another holder than
+// before expects that one to end as soon as one that has just begun.
+func TestWaitForTheNextHolder(t *testing.T) { // F19, F38
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		dead := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource)
+		end := dead.Lease().Until
+		time.Sleep(time.Until(end) - 1900*time.Millisecond) // less than the pause for one that is held so long
+		time.AfterFunc(time.Until(end)+500*time.Microsecond, func() {
+			next := f.mustAcquire(f.locker(lock.Options{}), resource)
+			time.AfterFunc(30*time.Millisecond, func() { _ = next.Release() })
+		})
+		lk := f.mustAcquire(f.locker(lock.Options{MaxWait: time.Minute}), resource)
+		if after := time.Since(end); after < 30*time.Millisecond || after > 100*time.Millisecond {
+			t.Errorf("acquired after %v, want it soon after 30ms", after)
+		}
+		_ = lk.Release()
+	})
+}
+
 func TestWaitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -79,6 +99,23 @@ func TestWaitIsCancelled(t *testing.T) {
 			t.Errorf("the outermost type is %T, which is what AWS reports", err)
 		}
 		_ = holder.Release()
+	})
+}
+
+// TestWaitUnderALostLease shows that a wait which ends because the lease around
+// it is lost counts as refused by the holder.
+func TestWaitUnderALostLease(t *testing.T) { // F20
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		holder := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), keyB)
+		outer := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(6 * time.Second)}), keyA)
+		f.outcomes()
+		f.faulty.Always(fault.Renew, fault.Deny)
+		if _, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(outer.Context(), keyB); !isHeld(err) || !isLost(err) {
+			t.Errorf("got %v, want held and the context's cause", err)
+		}
+		f.wantOutcomes(lock.OutcomeStoreFailed, lock.OutcomeLost, lock.OutcomeWaited, lock.OutcomeHeld)
+		_, _ = outer.Release(), holder.Release()
 	})
 }
 

@@ -240,6 +240,20 @@ var engine = []mutant{
 		by:  "TestHandOverDuringARenewal",
 	},
 	{
+		file: "lock/observation.go", breaks: "F20", bug: "a wait under a lease that ends is reported as lost",
+		old: `	case errors.Is(err, ErrHeld):
+		return OutcomeHeld
+	case errors.Is(err, ErrLost):
+		return OutcomeLost
+`,
+		new: `	case errors.Is(err, ErrLost):
+		return OutcomeLost
+	case errors.Is(err, ErrHeld):
+		return OutcomeHeld
+`,
+		by: "TestWaitUnderALostLease",
+	},
+	{
 		file: "lock/locker.go", breaks: "P4, F3", bug: "two claims in one microsecond have one stamp",
 		old: `max(now.UnixMicro(), last+1)`,
 		new: `max(now.UnixMicro(), last)`,
@@ -300,6 +314,12 @@ var engine = []mutant{
 		old: `look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))`,
 		new: `look = wall.Sub(a.row.Stamp)`,
 		by:  "TestClockAheadCausesFewRequests",
+	},
+	{
+		file: "lock/wait.go", breaks: "P4", bug: "a waiter takes the next holder for the one before",
+		old: `if a.seen.token != a.row.Token {`,
+		new: `if a.seen.token == "" {`,
+		by:  "TestWaitForTheNextHolder",
 	},
 	{
 		file: "lock/wait.go", breaks: "P4", bug: "a waiter sleeps past the end of a dead holder's lease",
