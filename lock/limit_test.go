@@ -283,6 +283,25 @@ func TestLimitedHandOver(t *testing.T) {
 	})
 }
 
+// TestLimitedNameWithAColon shows that a nested call and a resumed lock know
+// the whole name of a slot, although its row has a colon of its own.
+func TestLimitedNameWithAColon(t *testing.T) { // F33
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{Limit: 2, Lease: lock.FixedLease(time.Minute), MaxWait: time.Hour})
+		key := lock.Key{Name: "tenant:7"}
+		for range 2 { // both slots
+			lk := f.mustAcquire(l, key)
+			if _, err := l.Acquire(lk.Context(), key); !errors.As(err, new(*lock.ConfigError)) {
+				t.Errorf("inside it: %v", err)
+			}
+			if got := f.resume(l, t.Context(), f.handOver(lk, time.Minute)).Lease().Key; got != key {
+				t.Errorf("the key is %+v", got)
+			}
+		}
+	})
+}
+
 // TestSlotNamesNeverCollide holds all slots of all cases at the same time: two
 // that collide could not both be held.
 func TestSlotNamesNeverCollide(t *testing.T) { // F27, F28

@@ -36,6 +36,12 @@ var sets = []mutant{
 		by:  "TestNestedLimited",
 	},
 	{
+		file: "lock/limit.go", breaks: "F33", bug: "a colon in a limited name ends what its slots know of it",
+		old: `	_, name, _ = strings.Cut(numbered, ":")`,
+		new: `	name = numbered[strings.LastIndex(numbered, ":")+1:]`,
+		by:  "TestLimitedNameWithAColon",
+	},
+	{
 		file: "lock/limit.go", breaks: "P1", bug: "there is one slot more than the limit",
 		old: `slots := make([]slot, a.locker.opts.Limit)`,
 		new: `slots := make([]slot, a.locker.opts.Limit+1)`,
