@@ -262,3 +262,25 @@ func TestDefaultStoreOpensOnce(t *testing.T) {
 		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // where another client would go
 	}
 }
+
+// TestDefaultStoreOpensAgain shows that a store which could not be opened is
+// opened by a later request.
+func TestDefaultStoreOpensAgain(t *testing.T) { // F10
+	table, err := localtable.Start(t.Context(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	environment(t, table.URL, "locks")
+	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, noLog)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	if err := h(t.Context(), order{ID: "1"}); !errors.As(err, new(*lock.ConfigError)) {
+		t.Errorf("without credentials: %v, want a ConfigError", err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "local")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
+	if err := h(t.Context(), order{ID: "1"}); err != nil {
+		t.Errorf("with credentials: %v", err)
+	}
+}

@@ -203,6 +203,17 @@ var handlers = []mutant{
 		by:  "TestStreamHoldsTheLockWhileItCloses",
 	},
 	{
+		file: "middleware/defaultstore.go", breaks: "F10", bug: "a default store that could not be opened is never opened again",
+		old: `	d.store, err = dynamostore.Open(ctx, d.table)
+`,
+		new: `	d.store, err = dynamostore.Open(ctx, d.table)
+	if err != nil && d.table != "" {
+		d.store = dynamostore.New(nil, d.table)
+	}
+`,
+		by: "TestDefaultStoreOpensAgain",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
