@@ -99,6 +99,9 @@ func TestHTTPOptionsWin(t *testing.T) {
 	})
 	fails := errors.New("fails")
 	failing := middleware.RespondWith(func(context.Context, error) (restResponse, error) { return restResponse{}, fails })
+	wrapping := middleware.RespondWith(func(_ context.Context, err error) (restResponse, error) {
+		return restResponse{}, fmt.Errorf("mine: %w", err)
+	})
 	for name, c := range map[string]struct {
 		opts                   []middleware.Option
 		held, completed, stale int // statuses; 0: an error
@@ -115,6 +118,7 @@ func TestHTTPOptionsWin(t *testing.T) {
 		"RespondWith, both Fail":    {[]middleware.Option{asRead, middleware.OnCompleted(middleware.Fail)}, 418, 418, 418},
 		"RespondWith, in part":      {[]middleware.Option{onlyHeld}, 503, 200, 409},
 		"RespondWith that fails":    {[]middleware.Option{failing}, 0, 200, 0},
+		"RespondWith that wraps":    {[]middleware.Option{wrapping}, 0, 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

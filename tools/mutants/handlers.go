@@ -214,6 +214,12 @@ var handlers = []mutant{
 		by: "TestDefaultStoreOpensAgain",
 	},
 	{
+		file: "middleware/reply.go", breaks: "P7", bug: "an error in which RespondWith wraps its own is swallowed",
+		old: `		case err != a.err:`,
+		new: `		case !errors.Is(err, a.err):`,
+		by:  "TestHTTPOptionsWin",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
