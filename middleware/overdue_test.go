@@ -65,6 +65,25 @@ func TestOverdueRecordIsNamed(t *testing.T) { // F16
 	}
 }
 
+// TestOverdueBeforeAShortDeadline shows that the report still comes in time if
+// little is left between the end of the context and the kill.
+func TestOverdueBeforeAShortDeadline(t *testing.T) { // F16
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		deadline, _ := ctx.Deadline()
+		f := newFixture()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options()...)
+		if _, err := h(ctx, sqsBatch(message("a", "stuck"))); err != nil {
+			t.Error(err)
+		}
+		if overdue := f.of(middleware.OutcomeOverdue); len(overdue) != 1 || deadline.Sub(overdue[0].at) < 100*time.Millisecond {
+			t.Errorf("observed %+v, want one at least 100ms before %v", overdue, deadline)
+		}
+	})
+}
+
 // TestManyOverdueRecords shows that each of many overdue records is reported
 // once.
 func TestManyOverdueRecords(t *testing.T) {
@@ -124,6 +143,22 @@ func TestOverdueObserverIsWaitedFor(t *testing.T) { // F17
 		if err != nil || began.Load() != 2 || ended.Load() != 2 {
 			t.Errorf("%v; %d observers began, %d have ended", err, began.Load(), ended.Load())
 		}
+	})
+}
+
+// TestOverdueObserverThatPanics shows that the panic of the observer fails the
+// record about which it was told, and no other.
+func TestOverdueObserverThatPanics(t *testing.T) { // F48
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f := newFixture()
+		observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+			if o.Outcome == middleware.OutcomeOverdue {
+				panic("observer")
+			}
+		})
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, behaves, f.options(observe)...)
+		r, err := h(ctx, sqsBatch(message("a", "quick"), message("b", "stuck")))
+		wantReturned(t, r, err, "b")
 	})
 }
 

@@ -220,6 +220,20 @@ var handlers = []mutant{
 		by:  "TestHTTPOptionsWin",
 	},
 	{
+		file: "middleware/overdue.go", breaks: "F16", bug: "a short deadline passes before the overdue record is named",
+		old: `min(deadline.Sub(end)/2, longestPatience)`,
+		new: `min(deadline.Sub(end), longestPatience)`,
+		by:  "TestOverdueBeforeAShortDeadline",
+	},
+	{
+		file: "middleware/overdue.go", breaks: "F48", bug: "a panic of the observer of an overdue record is swallowed",
+		old: `			err = panicked
+`,
+		new: `			_ = panicked
+`,
+		by: "TestOverdueObserverThatPanics",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
