@@ -205,6 +205,29 @@ func (c *aroundCase) check(t *testing.T, ctx context.Context) {
 	}
 }
 
+// TestAroundMixesUpContexts shows that a record fails without being handled if
+// it would get the context of another one.
+func TestAroundMixesUpContexts(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		var first context.Context
+		runs := &runLog{}
+		h := middleware.EachSQSBody(lockPerOrder, func(ctx context.Context, o order) error { return runs.act(ctx, o.ID, "") }, newFixture().options(
+			middleware.Concurrency(1),
+			middleware.Around(func(ctx context.Context, _ events.SQSMessage, next next) error {
+				if first == nil {
+					first = ctx
+				}
+				return next(first)
+			}),
+		)...)
+		r, err := h(ctx, queueBatch(`{"id":"a"}`, `{"id":"b"}`))
+		wantReturned(t, r, err, "m1")
+		if !slices.Equal(runs.began, []string{"a"}) {
+			t.Errorf("ran %q", runs.began)
+		}
+	})
+}
+
 // TestAroundUnwraps shows that what the handler returned stays in the chain.
 func TestAroundUnwraps(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {

@@ -234,6 +234,12 @@ var handlers = []mutant{
 		by: "TestOverdueObserverThatPanics",
 	},
 	{
+		file: "middleware/around.go", breaks: "P1", bug: "a record is handled with the context of another one",
+		old: `if ctx == nil || ctx.Value(recordKey[R]{}) != any(t.record) {`,
+		new: `if ctx == nil || ctx.Value(recordKey[R]{}) == nil {`,
+		by:  "TestAroundMixesUpContexts",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
