@@ -10,6 +10,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -41,6 +42,33 @@ func TestHeldPolicies(t *testing.T) {
 				t.Errorf("the holder got %q, %v", out, err)
 			}
 		})
+	}
+}
+
+// lastClaim ends the caller's context while it answers a claim.
+type lastClaim struct {
+	driver.Store
+	end context.CancelFunc
+}
+
+func (s lastClaim) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	defer s.end()
+	return s.Store.Acquire(ctx, c)
+}
+
+// TestHeldPolicyOfAnEndedInvocation shows that the policy counts although the
+// caller's context has ended by the time the store has answered.
+func TestHeldPolicyOfAnEndedInvocation(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	holder := f.acquireElsewhere(t, lock.Key{Name: "orders"})
+	defer func() { _ = holder.Release() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	f.faulty.Store = lastClaim{f.faulty.Store, cancel}
+	h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "ran", nil },
+		f.options(middleware.OnHeld(middleware.Respond("in progress")))...)
+	if out, err := h(ctx, order{ID: "1"}); out != "in progress" || err != nil {
+		t.Errorf("%q, %v; want the chosen answer", out, err)
 	}
 }
 

@@ -240,6 +240,12 @@ var handlers = []mutant{
 		by:  "TestAroundMixesUpContexts",
 	},
 	{
+		file: "middleware/wrapper.go", breaks: "P6", bug: "an invocation that has ended does not get the answer for a held lock",
+		old: `	case errors.Is(err, lock.ErrHeld):`,
+		new: `	case errors.Is(err, lock.ErrHeld) && ctx.Err() == nil:`,
+		by:  "TestHeldPolicyOfAnEndedInvocation",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
