@@ -246,6 +246,13 @@ var handlers = []mutant{
 		by:  "TestHeldPolicyOfAnEndedInvocation",
 	},
 	{
+		file: "middleware/resume.go", breaks: "F35", bug: "a step whose stored result is dropped does not say whose",
+		old: `		run.key = completed.Key
+`,
+		new: ``,
+		by:  "TestReplayOfAnotherType",
+	},
+	{
 		file: "middleware/resume.go", breaks: "F54", bug: "a step that failed releases the lock, so that its retry has none",
 		old: `	l.Leave()
 	return nil
