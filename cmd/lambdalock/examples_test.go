@@ -149,7 +149,7 @@ func TestExampleBackup(t *testing.T) { // F21
 	second.wantLine("copying, too")
 	_ = first.stdin.Close()
 	r := first.end(0, "backup: finished")
-	if want := "lambdalock: warning: \"backup\": the lease ran out before the release: another command may have run at the same time; fence N\n"; stable(r.stderr) != want {
+	if want := "lambdalock: warning: \"backup\": the lock was lost before the release: another command may have run at the same time; fence N\n"; stable(r.stderr) != want {
 		t.Errorf("it said %q, want %q", stable(r.stderr), want)
 	}
 	_ = second.stdin.Close()

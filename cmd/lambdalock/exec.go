@@ -51,7 +51,7 @@ const (
 func (c *execCmd) Help() string {
 	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE and LAMBDALOCK_FENCE. The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
 
-If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command gets SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on. The command has a process group of its own, and signals go to all of it. In the foreground of a terminal it stays in the terminal's group instead, so that Ctrl-C and Ctrl-Z work; a lost lease then ends the command itself, but not what it started. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. If lambdalock is killed with -9, the command is killed with all that it started; in the foreground of a terminal only the command itself is, and that on Linux and FreeBSD. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time: check the fence where that matters.
+If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command gets SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on. The command has a process group of its own, and signals go to all of it. In the foreground of a terminal it stays in the terminal's group instead, so that Ctrl-C and Ctrl-Z work; a lost lease then ends the command itself, but not what it started. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. If lambdalock is killed with -9, the command is killed with all of its process group; in the foreground of a terminal only the command itself is, and that on Linux and FreeBSD. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time: check the fence where that matters.
 
 The status is that of the command, 128 plus the number of the signal that ended it, or
   1    somebody else holds the name (--conflict-exit-code)
@@ -305,7 +305,7 @@ func (r *guardedRun) end(lk *lock.Lock, status exitStatus) {
 		if r.Event == nil || status != 0 {
 			consequence = "another command may have run at the same time; fence " + strconv.FormatInt(lk.Lease().Fence, 10)
 		}
-		say("warning: %q: the lease ran out before the release: %s", r.Key, consequence)
+		say("warning: %q: the lock was lost before the release: %s", r.Key, consequence)
 	case err != nil:
 		say("warning: %q was not released: %s; %s", r.Key, plain(err), consequence)
 	}

@@ -271,9 +271,9 @@ func TestExecLostBeforeRelease(t *testing.T) { // F21
 		status int
 		want   string
 	}{
-		"mutex":        {nil, "", 0, "the lease ran out before the release: another command may have run at the same time; fence "},
-		"event":        {[]string{"--event", "e1"}, "", 0, "the lease ran out before the release: the event counts as not run, and will run again"},
-		"event failed": {[]string{"--event", "e1"}, "exit 4", 4, "the lease ran out before the release: another command may have run at the same time; fence "},
+		"mutex":        {nil, "", 0, "the lock was lost before the release: another command may have run at the same time; fence "},
+		"event":        {[]string{"--event", "e1"}, "", 0, "the lock was lost before the release: the event counts as not run, and will run again"},
+		"event failed": {[]string{"--event", "e1"}, "exit 4", 4, "the lock was lost before the release: another command may have run at the same time; fence "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

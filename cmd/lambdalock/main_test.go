@@ -109,12 +109,13 @@ func TestCreateTable(t *testing.T) {
 	}
 	t.Cleanup(table.Close)
 	env := append(table.Env, "LOCK_TABLE_NAME=")
-	command(t, env, "create-table").expect(t, 1, "LOCK_TABLE_NAME")
+	command(t, env, "create-table").expect(t, 64, "LOCK_TABLE_NAME")
 	for range 2 {
 		command(t, env, "create-table", "orders-locks").expect(t, 0, "Table orders-locks is ready")
 	}
 	command(t, append(env, "LOCK_TABLE_NAME=by-variable"), "create-table").expect(t, 0, "by-variable")
-	command(t, append(env, "AWS_REGION="), "create-table", "x").expect(t, 1, "AWS_REGION")
+	command(t, append(env, "AWS_REGION="), "create-table", "x").expect(t, 64, "AWS_REGION")
+	command(t, append(env, "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"), "create-table", "x").expect(t, 69, "127.0.0.1:1")
 }
 
 func TestDemoRefusesWhatItCannotDo(t *testing.T) {
