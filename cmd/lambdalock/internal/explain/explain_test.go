@@ -105,6 +105,21 @@ func functions(e *explain.Event) string {
 	return strings.Join(records, "; ")
 }
 
+// TestCognitoTriggers shows that the types of a user's attributes do not
+// matter, which differ between the triggers.
+func TestCognitoTriggers(t *testing.T) {
+	t.Parallel()
+	for _, attributes := range []string{`{"email_verified":"true"}`, `{"email_verified":true}`, `[]`} {
+		e, err := explain.Explain(t.Context(), []byte(`{"triggerSource":"CustomMessage_SignUp","userPoolId":"eu-west-1_a","userName":"jane","request":{"userAttributes":`+attributes+`}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := functions(e); got != "CognitoUser" {
+			t.Errorf("%s: %s", attributes, got)
+		}
+	}
+}
+
 func TestEverySample(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(testdata + "/*.json")

@@ -168,12 +168,18 @@ func httpFunctions(doc []byte) []function {
 	return nil
 }
 
+// ofCognito returns the key of an event of any trigger. Their requests differ,
+// down to the types of the user's attributes, but not the header.
+func ofCognito(ctx context.Context, header events.CognitoEventUserPoolsHeader) (lock.Key, error) {
+	return keyfuncs.CognitoUser(ctx, events.CognitoEventUserPoolsPostAuthentication{CognitoEventUserPoolsHeader: header})
+}
+
 // unknown returns the functions for events that do not name their source, as
 // far as the members of the event make sense to them.
 func unknown(members map[string]json.RawMessage) []function {
 	var all []function
 	if members["triggerSource"] != nil && members["userPoolId"] != nil {
-		all = append(all, of("CognitoUser", keyfuncs.CognitoUser[events.CognitoEventUserPoolsPostAuthentication]))
+		all = append(all, of("CognitoUser", ofCognito))
 	}
 	if members["topic"] != nil && members["traceId"] != nil {
 		all = append(all, of("IoTRuleFrom, with the members topic and traceId", keyfuncs.IoTRuleFrom(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
