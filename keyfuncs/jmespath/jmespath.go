@@ -33,9 +33,10 @@ import (
 // it finds nothing. A projection such as items[*].id leaves out items without
 // an id.
 //
-// Path panics if the path is not a JMESPath expression, or if it lists the
-// members of an object ("*", keys, values): they have no order, so deliveries
-// of one event would get different keys.
+// Path panics if the path is not a JMESPath expression, if it calls a function
+// that does not exist, or if it lists the members of an object ("*", keys,
+// values): they have no order, so deliveries of one event would get different
+// keys.
 //
 // Source: https://jmespath.org/specification.html.
 func Path(path string) keyfuncs.Func[json.RawMessage] {

@@ -27,16 +27,29 @@ import (
 // the tree. A literal is printed as one quoted line and cannot match.
 var unordered = regexp.MustCompile(`(?m)^ *AST(ValueProjection \{|FunctionExpression \{\n *value: "(keys|values)")$`)
 
+// called matches the name of a function in the printed syntax tree.
+var called = regexp.MustCompile(`(?m)^ *ASTFunctionExpression \{\n *value: "(\w+)"$`)
+
 func check(path string) (err error) {
 	defer recovered(&err)
 	if !utf8.ValidString(path) {
 		return errors.New("is not UTF-8")
 	}
-	tree, err := jmespath.NewParser().Parse(path)
-	if err == nil && unordered.MatchString(tree.String()) {
+	parsed, err := jmespath.NewParser().Parse(path)
+	if err != nil {
+		return err
+	}
+	tree := parsed.String()
+	if unordered.MatchString(tree) {
 		return errors.New("the members of an object have no order, so *, keys and values cannot make a key; name the members you mean")
 	}
-	return err
+	for _, function := range called.FindAllStringSubmatch(tree, -1) {
+		// Without arguments it fails too, but for another reason if it exists.
+		if _, err := jmespath.Search(function[1]+"()", nil); err != nil && strings.Contains(err.Error(), "unknown function") {
+			return err
+		}
+	}
+	return nil
 }
 
 // search parses the path for every event. A compiled expression must not be
