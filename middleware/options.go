@@ -156,7 +156,9 @@ func RespondWith[T any](f func(ctx context.Context, err error) (T, error)) Optio
 // days for SQS and 7 days for Kafka, which keep messages that long by default,
 // and 24 h otherwise, which covers the 6 h for which Lambda repeats an
 // asynchronous invocation and the 24 h for which a stream keeps its records by
-// default. Set it if your queue, topic or stream keeps them longer.
+// default. Set it if your queue, topic or stream keeps them longer, and if the
+// handler takes messages of SQS or Kafka as a type of your own, which does not
+// tell the source.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
