@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http/httptest"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -25,18 +26,27 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// bothStores returns a store of each kind.
-func bothStores(t *testing.T) map[string]driver.Store {
+// inBothStores runs the test with a store of each kind, in fake time.
+func inBothStores(t *testing.T, name string, test func(*testing.T, driver.Store)) {
 	t.Helper()
-	srv := httptest.NewServer(fakedynamo.New())
-	t.Cleanup(srv.Close)
-	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(srv.URL), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	})
-	if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
-		t.Fatal(err)
+	for kind, open := range map[string]func(*testing.T) driver.Store{
+		"memory": func(*testing.T) driver.Store { return memstore.New() },
+		"DynamoDB": func(t *testing.T) driver.Store {
+			client := dynamodb.New(dynamodb.Options{
+				Region: "eu-central-1", BaseEndpoint: aws.String("http://localhost"), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+				HTTPClient: &http.Client{Transport: fault.InProcess{Handler: fakedynamo.New()}},
+			})
+			if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
+				t.Fatal(err)
+			}
+			return dynamostore.New(client, "locks")
+		},
+	} {
+		t.Run(kind+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
+		})
 	}
-	return map[string]driver.Store{"memory": memstore.New(), "DynamoDB": dynamostore.New(client, "locks")}
 }
 
 // TestBatchOfOneNameComesAgain shows that only the failed record runs when
@@ -44,45 +54,42 @@ func bothStores(t *testing.T) map[string]driver.Store {
 // name.
 func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 	t.Parallel()
-	for name, store := range bothStores(t) {
-		for _, records := range []int{40, 300} {
-			t.Run(fmt.Sprintf("%s, %d records", name, records), func(t *testing.T) {
-				t.Parallel()
-				e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
-				topic := fmt.Sprint("orders-", records)
-				for i := range records {
-					e.Records[topic+"-0"] = append(e.Records[topic+"-0"], events.KafkaRecord{
-						Topic: topic, Offset: int64(i), Timestamp: events.MilliSecondsEpochTime{Time: time.UnixMilli(int64(1_763_740_000_000 + i))},
-						Key: base64.StdEncoding.EncodeToString([]byte("customer-7")),
-					})
+	for _, records := range []int{40, 300} {
+		inBothStores(t, fmt.Sprintf(", %d records", records), func(t *testing.T, store driver.Store) {
+			e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
+			topic := fmt.Sprint("orders-", records)
+			for i := range records {
+				e.Records[topic+"-0"] = append(e.Records[topic+"-0"], events.KafkaRecord{
+					Topic: topic, Offset: int64(i), Timestamp: events.MilliSecondsEpochTime{Time: time.UnixMilli(int64(1_763_740_000_000 + i))},
+					Key: base64.StdEncoding.EncodeToString([]byte("customer-7")),
+				})
+			}
+			var mu sync.Mutex
+			ran := map[int64]int{}
+			fails := true
+			h := middleware.EachKafkaRecord(keyfuncs.EventFrom(keyfuncs.ByField(func(r events.KafkaRecord) string { return r.Topic + "/" + r.Key }), keyfuncs.KafkaRecord), func(_ context.Context, r events.KafkaRecord) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if ran[r.Offset]++; fails && r.Offset == int64(records-1) {
+					return errors.New("boom")
 				}
-				var mu sync.Mutex
-				ran := map[int64]int{}
-				fails := true
-				h := middleware.EachKafkaRecord(keyfuncs.EventFrom(keyfuncs.ByField(func(r events.KafkaRecord) string { return r.Topic + "/" + r.Key }), keyfuncs.KafkaRecord), func(_ context.Context, r events.KafkaRecord) error {
-					mu.Lock()
-					defer mu.Unlock()
-					if ran[r.Offset]++; fails && r.Offset == int64(records-1) {
-						return errors.New("boom")
-					}
-					return nil
-				}, newFixture().options(middleware.Store(store))...)
-				if err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
-					t.Fatalf("the first delivery: %v", err)
+				return nil
+			}, newFixture().options(middleware.Store(store))...)
+			if err := h(t.Context(), e); !errors.As(err, new(*middleware.BatchError)) {
+				t.Fatalf("the first delivery: %v", err)
+			}
+			fails = false
+			for range 2 {
+				if err := h(t.Context(), e); err != nil {
+					t.Fatalf("a further delivery: %v", err)
 				}
-				fails = false
-				for range 2 {
-					if err := h(t.Context(), e); err != nil {
-						t.Fatalf("a further delivery: %v", err)
-					}
+			}
+			for offset, n := range ran {
+				if want := 1 + int(offset)/(records-1); n != want {
+					t.Errorf("record %d ran %d times, want %d", offset, n, want)
 				}
-				for offset, n := range ran {
-					if want := 1 + int(offset)/(records-1); n != want {
-						t.Errorf("record %d ran %d times, want %d", offset, n, want)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -90,28 +97,25 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 // need more than one write unit.
 func TestRememberAtLeast(t *testing.T) {
 	t.Parallel()
-	for name, store := range bothStores(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ran, forgotten := 0, 0
-			h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil },
-				newFixture().options(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
-					forgotten += o.Forgotten
-				}))...)
-			deliver := func(from, to int) {
-				for i := from; i < to; i++ {
-					if err := h(t.Context(), order{ID: fmt.Sprintf("%036d", i)}); err != nil {
-						t.Fatal(err)
-					}
+	inBothStores(t, "", func(t *testing.T, store driver.Store) {
+		ran, forgotten := 0, 0
+		h := middleware.WithLock(byOrder, func(context.Context, order) error { ran++; return nil },
+			newFixture().options(middleware.Store(store), middleware.RememberAtLeast(60), middleware.Observe(func(_ context.Context, o lock.Observation) {
+				forgotten += o.Forgotten
+			}))...)
+		deliver := func(from, to int) {
+			for i := from; i < to; i++ {
+				if err := h(t.Context(), order{ID: fmt.Sprintf("%036d", i)}); err != nil {
+					t.Fatal(err)
 				}
 			}
-			deliver(0, 70)
-			deliver(10, 70) // again
-			if ran != 70 || forgotten != 10 {
-				t.Errorf("ran %d times, %d forgotten; want the last 60 to be remembered", ran, forgotten)
-			}
-		})
-	}
+		}
+		deliver(0, 70)
+		deliver(10, 70) // again
+		if ran != 70 || forgotten != 10 {
+			t.Errorf("ran %d times, %d forgotten; want the last 60 to be remembered", ran, forgotten)
+		}
+	})
 }
 
 // TestRememberedAsLongAsTheSourceKeeps shows that by default a completed event
