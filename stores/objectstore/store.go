@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,8 @@ type Store struct {
 // New returns a Store that keeps its rows in o.
 func New(o Objects) *Store { return &Store{objects: o} }
 
-// rounds is how often one request looks at the row and writes it.
+// rounds is how often one request looks at the row and writes it. Then it looks
+// once more, because the last write, too, may have been applied.
 const rounds = 4
 
 // outcome is what a request does to the row that it finds.
@@ -43,6 +45,7 @@ type request struct {
 	now         time.Time     // the caller's clock
 	lease       time.Duration // of the owner, if the request sets its end
 	claim       bool
+	memory      *driver.Memory // of a settlement that replaces the row's
 	apply       func(*driver.Row) outcome
 }
 
@@ -87,7 +90,7 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 
 // Release implements [driver.Store].
 func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), memory: t.Memory, apply: func(row *driver.Row) outcome {
 		owner := owns(row, t.Token)
 		raise := t.Abandon && row.Stamp.Before(t.Stamp)
 		if row.Newer || !owner && !raise {
@@ -116,19 +119,20 @@ func owns(row *driver.Row, token string) bool { return token != "" && row.Token 
 //
 // A refused write may have been applied after all: a proxy that gets no answer
 // sends it again, and passes on what the second copy met. Then the object has
-// the bytes that were sent, and no write of another request has the same.
+// the bytes that were sent, and no write of another request has the same. Or
+// the next owner has the name already, and what was completed.
 func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	key := Key(q.name)
 	seen, ok := s.guess(key, q)
 	var row driver.Row
 	var body []byte // of the row, once it was sent
-	for range rounds {
+	for round := range rounds + 1 {
 		if !ok {
 			var err error
 			if seen, err = s.read(ctx, key, q); err != nil {
 				return driver.Row{}, false, err
 			}
-			if body != nil && bytes.Equal(body, seen.body) {
+			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen)) {
 				return row, true, nil
 			}
 		}
@@ -137,6 +141,9 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		outcome := q.apply(&row)
 		if outcome != changed && seen.read {
 			return row, outcome == unchanged, nil
+		}
+		if round == rounds {
+			break
 		}
 		next, complete := seen.next(&row, q)
 		if outcome != changed || !complete {
@@ -154,6 +161,18 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		Store: s.objects.String(), Temporary: true, Rejected: true, Conflict: true,
 		Err: fmt.Errorf("object %s: others wrote it each time before this request could", key),
 	}
+}
+
+// completed reports whether the request has left its memory to the owners after
+// it. Nobody else completes the same events until the same times.
+func (q *request) completed(seen *sight) bool {
+	if q.memory == nil || seen.OwnerToken == q.token {
+		return false
+	}
+	m := seen.row(q.token, q.now).Memory
+	return m.HighestOrder == q.memory.HighestOrder && slices.EqualFunc(m.Completed, q.memory.Completed, func(a, b driver.CompletedEvent) bool {
+		return a.Event == b.Event && a.Until.Equal(b.Until)
+	})
 }
 
 // guess returns what is probably known of an object without reading it.

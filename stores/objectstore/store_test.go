@@ -443,11 +443,82 @@ func TestLostAnswers(t *testing.T) { // F1, F5, F7
 	}
 }
 
-// TestChangedBetweenGetAndPut: a stranger writes the object between each read
-// and write of a claim.
-func TestChangedBetweenGetAndPut(t *testing.T) {
+// TestReleaseSentTwice: a proxy sends a release twice and passes on the refusal
+// of the second copy.
+func TestReleaseSentTwice(t *testing.T) { // F5
 	t.Parallel()
-	for name, times := range map[string]int{"once": 1, "twice": 2, "each time": 100} {
+	f := newFake()
+	s, c := objectstore.New(f), claimAt(noon, "n", "a")
+	mustAcquire(t, s, c)
+	f.fault = func(string) fault { return twice }
+	mustRelease(t, s, c)
+}
+
+// TestRefusedCompletion reads the row of the next owner after a completion was
+// refused. The event is completed if a proxy had sent the completion twice, and
+// the lock is lost if the lease had ended: then only a duplicate completed it.
+func TestRefusedCompletion(t *testing.T) { // F5, F21
+	t.Parallel()
+	for name, key := range map[string]lock.Key{"event": {Name: "n", Event: "e1"}, "order": {Name: "n", Order: "1"}, "both": {Name: "n", Event: "e1", Order: "1"}} {
+		for _, applied := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", applied ", applied), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake()
+					open := func() *lock.Locker {
+						l, err := lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)})
+						if err != nil {
+							t.Fatal(err)
+						}
+						return l
+					}
+					next := open()
+					mine, err := open().Acquire(t.Context(), key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if applied {
+						f.fault = func(string) fault { f.fault = nil; return twice }
+						f.before = func(method string) {
+							if method != "get" {
+								return
+							}
+							f.before = nil
+							if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
+								t.Error(err)
+							}
+						}
+						if err := mine.Complete(nil); err != nil {
+							t.Errorf("the completion that was applied: %v", err)
+						}
+						return
+					}
+					time.Sleep(lease + 2*time.Second)
+					later := key
+					if key.Event == "" {
+						later.Order = "2"
+					}
+					if err := next.Do(t.Context(), later, func(context.Context) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second)
+					if err := mine.Complete(nil); !errors.As(err, new(*lock.LostError)) {
+						t.Errorf("the late completion: %v, want a LostError", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestChangedBetweenGetAndPut: a stranger writes the object between each read
+// and write of a claim. The write after that may be sent twice by a proxy.
+func TestChangedBetweenGetAndPut(t *testing.T) { // F1
+	t.Parallel()
+	for name, c := range map[string]struct {
+		times int
+		then  fault
+	}{"once": {1, none}, "twice": {2, none}, "three times, and the last write is repeated": {3, twice}, "each time": {100, none}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake()
@@ -456,7 +527,7 @@ func TestChangedBetweenGetAndPut(t *testing.T) {
 			now := noon.Add(time.Minute)
 			writes, busy := 0, false
 			f.before = func(method string) {
-				if method != "put" || busy || writes == times {
+				if method != "put" || busy || writes == c.times {
 					return
 				}
 				busy = true
@@ -467,9 +538,15 @@ func TestChangedBetweenGetAndPut(t *testing.T) {
 				}
 				busy = false
 			}
+			f.fault = func(method string) fault {
+				if method == "put" && writes == c.times && !busy {
+					return c.then
+				}
+				return none
+			}
 			row, ok, err := s.Acquire(t.Context(), claimAt(noon.Add(time.Hour), "n", "mine"))
 			var e *driver.Error
-			if times < 4 {
+			if c.times < 4 {
 				if !ok || err != nil {
 					t.Errorf("granted %v, %+v, error %v", ok, row, err)
 				}

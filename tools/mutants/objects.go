@@ -29,9 +29,27 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/store.go", breaks: "F1", bug: "a write that a proxy repeated counts as refused",
-		old: `if body != nil && bytes.Equal(body, seen.body) {`,
-		new: `if body != nil && len(seen.body) == 0 && bytes.Equal(body, seen.body) {`,
-		by:  "TestLostAnswers",
+		old: `(bytes.Equal(body, seen.body) || q.completed(&seen))`,
+		new: `q.completed(&seen)`,
+		by:  "TestReleaseSentTwice",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F5", bug: "a completion that a proxy repeated counts as lost once the name is taken",
+		old: `(bytes.Equal(body, seen.body) || q.completed(&seen))`,
+		new: `bytes.Equal(body, seen.body)`,
+		by:  "TestRefusedCompletion",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F21", bug: "another completion of the event counts as the lock's own",
+		old: `a.Event == b.Event && a.Until.Equal(b.Until)`,
+		new: `a.Event == b.Event`,
+		by:  "TestRefusedCompletion",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "P4, F1", bug: "the last write counts as refused without another look",
+		old: `range rounds + 1 {`,
+		new: `range rounds {`,
+		by:  "TestChangedBetweenGetAndPut",
 	},
 	{
 		file: "stores/objectstore/store.go", breaks: "P3", bug: "a fence does not rise",
