@@ -91,3 +91,56 @@ func TestNewerRowStays(t *testing.T) { // F41
 		t.Errorf("granted %v, row %+v, error %v", ok, row, err)
 	}
 }
+
+// TestExpiredRowIsDeleted: a claim after DeleteAfter finds nothing of the row,
+// as if DynamoDB's TTL had deleted it.
+func TestExpiredRowIsDeleted(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	now := time.Now().Truncate(time.Microsecond)
+	claim := func(token string) *driver.Claim {
+		return &driver.Claim{Name: "n", Event: "e", Token: token, Holder: token, Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
+	}
+	c := claim("first")
+	if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	m := &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: now.Add(24 * time.Hour)}}}
+	if _, ok, err := s.Release(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, Memory: m, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for _, step := range []struct {
+		later time.Duration
+		want  bool
+	}{{time.Hour, false}, {time.Microsecond, true}} {
+		now = now.Add(step.later)
+		row, ok, err := s.Acquire(t.Context(), claim("second"))
+		if ok != step.want || err != nil || ok && (len(row.Memory.Completed) != 0 || row.Fence != now.UnixMicro()+1) {
+			t.Errorf("%v later: granted %v, error %v, row %+v", step.later, ok, err, row)
+		}
+	}
+}
+
+// TestEmptyTokenOwnsNothing: a row that nobody holds has no token either.
+func TestEmptyTokenOwnsNothing(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	now := time.Now()
+	for _, name := range []string{"new", "released"} {
+		if name == "released" {
+			c := &driver.Claim{Name: name, Token: "t", Now: now, Stamp: now, Until: now.Add(time.Second), DeleteAfter: now.Add(time.Hour)}
+			if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			if _, ok, err := s.Release(t.Context(), &driver.Settlement{Name: name, Token: "t", DeleteAfter: c.DeleteAfter}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		if row, ok, err := s.Renew(t.Context(), &driver.Renewal{Name: name, Until: now.Add(time.Minute)}); ok || err != nil {
+			t.Errorf("renewal of a %s row: applied %v, error %v, row %+v", name, ok, err, row)
+		}
+		if row, ok, err := s.Release(t.Context(), &driver.Settlement{Name: name, Memory: &driver.Memory{}}); ok || err != nil {
+			t.Errorf("release of a %s row: applied %v, error %v, row %+v", name, ok, err, row)
+		}
+	}
+}

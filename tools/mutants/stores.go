@@ -54,6 +54,21 @@ var stores = []mutant{
 		by:  "TestConformance",
 	},
 	{
+		file: "stores/memstore/memstore.go", breaks: "F23", bug: "an expired row is not deleted when its name is claimed",
+		old: `	if expired(row, c.Now) {
+		*row = driver.Row{}
+	}
+`,
+		new: ``,
+		by:  "TestExpiredRowIsDeleted",
+	},
+	{
+		file: "stores/memstore/memstore.go", breaks: "F21", bug: "a request without a token owns a row that nobody holds",
+		old: `token != "" && row.Token == token`,
+		new: `row.Token == token`,
+		by:  "TestEmptyTokenOwnsNothing",
+	},
+	{
 		file: "stores/memstore/memstore.go", breaks: "F41", bug: "a release changes the row of a newer version",
 		old: `if row.Newer || !owner && !raise {`,
 		new: `if !owner && !raise {`,
