@@ -76,6 +76,7 @@ func Run(t *testing.T, h Harness) {
 		"stale order":                   staleOrder,
 		"order without event":           orderWithoutEvent,
 		"result":                        result,
+		"result of an older event":      resultOfOlderEvent,
 		"DeleteAfter after every step":  deleteAfterEveryStep,
 		"newer format":                  newerFormat,
 		"strange names":                 strangeNames,

@@ -280,6 +280,19 @@ func result(f *fixture) { // F35
 	}
 }
 
+// A row keeps the result of an older event until another one has a result.
+func resultOfOlderEvent(f *fixture) { // F35
+	c := f.eventClaim("with a result", "e1")
+	m := completing(f.mustAcquire(c), "e1", f.now.Add(time.Hour))
+	m.Result = driver.Result{Event: "e1", Body: []byte("result")}
+	f.mustRelease(c, m)
+	c = f.eventClaim("without", "e2")
+	f.mustRelease(c, completing(f.mustAcquire(c), "e2", f.now.Add(time.Hour)))
+	if got := f.mustAcquire(f.claim("next")).Memory.Result; got.Event != "e1" || string(got.Body) != "result" {
+		f.Errorf("the result is %q of event %q, want that of e1", got.Body, got.Event)
+	}
+}
+
 // All names are held at the same time, so that two that collide are noticed.
 func strangeNames(f *fixture) { // F27, F28
 	base := f.name
