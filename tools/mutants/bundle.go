@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,9 +38,10 @@ type plan struct {
 }
 
 // planOf returns false if the bug is not inside one function that can be
-// copied: in a constant, for example, or in a file that is not Go.
+// copied: in a constant, for example, in a file that is not Go, or in another
+// package than its tests.
 func planOf(root string, id int, m mutant) (plan, bool) {
-	if !strings.HasSuffix(m.file, ".go") {
+	if !strings.HasSuffix(m.file, ".go") || path.Dir(m.file) != m.folder() {
 		return plan{}, false
 	}
 	name := filepath.Join(root, filepath.FromSlash(m.file))
