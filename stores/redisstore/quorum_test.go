@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 )
@@ -25,6 +27,9 @@ type tap struct {
 	fail     func(nth int32) error // nil: none fails
 	loses    func(nth int32) bool  // whether a request that was applied gets no answer; nil: none
 }
+
+// Options tell the store what it may expect of the client.
+func (c *tap) Options() *redis.Options { return c.Scripter.(*redis.Client).Options() }
 
 func (c *tap) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	n := c.requests.Add(1)
@@ -179,6 +184,47 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 	}
 }
 
+// TestFenceThatCannotBeRaised: the only node of a majority that knows the last
+// fences has the next one, and the other does not answer when it is to take it
+// over. The fence must rise all the same for the majority after that.
+func TestFenceThatCannotBeRaised(t *testing.T) { // F24
+	t.Parallel()
+	q := newQuorum(t, 3)
+	q.only(0, 1)
+	last := int64(0)
+	for range 3 {
+		c := claim("n")
+		last = mustAcquire(t, q, c).Fence
+		if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	q.only(0, 2)
+	q.taps[2].requests.Store(0)
+	q.taps[2].fail = func(n int32) error {
+		if n == 2 { // the first is the claim
+			return io.EOF
+		}
+		return nil
+	}
+	c := claim("n")
+	row, ok, err := q.Acquire(t.Context(), c)
+	var e *driver.Error
+	if !ok && (!errors.As(err, &e) || !e.Temporary || e.Rejected) {
+		t.Fatalf("error %v, want a temporary one that may be applied", err)
+	}
+	last = max(last, row.Fence)
+	givenUp := settlement(c)
+	givenUp.Abandon = true
+	if _, ok, err := q.Release(t.Context(), givenUp); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	q.only(1, 2)
+	if next := mustAcquire(t, q, claim("n")); next.Fence <= last {
+		t.Errorf("fence %d after %d", next.Fence, last)
+	}
+}
+
 // TestRestartedNode shows that a renewal gives the row to a node that has lost
 // it, and that no copy of what it sent brings the lock back there.
 func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
@@ -294,6 +340,34 @@ func TestDenied(t *testing.T) {
 				t.Errorf("error %#v, want temporary %v", err, temporary)
 			}
 		})
+	}
+}
+
+// TestClaimOfAMinorityIsAbandoned: one node grants a claim that the others
+// refuse, for a moment and then for good. Package lock gives it up.
+func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
+	t.Parallel()
+	q := newQuorum(t, 3)
+	for _, c := range q.taps[1:] {
+		c.fail = func(n int32) error {
+			if n == 1 {
+				return serverError("LOADING Redis is loading the dataset in memory")
+			}
+			return serverError("NOPERM this user has no permissions to run the 'evalsha' command")
+		}
+	}
+	locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *lock.StoreError
+	if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
+		t.Fatalf("error %v, want a StoreError", err)
+	}
+	for row, err := range redisstore.New(q.taps[0]).Rows(t.Context(), "") {
+		if err != nil || row.Token != "" {
+			t.Errorf("the node that granted the claim has %+v, error %v, want a free row", row, err)
+		}
 	}
 }
 
@@ -677,6 +751,40 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 	mustRefuse(t, redisstore.New(q.taps[2].Scripter), c)
 }
 
+// TestLateClaimAfterResume is the same for a lock that was handed over: who
+// resumes it has not sent the claim.
+func TestLateClaimAfterResume(t *testing.T) { // F3
+	t.Parallel()
+	q := newQuorum(t, 3)
+	mustAcquire(t, redisstore.New(q.taps[2].Scripter), claim("another")) // now the node knows the script
+	late := &later{Scripter: q.taps[2].Scripter, nth: 1}
+	q.taps[2].Scripter = late
+	locker, err := lock.New(q, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lk, err := locker.Acquire(t.Context(), lock.Key{Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.only(0, 1) // otherwise the renewals bring the row to the third node
+	handle, err := lk.HandOver(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lk, err = locker.Resume(t.Context(), handle); err != nil {
+		t.Fatal(err)
+	}
+	q.only(0, 1, 2)
+	if err := lk.Release(); err != nil {
+		t.Fatal(err)
+	}
+	late.send()
+	if owner := q.owner(2, handle.Name); owner != "" {
+		t.Error("the late claim holds a node for nobody")
+	}
+}
+
 // TestRowOutlivesAWrongClock shows that a row is kept for an hour at least,
 // whatever the clock of its writer says: a fence must not start again.
 func TestRowOutlivesAWrongClock(t *testing.T) { // F14, F24
@@ -926,7 +1034,8 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestMergedMemory acquires through nodes that remember different events.
+// TestMergedMemory acquires through nodes that remember different events, and
+// two of them until different times.
 func TestMergedMemory(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
@@ -934,7 +1043,7 @@ func TestMergedMemory(t *testing.T) {
 	memories := []*driver.Memory{
 		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(time.Hour)}, {Event: "b", Until: now.Add(time.Hour)}}, HighestOrder: "1"},
 		{Completed: []driver.CompletedEvent{{Event: "b", Until: now.Add(2 * time.Hour)}, {Event: "c", Until: now.Add(time.Hour)}, {Event: "d", Until: now.Add(time.Hour)}}, HighestOrder: "3"},
-		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(time.Hour)}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
+		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(2 * time.Hour)}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
 	}
 	for i, m := range memories {
 		node, c := redisstore.New(q.taps[i].Scripter), claim("n")
@@ -949,8 +1058,8 @@ func TestMergedMemory(t *testing.T) {
 	order := ""
 	for _, c := range row.Memory.Completed {
 		order += c.Event
-		if c.Event == "b" && !c.Until.Equal(now.Add(2*time.Hour)) {
-			t.Errorf("b is forgotten at %v, want the later time", c.Until)
+		if (c.Event == "a" || c.Event == "b") && !c.Until.Equal(now.Add(2*time.Hour)) {
+			t.Errorf("%s is forgotten at %v, want the later time", c.Event, c.Until)
 		}
 	}
 	if order != "abcd" || row.Memory.HighestOrder != "3" || row.Memory.Result.Event != "a" {

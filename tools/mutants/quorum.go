@@ -271,6 +271,31 @@ end`,
 		by:  "TestFenceAcrossMajorities",
 	},
 	{
+		file: "stores/redisstore/quorum.go", breaks: "P3", bug: "a majority need not take the fence over",
+		old: `enough+count(raised, high) < q.need {`,
+		new: `enough+count(raised, high) < q.need-1 {`,
+		by:  "TestFenceThatCannotBeRaised",
+	},
+	{
+		file: "stores/redisstore/answers.go", breaks: "P4, F2", bug: "a claim that a minority granted counts as refused",
+		old: `Rejected: count(got, applied) == 0}`,
+		new: `Rejected: true}`,
+		by:  "TestClaimOfAMinorityIsAbandoned",
+	},
+	{
+		file: "stores/redisstore/answers.go", breaks: "P5", bug: "an event is forgotten when the first of several servers says so",
+		old: `m.Completed[i].Until.Before(c.Until):`,
+		new: `m.Completed[i].Until.IsZero():`,
+		by:  "TestMergedMemory",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P4, F3", bug: "the release of a resumed lock raises no stamp, so that a late claim is granted",
+		old: `Stamp: l.row.Stamp},`,
+		new: `Stamp: l.claim.Stamp},`,
+		by:  "TestLateClaimAfterResume",
+		in:  "stores/redisstore",
+	},
+	{
 		file: "stores/redisstore/quorum.go", breaks: "P3", bug: "the fence is that of the first server",
 		old: `			fence = max(fence, got[i].row.Fence)
 			row.Previous`,
