@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -269,14 +270,19 @@ func orderWithoutEvent(f *fixture) {
 	f.mustAcquire(ordered(f, "newest, again", "06"))
 }
 
+// Package lock keeps results of up to 350 KB.
 func result(f *fixture) { // F35
-	c := f.eventClaim("first", "e1")
-	row := f.mustAcquire(c)
-	m := completing(row, "e1", f.now.Add(time.Hour))
-	m.Result = driver.Result{Event: "e1", Body: []byte("\x00{\"n\":9007199254740993}\xff")}
-	f.mustRelease(c, m)
-	if row := f.mustRefuse(f.eventClaim("duplicate", "e1")); !f.NoDetail && (row.Memory.Result.Event != "e1" || string(row.Memory.Result.Body) != string(m.Result.Body)) {
-		f.Errorf("the stored result is %+v", row.Memory.Result)
+	for event, body := range map[string][]byte{"bytes": []byte("\x00{\"n\":9007199254740993}\xff"), "largest": bytes.Repeat([]byte("\xff"), 350<<10)} {
+		f.run(event, func(f *fixture) {
+			c := f.eventClaim("first", event)
+			m := completing(f.mustAcquire(c), event, f.now.Add(time.Hour))
+			m.Result = driver.Result{Event: event, Body: body}
+			f.mustRelease(c, m)
+			got := f.mustRefuse(f.eventClaim("duplicate", event)).Memory.Result
+			if !f.NoDetail && (got.Event != event || !bytes.Equal(got.Body, body)) {
+				f.Errorf("the stored result is %.50q of event %q, %d bytes", got.Body, got.Event, len(got.Body))
+			}
+		})
 	}
 }
 
