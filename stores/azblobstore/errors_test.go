@@ -105,6 +105,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestRefusedWrites has the answers after which the row is read again. A blob
+// may be deleted between the read and the write.
+func TestRefusedWrites(t *testing.T) {
+	t.Parallel()
+	for code, status := range map[string]int{"BlobAlreadyExists": 409, "ConditionNotMet": 412, "BlobNotFound": 404} {
+		if _, err := objectsOver(t, answering(status, code, said("No.")), nil).Put(t.Context(), "k", []byte("x"), `"0x8D"`); !errors.Is(err, objectstore.ErrChanged) {
+			t.Errorf("%d %s: %v, want ErrChanged", status, code, err)
+		}
+	}
+}
+
 // TestReadErrors has what only a read can meet.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -251,6 +252,25 @@ func TestProtectHeld(t *testing.T) { // F43
 			})
 		})
 	}
+}
+
+// TestProtectBrokenAtOnce: the lease is acquired without an answer, and broken
+// before the request is repeated.
+func TestProtectBrokenAtOnce(t *testing.T) { // F43
+	t.Parallel()
+	protected(t, func(r *rig) {
+		r.next("acquire", func(request *http.Request) (*http.Response, error) {
+			answer, err := fault.InProcess{Handler: r.fake}.RoundTrip(request)
+			if err != nil || answer.StatusCode != http.StatusCreated || r.do("break", "") != "ok" {
+				r.Fatal("not broken")
+			}
+			return nil, io.EOF
+		})
+		if err := r.protect(mustNotRun); !errors.As(err, new(*azblobstore.HeldError)) || !bloberror.HasCode(err, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
+			r.Errorf("got %v, want a *HeldError", err)
+		}
+		r.free()
+	})
 }
 
 // TestProtectTakesOver: the holder has died, and its lease ends by itself.

@@ -194,6 +194,18 @@ var objects = []mutant{
 		by:  "TestConformance",
 	},
 	{
+		file: "stores/azblobstore/objects.go", breaks: "F9", bug: "a blob that was deleted since it was read makes the claim fail",
+		old: `bloberror.ConditionNotMet, bloberror.BlobNotFound)`,
+		new: `bloberror.ConditionNotMet)`,
+		by:  "TestRefusedWrites",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "a lease that is being broken counts as a failure of the service",
+		old: `bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired)`,
+		new: `bloberror.LeaseAlreadyPresent)`,
+		by:  "TestProtectBrokenAtOnce",
+	},
+	{
 		file: "stores/s3store/objects.go", breaks: "F2", bug: "a body that broke off counts as an answer",
 		old: `		return objectstore.Object{}, o.classify("s3:GetObject", err)
 	}
