@@ -256,6 +256,20 @@ func TestTransactAfterTakeover(t *testing.T) { // F21
 	}
 }
 
+// TestTransactOnUnreadableRow: somebody has spoiled the row, so that nobody can
+// tell who owns it. The store has failed then, and no lease is lost.
+func TestTransactOnUnreadableRow(t *testing.T) { // F41
+	t.Parallel()
+	b := newBank(t, hundred)
+	lk := b.acquire(t, b.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute)}))
+	put(t, &fixture{client: b.client}, "/order/17", "SET ownerToken = :time, fence = :huge")
+	var failed *lock.StoreError
+	if _, err := dynamostore.Transact(lk.Context(), b.client, transfer("a", "b", "30")); !errors.As(err, &failed) || errors.Is(err, lock.ErrLost) || !strings.Contains(err.Error(), "fence") {
+		t.Errorf("%v, want a StoreError about the row", err)
+	}
+	b.wantBalances(t, "100", "100")
+}
+
 // TestTransactAfterTheContext: nothing is sent once the context has ended, so
 // that nothing is left open.
 func TestTransactAfterTheContext(t *testing.T) { // F15

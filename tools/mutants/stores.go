@@ -357,6 +357,15 @@ var stores = []mutant{
 		by:  "TestTransactAfterTakeover|TestTransactFaults",
 	},
 	{
+		file: "stores/dynamostore/transact.go", breaks: "F41", bug: "a row that cannot be read counts as a lost lease",
+		old: `		return t.store.parse(own.Item)
+`,
+		new: `		row, _ := t.store.parse(own.Item)
+		return row, nil
+`,
+		by: "TestTransactOnUnreadableRow",
+	},
+	{
 		file: "stores/dynamostore/transact.go", breaks: "F9", bug: "a conflict ends a transaction",
 		old: `map[string]bool{"TransactionConflict": true, `,
 		new: `map[string]bool{`,
