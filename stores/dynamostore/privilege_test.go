@@ -3,7 +3,9 @@ package dynamostore_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -97,9 +100,9 @@ func shipped(t *testing.T, path, pattern string) []string {
 }
 
 // TestCallsAreThoseShipped runs the conformance suite, and all that package
-// lock does with a store, and compares the actions that the requests need with
-// those that the construct, the templates and the documents allow: none is
-// missing, and none is allowed in vain.
+// lock does with a store, also over a network with faults, and compares the
+// actions that the requests need with those that the construct, the templates
+// and the documents allow: none is missing, and none is allowed in vain.
 func TestCallsAreThoseShipped(t *testing.T) { // F40
 	server := fakedynamo.New()
 	recorded := &calls{next: server}
@@ -141,14 +144,21 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	}
 	compare("the suite", function)
 
-	useEverything(t, store, c)
-	for _, key := range compare("package lock", function) {
-		if !strings.HasPrefix(key, "orders/") {
-			t.Errorf("a request names the key %q, which is not in the namespace", key)
-		}
+	for name, fault := range map[string]fakedynamo.Fault{
+		"package lock": fakedynamo.None, "under throttling": fakedynamo.Throttle, "under conflicts": fakedynamo.Conflict,
+		"under errors": fakedynamo.ApplyThen500, "without an answer": fakedynamo.ApplyThenDrop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { useEverything(t, server, clientOf(recorded), fault) })
+			for _, key := range compare(name, function) {
+				if !strings.HasPrefix(key, "orders/") {
+					t.Errorf("a request names the key %q, which is not in the namespace", key)
+				}
+			}
+		})
 	}
 
-	if _, err := store.Read(t.Context(), "orders/n"); err != nil {
+	if _, err := store.Read(t.Context(), "orders/a"); err != nil {
 		t.Fatal(err)
 	}
 	for _, err := range store.Rows(t.Context(), "") {
@@ -162,9 +172,17 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 }
 
 // useEverything does all that package lock can do with a store, in the
-// namespace orders.
-func useEverything(t *testing.T, store *dynamostore.Store, c *dynamodb.Client) {
+// namespace orders. Every other write meets the fault.
+func useEverything(t *testing.T, server *fakedynamo.Server, c *dynamodb.Client, fault fakedynamo.Fault) {
 	t.Helper()
+	first := server.Requests()
+	server.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		if (r.N-first)%2 == 0 && r.Operation != "DescribeEndpoints" {
+			return fault
+		}
+		return fakedynamo.None
+	})
+	store := dynamostore.New(c, table)
 	locker := func(o lock.Options) *lock.Locker {
 		o.Namespace, o.Logger = "orders", discard
 		l, err := lock.New(store, &o)
@@ -182,7 +200,8 @@ func useEverything(t *testing.T, store *dynamostore.Store, c *dynamodb.Client) {
 	ctx := t.Context()
 	l := locker(lock.Options{Lease: lock.Heartbeat(time.Minute)})
 	must(l.Check(ctx))
-	key := func(event string) lock.Key { return lock.Key{Name: "n", Event: event, Order: event} }
+	name := rand.Text()
+	key := func(event string) lock.Key { return lock.Key{Name: name, Event: event, Order: event} }
 	must(l.Do(ctx, key("1"), func(ctx context.Context) error {
 		if _, err := l.Acquire(context.Background(), key("2")); err == nil {
 			t.Error("a second holder")
@@ -212,7 +231,9 @@ func useEverything(t *testing.T, store *dynamostore.Store, c *dynamodb.Client) {
 		return err
 	}))
 	// A claim without an answer is abandoned.
-	short, cancel := context.WithTimeout(ctx, time.Nanosecond)
-	defer cancel()
-	_, _ = l.Acquire(short, key("5"))
+	server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.Hang })
+	if _, err := l.Acquire(ctx, key("5")); !errors.As(err, new(*lock.StoreError)) {
+		t.Errorf("a server that hangs: %v, want a StoreError", err)
+	}
+	server.OnRequest(nil)
 }

@@ -366,6 +366,17 @@ var stores = []mutant{
 		by: "TestTransactOnUnreadableRow",
 	},
 	{
+		file: "stores/dynamostore/store.go", breaks: "F40", bug: "a write that was throttled or met a conflict is followed by a read, which no function is allowed",
+		old: `	return nil, false, s.classify(err)
+}`,
+		new: `	if c, ok := s.client.(reader); ok && awserror.Status(err) == 400 {
+		_, _ = c.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key})
+	}
+	return nil, false, s.classify(err)
+}`,
+		by: "TestCallsAreThoseShipped",
+	},
+	{
 		file: "stores/dynamostore/transact.go", breaks: "F9", bug: "a conflict ends a transaction",
 		old: `map[string]bool{"TransactionConflict": true, `,
 		new: `map[string]bool{`,
