@@ -70,7 +70,7 @@ NO_RACE := ^(TestJudge|TestAgreesWithJudge|TestExploreProtocol|TestLargeDelivery
 race: ## run the tests with the race detector (needs a C compiler)
 	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
 	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/sim/delivery # five would take as long as all the rest
-	@for m in $(STORES); do (cd $$m && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
+	@for m in $(STORES); do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' -p 1 ./... # it starts many processes, whose requests have two seconds
 
 ROUNDS ?= 50

@@ -15,7 +15,7 @@ import (
 // held for nobody at any time: see package world.
 func TestSimulation(t *testing.T) { // F1 to F6, F8, F9, F11, F14 to F21, F33, F34, F38, F39, F44, F48, F54
 	t.Parallel()
-	figures := world.Run(t, openMemory, world.Config{Histories: tenth(650)})
+	figures := world.Run(t, openMemory, world.Config{Histories: world.Tenth(650)})
 	if figures.Histories > 1 && figures.WhileLimit < 2 {
 		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", figures.WhileLimit)
 	}
@@ -37,14 +37,14 @@ func TestSimulationBeyondGrace(t *testing.T) { // F14, F15
 // remembered by them, for a day.
 func TestSimulationOnServerClock(t *testing.T) { // F14
 	t.Parallel()
-	world.Run(t, onNetwork(func() driver.Store { return newServerClock(time.Now) }), world.Config{Histories: tenth(150), Share: 4, ServerClock: true, Skew: 10 * time.Hour})
+	world.Run(t, onNetwork(func() driver.Store { return newServerClock(time.Now) }), world.Config{Histories: world.Tenth(150), Share: 4, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 // TestSimulationOnObjects does the same with a store whose steps take several
 // requests, each with its own faults.
 func TestSimulationOnObjects(t *testing.T) {
 	t.Parallel()
-	world.Run(t, openObjects, world.Config{Histories: tenth(100), Share: 10, ServerClock: true, Skew: 10 * time.Hour})
+	world.Run(t, openObjects, world.Config{Histories: world.Tenth(100), Share: 10, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 func TestCrowd(t *testing.T) {
@@ -75,13 +75,4 @@ func openObjects(t *testing.T, h *world.History) func(uint64) driver.Store {
 	return func(client uint64) driver.Store {
 		return objectstore.New(&way{bucket: b, plan: h.Plan(client), late: h.Late})
 	}
-}
-
-// tenth is how many of n histories to play: a tenth of them under the race
-// detector, which makes them ten times slower.
-func tenth(n uint64) uint64 {
-	if testing.Short() {
-		return n / 10
-	}
-	return n
 }

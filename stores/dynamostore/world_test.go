@@ -38,7 +38,7 @@ func openTable(t *testing.T, h *world.History) func(uint64) driver.Store {
 // TestSimulation runs whole invocations over the embedded endpoint.
 func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
 	t.Parallel()
-	world.Run(t, openTable, world.Config{Histories: 3, Share: 10})
+	world.Run(t, openTable, world.Config{Histories: world.Tenth(20), Share: 10}).MustVary(t)
 }
 
 func TestCrowd(t *testing.T) {

@@ -47,21 +47,21 @@ func openNodes(n int) world.Opener {
 
 // TestSimulation runs whole invocations over the scripts.
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
-	world.Run(t, openServer, world.Config{Histories: 2, Share: 20, ServerClock: true})
+	world.Run(t, openServer, world.Config{Histories: world.Tenth(20), Share: 20, ServerClock: true}).MustVary(t)
 }
 
 // TestSimulationOfClocks lets the clients' clocks be hours apart: only the
 // server's counts.
 func TestSimulationOfClocks(t *testing.T) { // F14
-	world.Run(t, openServer, world.Config{Histories: 2, Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+	world.Run(t, openServer, world.Config{Histories: world.Tenth(20), Share: 20, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 func TestSimulationOfQuorum(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
-	world.Run(t, openNodes(3), world.Config{Histories: 1, Share: 60, ServerClock: true})
+	world.Run(t, openNodes(3), world.Config{Histories: world.Tenth(10), Share: 60, ServerClock: true}).MustVary(t)
 }
 
 func TestSimulationOfQuorumClocks(t *testing.T) { // F14
-	world.Run(t, openNodes(3), world.Config{Histories: 1, Share: 60, ServerClock: true, Skew: 10 * time.Hour})
+	world.Run(t, openNodes(3), world.Config{Histories: world.Tenth(10), Share: 60, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 func TestCrowd(t *testing.T) {

@@ -226,9 +226,19 @@ func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, b
 	return a.row, a.ok, a.err
 }
 
-// observe panics where the invocation says so.
+// observe counts takeovers and losses, and panics where the invocation says so.
 func observe(ctx context.Context, o lock.Observation) {
-	if inv := invocationOf(ctx); inv != nil && inv.observerPanics == o.Outcome {
+	inv := invocationOf(ctx)
+	if inv == nil {
+		return
+	}
+	switch o.Outcome {
+	case lock.OutcomeTakenOver:
+		inv.p.w.count(func(f *Figures) { f.TakenOver++ })
+	case lock.OutcomeLost:
+		inv.p.w.count(func(f *Figures) { f.LostLeases++ })
+	}
+	if inv.observerPanics == o.Outcome {
 		panic("observer of " + string(o.Outcome))
 	}
 }

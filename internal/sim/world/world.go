@@ -131,6 +131,15 @@ func (c Config) withDefaults() Config {
 // beyond reports whether handlers may overlap.
 func (c Config) beyond() bool { return c.Skew > lock.DefaultGrace && !c.ServerClock }
 
+// Tenth is how many of n histories to play: a tenth of them in the short form,
+// because the race detector makes them ten times slower.
+func Tenth(n uint64) uint64 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // seeds returns which histories to play.
 func (c Config) seeds(t *testing.T) (first, n uint64) {
 	first, n = c.First, c.Histories
@@ -180,6 +189,7 @@ type Figures struct {
 	Acquired, Refused, Runs              int // acquisitions granted and not, and runs of a handler
 	Overlaps, Stale, Orphans, Idle       int // overlaps that no promise rules out, effects that the fence refused
 	Kills, Freezes, Panics, Resumed      int
+	TakenOver, LostLeases                int // as the engine observed them
 	Completed, Lost, Skipped, WhileLimit int
 	Watched                              int // rows read
 }
@@ -197,6 +207,8 @@ func (f *Figures) add(g Figures) {
 	f.Freezes += g.Freezes
 	f.Panics += g.Panics
 	f.Resumed += g.Resumed
+	f.TakenOver += g.TakenOver
+	f.LostLeases += g.LostLeases
 	f.Completed += g.Completed
 	f.Lost += g.Lost
 	f.Skipped += g.Skipped
@@ -207,9 +219,18 @@ func (f *Figures) add(g Figures) {
 // String shows the figures in one line.
 func (f Figures) String() string {
 	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
-		"%d kills, %d freezes, %d panics, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched",
+		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched",
 		f.Histories, f.Requests, f.Faults, f.Acquired, f.Refused, f.Runs, f.Completed, f.Lost, f.Skipped,
-		f.Kills, f.Freezes, f.Panics, f.Resumed, f.Stale, f.Overlaps, f.Watched)
+		f.Kills, f.Freezes, f.Panics, f.TakenOver, f.LostLeases, f.Resumed, f.Stale, f.Overlaps, f.Watched)
+}
+
+// MustVary fails the test if no lock was taken over, lost or resumed. Fewer
+// than ten histories need not have all of that.
+func (f Figures) MustVary(t *testing.T) {
+	t.Helper()
+	if f.Histories >= 10 && (f.TakenOver == 0 || f.LostLeases == 0 || f.Resumed == 0) {
+		t.Errorf("%d locks taken over, %d leases lost, %d locks resumed: want some of each", f.TakenOver, f.LostLeases, f.Resumed)
+	}
 }
 
 // world is one history while it is played.
