@@ -38,7 +38,7 @@ type mutant struct {
 }
 
 // table has every planted bug.
-var table = slices.Concat(engine, leases, sets, stores, objects, quorum, keys, handlers)
+var table = slices.Concat(engine, leases, sets, stores, objects, quorum, keys, handlers, oracles)
 
 func main() {
 	only := flag.String("only", "", "plant only the bugs whose file or description matches `regexp`")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -77,7 +78,18 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 			inv.reasons[e] = string(o.Outcome)
 		}
 	}
+	if p := (*middleware.PanicError)(nil); errors.As(o.Err, &p) {
+		w.panicked(p.Value, p.Stack)
+	}
 	inv.panicAtTimes()
+}
+
+// panicked checks that a panic is a planned one, and not one of the code under
+// test. The caller holds w.mu.
+func (w *world) panicked(v any, stack []byte) {
+	if v != any(errCallback) && v != any(errTransient) {
+		w.fail("nobody planned the panic %v: %s", v, stack)
+	}
 }
 
 // compare compares an observation with what happened to the event. The caller
@@ -281,11 +293,13 @@ func (f *function[E, A]) call(ctx context.Context, p *process[E, A], inv *invoca
 		defer f.stop(p, inv)
 		defer func() {
 			p.clock.Awake()
-			panicked := recover() != nil
-			f.w.returned(inv)
-			if panicked {
-				p.crash()
+			if v := recover(); v != nil {
+				f.w.mu.Lock()
+				f.w.panicked(v, debug.Stack())
+				f.w.mu.Unlock()
+				defer p.crash()
 			}
+			f.w.returned(inv)
 		}()
 		answer, err = p.handler(ctx, e)
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -90,7 +91,11 @@ func (inv *invocation) run() {
 	}
 	defer p.w.ended(inv)
 	defer func() {
-		if recover() != nil && !p.isDead() {
+		v := recover()
+		if _, ok := v.(planned); v != nil && !ok {
+			p.w.fail("nobody planned the panic %v: %s", v, debug.Stack())
+		}
+		if v != nil && !p.isDead() {
 			p.w.count(func(f *Figures) { f.Panics++ })
 		}
 	}()
@@ -335,7 +340,7 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		case 0:
 			return errors.New("failed")
 		case 1:
-			panic("handler")
+			panic(planned("handler"))
 		}
 		for _, key := range keys {
 			inv.p.w.works(key)

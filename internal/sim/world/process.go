@@ -226,6 +226,10 @@ func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, b
 	return a.row, a.ok, a.err
 }
 
+// planned is what handlers, observers and log handlers panic with. Whatever
+// panics with anything else has a bug.
+type planned string
+
 // observe counts takeovers and losses, and panics where the invocation says so.
 func observe(ctx context.Context, o lock.Observation) {
 	inv := invocationOf(ctx)
@@ -239,7 +243,7 @@ func observe(ctx context.Context, o lock.Observation) {
 		inv.p.w.count(func(f *Figures) { f.LostLeases++ })
 	}
 	if inv.observerPanics == o.Outcome {
-		panic("observer of " + string(o.Outcome))
+		panic(planned("observer of " + o.Outcome))
 	}
 }
 
@@ -250,7 +254,7 @@ func (logger) Enabled(context.Context, slog.Level) bool { return true }
 
 func (logger) Handle(ctx context.Context, r slog.Record) error {
 	if inv := invocationOf(ctx); inv != nil && r.Message == "lambdalock: "+string(inv.loggerPanics) {
-		panic(r.Message)
+		panic(planned(r.Message))
 	}
 	return nil
 }
