@@ -25,4 +25,26 @@ var oracles = []mutant{
 `,
 		by: "TestDelivery", in: "internal/sim/delivery",
 	},
+	// Losses without a reason.
+	{
+		file: "lock/heartbeat.go", breaks: "F4", bug: "one granted renewal in five counts as refused",
+		old: `	if ok {
+		l.confirm(until)
+	}
+`,
+		new: `	if ok {
+		l.confirm(until)
+	}
+	if ok && now.UnixMicro()%5 == 0 {
+		return false, r.sent, nil
+	}
+`,
+		by: "TestSimulation",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P5", bug: "a completion that needed two attempts counts as lost",
+		old: `case ok || s.unsure && l.wasApplied(s):`,
+		new: `case ok && !s.unsure || s.unsure && !ok && l.wasApplied(s):`,
+		by:  "TestSimulation",
+	},
 }

@@ -31,6 +31,8 @@ type invocation struct {
 	p      *process
 	random *rand.Rand
 	claims map[grip]bool // by any part of the invocation; guarded by the world's mutex
+	// tenures are the leases that it was told of; guarded by the world's mutex.
+	tenures map[grip]*tenure
 	// freezes is how often the process was frozen before the last claim of this
 	// invocation was answered.
 	freezes int64
@@ -52,7 +54,7 @@ func invocationOf(ctx context.Context) *invocation {
 // it has ended.
 func (p *process) turn(random *rand.Rand) {
 	p.trouble(random)
-	inv := &invocation{p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, ignores: random.IntN(8) == 0}
+	inv := &invocation{p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{}, ignores: random.IntN(8) == 0}
 	inv.choosePanics()
 	if p.managed {
 		p.w.busy.Go(inv.run)
@@ -267,7 +269,7 @@ func (inv *invocation) resumeLater(h lock.Handle, key lock.Key) {
 	w.busy.Go(func() {
 		time.Sleep(time.Duration(random.IntN(9000)) * time.Millisecond)
 		p := w.start(id, random)
-		next := &invocation{p: p, random: random, claims: map[grip]bool{}}
+		next := &invocation{p: p, random: random, claims: map[grip]bool{}, tenures: map[grip]*tenure{}}
 		next.resume(b, key)
 	})
 }

@@ -31,11 +31,12 @@ type grip struct{ name, token string }
 
 // grabbed is what is known of a grip.
 type grabbed struct {
-	event    string
-	open     bool      // a claim of it was granted, or got no answer
-	settling bool      // a settlement of it was sent
-	handed   bool      // over to an invocation that has not begun
-	gone     time.Time // from when nobody holds it; zero: somebody may
+	event       string
+	open        bool      // a claim of it was granted, or got no answer
+	settling    bool      // a settlement of it was sent
+	settlements int       // that were sent
+	handed      bool      // over to an invocation that has not begun
+	gone        time.Time // from when nobody holds it; zero: somebody may
 }
 
 // grant is a claim that was granted, as its sender saw it.
@@ -83,6 +84,7 @@ func (w *world) settles(s *driver.Settlement) grip {
 	defer w.mu.Unlock()
 	if known := w.grips[g]; known != nil {
 		known.settling = true
+		known.settlements++
 	}
 	return g
 }

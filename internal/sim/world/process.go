@@ -28,6 +28,7 @@ type process struct {
 	managed bool
 
 	freezes atomic.Int64 // how often it was frozen
+	upsets  atomic.Int64 // how often it was frozen, or its clock set
 	dieAt   atomic.Int64 // the process dies at that request from now on; zero: not at a request
 
 	life context.Context
@@ -78,6 +79,7 @@ func (p *process) freeze(d time.Duration) {
 	}
 	p.w.count(func(f *Figures) { f.Freezes++ })
 	p.w.trace("process %p is frozen for %v", p, d)
+	p.upsets.Add(1)
 	p.clock.Freeze()
 	p.mu.Lock()
 	for h := range p.holds { // from now on it cannot stop in time
@@ -121,6 +123,7 @@ func (p *process) trouble(random *rand.Rand) {
 // set sets the wall clock.
 func (p *process) set(ahead time.Duration) {
 	p.w.trace("process %p sets its clock %v ahead", p, ahead)
+	p.upsets.Add(1)
 	p.clock.Step(ahead - time.Until(clock.Wall(p.clock)))
 }
 
@@ -190,7 +193,7 @@ func (w *wire) send(name string, request func() answer) (a answer, unseen bool) 
 func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the caller dates its claim anew
 	g := w.p.w.claims(ctx, &claim)
-	sent := time.Now()
+	sent, upsets := time.Now(), w.p.upsets.Load()
 	a, unseen := w.send(g.name, func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
 		return answer{row: row, ok: ok, err: err}
@@ -200,16 +203,21 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 	}
 	if inv := invocationOf(ctx); inv != nil {
 		inv.freezes = a.freezes
+		w.p.w.granted(inv, upsets, &claim, &a)
 	}
 	return a.row, a.ok, a.err
 }
 
 // Renew implements [driver.Store].
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	upsets := w.p.upsets.Load()
 	a, _ := w.send(r.Name, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}
 	})
+	if inv := invocationOf(ctx); inv != nil {
+		w.p.w.renewed(inv, upsets, r, &a)
+	}
 	return a.row, a.ok, a.err
 }
 
@@ -222,6 +230,9 @@ func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, b
 	})
 	if !unseen {
 		w.p.w.answered(g, s, &a)
+		if inv := invocationOf(ctx); inv != nil && a.err == nil && !a.ok {
+			w.p.w.unsettled(inv, g)
+		}
 	}
 	return a.row, a.ok, a.err
 }
@@ -241,6 +252,7 @@ func observe(ctx context.Context, o lock.Observation) {
 		inv.p.w.count(func(f *Figures) { f.TakenOver++ })
 	case lock.OutcomeLost:
 		inv.p.w.count(func(f *Figures) { f.LostLeases++ })
+		inv.p.w.lost(inv, o.Err)
 	}
 	if inv.observerPanics == o.Outcome {
 		panic(planned("observer of " + o.Outcome))

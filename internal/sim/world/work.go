@@ -56,6 +56,7 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 			}
 		})()
 	}
+	defer p.w.endsForAReason(ctx, inv)()
 	p.answersFor(holds, true)
 	defer p.answersFor(holds, false)
 	if unseen() {

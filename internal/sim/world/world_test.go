@@ -28,6 +28,8 @@ func TestOraclesCanFail(t *testing.T) {
 		"does not let go":                  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "nobody holds it"},
 		"takes late copies":                {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Stamp = c.Stamp.Add(time.Hour) }}, "nobody holds it"},
 		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("e0", "e1", "e2", "e3") }}, "no handler of it has succeeded"},
+		"refuses the owner's renewals":     {liar{renew: func(r *driver.Renewal) { r.Token = "nobody" }}, "without a reason"},
+		"refuses the owner's settlements":  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "without a reason"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,6 +95,7 @@ func invented(events ...string) (all []driver.CompletedEvent) {
 type liar struct {
 	*memstore.Store
 	acquire func(*driver.Claim, driver.Row)
+	renew   func(*driver.Renewal)
 	release func(*driver.Settlement, driver.Row)
 	answer  func(*driver.Row)
 	refusal func(*driver.Row)
@@ -123,6 +126,14 @@ func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 		l.refusal(&row)
 	}
 	return row, ok, err
+}
+
+func (l *liar) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	renewal := *r
+	if l.renew != nil {
+		l.renew(&renewal)
+	}
+	return l.Store.Renew(ctx, &renewal)
 }
 
 func (l *liar) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
