@@ -47,4 +47,11 @@ var oracles = []mutant{
 		new: `case ok && !s.unsure || s.unsure && !ok && l.wasApplied(s):`,
 		by:  "TestSimulation",
 	},
+	// Resumed work that meets trouble.
+	{
+		file: "lock/handover.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
+		old: `return ok || l.row.Token == l.claim.Token, err // a step`,
+		new: `return ok, err // a step`,
+		by:  "TestSimulation",
+	},
 }

@@ -41,6 +41,8 @@ type invocation struct {
 	ignores        bool // its handler does not heed the context
 	observerPanics lock.Outcome
 	loggerPanics   lock.Outcome
+
+	resumes *handedOver // what it goes on with; nil: it begins something
 }
 
 type invocationKey struct{}
@@ -50,11 +52,14 @@ func invocationOf(ctx context.Context) *invocation {
 	return inv
 }
 
-// turn runs one invocation. In a managed process the next one may begin before
-// it has ended.
-func (p *process) turn(random *rand.Rand) {
+// turn runs one invocation, which resumes a lock if that is not nil. In a
+// managed process the next one may begin before it has ended.
+func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 	p.trouble(random)
-	inv := &invocation{p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{}, ignores: random.IntN(8) == 0}
+	inv := &invocation{
+		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{},
+		ignores: random.IntN(8) == 0, resumes: resumes,
+	}
 	inv.choosePanics()
 	if p.managed {
 		p.w.busy.Go(inv.run)
@@ -66,7 +71,7 @@ func (p *process) turn(random *rand.Rand) {
 func (inv *invocation) choosePanics() {
 	outcomes := []lock.Outcome{
 		lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeWaited, lock.OutcomeHeld, lock.OutcomeRenewed,
-		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed, lock.OutcomeHandedOver,
+		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed, lock.OutcomeHandedOver, lock.OutcomeResumed,
 	}
 	switch inv.random.IntN(16) {
 	case 0:
@@ -104,6 +109,8 @@ func (inv *invocation) run() {
 	p.clock.Awake()
 	kind := inv.random.IntN(8)
 	switch {
+	case inv.resumes != nil:
+		inv.resume(ctx)
 	case kind < 3:
 		inv.wrapped(ctx)
 	case kind == 3:
@@ -251,45 +258,56 @@ func (inv *invocation) step(lk *lock.Lock, key lock.Key, lease lock.LeaseMode) {
 		return
 	}
 	if err == nil {
-		inv.p.w.handedOver(h)
 		inv.resumeLater(h, key)
 		_ = lk.Complete(nil)
 	}
 }
 
+// handedOver is a handle on its way.
+type handedOver struct {
+	json []byte
+	key  lock.Key
+}
+
+// resumeLater lets an invocation in a new process resume the lock, or none, or
+// two of them at any time.
 func (inv *invocation) resumeLater(h lock.Handle, key lock.Key) {
 	b, err := json.Marshal(h)
 	if err != nil {
 		panic(err)
 	}
 	w, id, random := inv.p.w, inv.p.id, rand.New(rand.NewPCG(inv.random.Uint64(), 1))
-	if random.IntN(5) == 0 {
-		return
+	invocations := 1
+	switch random.IntN(10) {
+	case 0, 1:
+		invocations = 0
+	case 2:
+		invocations = 2
 	}
-	w.busy.Go(func() {
-		time.Sleep(time.Duration(random.IntN(9000)) * time.Millisecond)
-		p := w.start(id, random)
-		next := &invocation{p: p, random: random, claims: map[grip]bool{}, tenures: map[grip]*tenure{}}
-		next.resume(b, key)
-	})
+	w.handedOver(h, max(invocations, 1))
+	for range invocations {
+		random := rand.New(rand.NewPCG(random.Uint64(), 2))
+		w.busy.Go(func() {
+			time.Sleep(time.Duration(random.IntN(9000)) * time.Millisecond)
+			w.start(id, random).turn(random, &handedOver{b, key})
+		})
+	}
 }
 
-func (inv *invocation) resume(handle []byte, key lock.Key) {
+func (inv *invocation) resume(ctx context.Context) {
 	var h lock.Handle
-	if err := json.Unmarshal(handle, &h); err != nil {
+	if err := json.Unmarshal(inv.resumes.json, &h); err != nil {
 		panic(err)
 	}
-	ctx := context.WithValue(inv.p.life, invocationKey{}, inv)
 	s := inv.setup()
 	lk, err := inv.p.locker(s).Resume(ctx, h)
 	if err != nil {
 		return
 	}
 	inv.p.w.count(func(f *Figures) { f.Resumed++ })
-	inv.p.w.resumed(inv, h)
-	defer inv.p.w.ended(inv)
+	inv.p.w.resumed(inv, h, lk.Lease().Fence)
 	defer func() { _ = lk.Release() }()
-	inv.step(lk, key, s.lease)
+	inv.step(lk, inv.resumes.key, s.lease)
 }
 
 // complete completes the event of key.

@@ -35,7 +35,9 @@ type grabbed struct {
 	open        bool      // a claim of it was granted, or got no answer
 	settling    bool      // a settlement of it was sent
 	settlements int       // that were sent
-	handed      bool      // over to an invocation that has not begun
+	handed      int       // over to so many invocations that have not begun
+	shared      bool      // two invocations resume it
+	holders     int       // invocations that have it
 	gone        time.Time // from when nobody holds it; zero: somebody may
 }
 
@@ -57,8 +59,9 @@ func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
 			w.rows[g.name] = &watched{}
 		}
 	}
-	if inv := invocationOf(ctx); inv != nil {
+	if inv := invocationOf(ctx); inv != nil && !inv.claims[g] {
 		inv.claims[g] = true
+		w.grips[g].holders++
 	}
 	return g
 }
@@ -85,6 +88,7 @@ func (w *world) settles(s *driver.Settlement) grip {
 	if known := w.grips[g]; known != nil {
 		known.settling = true
 		known.settlements++
+		w.excuseOthers(known)
 	}
 	return g
 }
@@ -117,28 +121,33 @@ func (w *world) ended(inv *invocation) {
 	defer w.mu.Unlock()
 	for g := range inv.claims {
 		known := w.grips[g]
-		if known.gone.IsZero() && known.open && !known.settling && !known.handed && !inv.p.isDead() {
+		known.holders--
+		if known.gone.IsZero() && known.open && !known.settling && known.handed == 0 && known.holders == 0 && !inv.p.isDead() {
 			known.gone = time.Now()
 		}
 	}
 }
 
-// handedOver notes that nobody may resume the lock.
-func (w *world) handedOver(h lock.Handle) {
+// handedOver notes that so many invocations are to resume the lock.
+func (w *world) handedOver(h lock.Handle, invocations int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known := w.grips[grip{h.Name, h.Token}]; known != nil {
-		known.handed = true
-	}
+	known := w.grips[grip{h.Name, h.Token}]
+	known.handed += invocations
+	known.shared = known.shared || invocations > 1
 }
 
-// resumed notes that an invocation goes on with the lock.
-func (w *world) resumed(inv *invocation, h lock.Handle) {
+// resumed notes that an invocation goes on with the lock. Its fence may be
+// above that of the handle, because a copy of the claim arrived late.
+func (w *world) resumed(inv *invocation, h lock.Handle, fence int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known := w.grips[grip{h.Name, h.Token}]; known != nil {
-		known.handed = false
-		inv.claims[grip{h.Name, h.Token}] = true
+	g := grip{h.Name, h.Token}
+	known := w.grips[g]
+	known.handed--
+	known.holders++
+	if inv.claims[g] = true; known.shared {
+		w.shared[lockID{h.Name, fence}] = known
 	}
 }
 

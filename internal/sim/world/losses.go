@@ -48,6 +48,7 @@ func (w *world) renewed(inv *invocation, upsets int64, r *driver.Renewal, a *ans
 	if of == nil { // it is resumed
 		of = &tenure{upsets: upsets}
 		inv.tenures[g] = of
+		inv.freezes = a.freezes
 	}
 	switch {
 	case a.ok && r.Until.After(of.until):

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type oracle struct {
 	grips       map[grip]*grabbed
 	rows        map[string]*watched // by the names that were claimed
 	grants      []grant
+	shared      map[lockID]*grabbed // that two invocations resume
 }
 
 // event is an event of a name.
@@ -39,7 +41,7 @@ type completion struct {
 func (o *oracle) init(*world) {
 	*o = oracle{
 		began: time.Now(), fences: map[string]*hold{}, worked: map[event]bool{}, completions: map[event]*completion{}, grips: map[grip]*grabbed{},
-		rows: map[string]*watched{},
+		rows: map[string]*watched{}, shared: map[lockID]*grabbed{},
 	}
 }
 
@@ -104,8 +106,8 @@ func (w *world) judge() {
 	defer w.mu.Unlock()
 	var exclusive []history.Hold
 	for _, h := range w.holds {
-		if h.key.Name != limitedName {
-			exclusive = append(exclusive, history.Hold{Name: h.key.Name, Holder: h.key.Event, Fence: h.fence, Start: h.start, End: h.end})
+		if h.key.Name != limitedName && !w.giveWay(h) {
+			exclusive = append(exclusive, history.Hold{Name: h.key.Name, Holder: fmt.Sprintf("%s with fence %d", h.key.Event, h.fence), Fence: h.fence, Start: h.start, End: h.end})
 		}
 	}
 	for _, overlap := range history.Overlaps(exclusive) {

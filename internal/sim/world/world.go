@@ -293,6 +293,6 @@ func (w *world) client(id uint64) {
 		if p.isDead() {
 			p = w.start(id, random)
 		}
-		p.turn(random)
+		p.turn(random, nil)
 	}
 }

@@ -30,6 +30,7 @@ func TestOraclesCanFail(t *testing.T) {
 		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("e0", "e1", "e2", "e3") }}, "no handler of it has succeeded"},
 		"refuses the owner's renewals":     {liar{renew: func(r *driver.Renewal) { r.Token = "nobody" }}, "without a reason"},
 		"refuses the owner's settlements":  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "without a reason"},
+		"panics":                           {liar{panics: true}, "nobody planned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,6 +100,7 @@ type liar struct {
 	release func(*driver.Settlement, driver.Row)
 	answer  func(*driver.Row)
 	refusal func(*driver.Row)
+	panics  bool // instead of completing an event
 }
 
 // open implements [Opener].
@@ -108,8 +110,21 @@ func (l liar) open(_ *testing.T, h *History) func(uint64) driver.Store {
 		if client == Watcher {
 			return l.Store
 		}
-		return fault.NewStore(&l, h.Plan(client), h.Late)
+		return &hasty{fault.NewStore(&l, h.Plan(client), h.Late), l.panics}
 	}
+}
+
+// hasty is a store that may panic before its requests meet faults.
+type hasty struct {
+	driver.Store
+	panics bool
+}
+
+func (h *hasty) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	if h.panics && s.Memory != nil {
+		panic("completes nothing")
+	}
+	return h.Store.Release(ctx, s)
 }
 
 func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
