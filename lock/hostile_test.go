@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
@@ -66,6 +68,73 @@ func say(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.Said 
 	return said
 }
 
+// sayMore does so with sets, limits, handles, transactions, rows of a newer
+// version, waits, heartbeats and takeovers.
+func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.Said {
+	said := &hostile.Said{}
+	store := memstore.New()
+	locker := func(s driver.Store, o lock.Options) *lock.Locker {
+		o.Logger, o.LogKeys, o.Holder = slog.New(said), logKeys, func(context.Context) string { return holder }
+		l, err := lock.New(s, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	must := func(lk *lock.Lock, err error) *lock.Lock {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lk
+	}
+	transact := func(ctx context.Context) {
+		held, _ := driver.LockFrom(ctx)
+		said.Error(held.CompleteWith(t.Context(), nil, store.Release))
+	}
+	handOver := func(ctx context.Context) lock.Handle {
+		h, err := lock.HandOver(ctx, 20*time.Second)
+		said.Error(err)
+		return h
+	}
+	l := locker(store, lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: 3 * time.Second})
+	said.Error(locker(store, lock.Options{Limit: 2}).Do(t.Context(), key, nothing))
+	said.Error(locker(newerRow{store}, lock.Options{}).Do(t.Context(), key, nothing))
+	set, err := l.AcquireAll(t.Context(), key, lock.Key{Name: key.Name + "2", Event: key.Event})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handOver(set.Context())
+	transact(set.Context())
+	said.Error(l.Do(t.Context(), key, nothing)) // waits in vain
+	said.Error(set.Release())
+
+	lk := must(l.Acquire(t.Context(), key))
+	h := handOver(lk.Context())
+	transact(lk.Context())
+	said.Error(lk.Complete(nil))
+	edited := h
+	edited.Event = "another"
+	_, err = l.Resume(t.Context(), edited)
+	said.Error(err)
+	lk = must(l.Resume(t.Context(), h))
+	said.Error(lk.Release())
+	_, err = l.Resume(t.Context(), h)
+	said.Error(err)
+	lk = must(l.Acquire(t.Context(), lock.Key{Name: key.Name}))
+	said.Error(lk.Complete(nil))
+	transact(lk.Context()) // of a lock that has ended
+
+	lk = must(l.Acquire(t.Context(), key))
+	time.Sleep(time.Minute)
+	said.Error(context.Cause(lk.Context()))
+	next := must(locker(store, lock.Options{Lease: lock.Heartbeat(6 * time.Second)}).Acquire(t.Context(), key)) // takes it over
+	said.Error(lk.Complete(nil))
+	time.Sleep(time.Minute)
+	said.Error(next.Complete(nil))
+	return said
+}
+
 // rowName returns the name of the only row.
 func rowName(t *testing.T, store *memstore.Store) string {
 	t.Helper()
@@ -94,34 +163,47 @@ func hostileKeys() int {
 func TestHostileKeys(t *testing.T) { // F27, F29, F30
 	t.Parallel()
 	const seed = 1
+	holder, stop := iter.Pull(hostile.Keys(seed+1, hostileKeys()))
+	defer stop()
 	records, n := 0, 0
 	for text := range hostile.Keys(seed, hostileKeys()) {
 		n++
 		key := lock.Key{Name: text, Event: "event " + text, Payload: text}
+		holder, _ := holder()
 		for _, logKeys := range []bool{false, true} {
-			said := say(t, key, "holder "+text, logKeys)
-			for _, line := range said.Lines() {
-				if raw, found := hostile.Raw(line); found {
-					t.Fatalf("seed %d, key %d, %q: raw %q in %.500q", seed, n, text, raw, line)
-				}
-				if part, found := hostile.Shows(line, text[:12]); found && !logKeys && !strings.Contains(line, "holder") {
-					t.Fatalf("seed %d, key %d, %q: shows %q in %.500q", seed, n, text, part, line)
-				}
-			}
-			text, lines := said.Records()
-			if len(text) != len(lines) {
-				t.Fatalf("seed %d, key %d, %q: %d lines of text for %d of JSON", seed, n, key.Name, len(text), len(lines))
-			}
-			for _, line := range lines {
-				var record map[string]any
-				if err := json.Unmarshal([]byte(line), &record); err != nil || !strings.HasPrefix(fmt.Sprint(record["msg"]), "lambdalock: ") {
-					t.Fatalf("seed %d, key %d, %q: not a record: %v %s", seed, n, key.Name, err, line)
-				}
-				records++
-			}
+			about := fmt.Sprintf("seed %d, key %d, %q", seed, n, text)
+			records += checkSaid(t, about, say(t, key, holder, logKeys), key, logKeys)
+			synctest.Test(t, func(t *testing.T) {
+				records += checkSaid(t, about, sayMore(t, key, holder, logKeys), key, logKeys)
+			})
 		}
 	}
 	t.Logf("%d keys, %d log records", n, records)
+}
+
+// checkSaid checks what was said about a key, and returns the number of log
+// records.
+func checkSaid(t *testing.T, about string, said *hostile.Said, key lock.Key, logKeys bool) int {
+	t.Helper()
+	for _, line := range said.Lines() {
+		if raw, found := hostile.Raw(line); found {
+			t.Fatalf("%s: raw %q in %.500q", about, raw, line)
+		}
+		if part, found := hostile.Shows(line, key.Name[:12]); found && !logKeys {
+			t.Fatalf("%s: shows %q in %.500q", about, part, line)
+		}
+	}
+	text, lines := said.Records()
+	if len(text) != len(lines) {
+		t.Fatalf("%s: %d lines of text for %d of JSON", about, len(text), len(lines))
+	}
+	for _, line := range lines {
+		var record map[string]any
+		if err := json.Unmarshal([]byte(line), &record); err != nil || !strings.HasPrefix(fmt.Sprint(record["msg"]), "lambdalock: ") {
+			t.Fatalf("%s: not a record: %v %s", about, err, line)
+		}
+	}
+	return len(lines)
 }
 
 // TestHashedKeysShowNothing shows that of a key that was hashed, no eight bytes

@@ -22,7 +22,7 @@ import (
 
 // TestHostileKeys shows that whatever the parts of an event contain that become
 // a key, log lines, errors and answers to clients have no raw control
-// character.
+// character, and show the key only on request.
 func TestHostileKeys(t *testing.T) { // F27, F30, F31
 	t.Parallel()
 	const seed = 4
@@ -33,15 +33,23 @@ func TestHostileKeys(t *testing.T) { // F27, F30, F31
 	n, lines := 0, 0
 	for text := range hostile.Keys(seed, keys) {
 		n++
-		said := &hostile.Said{}
-		options := []middleware.Option{middleware.Store(memstore.New()), middleware.Logger(slog.New(said)), middleware.LogKeys()}
-		request(t, said, text, options)
-		records(t, said, text, options)
-		for _, line := range said.Lines() {
-			if raw, found := hostile.Raw(line); found {
-				t.Fatalf("seed %d, key %d, %q: raw %q in %.700q", seed, n, text, raw, line)
+		for _, logKeys := range []bool{false, true} {
+			said := &hostile.Said{}
+			options := []middleware.Option{middleware.Store(memstore.New()), middleware.Logger(slog.New(said))}
+			if logKeys {
+				options = append(options, middleware.LogKeys())
 			}
-			lines++
+			request(t, said, text, options)
+			records(t, said, text, options)
+			for _, line := range said.Lines() {
+				if raw, found := hostile.Raw(line); found {
+					t.Fatalf("seed %d, key %d, %q: raw %q in %.700q", seed, n, text, raw, line)
+				}
+				if part, found := hostile.Shows(line, text[:12]); found && !logKeys {
+					t.Fatalf("seed %d, key %d, %q: shows %q in %.700q", seed, n, text, part, line)
+				}
+				lines++
+			}
 		}
 	}
 	t.Logf("%d keys, %d log lines, errors and answers", n, lines)
@@ -101,7 +109,7 @@ func records(t *testing.T, said *hostile.Said, text string, options []middleware
 	e := events.S3Event{Records: []events.S3EventRecord{{EventSource: "aws:s3", EventName: "ObjectCreated:Put"}}}
 	e.Records[0].S3.Bucket.Name, e.Records[0].S3.Object.URLDecodedKey, e.Records[0].S3.Object.Key, e.Records[0].S3.Object.Sequencer = text, text, text, text
 	said.Error(object(t.Context(), e))
-	e.Records[0].EventSource = text
+	e.Records[0].EventSource = text[12:] // which errors tell: keys do not have it
 	said.Error(object(t.Context(), e))
 	raw := middleware.WithLock(keyfuncs.S3Object, func(context.Context, json.RawMessage) error { return failed }, options...)
 	said.Error(raw(t.Context(), json.RawMessage(text)))

@@ -1,6 +1,7 @@
 package main
 
-// oracles has bugs that show only in what the simulations look for.
+// oracles has bugs that show only in what simulations look for, and in what is
+// said about keys.
 var oracles = []mutant{
 	// Panics that nobody planned.
 	{
@@ -53,5 +54,48 @@ var oracles = []mutant{
 		old: `return ok || l.row.Token == l.claim.Token, err // a step`,
 		new: `return ok, err // a step`,
 		by:  "TestSimulation",
+	},
+	// What is said about a key.
+	{
+		file: "lock/handover.go", breaks: "F29", bug: "a set that is handed over tells its name",
+		old: `"key " + l.key.Digest() + " was locked together with others, and a handle`,
+		new: `"key " + l.key.Name + " was locked together with others, and a handle`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/handover.go", breaks: "F29", bug: "an edited handle makes an error tell the name",
+		old: `for which key " + l.key.Digest() + " is held`,
+		new: `for which key " + l.key.Name + " is held`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/settlement.go", breaks: "F29", bug: "a transaction of a set tells its name",
+		old: `"key " + l.key.Digest() + " was locked together with others, and a transaction`,
+		new: `"key " + l.key.Name + " was locked together with others, and a transaction`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/settlement.go", breaks: "F29", bug: "a transaction that comes too late tells the name",
+		old: `"the lock of key " + l.key.Digest() + " has ended already`,
+		new: `"the lock of key " + l.key.Name + " has ended already`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/limit.go", breaks: "F29", bug: "an event with a limit makes an error tell the name",
+		old: `leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Digest(),`,
+		new: `leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Name,`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/acquisition.go", breaks: "F29", bug: "a row of a newer version makes an error tell the name",
+		old: `"the row of key " + a.key.Digest() + " was`,
+		new: `"the row of key " + a.key.Name + " was`,
+		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/observation.go", breaks: "F29", bug: "log lines tell the name unasked",
+		old: `slog.String("key", o.Key.Digest())`,
+		new: `slog.String("key", printable.Text(o.Key.Name))`,
+		by:  "TestHostileKeys", in: "middleware",
 	},
 }
