@@ -90,7 +90,7 @@ func TestNamedTestsExist(t *testing.T) {
 			code.WriteString(read(t, path))
 		}
 	}
-	named := regexp.MustCompile("`((?:Test|Example)[A-Za-z_]+)`|locktest`? \"([a-z ]+)\"")
+	named := regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)\\w+)`|locktest`? \"([a-z ]+)\"")
 	for name, text := range documents(t) {
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
 			if m[1] != "" && !strings.Contains(code.String(), "func "+m[1]+"(") {
@@ -169,7 +169,7 @@ func TestEveryPromiseIsShown(t *testing.T) {
 	if len(promises) != 7 {
 		t.Errorf("DESIGN.md makes %d promises, want 7", len(promises))
 	}
-	shown := regexp.MustCompile("\\[`((?:Test|Example)[A-Za-z_]+)`\\]\\(([^)]+)\\)")
+	shown := regexp.MustCompile("\\[`((?:Test|Example|Fuzz|Benchmark)\\w+)`\\]\\(([^)]+)\\)")
 	for _, promise := range promises {
 		links := shown.FindAllStringSubmatch(promise, -1)
 		if len(links) == 0 {

@@ -43,7 +43,11 @@ func TestEveryFaultHasATest(t *testing.T) {
 		}
 		numbers := numbersIn(strings.Split(row, " | ")[0])
 		maps.Copy(rows, numbers)
-		for _, m := range code.FindAllStringSubmatch(row, -1) {
+		tests := code.FindAllStringSubmatch(row, -1)
+		if len(numbers) > 0 && len(tests) == 0 {
+			t.Errorf("no test shows %s in DESIGN.md", label(numbers))
+		}
+		for _, m := range tests {
 			if len(numbers) > 0 && !overlaps(numbers, byTest[m[1]]) {
 				t.Errorf("%s does not name %s of its row in DESIGN.md", m[1], label(numbers))
 			}

@@ -19,16 +19,9 @@ func TestCommandsRunTests(t *testing.T) {
 		for _, m := range command.FindAllStringSubmatch(text, -1) {
 			found++
 			folder := filepath.Join("..", m[1], m[3])
-			tests, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var code strings.Builder
-			for _, path := range tests {
-				code.WriteString(read(t, path))
-			}
+			code := testsIn(t, folder)
 			for test := range strings.SplitSeq(m[2], `\|`) { // as a table needs it
-				if !strings.Contains(code.String(), "func "+test+"(t *testing.T)") {
+				if !strings.Contains(code, "func "+test+"(t *testing.T)") {
 					t.Errorf("%s: %s has no %s", name, folder, test)
 				}
 			}
@@ -36,6 +29,42 @@ func TestCommandsRunTests(t *testing.T) {
 	}
 	if found < 50 {
 		t.Errorf("found %d commands", found)
+	}
+}
+
+// testsIn returns the code of all tests in a folder.
+func testsIn(t *testing.T, folder string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, path := range paths {
+		code.WriteString(read(t, path))
+	}
+	return code.String()
+}
+
+// TestEveryStoreHasItsTests checks that package lock and every store have the
+// tests that VERIFICATION.md names as theirs.
+func TestEveryStoreHasItsTests(t *testing.T) {
+	t.Parallel()
+	stores := []string{"dynamostore", "redisstore", "s3store", "azblobstore"}
+	named := regexp.MustCompile("`(Test\\w+)` of `lock` and of every store").FindAllStringSubmatch(read(t, "VERIFICATION.md"), -1)
+	if len(named) < 2 {
+		t.Errorf("VERIFICATION.md names %q", named)
+	}
+	for _, m := range named {
+		folders := []string{"../lock"}
+		for _, store := range stores {
+			folders = append(folders, "../stores/"+store)
+		}
+		for _, folder := range folders {
+			if !strings.Contains(testsIn(t, folder), "func "+m[1]+"(t *testing.T)") {
+				t.Errorf("%s has no %s", folder, m[1])
+			}
+		}
 	}
 }
 
