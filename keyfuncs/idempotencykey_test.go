@@ -37,6 +37,8 @@ func TestIdempotencyKey(t *testing.T) {
 		want(group+"//", "notify=yes&tag=a&tag=b"))
 	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest],
 		want("u4l0f1u2n3c4t5i6o7n8//AROAEXAMPLEEXAMPLE012", "notify=yes"))
+	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], // the same form
+		want("u4l0f1u2n3c4t5i6o7n8/$default/AROAEXAMPLEEXAMPLE012", "notify=yes"))
 }
 
 // withoutEvent leaves the name of a key alone: names alone must differ.
