@@ -55,7 +55,8 @@
 // claim says. A reader compares with the time of the same answer. Both times
 // may be whole seconds, so the lease lasts one second longer than that: a name
 // is never taken over before the lease has ended, and can be taken over at the
-// latest two seconds after.
+// latest two seconds after. Renewing a lease never moves its end nearer, even
+// if the renewal is for a shorter time.
 //
 // A claim that is abandoned writes the object of another owner, which changes
 // its time of modification. So that write keeps the time at which the lease

@@ -129,7 +129,9 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 //
 // The lease begins anew only if its end moves by the owner's clock. Otherwise
 // the record keeps when it began, because the write changes the time at which
-// the object was modified.
+// the object was modified. A new lease never ends before the one that it
+// replaces, whatever the owner's clock shows: a late renewal by a process that
+// gave the lock up may arrive while another one works.
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
 		Name: q.name, Fence: row.Fence, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
@@ -147,7 +149,15 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 		r.HeldUntil, r.Lease, r.LeasedAt = s.HeldUntil, s.Lease, s.leasedAt()
 		return r, s.read
 	default:
-		r.HeldUntil, r.Lease = row.Until.UTC(), q.lease.String()
+		longer := s.OwnerToken == q.token && s.lease > q.lease
+		if longer && !s.read {
+			return r, false
+		}
+		lease := q.lease
+		if longer {
+			lease = max(lease, s.leasedAt().Add(s.lease).Sub(s.now))
+		}
+		r.HeldUntil, r.Lease = row.Until.UTC(), lease.String()
 	}
 	return r, true
 }

@@ -344,6 +344,41 @@ func TestLateCopiesExtendNothing(t *testing.T) { // F3, F4
 	}
 }
 
+// TestLeaseNeverMovesBack: a renewal for a shorter time arrives whose sender's
+// clock is ahead, so that its end is the later one.
+func TestLeaseNeverMovesBack(t *testing.T) { // F4, F14
+	t.Parallel()
+	for _, late := range []time.Duration{0, lease / 2} {
+		for name, open := range map[string]func(*fake, *objectstore.Store) driver.Store{
+			"the owner":       func(_ *fake, s *objectstore.Store) driver.Store { return s },
+			"another process": func(f *fake, _ *objectstore.Store) driver.Store { return objectstore.New(f) },
+		} {
+			t.Run(fmt.Sprint(name, " after ", late), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake()
+					s := objectstore.New(f)
+					c := claimAt(time.Now(), "n", "owner")
+					mustAcquire(t, s, c)
+					time.Sleep(late)
+					ahead := c.Until.Add(time.Minute)
+					for left := range 3 {
+						r := &driver.Renewal{Name: "n", Token: "owner", Now: ahead, Until: ahead.Add(time.Second), DeleteAfter: c.DeleteAfter}
+						if row, ok := answer(t)(open(f, s).Renew(t.Context(), r)); !ok || !row.Until.Equal(r.Until) {
+							t.Fatalf("renewal %d was applied: %v, %+v", left, ok, row)
+						}
+						ahead = ahead.Add(time.Minute)
+					}
+					time.Sleep(lease - late)
+					mustRefuse(t, objectstore.New(f), claimAt(time.Now(), "n", "early"))
+					time.Sleep(2 * time.Second)
+					mustAcquire(t, objectstore.New(f), claimAt(time.Now(), "n", "successor"))
+				})
+			})
+		}
+	}
+}
+
 // TestCacheNeverRefuses changes the row behind the back of a process that has
 // it in its cache.
 func TestCacheNeverRefuses(t *testing.T) {

@@ -109,6 +109,18 @@ var objects = []mutant{
 		by:  "TestStrangerWritesHeldRow|TestConformance",
 	},
 	{
+		file: "stores/objectstore/row.go", breaks: "P1, F4", bug: "a renewal for a shorter time moves the end of a lease nearer",
+		old: `longer := s.OwnerToken == q.token && s.lease > q.lease`,
+		new: `longer := false`,
+		by:  "TestLeaseNeverMovesBack",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P1, F4", bug: "a renewal for a shorter time does not read when the lease began",
+		old: `longer && !s.read`,
+		new: `longer && !s.read && false`,
+		by:  "TestLeaseNeverMovesBack",
+	},
+	{
 		file: "stores/objectstore/row.go", breaks: "P4, F4", bug: "a copy of a renewal extends the lease again",
 		old: `keeps := row.Token != q.token || s.OwnerToken == q.token && row.Until.Equal(s.HeldUntil)`,
 		new: `keeps := row.Token != q.token`,
