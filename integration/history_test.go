@@ -29,6 +29,7 @@ type operation struct {
 	Token             string  `json:"t"`
 	Now, Stamp, Until int64   `json:",omitempty"`
 	Call, Return      int64   // nanoseconds since 1970
+	Completes         bool    `json:",omitempty"`
 	Copy              bool    `json:",omitempty"` // it arrived late, after its sender had an answer or had given it up
 	Unknown           bool    `json:",omitempty"`
 	Applied           bool    `json:",omitempty"`
@@ -56,7 +57,7 @@ const (
 func (o *operation) toModel(server *serverClock) porcupine.Operation {
 	return porcupine.Operation{
 		Input: modelInput{
-			op: o.Kind, name: o.Name, token: o.Token, now: o.Now, stamp: o.Stamp, until: o.Until,
+			op: o.Kind, name: o.Name, token: o.Token, now: o.Now, stamp: o.Stamp, until: o.Until, completes: o.Completes,
 			server: server, call: o.Call, answer: o.Return,
 		},
 		Output: modelOutput{unknown: o.Unknown, applied: o.Applied, owner: o.Owner, fence: o.Fence},
@@ -106,7 +107,7 @@ func (w *witness) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 
 // Release implements [driver.Store].
 func (w *witness) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	o := operation{Kind: opRelease, Name: t.Name, Token: t.Token, Stamp: t.Stamp.UnixMicro()}
+	o := operation{Kind: opRelease, Name: t.Name, Token: t.Token, Stamp: t.Stamp.UnixMicro(), Completes: t.Memory != nil}
 	if t.Abandon {
 		o.Kind = opAbandon
 	}

@@ -34,6 +34,8 @@ type modelInput struct {
 	now   int64
 	stamp int64
 	until int64
+	// completes is set if a settlement replaces what the row remembers.
+	completes bool
 
 	server       *serverClock // nil: leases are judged by the clocks of the clients
 	call, answer int64        // nanoseconds; only with a server's clock
@@ -46,9 +48,9 @@ type serverClock struct {
 	late time.Duration
 }
 
-// writer returns the token if the store recognises the same settlement that
-// comes again: one of objects does, if nobody has written since.
-func (c *serverClock) writer(token string) string {
+// recognised returns the token if the store recognises the same settlement that
+// comes again, as one of objects does.
+func (c *serverClock) recognised(token string) string {
 	if c == nil || c.late == 0 {
 		return ""
 	}
@@ -72,8 +74,9 @@ type modelState struct {
 	fence        int64 // zero: there is none, or it is not known
 	// earliest and latest are when the lease ends by the server's clock.
 	earliest, latest int64
-	// writer is whose settlement was written last; only for stores of objects.
-	writer string
+	// writer is whose settlement was written last, if nobody has written since, and
+	// completer whose replaced the memory last; only for stores of objects.
+	writer, completer string
 }
 
 // lockModel has several next states where an answer was lost: the request was
@@ -105,8 +108,8 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 			next = append(next, after)
 		}
 	}
-	if !out.unknown && out.applied && s.writer == in.token && s.writer != "" && s.owner == out.owner {
-		next = append(next, s) // the store finds what this settlement, sent before, has written
+	if !out.unknown && out.applied && s.finds(in, out) {
+		next = append(next, s)
 	}
 	if out.unknown {
 		next = append(next, s)
@@ -116,6 +119,16 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 		}
 	}
 	return next
+}
+
+// finds reports whether a store finds what this settlement, sent before, has
+// written, or the same settlement of another claim with that stamp. The next
+// owner keeps what a completion remembers.
+func (s modelState) finds(in modelInput, out modelOutput) bool {
+	same := s.writer == in.token || in.op == opAbandon && s.stamp == in.stamp
+	wrote := s.writer != "" && same && s.owner == out.owner
+	completed := in.completes && s.completer != "" && s.completer == in.token && out.owner == ""
+	return wrote || completed
 }
 
 // free returns whether nobody holds the name; both if the clock is not known
@@ -150,18 +163,14 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 		if in.server != nil && again && s.until == in.until && s.stamp == in.stamp { // a copy
 			return s, true
 		}
-		next := modelState{owner: in.token, until: in.until, stamp: in.stamp}
+		next := modelState{owner: in.token, until: in.until, stamp: in.stamp, completer: s.completer}
 		switch {
 		case s.fence > 0:
 			next.fence = s.fence + 1
 		case in.server == nil:
 			next.fence = in.now + 1
 		}
-		next = next.lasting(in)
-		if mine { // a server may keep the longer lease of an earlier claim
-			next.latest = max(next.latest, s.latest)
-		}
-		return next, true
+		return next.lasting(in, s), true
 	case opRenew:
 		if !mine || s.until > in.until {
 			return s, false
@@ -169,18 +178,16 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 		if s.until == in.until { // a copy
 			return s, true
 		}
-		earliest, latest := s.earliest, s.latest
-		s.until, s.writer = in.until, ""
-		s = s.lasting(in)
-		s.earliest, s.latest = max(s.earliest, earliest), max(s.latest, latest)
-		return s, true
+		next := s
+		next.until, next.writer = in.until, ""
+		return next.lasting(in, s), true
 	case opAbandon:
 		s.stamp = max(s.stamp, in.stamp)
 		if mine {
 			return s.freed(in), true
 		}
 		if later {
-			s.writer = in.server.writer(in.token)
+			s.writer = in.server.recognised(in.token)
 		}
 		return s, later
 	case opSkip:
@@ -194,11 +201,15 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 
 // freed is the state after the owner's settlement.
 func (s modelState) freed(in modelInput) modelState {
-	return modelState{stamp: s.stamp, fence: s.fence, writer: in.server.writer(in.token)}
+	next := modelState{stamp: s.stamp, fence: s.fence, writer: in.server.recognised(in.token), completer: s.completer}
+	if in.completes {
+		next.completer = next.writer
+	}
+	return next
 }
 
-// lasting sets the end of a lease by the server's clock.
-func (s modelState) lasting(in modelInput) modelState {
+// lasting sets the end of a lease by the server's clock. It never comes nearer.
+func (s modelState) lasting(in modelInput, before modelState) modelState {
 	if in.server == nil {
 		return s
 	}
@@ -206,6 +217,9 @@ func (s modelState) lasting(in modelInput) modelState {
 	s.earliest, s.latest = in.call+lease, forever
 	if in.answer < forever {
 		s.latest = in.answer + lease + int64(in.server.late)
+	}
+	if before.owner == in.token {
+		s.earliest, s.latest = max(s.earliest, before.earliest), max(s.latest, before.latest)
 	}
 	return s
 }

@@ -37,10 +37,10 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 		config world.Config
 	}{
 		"memory":   {open: simulatedMemory, config: world.Config{Histories: 40}},
-		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 4, Share: 10}},
-		"Redis":    {open: simulatedRedis, clock: &serverClock{}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
-		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
-		"Azure":    {open: simulatedContainer, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 2, Share: 20, ServerClock: true}},
+		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 10, Share: 10}},
+		"Redis":    {open: simulatedRedis, clock: &serverClock{}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
+		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
+		"Azure":    {open: simulatedContainer, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Checked outside of the bubble, in whose time no check would take too long.

@@ -119,8 +119,9 @@ func owns(row *driver.Row, token string) bool { return token != "" && row.Token 
 //
 // A refused write may have been applied after all: a proxy that gets no answer
 // sends it again, and passes on what the second copy met. Then the object has
-// the bytes that were sent, and no write of another request has the same. Or
-// the next owner has the name already, and what was completed.
+// the bytes that were sent. No write of another request has the same, except to
+// abandon another claim with the same stamp, which leaves the same. Or the next
+// owner has the name already, and what was completed.
 func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	key := Key(q.name)
 	seen, ok := s.guess(key, q)
