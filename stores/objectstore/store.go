@@ -121,7 +121,7 @@ func owns(row *driver.Row, token string) bool { return token != "" && row.Token 
 // sends it again, and passes on what the second copy met. Then the object has
 // the bytes that were sent. No write of another request has the same, except to
 // abandon another claim with the same stamp, which leaves the same. Or the next
-// owner has the name already, and what was completed.
+// owner has the name already, and remembers what was completed.
 func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	key := Key(q.name)
 	seen, ok := s.guess(key, q)
@@ -133,7 +133,7 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 			if seen, err = s.read(ctx, key, q); err != nil {
 				return driver.Row{}, false, err
 			}
-			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen)) {
+			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence)) {
 				return row, true, nil
 			}
 		}
@@ -164,10 +164,11 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	}
 }
 
-// completed reports whether the request has left its memory to the owners after
-// it. Nobody else completes the same events until the same times.
-func (q *request) completed(seen *sight) bool {
-	if q.memory == nil || seen.OwnerToken == q.token {
+// completed reports whether the request has left its memory to the next owner,
+// whose fence is one higher. Nobody between them can have written that memory,
+// neither for the same event nor for the same order.
+func (q *request) completed(seen *sight, fence int64) bool {
+	if q.memory == nil || seen.OwnerToken == "" || seen.Fence != fence+1 {
 		return false
 	}
 	m := seen.row(q.token, q.now).Memory

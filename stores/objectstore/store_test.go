@@ -489,61 +489,92 @@ func TestReleaseSentTwice(t *testing.T) { // F5
 	mustRelease(t, s, c)
 }
 
-// TestRefusedCompletion reads the row of the next owner after a completion was
+// TestRefusedCompletion reads the row of another owner after a completion was
 // refused. The event is completed if a proxy had sent the completion twice, and
-// the lock is lost if the lease had ended: then only a duplicate completed it.
+// the lock is lost if the lease had ended, whatever a duplicate did since.
 func TestRefusedCompletion(t *testing.T) { // F5, F21
 	t.Parallel()
 	for name, key := range map[string]lock.Key{"event": {Name: "n", Event: "e1"}, "order": {Name: "n", Order: "1"}, "both": {Name: "n", Event: "e1", Order: "1"}} {
-		for _, applied := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, ", applied ", applied), func(t *testing.T) {
+		for what, c := range map[string]struct{ applied, duplicate, held bool }{
+			"applied":                            {applied: true, held: true},
+			"taken over":                         {held: true},
+			"completed by a duplicate":           {duplicate: true},
+			"the same, and the name taken again": {duplicate: true, held: true},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					f := newFake()
-					open := func() *lock.Locker {
-						l, err := lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)})
-						if err != nil {
-							t.Fatal(err)
-						}
-						return l
-					}
-					next := open()
-					mine, err := open().Acquire(t.Context(), key)
+					next := newLocker(t, f)
+					mine, err := newLocker(t, f).Acquire(t.Context(), key)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if applied {
-						f.fault = func(string) fault { f.fault = nil; return twice }
-						f.before = func(method string) {
-							if method != "get" {
-								return
+					others := func() {
+						if c.duplicate {
+							if err := next.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+								t.Error(err)
 							}
-							f.before = nil
+						}
+						if c.held {
 							if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
 								t.Error(err)
 							}
 						}
-						if err := mine.Complete(nil); err != nil {
-							t.Errorf("the completion that was applied: %v", err)
+					}
+					if c.applied {
+						f.fault = func(string) fault { f.fault = nil; return twice }
+						f.before = func(method string) {
+							if method == "get" {
+								f.before = nil
+								others()
+							}
 						}
-						return
+					} else {
+						time.Sleep(lease + 2*time.Second)
+						others()
 					}
-					time.Sleep(lease + 2*time.Second)
-					later := key
-					if key.Event == "" {
-						later.Order = "2"
-					}
-					if err := next.Do(t.Context(), later, func(context.Context) error { return nil }); err != nil {
-						t.Fatal(err)
-					}
-					time.Sleep(time.Second)
-					if err := mine.Complete(nil); !errors.As(err, new(*lock.LostError)) {
-						t.Errorf("the late completion: %v, want a LostError", err)
+					if err := mine.Complete(nil); c.applied && err != nil || !c.applied && !errors.As(err, new(*lock.LostError)) {
+						t.Errorf("the completion: %v", err)
 					}
 				})
 			})
 		}
 	}
+}
+
+// TestRefusedCompletionOfForgottenEvent: the next owner's row still has the
+// event, from when it was completed before.
+func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		key, next := lock.Key{Name: "n", Event: "e1"}, newLocker(t, f)
+		if err := next.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lock.DefaultRemember + time.Minute)
+		mine, err := newLocker(t, f).Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lease + 2*time.Second)
+		if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := mine.Complete(nil); !errors.As(err, new(*lock.LostError)) {
+			t.Errorf("the late completion: %v, want a LostError", err)
+		}
+	})
+}
+
+func newLocker(t *testing.T, f *fake) *lock.Locker {
+	t.Helper()
+	l, err := lock.New(objectstore.New(f), &lock.Options{Lease: lock.FixedLease(lease), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // TestChangedBetweenGetAndPut: a stranger writes the object between each read

@@ -29,21 +29,33 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/store.go", breaks: "F1", bug: "a write that a proxy repeated counts as refused",
-		old: `(bytes.Equal(body, seen.body) || q.completed(&seen))`,
-		new: `q.completed(&seen)`,
+		old: `(bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence))`,
+		new: `q.completed(&seen, row.Fence)`,
 		by:  "TestReleaseSentTwice",
 	},
 	{
+		file: "stores/objectstore/store.go", breaks: "F21", bug: "a duplicate's completion counts as the lock's own",
+		old: `seen.OwnerToken == "" || seen.Fence != fence+1`,
+		new: `false`,
+		by:  "TestRefusedCompletion",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F21", bug: "a completion that lost its lock counts as applied if it was the first of its order",
+		old: `m.HighestOrder == q.memory.HighestOrder && `,
+		new: ``,
+		by:  "TestRefusedCompletion",
+	},
+	{
 		file: "stores/objectstore/store.go", breaks: "F5", bug: "a completion that a proxy repeated counts as lost once the name is taken",
-		old: `(bytes.Equal(body, seen.body) || q.completed(&seen))`,
+		old: `(bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence))`,
 		new: `bytes.Equal(body, seen.body)`,
 		by:  "TestRefusedCompletion",
 	},
 	{
-		file: "stores/objectstore/store.go", breaks: "F21", bug: "another completion of the event counts as the lock's own",
+		file: "stores/objectstore/store.go", breaks: "F21", bug: "an earlier completion of a forgotten event counts as the lock's own",
 		old: `a.Event == b.Event && a.Until.Equal(b.Until)`,
 		new: `a.Event == b.Event`,
-		by:  "TestRefusedCompletion",
+		by:  "TestRefusedCompletionOfForgottenEvent",
 	},
 	{
 		file: "stores/objectstore/store.go", breaks: "P4, F1", bug: "the last write counts as refused without another look",
