@@ -52,6 +52,9 @@ func (s *Store) classify(err error) error {
 	return e
 }
 
+// keyHint is what to do about a table with another key.
+const keyHint = `the table needs a partition key named "lock" of type String and no sort key`
+
 // blame explains an answer that a retry would not change: the action that was
 // denied, if any, and what to do.
 func blame(code, message string) (action, hint string) {
@@ -67,7 +70,7 @@ func blame(code, message string) (action, hint string) {
 	case "ValidationException":
 		for _, schema := range []string{"does not match the schema", "Type mismatch for key", "Missing the key"} {
 			if strings.Contains(message, schema) {
-				return "", `the table needs a partition key named "lock" of type String and no sort key`
+				return "", keyHint
 			}
 		}
 	case "UnrecognizedClientException", "MissingAuthenticationTokenException", "IncompleteSignatureException",

@@ -54,8 +54,8 @@ func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedR
 		}
 		in := &dynamodb.ScanInput{TableName: &s.table, ConsistentRead: aws.Bool(true)}
 		if prefix != "" {
-			in.FilterExpression = aws.String("begins_with(#lock, :prefix)")
-			in.ExpressionAttributeNames = map[string]string{"#lock": "lock"} // a reserved word
+			in.FilterExpression = aws.String("begins_with(#lock, :prefix) OR attribute_not_exists(#lock)") // of another table
+			in.ExpressionAttributeNames = map[string]string{"#lock": "lock"}                               // a reserved word
 			in.ExpressionAttributeValues = values{":prefix": text(prefix)}
 		}
 		for {
@@ -75,6 +75,13 @@ func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedR
 // yieldAll yields the rows of one page, and reports whether to go on.
 func (s *Store) yieldAll(items []map[string]types.AttributeValue, yield func(driver.NamedRow, error) bool) bool {
 	for _, item := range items {
+		if item["lock"] == nil {
+			yield(driver.NamedRow{}, &driver.Error{
+				Store: s.name(), Rejected: true, Hint: keyHint,
+				Err: errors.New("an item has no attribute lock: is the table used by something else?"),
+			})
+			return false
+		}
 		name := str(item, "lock")
 		row, err := s.parse(item)
 		if err != nil {

@@ -237,6 +237,31 @@ func TestRowsOfAnotherKind(t *testing.T) {
 	}
 }
 
+// TestRowsOfAnotherTable names the key that the table lacks, also if only the
+// rows of one namespace are asked for.
+func TestRowsOfAnotherTable(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	orders := aws.String("orders")
+	if _, err := f.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: orders, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	item := values{"id": &types.AttributeValueMemberS{Value: "1"}}
+	if _, err := f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: orders, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	for _, prefix := range []string{"", "a/"} {
+		err := errorOfRows(t, dynamostore.New(f.client, "orders"), prefix)
+		if e := (*driver.Error)(nil); !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), `partition key named "lock"`) {
+			t.Errorf("prefix %q: error %v, want one that names the key", prefix, err)
+		}
+	}
+}
+
 type values = map[string]types.AttributeValue
 
 func putItem(t *testing.T, f *fixture, name string, item values) {

@@ -77,6 +77,12 @@ var stores = []mutant{
 
 	// stores/dynamostore: the conditions.
 	{
+		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",
+		old: `begins_with(#lock, :prefix) OR attribute_not_exists(#lock)`,
+		new: `begins_with(#lock, :prefix)`,
+		by:  "TestRowsOfAnotherTable",
+	},
+	{
 		file: "stores/dynamostore/store.go", breaks: "F41", bug: "an acquire takes the row of a newer version",
 		old: `	acquireIf = readable + " AND (" +
 `,
