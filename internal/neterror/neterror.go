@@ -1,9 +1,11 @@
-// Package neterror explains the errors of requests that got no answer.
+// Package neterror explains the errors of requests that got no answer, or not
+// all of it.
 package neterror
 
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 )
 
@@ -33,6 +35,16 @@ func Unanswered(err error, hint string) (string, error) {
 		return hint, &silence{op.Error(), err}
 	}
 	return "", &silence{"no answer: " + root(err).Error(), err}
+}
+
+// Cut reports whether the connection ended in the middle of an answer, whose
+// status was known by then. The client may have closed it: the AWS SDK closes a
+// request's body as soon as it has the status. If the transport looks for the
+// end of that body only then, it gets an error from it, and gives up the
+// connection (https://github.com/aws/smithy-go/pull/218).
+func Cut(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError)) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // root returns the innermost error. SDKs wrap it in details of an answer that

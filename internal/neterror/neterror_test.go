@@ -30,3 +30,17 @@ func TestUnanswered(t *testing.T) {
 		}
 	}
 }
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for want, errs := range map[bool][]error{
+		true:  {io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: net.ErrClosed}, context.DeadlineExceeded, context.Canceled},
+		false: {io.EOF, errors.New("invalid character '<'"), nil},
+	} {
+		for _, err := range errs {
+			if got := neterror.Cut(fmt.Errorf("StatusCode: 400: %w", err)); got != want {
+				t.Errorf("%v: cut %v", err, got)
+			}
+		}
+	}
+}

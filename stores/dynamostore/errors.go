@@ -2,7 +2,6 @@ package dynamostore
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -32,8 +31,8 @@ func (s *Store) classify(err error) error {
 		switch status := awserror.Status(err); {
 		case status == 0:
 			e.Hint, e.Err = neterror.Unanswered(err, "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too")
-		case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && !errors.Is(err, io.ErrUnexpectedEOF):
-			e.Temporary = false // not an answer that was cut off
+		case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && !neterror.Cut(err):
+			e.Temporary = false
 			e.Hint = "this is not an answer of DynamoDB: check AWS_ENDPOINT_URL_DYNAMODB, and the proxies between the function and DynamoDB"
 		}
 		return e

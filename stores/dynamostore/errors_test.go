@@ -5,16 +5,22 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
@@ -73,7 +79,9 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		"proxy without upstream": {
 			open: answering(http.StatusBadGateway, "<html>Bad Gateway</html>"), retried: true, never: []string{"AWS_ENDPOINT_URL_DYNAMODB"},
 		},
-		"refusal that was cut off": {open: answering(http.StatusBadRequest, `{"__type":"com.amazonaws.dyn`), retried: true},
+		"refusal that was cut off":        {open: answering(http.StatusBadRequest, `{"__type":"com.amazonaws.dyn`), retried: true},
+		"refusal whose connection broke":  {open: breaking(http.StatusBadRequest, syscall.ECONNRESET), retried: true, never: []string{"not an answer"}},
+		"refusal whose connection closed": {open: breaking(http.StatusBadRequest, net.ErrClosed), retried: true, never: []string{"not an answer"}},
 		"unknown credentials": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
 				return dynamostore.New(refusing{f.client, "UnrecognizedClientException"}, table)
@@ -127,6 +135,19 @@ func answering(status int, body string) func(*testing.T, *fixture) *dynamostore.
 		}))
 		t.Cleanup(srv.Close)
 		return dynamostore.New(client(srv.URL), table)
+	}
+}
+
+// breaking opens a store whose connections break within each answer.
+func breaking(status int, cause error) func(*testing.T, *fixture) *dynamostore.Store {
+	return func(*testing.T, *fixture) *dynamostore.Store {
+		return dynamostore.New(dynamodb.New(dynamodb.Options{
+			Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			HTTPClient: smithyhttp.ClientDoFunc(func(*http.Request) (*http.Response, error) {
+				body := iotest.ErrReader(&net.OpError{Op: "read", Net: "tcp", Err: cause})
+				return &http.Response{StatusCode: status, Body: io.NopCloser(body)}, nil
+			}),
+		}), table)
 	}
 }
 
@@ -212,6 +233,8 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 	server := &hangThenApply{Handler: f.Server, number: 2, apply: make(chan struct{}), applied: make(chan struct{})}
 	srv := httptest.NewServer(server)
 	t.Cleanup(srv.Close)
+	apply := sync.OnceFunc(func() { close(server.apply) })
+	t.Cleanup(apply) // the server waits for its requests when it is closed
 	l, err := lock.New(dynamostore.New(client(srv.URL), table), &lock.Options{Lease: lock.FixedLease(time.Hour), Logger: discard})
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +249,7 @@ func TestLateRequestOverHTTP(t *testing.T) { // F44
 	if err := holder.Release(); err != nil {
 		t.Fatal(err)
 	}
-	close(server.apply)
+	apply()
 	<-server.applied
 	next, err := l.Acquire(t.Context(), lock.Key{Name: "n"})
 	if err != nil {

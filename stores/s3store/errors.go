@@ -76,6 +76,7 @@ func (o *objects) classify(action string, err error) error {
 	switch {
 	case a.status == 0 && a.code == "":
 		e.Hint, e.Err = neterror.Unanswered(err, "can the function reach S3? In a VPC it needs a gateway endpoint for S3 or a NAT gateway; check AWS_REGION too")
+	case a.code == "" && neterror.Cut(err):
 	case throttled || a.status == http.StatusTooManyRequests:
 		e.Rejected = true
 	case passing || a.status >= http.StatusInternalServerError && a.status != http.StatusNotImplemented:

@@ -3,10 +3,12 @@ package s3store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,25 +249,39 @@ func (f failing) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Opti
 }
 
 // TestBrokenBody: a connection that breaks in the middle of an answer.
-func TestBrokenBody(t *testing.T) {
+func TestBrokenBody(t *testing.T) { // F5
 	t.Parallel()
-	server, client := newServer(t)
-	store := s3store.New(client, bucket, "rows")
-	if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
-		t.Fatal(ok, err)
+	for name, cut := range map[string]error{
+		"ended":  io.ErrUnexpectedEOF,
+		"reset":  &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET},
+		"closed": &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed},
+	} {
+		for _, status := range []int{200, 403, 404} {
+			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
+				t.Parallel()
+				server, client := newServer(t)
+				store := s3store.New(client, bucket, "rows")
+				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+				server.fault = func(r *http.Request) *http.Response {
+					response := answers(status, "", "")
+					response.Body = io.NopCloser(io.MultiReader(strings.NewReader("<Error><Code>Acc"), broken{cut}))
+					return response
+				}
+				_, err := store.Read(t.Context(), "n")
+				var e *driver.Error
+				if !errors.As(err, &e) || !e.Temporary || e.Rejected || !errors.Is(err, cut) {
+					t.Errorf("got %#v, want one that may be repeated", err)
+				}
+			})
+		}
 	}
-	server.fault = func(r *http.Request) *http.Response {
-		response := answers(200, "", "")
-		response.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), broken{}))
-		return response
-	}
-	_, err := store.Read(t.Context(), "n")
-	checkError(t, err, wanted{temporary: true})
 }
 
-type broken struct{}
+type broken struct{ err error }
 
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // TestClientOfTheUsersOwn: a client that answers without HTTP.
 func TestClientOfTheUsersOwn(t *testing.T) {

@@ -252,6 +252,12 @@ var objects = []mutant{
 		by:  "TestConditions",
 	},
 	{
+		file: "stores/s3store/errors.go", breaks: "F5", bug: "a refusal that was cut off counts as permanent",
+		old: `case a.code == "" && neterror.Cut(err):`,
+		new: `case a.code == "" && neterror.Cut(nil):`,
+		by:  "TestBrokenBody",
+	},
+	{
 		file: "stores/s3store/errors.go", breaks: "P1", bug: "a bucket that does not exist reads as a free name",
 		old: `if answerOf(err).code == missing {`,
 		new: `if answerOf(err).status == http.StatusNotFound {`,

@@ -77,6 +77,13 @@ var stores = []mutant{
 
 	// stores/dynamostore: the conditions.
 	{
+		file: "internal/neterror/neterror.go", breaks: "F5", bug: "a refusal whose connection broke counts as a proxy's page",
+		old: `errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))`,
+		new: `errors.Is(err, io.ErrUnexpectedEOF)`,
+		by:  "TestErrorsNameTheCause",
+		in:  "stores/dynamostore",
+	},
+	{
 		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",
 		old: `begins_with(#lock, :prefix) OR attribute_not_exists(#lock)`,
 		new: `begins_with(#lock, :prefix)`,
@@ -264,8 +271,9 @@ var stores = []mutant{
 	},
 	{
 		file: "stores/dynamostore/errors.go", breaks: "F13", bug: "behind a proxy that refuses everything, FailOpen switches the locks off for good",
-		old: `			e.Temporary = false // not`,
-		new: `			// not`,
+		old: `			e.Temporary = false
+			e.Hint`,
+		new: `			e.Hint`,
 		by:  "TestErrorsNameTheCause|TestFailOpen",
 	},
 	{
