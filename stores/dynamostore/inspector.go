@@ -54,8 +54,9 @@ func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedR
 		}
 		in := &dynamodb.ScanInput{TableName: &s.table, ConsistentRead: aws.Bool(true)}
 		if prefix != "" {
-			in.FilterExpression = aws.String("begins_with(#lock, :prefix) OR attribute_not_exists(#lock)") // of another table
-			in.ExpressionAttributeNames = map[string]string{"#lock": "lock"}                               // a reserved word
+			// The items of another table have no lock, which is a reserved word.
+			in.FilterExpression = aws.String("begins_with(#lock, :prefix) OR attribute_not_exists(#lock)")
+			in.ExpressionAttributeNames = map[string]string{"#lock": "lock"}
 			in.ExpressionAttributeValues = values{":prefix": text(prefix)}
 		}
 		for {

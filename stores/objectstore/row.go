@@ -149,12 +149,11 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 		r.HeldUntil, r.Lease, r.LeasedAt = s.HeldUntil, s.Lease, s.leasedAt()
 		return r, s.read
 	default:
-		longer := s.OwnerToken == q.token && s.lease > q.lease
-		if longer && !s.read {
-			return r, false
-		}
 		lease := q.lease
-		if longer {
+		if s.OwnerToken == q.token && s.lease > lease {
+			if !s.read {
+				return r, false
+			}
 			lease = max(lease, s.leasedAt().Add(s.lease).Sub(s.now))
 		}
 		r.HeldUntil, r.Lease = row.Until.UTC(), lease.String()

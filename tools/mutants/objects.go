@@ -122,14 +122,17 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/row.go", breaks: "P1, F4", bug: "a renewal for a shorter time moves the end of a lease nearer",
-		old: `longer := s.OwnerToken == q.token && s.lease > q.lease`,
-		new: `longer := false`,
+		old: `s.OwnerToken == q.token && s.lease > lease {`,
+		new: `false {`,
 		by:  "TestLeaseNeverMovesBack",
 	},
 	{
 		file: "stores/objectstore/row.go", breaks: "P1, F4", bug: "a renewal for a shorter time does not read when the lease began",
-		old: `longer && !s.read`,
-		new: `longer && !s.read && false`,
+		old: `			if !s.read {
+				return r, false
+			}
+`,
+		new: ``,
 		by:  "TestLeaseNeverMovesBack",
 	},
 	{
