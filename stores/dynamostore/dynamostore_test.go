@@ -359,7 +359,7 @@ func (f *fixture) cycle(t *testing.T, op string) int {
 	renewed := make(chan struct{}, 100)
 	o := lock.Options{}
 	if op == "renew" {
-		o.Lease = lock.Heartbeat(3 * time.Second)
+		o.Lease = lock.Heartbeat(6 * time.Second) // a renewal may be 2 s late
 		o.Observe = func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
 				renewed <- struct{}{}
