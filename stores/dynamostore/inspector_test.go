@@ -242,16 +242,9 @@ func TestRowsOfAnotherKind(t *testing.T) {
 func TestRowsOfAnotherTable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	orders := aws.String("orders")
-	if _, err := f.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: orders, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, f, "orders", "id")
 	item := values{"id": &types.AttributeValueMemberS{Value: "1"}}
-	if _, err := f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: orders, Item: item}); err != nil {
+	if _, err := f.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 	for _, prefix := range []string{"", "a/"} {

@@ -362,10 +362,10 @@ func TestLeaseNeverMovesBack(t *testing.T) { // F4, F14
 					mustAcquire(t, s, c)
 					time.Sleep(late)
 					ahead := c.Until.Add(time.Minute)
-					for left := range 3 {
+					for n := range 3 {
 						r := &driver.Renewal{Name: "n", Token: "owner", Now: ahead, Until: ahead.Add(time.Second), DeleteAfter: c.DeleteAfter}
 						if row, ok := answer(t)(open(f, s).Renew(t.Context(), r)); !ok || !row.Until.Equal(r.Until) {
-							t.Fatalf("renewal %d was applied: %v, %+v", left, ok, row)
+							t.Fatalf("renewal %d was applied: %v, %+v", n, ok, row)
 						}
 						ahead = ahead.Add(time.Minute)
 					}
