@@ -9,11 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -201,17 +200,21 @@ func TestConflictsOverHTTP(t *testing.T) { // F9, F45
 	}
 }
 
-// hangThenApply holds back one UpdateItem request until apply is closed. Its
-// sender has gone by then.
-type hangThenApply struct {
+// heldBack holds back one UpdateItem request until apply is closed. Its sender
+// has gone by then.
+type heldBack struct {
 	http.Handler
-	number         int32 // of the request
-	seen           atomic.Int32
+	number         int // of the request
+	seen           int
 	apply, applied chan struct{}
 }
 
-func (h *hangThenApply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") || h.seen.Add(1) != h.number {
+func (h *heldBack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	update := strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem")
+	if update {
+		h.seen++
+	}
+	if !update || h.seen != h.number {
 		h.Handler.ServeHTTP(w, r)
 		return
 	}
@@ -219,59 +222,57 @@ func (h *hangThenApply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	<-h.apply
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	h.Handler.ServeHTTP(httptest.NewRecorder(), r)
-	close(h.applied)
+	late := r.Clone(context.WithoutCancel(r.Context()))
+	late.Body = io.NopCloser(bytes.NewReader(body))
+	go func() {
+		<-h.apply
+		h.Handler.ServeHTTP(httptest.NewRecorder(), late)
+		close(h.applied)
+	}()
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
 }
 
 // TestLateRequestOverHTTP shows that a claim is refused if it arrives after its
 // sender was refused and gave up.
 func TestLateRequestOverHTTP(t *testing.T) { // F44
 	t.Parallel()
-	f := newFixture(t)
-	server := &hangThenApply{Handler: f.Server, number: 2, apply: make(chan struct{}), applied: make(chan struct{})}
-	srv := httptest.NewServer(server)
-	t.Cleanup(srv.Close)
-	apply := sync.OnceFunc(func() { close(server.apply) })
-	t.Cleanup(apply) // the server waits for its requests when it is closed
-	l, err := lock.New(dynamostore.New(client(srv.URL), table), &lock.Options{Lease: lock.FixedLease(time.Hour), Logger: discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	holder, err := l.Acquire(t.Context(), lock.Key{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.Is(err, lock.ErrHeld) {
-		t.Fatalf("%v, want held", err)
-	}
-	if err := holder.Release(); err != nil {
-		t.Fatal(err)
-	}
-	apply()
-	<-server.applied
-	next, err := l.Acquire(t.Context(), lock.Key{Name: "n"})
-	if err != nil {
-		t.Fatalf("got %v, although nobody holds the name", err)
-	}
-	if err := next.Release(); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t, nil)
+		server := &heldBack{Handler: b.Server, number: 2, apply: make(chan struct{}), applied: make(chan struct{})}
+		l := newLocker(t, dynamostore.New(clientOf(server), table), lock.Options{Lease: lock.FixedLease(time.Hour)})
+		holder, err := l.Acquire(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Acquire(t.Context(), order); !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("%v, want held", err)
+		}
+		if err := holder.Release(); err != nil {
+			t.Error(err)
+		}
+		close(server.apply)
+		<-server.applied
+		if _, err := l.Acquire(t.Context(), order); err != nil {
+			t.Errorf("got %v, although nobody holds the name", err)
+		}
+	})
 }
 
 // TestGivingUpNeedsNoAnswer shows that a claim that is given up does not keep
 // the name, even if every answer is lost.
 func TestGivingUpNeedsNoAnswer(t *testing.T) { // F2
 	t.Parallel()
-	f := newFixture(t)
-	f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
-	l := f.locker(t, lock.Options{Lease: lock.FixedLease(time.Hour)})
-	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, new(*lock.StoreError)) {
-		t.Fatal(err)
-	}
-	f.OnRequest(nil)
-	if _, err := l.Acquire(t.Context(), lock.Key{Name: "n"}); err != nil {
-		t.Errorf("got %v, although nobody holds the name", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t, nil)
+		b.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
+		l := b.locker(t, lock.Options{Lease: lock.FixedLease(time.Hour)})
+		if _, err := l.Acquire(t.Context(), order); !errors.As(err, new(*lock.StoreError)) {
+			t.Fatal(err)
+		}
+		b.OnRequest(nil)
+		if _, err := l.Acquire(t.Context(), order); err != nil {
+			t.Errorf("got %v, although nobody holds the name", err)
+		}
+	})
 }
