@@ -44,7 +44,7 @@ func TestSources(t *testing.T) {
 		},
 		"api": {
 			"payments",
-			[]string{"--source", "api", "-n", "2", "--timeout", "10s", "--client-timeout", "200ms", file(t, "pay.json", httpEvent)},
+			[]string{"--source", "api", "-n", "2", "--timeout", "30s", "--client-timeout", "3s", file(t, "pay.json", httpEvent)},
 			0, nil,
 			[]string{"status 503", "status 409, Retry-After", "nobody waits any more for status 201", "not completed 0"},
 		},
