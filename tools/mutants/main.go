@@ -6,7 +6,7 @@
 //
 // It runs in tools/mutants. No file is changed: the go command is given the
 // planted bug as an overlay. It fails if a bug survives that has no reason to,
-// and if the table no longer fits the code: then the text to replace must be
+// if a bug makes the tests hang instead of failing, and if the table no longer fits the code: then the text to replace must be
 // brought up to date, or the bug cannot be made any more.
 package main
 
@@ -74,19 +74,22 @@ func run(ctx context.Context, only string, parallel int, verbose bool) error {
 
 	began := time.Now()
 	var mu sync.Mutex
-	count := map[outcome]int{}
+	count, bad := map[outcome]int{}, 0
 	report := func(m mutant, r result) {
 		mu.Lock()
 		defer mu.Unlock()
 		count[r.outcome]++
+		if r.outcome.bad() {
+			bad++
+		}
 		r.print(m, verbose)
 	}
 	if err := plant(ctx, root, work, chosen, parallel, report); err != nil {
 		return err
 	}
-	fmt.Printf("%d bugs in %v: %d caught, %d survived with a reason, %d survived, %d errors of the table\n",
-		len(chosen), time.Since(began).Round(time.Second), count[caught], count[excused], count[survived], count[broken])
-	if bad := count[survived] + count[broken]; bad > 0 {
+	fmt.Printf("%d bugs in %v: %d caught, %d survived with a reason, %d survived, %d made tests hang, %d errors of the table\n",
+		len(chosen), time.Since(began).Round(time.Second), count[caught], count[excused], count[survived], count[hung], count[broken])
+	if bad > 0 {
 		return fmt.Errorf("%d of %d bugs need a test, or a correction of the table", bad, len(chosen))
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // limit is how long the tests of a package may run. A bug that makes them hang
-// is noticed by that.
+// is not noticed well: whoever meets it waits for the limit, and learns nothing.
 const limit = 4 * time.Minute
 
 // outcome says what became of a planted bug.
@@ -26,9 +26,13 @@ type outcome string
 const (
 	caught   outcome = "caught"
 	survived outcome = "SURVIVED"
+	hung     outcome = "HANGS"
 	excused  outcome = "survived, as expected"
 	broken   outcome = "ERROR"
 )
+
+// bad reports whether somebody has to do something about the outcome.
+func (o outcome) bad() bool { return o == survived || o == hung || o == broken }
 
 // result is the outcome of one bug.
 type result struct {
@@ -43,7 +47,7 @@ func (r *result) print(m mutant, verbose bool) {
 	if r.why != "" {
 		fmt.Printf("                %s\n", r.why)
 	}
-	if verbose && (r.outcome == survived || r.outcome == broken) {
+	if verbose && r.outcome.bad() {
 		fmt.Printf("%s\n", r.output)
 	}
 }
@@ -75,6 +79,9 @@ func judge(m mutant, run func(tests string) (output []byte, passed bool)) (r res
 			return r
 		case !passed && m.survives != "":
 			r.outcome, r.why = broken, "it is caught, so it needs no reason to survive: "+failed
+			return r
+		case bytes.Contains(out, []byte("panic: test timed out")):
+			r.outcome, r.why = hung, "the tests hang instead of failing, so bound what they wait for: "+running(out)
 			return r
 		case !passed:
 			r.outcome, r.why = caught, failed
@@ -140,16 +147,28 @@ func finish(cmd *exec.Cmd) ([]byte, bool) {
 	return out, err == nil
 }
 
-var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(panic: test timed out)|^(panic: .*)|^(fatal error: .*)`)
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(panic: .*)|^(fatal error: .*)`)
 
 // failures returns the tests that failed, and how.
 func failures(output []byte) string {
 	var names []string
 	for _, found := range failure.FindAllSubmatch(output, -1) {
-		name := cmp.Or(string(found[1]), string(found[2]), string(found[3]), string(found[4]))
+		name := cmp.Or(string(found[1]), string(found[2]), string(found[3]))
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return strings.Join(names[:min(len(names), 3)], ", ")
+}
+
+// inTime matches the list of tests that a time-out of go test prints.
+var inTime = regexp.MustCompile(`(?m)^\t\t(Test\S+) \(`)
+
+// running returns the tests that ran at a time-out.
+func running(output []byte) string {
+	var names []string
+	for _, found := range inTime.FindAllSubmatch(output, 3) {
+		names = append(names, string(found[1]))
+	}
+	return strings.Join(names, ", ")
 }

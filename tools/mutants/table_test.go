@@ -32,3 +32,17 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// TestHangIsNotCaught: a bug that makes the tests hang is not one that they
+// notice, whatever else fails by then.
+func TestHangIsNotCaught(t *testing.T) {
+	for output, want := range map[string]outcome{
+		"--- FAIL: TestA (0.01s)\n": caught,
+		"--- FAIL: TestA (0.01s)\npanic: test timed out after 4m0s\n\trunning tests:\n\t\tTestB/c (4m0s)\n\ngoroutine 1": hung,
+	} {
+		r := judge(mutant{by: "TestA|TestB"}, func(string) ([]byte, bool) { return []byte(output), false })
+		if r.outcome != want || want == hung && !strings.HasSuffix(r.why, ": TestB/c") {
+			t.Errorf("%s, %q after %q, want %s", r.outcome, r.why, output, want)
+		}
+	}
+}
