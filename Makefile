@@ -7,6 +7,7 @@ LINT := $(BIN)/golangci-lint
 STORES := stores/redisstore stores/s3store stores/azblobstore
 MODULES := . $(STORES) cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
 CFN_LINT := infra/.venv/bin/cfn-lint
+CDK_VERSION := 2.1148.1
 
 # The linter's own default is one cache for the machine, which answers with the paths of
 # another clone: https://github.com/golangci/golangci-lint/issues/6656
@@ -85,6 +86,11 @@ cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and store
 		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/...
 	@sh .ci/coverage $(BIN)/cover.out
 
+.PHONY: download
+download: $(CFN_LINT) ## download the modules and tools that the other targets use (needs Node and Python)
+	@for m in $(MODULES) tools; do (cd $$m && $(GO) mod download) || exit 1; done
+	npx --yes aws-cdk@$(CDK_VERSION) --version
+
 .PHONY: tidy
 tidy: ## check that go.mod and go.sum are complete
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
@@ -95,7 +101,7 @@ servers: ## fetch the real servers into integration/.servers
 
 .PHONY: integration
 integration: servers ## run the tests against real servers
-	cd integration && $(GO) test -race -short -parallel 4 -timeout 15m ./... # more than there are processors, because most wait
+	cd integration && $(GO) test -race -short -parallel 4 -timeout 30m ./... # more than there are processors, because most wait
 
 .PHONY: sam
 sam: ## check and build the SAM template (needs Python)
@@ -105,7 +111,7 @@ sam: ## check and build the SAM template (needs Python)
 infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Python)
 	cd infra && $(GO) test -shuffle=on ./...
 	cd infra/app/function && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build -tags lambda.norpc -ldflags "-s -w" -o dist/bootstrap .
-	cd infra/app && npx --yes aws-cdk@2.1148.1 synth --quiet
+	cd infra/app && npx --yes aws-cdk@$(CDK_VERSION) synth --quiet
 	$(CFN_LINT) --non-zero-exit-code error infra/app/cdk.out/*.template.json
 
 .PHONY: newuser

@@ -11,8 +11,11 @@ import (
 
 const (
 	modulePath = "github.com/lambdalock/lambdalock/integration"
-	// fetchLimit is below the ten minutes that a test binary has by default.
-	fetchLimit = 8 * time.Minute
+	// testFetchLimit is how long a test may fetch. It is below the ten minutes that
+	// a test binary has by default. A program fetches as long as its caller waits.
+	testFetchLimit = 8 * time.Minute
+	// fetchTries is for a download that breaks off.
+	fetchTries = 2
 )
 
 // serversFolder returns the module's .servers folder. It looks upwards from the
@@ -39,7 +42,7 @@ func serversFolder() (string, error) {
 // The lock lets simultaneous test binaries fetch once; the rename makes sure
 // that a folder with its final name is complete, even if a fetch was
 // interrupted.
-func (p *product) installIn(root string) (string, error) {
+func (p *product) installIn(ctx context.Context, root string) (string, error) {
 	dir := filepath.Join(root, p.folder)
 	if exists(dir) {
 		return dir, nil
@@ -55,13 +58,17 @@ func (p *product) installIn(root string) (string, error) {
 	if exists(dir) {
 		return dir, nil
 	}
-	return dir, p.fetchTo(dir)
+	for try := 1; ; try++ {
+		if err = p.fetchTo(ctx, dir); err == nil || try == fetchTries || ctx.Err() != nil {
+			return dir, err
+		}
+	}
 }
 
 // fetchTo fetches into a folder beside dir and renames it to dir. The caller
 // holds the lock, so an existing partial folder is left from an interrupted
 // fetch.
-func (p *product) fetchTo(dir string) error {
+func (p *product) fetchTo(ctx context.Context, dir string) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err
@@ -69,8 +76,6 @@ func (p *product) fetchTo(dir string) error {
 	if err := os.Mkdir(partial, 0o755); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
-	defer cancel()
 	if err := p.fetch(ctx, partial); err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}

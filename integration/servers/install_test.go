@@ -25,7 +25,7 @@ func TestInstallFetchesOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			dir, err := p.installIn(root)
+			dir, err := p.installIn(t.Context(), root)
 			if err != nil || !exists(filepath.Join(dir, "file")) {
 				t.Errorf("installed in %q, error %v", dir, err)
 			}
@@ -41,17 +41,59 @@ func TestInstallLeavesNothingAfterFailure(t *testing.T) {
 	if err := onLinuxAMD64(); err != nil {
 		t.Skip(err)
 	}
-	root := t.TempDir()
+	root, tries := t.TempDir(), 0
 	p := &product{folder: "fake-1", fetch: func(context.Context, string) error {
+		tries++
 		return errors.New("no network")
 	}}
-	if _, err := p.installIn(root); err == nil || err.Error() != "no network" {
-		t.Errorf("got error %v, want the fetch's own", err)
+	if _, err := p.installIn(t.Context(), root); err == nil || err.Error() != "no network" || tries != 2 {
+		t.Errorf("got error %v after %d tries, want the fetch's own after 2", err, tries)
 	}
 	for _, name := range []string{"fake-1", "fake-1.partial"} {
 		if exists(filepath.Join(root, name)) {
 			t.Errorf("%s was left behind", name)
 		}
+	}
+}
+
+// TestInstallFetchesAgain: a download that breaks off is begun once more, in an
+// empty folder.
+func TestInstallFetchesAgain(t *testing.T) {
+	if err := onLinuxAMD64(); err != nil {
+		t.Skip(err)
+	}
+	tries := 0
+	p := &product{folder: "fake-1", fetch: func(_ context.Context, dir string) error {
+		if tries++; tries == 1 {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "half"), nil, 0o644), errors.New("connection reset"))
+		}
+		return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o644)
+	}}
+	dir, err := p.installIn(t.Context(), t.TempDir())
+	if err != nil || exists(filepath.Join(dir, "half")) || !exists(filepath.Join(dir, "whole")) {
+		t.Errorf("in %s after %d tries, error %v", dir, tries, err)
+	}
+}
+
+// TestInstallEndsWithItsCaller: only the caller says how long a fetch may take,
+// and there is no second try after that.
+func TestInstallEndsWithItsCaller(t *testing.T) {
+	if err := onLinuxAMD64(); err != nil {
+		t.Skip(err)
+	}
+	tooLong := errors.New("too long")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tries := 0
+	p := &product{folder: "fake-1", fetch: func(ctx context.Context, dir string) error {
+		if _, limited := ctx.Deadline(); limited {
+			t.Error("the fetch has a limit that its caller did not set")
+		}
+		tries++
+		cancel(tooLong)
+		return runTool(ctx, dir, nil, "sleep", "600")
+	}}
+	if _, err := p.installIn(ctx, t.TempDir()); !errors.Is(err, tooLong) || tries != 1 {
+		t.Errorf("error %v after %d tries", err, tries)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	// startLimit is generous because a shared machine may start a JVM slowly.
-	startLimit = time.Minute
+	startLimit = 2 * time.Minute
 	// startTries is for a port that another process takes after it was found free
 	// and before the server binds it.
 	startTries = 3
@@ -58,12 +58,12 @@ func (p *product) String() string { return strings.TrimSpace(p.name + " " + p.ve
 // get returns the folder of the fetched product, or an empty string if the
 // machine has it by itself. It tries once per process, so that without a
 // network only the first test waits until the tools give up.
-func (p *product) get() (string, error) {
-	p.once.Do(func() { p.dir, p.err = p.find() })
+func (p *product) get(ctx context.Context) (string, error) {
+	p.once.Do(func() { p.dir, p.err = p.find(ctx) })
 	return p.dir, p.err
 }
 
-func (p *product) find() (string, error) {
+func (p *product) find(ctx context.Context) (string, error) {
 	if p.installed != nil {
 		if version, err := p.installed(""); err == nil {
 			p.version = version
@@ -77,7 +77,7 @@ func (p *product) find() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := p.installIn(root)
+	dir, err := p.installIn(ctx, root)
 	if err == nil && p.installed != nil {
 		p.version, err = p.installed(dir)
 	}

@@ -10,6 +10,7 @@
 package servers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,14 +59,14 @@ var all = map[string]*product{
 }
 
 // FetchAll fetches every server that is not on this machine yet, several at the
-// same time, and returns the status of each.
-func FetchAll() []Status {
+// same time, until ctx ends, and returns the status of each.
+func FetchAll(ctx context.Context) []Status {
 	status := make([]Status, 0, len(all))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, p := range all {
 		wg.Go(func() {
-			_, err := p.get()
+			_, err := p.get(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			status = append(status, Status{Name: p.String(), Err: err, Optional: p.optional})
@@ -78,13 +79,13 @@ func FetchAll() []Status {
 
 // Open starts a server for a program that is not a test: "dynoxide",
 // "dynamodb-local", "redis", "valkey", "s3" (versitygw) or "azure" (Azurite).
-// It fetches the server first if need be.
-func Open(name string) (s Server, closeServer func(), err error) {
+// It fetches the server first if need be, until ctx ends.
+func Open(ctx context.Context, name string) (s Server, closeServer func(), err error) {
 	p, ok := all[name]
 	if !ok {
 		return Server{}, nil, fmt.Errorf("there is no server %q: choose one of %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
-	dir, err := p.get()
+	dir, err := p.get(ctx)
 	if err == nil {
 		s, err = open(p, dir)
 	}
@@ -98,7 +99,9 @@ func Open(name string) (s Server, closeServer func(), err error) {
 // fetches it first if need be.
 func run(tb testing.TB, p *product, args ...string) Server {
 	tb.Helper()
-	dir, err := p.get()
+	ctx, cancel := context.WithTimeoutCause(tb.Context(), testFetchLimit, fmt.Errorf("not fetched within %v: run make servers first", testFetchLimit))
+	defer cancel()
+	dir, err := p.get(ctx)
 	if err != nil {
 		if Required() && !p.optional {
 			tb.Fatalf("%s: not available: %v", p, err)

@@ -161,12 +161,12 @@ func TestAzurite(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	if _, _, err := Open("oracle"); err == nil || !strings.Contains(err.Error(), "azure, dynamodb-local, dynoxide, redis, s3, valkey") {
+	if _, _, err := Open(t.Context(), "oracle"); err == nil || !strings.Contains(err.Error(), "azure, dynamodb-local, dynoxide, redis, s3, valkey") {
 		t.Errorf("got error %v, want one that lists the servers", err)
 	}
 	s := Redis(t) // skips the test if there is none
 	s.Kill()
-	s, closeServer, err := Open("redis")
+	s, closeServer, err := Open(t.Context(), "redis")
 	if err != nil {
 		t.Fatal(err)
 	}

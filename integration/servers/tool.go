@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,8 +37,8 @@ func runTool(ctx context.Context, dir string, environment []string, name string,
 	if err == nil {
 		return nil
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("gave up after %v", fetchLimit)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, output)
 }

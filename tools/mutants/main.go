@@ -6,8 +6,9 @@
 //
 // It runs in tools/mutants. No file is changed: the go command is given the
 // planted bug as an overlay. It fails if a bug survives that has no reason to,
-// if a bug makes the tests hang instead of failing, and if the table no longer fits the code: then the text to replace must be
-// brought up to date, or the bug cannot be made any more.
+// if a bug makes the tests hang instead of failing, and if the table no longer
+// fits the code: then the text to replace must be brought up to date, or the
+// bug cannot be made any more.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 // limit is how long the tests of a package may run. A bug that makes them hang
-// is not noticed well: whoever meets it waits for the limit, and learns nothing.
+// is not noticed well: a developer waits for the limit and learns nothing.
 const limit = 4 * time.Minute
 
 // outcome says what became of a planted bug.

@@ -4,16 +4,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 )
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	missing := false
-	for _, s := range servers.FetchAll() {
+	for _, s := range servers.FetchAll(ctx) {
 		if s.Err == nil {
 			fmt.Printf("%s: ready\n", s.Name)
 			continue

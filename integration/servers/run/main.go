@@ -51,14 +51,14 @@ func main() {
 
 // run returns the exit status of the command.
 func run(ctx context.Context, server, command string, args []string) (int, error) {
-	// An interrupt from the terminal reaches the command too, and its end is what
-	// ends the server.
-	signal.Ignore(os.Interrupt)
-	s, closeServer, err := servers.Open(server)
+	s, closeServer, err := servers.Open(ctx, server)
 	if err != nil {
 		return 0, err
 	}
 	defer closeServer()
+	// An interrupt from the terminal reaches the command too, and its end is what
+	// ends the server.
+	signal.Ignore(os.Interrupt)
 	environment, err := prepare[server](ctx, s)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.Name, err)
