@@ -91,6 +91,7 @@ var (
 )
 
 func deduplicationID(events.SQSMessage) string { panic("") }
+func partitionKey(events.KinesisEventRecord) string { panic("") }
 func topicAndKey(events.KafkaRecord) string { panic("") }
 func topicOf(Order) awsevents.IoTMessage { panic("") }
 func contextOf(Order) awsevents.StepFunctionsContext { panic("") }

@@ -121,8 +121,13 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 // OrderFrom skips stale events. It orders them by another key function: by its
 // Order or, if it has none, by its Name. Natural numbers are compared as
 // numbers, other text byte by byte. A Name that is a number of another kind is
-// refused, because its bytes would compare wrongly. Name and Event stay those
-// of key. The Order must rise with every event of a name: see [lock.Key].
+// refused, because its bytes would compare wrongly. The Order must rise with
+// every event of a name: see [lock.Key].
+//
+// Event stays that of key, and so does Name if from has no Order. An Order of
+// from only compares with those of the same Name of from, such as one shard,
+// message group or object. So Name is then made of both, as in [Join]: events
+// that share the Name of key alone do not wait for each other.
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -132,6 +137,9 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		if err != nil {
 			return k, err
+		}
+		if other.Order != "" && k.Name != "" { // an empty name must stay an error
+			k.Name = named("join", k.Name, other.Name)
 		}
 		k.Order, err = orderOf(other)
 		return k, err

@@ -133,10 +133,11 @@ func ExampleEventBridgeS3Object() {
 
 func ExampleKinesisRecord() {
 	show(keyfuncs.KinesisRecord(context.Background(), events.KinesisEventRecord{
+		EventID:        "shardId-000000000006:4959033827",
 		EventSourceArn: "arn:aws:kinesis:eu-central-1:123456789012:stream/readings",
 		Kinesis:        events.KinesisRecord{PartitionKey: "sensor-17", SequenceNumber: "4959033827"},
 	}))
-	// Output: name "kinesis/arn:aws:kinesis:eu-central-1:123456789012:stream%2Freadings/sensor-17", event "4959033827", order "0104959033827", error <nil>
+	// Output: name "kinesis/arn:aws:kinesis:eu-central-1:123456789012:stream%2Freadings/shardId-000000000006/sensor-17", event "shardId-000000000006:4959033827", order "0104959033827", error <nil>
 }
 
 // A reading in a stream locks its sensor; shard and sequence number tell

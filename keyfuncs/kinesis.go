@@ -3,6 +3,7 @@ package keyfuncs
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -10,24 +11,47 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// KinesisRecord works on one record of a partition key at a time, each once and
-// in order: a record is stale once a later one of the key is completed. Name is
-// stream and partition key, Event and Order are the sequence number, which
-// rises for a partition key. To process a stream again from the start, wrap
+// KinesisRecord works on one record of a partition key in a shard at a time,
+// each once and in order: a record is stale once a later one of the same key
+// and shard is completed. Name is stream, shard and partition key, Event is
+// shard and sequence number, and Order the sequence number, which rises for a
+// partition key in its shard. To process a stream again from the start, wrap
 // KinesisRecord in [Prefix] with a new prefix: otherwise everything in the
 // stream is stale.
 //
-// Source: https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html.
+// Producers may put one partition key into several shards at a time: with an
+// ExplicitHashKey, and with the Kinesis Producer Library, whose aggregated
+// records all have the partition key "a". Such shards do not wait for each
+// other. To work on one record of a key at a time whatever its shard, without
+// an order, use EventFrom with KinesisRecord and a [ByField] that returns the
+// partition key.
+//
+// When a shard is split or merged, a partition key goes on in another shard.
+// That keeps the order, because Lambda reads a shard to its end before it
+// begins with those that follow it.
+//
+// A record that the Kinesis Producer Library aggregated is one event: if the
+// handler fails, all records inside come again.
+//
+// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
+// https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
+// https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html (ExplicitHashKey),
+// https://github.com/awslabs/amazon-kinesis-producer/blob/master/aws/kinesis/core/kinesis_record.cc,
+// https://docs.aws.amazon.com/streams/latest/dev/kinesis-using-sdk-java-after-resharding.html.
 func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
-	if err := required(part{"eventSourceARN", r.EventSourceArn}, part{"kinesis.partitionKey", r.Kinesis.PartitionKey}); err != nil {
+	if err := required(part{"eventSourceARN", r.EventSourceArn}, part{"kinesis.partitionKey", r.Kinesis.PartitionKey}, part{"eventID", r.EventID}); err != nil {
 		return lock.Key{}, err
+	}
+	shard, _, ok := strings.Cut(r.EventID, ":")
+	if !ok {
+		return lock.Key{}, &lock.KeyError{Field: "eventID", Reason: "does not name the shard, in which sequence numbers rise: Lambda sends shard and sequence number, with a colon between them"}
 	}
 	number := r.Kinesis.SequenceNumber
 	order, err := ordinal("kinesis.sequenceNumber", number)
-	return lock.Key{Name: named("kinesis", r.EventSourceArn, r.Kinesis.PartitionKey), Event: number, Order: order}, err
+	return lock.Key{Name: named("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: shard + ":" + number, Order: order}, err
 }
 
 // KinesisBody takes the key of one record from the JSON in its data, decoded as
@@ -39,12 +63,13 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 //
 // KinesisBody sets no Order, because records with one name in their data may be
 // in several shards, which keep no order between them: a record would look
-// stale once a later one of another shard is completed, and be lost. If all
-// records of a name have one partition key, add the Order of the shard with
-// OrderFrom(KinesisBody(inner), KinesisRecord).
+// stale once a later one of another shard is completed, and be lost.
+// OrderFrom(KinesisBody(inner), KinesisRecord) adds the Order of the shard, and
+// makes shard and partition key part of the Name.
 //
 // A record that the Kinesis Producer Library aggregated from several is
-// refused, and so is data compressed with gzip.
+// refused, because its records may have different names: [KinesisRecord] takes
+// it as a whole. Data compressed with gzip is refused too.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
 // https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
@@ -73,7 +98,7 @@ func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 func packed(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xF3, 0x89, 0x9A, 0xC2}):
-		return "is a record that the Kinesis Producer Library aggregated from several: set AggregationEnabled to false in the producer, or take the whole record with middleware.EachKinesisRecord and deaggregate it in the handler"
+		return "is a record that the Kinesis Producer Library aggregated from several: wrap a handler of whole records, which deaggregates them, with middleware.EachKinesisRecord and the key function KinesisRecord; or set AggregationEnabled to false in the producer"
 	case bytes.HasPrefix(data, []byte{0x1F, 0x8B}):
 		return "is compressed with gzip, as CloudWatch Logs does for its subscribers: take the whole record with middleware.EachKinesisRecord and decompress it in the handler"
 	}

@@ -17,13 +17,61 @@ func TestKinesisRecord(t *testing.T) {
 	t.Parallel()
 	number := "49590338271490256608559692538361571095921575989136588898"
 	gives(t, "kinesis.json", kinesisRecord, lock.Key{
-		Name: "kinesis/arn:aws:kinesis:us-east-2:123456789012:stream%2Freadings/sensor%2F17", Event: number, Order: "056" + number,
+		Name:  "kinesis/arn:aws:kinesis:us-east-2:123456789012:stream%2Freadings/shardId-000000000006/sensor%2F17",
+		Event: "shardId-000000000006:" + number, Order: "056" + number,
 	})
 	refuses(t, "kinesis.json", kinesisRecord, map[string]func(*events.KinesisEvent){
 		"Records[0].eventSourceARN":         func(e *events.KinesisEvent) { e.Records[0].EventSourceArn = "" },
 		"Records[0].kinesis.partitionKey":   func(e *events.KinesisEvent) { e.Records[0].Kinesis.PartitionKey = "" },
 		"Records[0].kinesis.sequenceNumber": func(e *events.KinesisEvent) { e.Records[0].Kinesis.SequenceNumber = "" },
+		"Records[0].eventID":                func(e *events.KinesisEvent) { e.Records[0].EventID = "" },
 	})
+	_, err := changed(t, "kinesis.json", kinesisRecord, func(e *events.KinesisEvent) { e.Records[0].EventID = "shardId-000000000006" })
+	refused(t, "no shard", err, "Records[0].eventID", "shard")
+}
+
+// TestShardsAreInOrderByThemselves: a producer may put one partition key into
+// several shards, as the Kinesis Producer Library does with its aggregated
+// records. A record of one shard never makes those of another look stale.
+func TestShardsAreInOrderByThemselves(t *testing.T) {
+	t.Parallel()
+	older, newer := inShard("shardId-000000000000", `{"customer":"jane"}`), inShard("shardId-000000000001", `{"customer":"jane"}`)
+	newer.Kinesis.SequenceNumber, newer.EventID = "50", "shardId-000000000001:50"
+	partitionKey := keyfuncs.ByField(func(r events.KinesisEventRecord) string { return r.Kinesis.PartitionKey })
+	for name, c := range map[string]struct {
+		key     keyfuncs.Func[events.KinesisEventRecord]
+		ordered bool
+	}{
+		"KinesisRecord":           {keyfuncs.KinesisRecord, true},
+		"order of a body":         {keyfuncs.OrderFrom(keyfuncs.KinesisBody(byCustomer), keyfuncs.KinesisRecord), true},
+		"order of each body":      {keyfuncs.OrderFrom(keyfuncs.KinesisBody(keyfuncs.Once(byCustomer)), keyfuncs.KinesisRecord), true},
+		"order of a prefixed key": {keyfuncs.OrderFrom(partitionKey, keyfuncs.Prefix(keyfuncs.KinesisRecord, "p")), true},
+		"joined":                  {keyfuncs.Join(keyfuncs.KinesisRecord, partitionKey), true},
+		"body":                    {keyfuncs.KinesisBody(byCustomer), false},
+		"one of a partition key":  {keyfuncs.EventFrom(partitionKey, keyfuncs.KinesisRecord), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			same := newer // the same number, in another shard
+			same.Kinesis.SequenceNumber, same.EventID = "49", "shardId-000000000001:49"
+			first, second, third := keyOf(t, c.key, older), keyOf(t, c.key, newer), keyOf(t, c.key, same)
+			if c.ordered && (first.Order == "" || first.Name == second.Name || second.Name != third.Name || third.Order >= second.Order) {
+				t.Errorf("%+v and %+v are put in one order, or %+v is not before the latter", first, second, third)
+			}
+			if !c.ordered && (first.Order != "" || first.Name != second.Name || first.Event == third.Event) {
+				t.Errorf("%+v and %+v", first, third)
+			}
+		})
+	}
+}
+
+func keyOf[E any](t *testing.T, key keyfuncs.Func[E], e E) lock.Key {
+	t.Helper()
+	k, err := key(t.Context(), e)
+	if err != nil {
+		t.Error(err)
+	}
+	return k
 }
 
 // inStream lets a key function of records take the data of one.
@@ -50,7 +98,10 @@ func TestKinesisBody(t *testing.T) {
 	}{
 		"no event":               {byCustomer, lock.Key{Name: "jane", Event: id}},
 		"an event":               {once, lock.Key{Name: "jane", Event: "jane"}},
-		"the order of the shard": {keyfuncs.OrderFrom(byCustomer, keyfuncs.KinesisRecord), lock.Key{Name: "jane", Event: id, Order: "00249"}},
+		"the order of the shard": {keyfuncs.OrderFrom(byCustomer, keyfuncs.KinesisRecord), lock.Key{
+			Name:  "join/jane/kinesis%2Farn:aws:kinesis:us-east-2:123456789012:stream%252Freadings%2FshardId-000000000006%2Fany",
+			Event: id, Order: "00249",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +134,7 @@ func TestKinesisBodyErrors(t *testing.T) { // F31
 	}
 	key := inStream(keyfuncs.KinesisBody(byCustomer))
 	for name, c := range map[string]struct{ data, field, says string }{
-		"aggregated":     {string(aggregated), "kinesis.data", "Kinesis Producer Library"},
+		"aggregated":     {string(aggregated), "kinesis.data", "middleware.EachKinesisRecord and the key function KinesisRecord"},
 		"gzip":           {"\x1f\x8b\x08\x00", "kinesis.data", "gzip"},
 		"no JSON":        {"order=7", "kinesis.data", "not JSON of the expected shape"},
 		"empty":          {"", "kinesis.data", "not JSON of the expected shape"},

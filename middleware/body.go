@@ -44,10 +44,9 @@ func EachSNSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) e
 // EachKinesisBody is [EachSQSBody] for a Kinesis stream, built on
 // [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is decoded from the data of
 // each record. The record in the context is an events.KinesisEventRecord. Like
-// KinesisBody it sets no Order of its own. If all records of a name have one
-// partition key, add the order of the shard with keyfuncs.OrderFrom and
-// [RecordKey]. Records that the Kinesis Producer Library aggregated are
-// refused.
+// KinesisBody it sets no Order of its own; keyfuncs.OrderFrom and [RecordKey]
+// add that of the shard. Records that the Kinesis Producer Library aggregated
+// are refused.
 func EachKinesisBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], key, handler, opts))
 }
@@ -120,9 +119,10 @@ func checkBody(record, body reflect.Type) {
 //	middleware.EachSQSBody(middleware.RecordKey[Change](keyfuncs.SQSFIFOMessage), handle)
 //
 // It combines with keys from the body: keyfuncs.OrderFrom(bySensor,
-// RecordKey[Reading](keyfuncs.KinesisRecord)) adds the order of the shard.
-// Errors name the field in the record. Outside [EachSQSBody] and its siblings,
-// or in the one for another record, it returns a *lock.KeyError.
+// RecordKey[Reading](keyfuncs.KinesisRecord)) adds the order of the shard,
+// which becomes part of the Name. Errors name the field in the record. Outside
+// [EachSQSBody] and its siblings, or in the one for another record, it returns
+// a *lock.KeyError.
 func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 	if key == nil {
 		refuse(nilKey)

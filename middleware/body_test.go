@@ -358,7 +358,7 @@ func TestBodiesInOrder(t *testing.T) {
 		r, err = h(ctx, sqsBatch(inGroup("x", message("x2", `{"id":"x2"}`)), inGroup("x", message("x3", `{"id":"x3"}`))))
 		wantReturned(t, r, err)
 		f.forget()
-		first.MessageId = "x1 moved back from a dead-letter queue"
+		first.MessageId = "x1 in a late copy"
 		r, err = h(ctx, sqsBatch(first))
 		wantReturned(t, r, err)
 		slices.Sort(runs.began)

@@ -69,7 +69,7 @@ func ExampleEachSNSBody() {
 }
 
 // The order of the shard skips a reading of a sensor that comes after a later
-// one. This needs streams whose partition key is the sensor.
+// one of the same shard.
 func ExampleEachKinesisBody() {
 	type reading struct {
 		Sensor  string  `json:"sensor"`

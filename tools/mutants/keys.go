@@ -209,6 +209,31 @@ var keys = []mutant{
 		by:  "TestDynamoDBRecord",
 	},
 	{
+		file: "keyfuncs/kinesis.go", breaks: "P6", bug: "a record of one shard makes those of another stale",
+		old: `named("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey)`,
+		new: `named("kinesis", r.EventSourceArn, r.Kinesis.PartitionKey)`,
+		by:  "TestShardsAreInOrderByThemselves|TestKinesisRecord",
+	},
+	{
+		file: "keyfuncs/kinesis.go", breaks: "P6", bug: "records of two shards with one sequence number are one event",
+		old: `Event: shard + ":" + number, Order`,
+		new: `Event: number, Order`,
+		by:  "TestShardsAreInOrderByThemselves|TestKinesisRecord",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "P6", bug: "the orders of two shards are compared under a name from the data",
+		old: `			k.Name = named("join", k.Name, other.Name)
+`,
+		new: ``,
+		by:  "TestShardsAreInOrderByThemselves|TestKinesisBody|TestCombinators",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F26", bug: "an order makes a name of an empty one",
+		old: `if other.Order != "" && k.Name != "" {`,
+		new: `if other.Order != "" {`,
+		by:  "TestCombinators",
+	},
+	{
 		file: "keyfuncs/kinesis.go", breaks: "P5", bug: "records of several shards look stale to each other",
 		old: `		return k, within("kinesis", err)
 `,

@@ -18,18 +18,19 @@ const (
 	// maxAttempts of a batch: then it is split, and a single record is given up.
 	// https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
 	maxAttempts = 10
-	shards      = 4
+	shards      = 4 // halfway each is split or merged, and another one goes on
 	keysOfShard = 6
 	// longestPause between two attempts. AWS does not say how long they are apart.
 	longestPause = 15 * time.Second
 )
 
 // stream is a Kinesis stream with its event source mapping: of each shard one
-// batch at a time, in order.
+// batch at a time, in order. Every partition key is in all shards, as with an
+// ExplicitHashKey.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
 type stream struct {
 	*function[events.KinesisEvent, events.KinesisEventResponse]
-	shards [shards][]piece
+	shards [2 * shards][]piece // the one after a shard is shards further on
 }
 
 type piece struct {
@@ -50,14 +51,16 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 		return middleware.EachKinesisRecord(key, handler, o...)
 	}
 	for i := range n {
-		shard := i % shards
+		lineage := i % shards
+		shard := lineage + 2*i/n*shards
 		number := fmt.Sprintf("4959033827149025660855969253836157109591578%013d", 7*i)
-		partition := fmt.Sprintf("key %d of %d", w.random.IntN(keysOfShard), shard)
-		inOrder := fmt.Sprint("shard ", shard)
+		partition := fmt.Sprint("key ", w.random.IntN(keysOfShard))
+		resource := fmt.Sprintf("%s of shard %d", partition, lineage)
+		inOrder := fmt.Sprint("shard ", lineage)
 		if byName {
-			inOrder = partition
+			inOrder = resource
 		}
-		e := w.event(number, partition, inOrder)
+		e := w.event(number, resource, inOrder)
 		r := events.KinesisEventRecord{
 			EventID: fmt.Sprintf("shardId-%012d:%s", shard, number), EventSource: "aws:kinesis",
 			EventSourceArn: "arn:aws:kinesis:eu-central-1:123456789012:stream/orders",
@@ -71,10 +74,12 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 
 func (s *stream) drain() {
 	var wg sync.WaitGroup
-	for _, pieces := range s.shards {
-		wg.Go(func() {
-			for batch := range slices.Chunk(pieces, streamBatch) {
-				s.process(batch)
+	for i := range shards {
+		wg.Go(func() { // a shard is read to its end before the one after it
+			for _, pieces := range [][]piece{s.shards[i], s.shards[i+shards]} {
+				for batch := range slices.Chunk(pieces, streamBatch) {
+					s.process(batch)
+				}
 			}
 		})
 	}
