@@ -96,8 +96,8 @@ func TestKinesisBody(t *testing.T) {
 		key  keyfuncs.Func[events.KinesisEventRecord]
 		want lock.Key
 	}{
-		"no event":               {byCustomer, lock.Key{Name: "jane", Event: id}},
-		"an event":               {once, lock.Key{Name: "jane", Event: "jane"}},
+		"no event": {byCustomer, lock.Key{Name: "jane", Event: id}},
+		"an event": {once, lock.Key{Name: "jane", Event: "jane"}},
 		"the order of the shard": {keyfuncs.OrderFrom(byCustomer, keyfuncs.KinesisRecord), lock.Key{
 			Name:  "join/jane/kinesis%2Farn:aws:kinesis:us-east-2:123456789012:stream%252Freadings%2FshardId-000000000006%2Fany",
 			Event: id, Order: "00249",

@@ -60,14 +60,21 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 // an upload or deletion is stale, and skipped, once a later one of the same
 // object is completed. Order is the sequencer, compared as S3 says: with the
 // shorter one padded with zeros on the right. An ObjectCreated:* or
-// ObjectRemoved:* without a sequencer is refused with a [*lock.KeyError]. Every
-// other event has no Order and is handled once, because what happens to an
-// existing object, such as a restore, has no place among uploads.
+// ObjectRemoved:* without a sequencer is refused with a [*lock.KeyError].
 //
-// Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html.
+// The deletion of one version, an ObjectRemoved:Delete with a version id, has
+// no Order and is handled once: it says nothing about newer versions, although
+// its sequencer is later than theirs. The same holds for every event that is
+// neither an upload nor a deletion, because what happens to an existing object,
+// such as a restore, has no place among uploads.
+//
+// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html,
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html.
 func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, error) {
 	key, err := S3Record(ctx, r)
-	if err != nil || !identityOfRecord(r).writes {
+	id := identityOfRecord(r)
+	oldVersion := id.kind == "ObjectRemoved:Delete" && id.version != ""
+	if err != nil || !id.writes || oldVersion {
 		return key, err
 	}
 	if r.S3.Object.Sequencer == "" {

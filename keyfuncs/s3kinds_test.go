@@ -151,7 +151,8 @@ func TestS3LatestHandlesOtherKinds(t *testing.T) { // F51
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			k := keyOfText(t, kind.notification(t, ""), s3Latest)
-			if kind.uploads() != (k.Order != "") {
+			// The events here have a version id.
+			if kind.uploads() && kind.name != "ObjectRemoved:Delete" != (k.Order != "") {
 				t.Errorf("order %q", k.Order)
 			}
 			if want := keyOfText(t, kind.notification(t, ""), keyfuncs.S3Object); k.Name != want.Name || k.Event != want.Event {
@@ -162,6 +163,34 @@ func TestS3LatestHandlesOtherKinds(t *testing.T) { // F51
 	gives(t, "s3-tagging.json", s3Latest, lock.Key{
 		Name: "s3/pictures-example/holiday 2026/a+b&c é.jpg", Event: "ObjectTagging:Put/096fKKXTRTtl3on89fVO.nfljtsv6qko/C3D13FE58DE4C810",
 	})
+}
+
+// TestS3DeletionOfAVersion: an old version that is deleted, for good, is not
+// the newest state of its object, and makes no upload stale. A delete marker
+// is, and so is a deletion in a bucket without versions.
+func TestS3DeletionOfAVersion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, version string
+		ordered       bool
+	}{
+		{"ObjectRemoved:Delete", "096fKKXTRTtl3on89fVO.nfljtsv6qko", false},
+		{"s3:ObjectRemoved:Delete", "096fKKXTRTtl3on89fVO.nfljtsv6qko", false},
+		{"ObjectRemoved:Delete", "null", false}, // what was uploaded before there were versions
+		{"ObjectRemoved:Delete", "", true},
+		{"ObjectRemoved:DeleteMarkerCreated", "096fKKXTRTtl3on89fVO.nfljtsv6qko", true},
+		{"ObjectCreated:Put", "096fKKXTRTtl3on89fVO.nfljtsv6qko", true},
+	} {
+		t.Run(c.name+" "+c.version, func(t *testing.T) {
+			t.Parallel()
+			k, err := changed(t, "s3-put.json", s3Latest, func(e *events.S3Event) {
+				e.Records[0].EventName, e.Records[0].S3.Object.VersionID = c.name, c.version
+			})
+			if err != nil || k.Event != upload || (k.Order != "") != c.ordered {
+				t.Errorf("%+v, %v; in order: want %v", k, err, c.ordered)
+			}
+		})
+	}
 }
 
 // TestS3Samples: the events that AWS shows in its documentation.

@@ -130,9 +130,15 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/s3.go", breaks: "P5", bug: "news of other kinds is dropped as stale",
-		old: `if err != nil || !identityOfRecord(r).writes {`,
-		new: `if err != nil {`,
+		old: `if err != nil || !id.writes || oldVersion {`,
+		new: `if err != nil || oldVersion {`,
 		by:  "TestS3LatestHandlesOtherKinds",
+	},
+	{
+		file: "keyfuncs/s3.go", breaks: "P6", bug: "the deletion of an old version makes the newest upload stale",
+		old: `id.kind == "ObjectRemoved:Delete" && id.version != ""`,
+		new: `id.kind == "ObjectRemoved:DeleteMarkerCreated"`,
+		by:  "TestS3DeletionOfAVersion|TestS3LatestHandlesOtherKinds",
 	},
 	{
 		file: "keyfuncs/s3.go", breaks: "P5", bug: "sequencers of different lengths are compared without their padding",
