@@ -111,7 +111,7 @@ func ExampleStepFunctionsFrom() {
 		fmt.Println(err)
 	}
 	show(perTask(context.Background(), in))
-	// Output: name "stepfunctions/arn:aws:states:eu-central-1:123456789012:execution:orders:1017/Charge/", event "2026-11-21T08:15:30.123Z", order "", error <nil>
+	// Output: name "stepfunctions/arn:aws:states:eu-central-1:123456789012:execution:orders:1017/Charge/qmqgHPsHb6zQMAxszGQwqrJ4QhjumlH_EWG03VdDZ_U", event "2026-11-21T08:15:30.123Z/qmqgHPsHb6zQMAxszGQwqrJ4QhjumlH_EWG03VdDZ_U", order "", error <nil>
 }
 
 func ExampleCognitoUser() {

@@ -1,8 +1,12 @@
 package keyfuncs
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"slices"
 
+	"github.com/lambdalock/lambdalock/internal/event/canonical"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -18,19 +22,27 @@ import (
 //	"Arguments": {"FunctionName": "…", "Payload": {"order": "{% $states.input.order %}", "context": "{% $states.context %}"}}
 //
 // Name is execution, state and the index of the item; Event is the time at
-// which the state was entered: a loop that comes back to a state does new work.
-// A retry does not enter the state anew: only State.RetryCount differs. If the
-// work was completed after all, the retry is skipped, and the machine goes on
-// with an empty result: use middleware.OnCompleted(middleware.Replay) if it
-// needs the first result. No Order: each turn of a loop is completed before the
-// next begins.
+// which the state was entered, because a loop that comes back to a state does
+// new work, and a digest of the input. A retry does not enter the state anew:
+// only State.RetryCount differs, which the digest leaves out. If the work was
+// completed after all, the retry is skipped, and the machine goes on with an
+// empty result: use middleware.OnCompleted(middleware.Replay) if it needs the
+// first result. A task that waits for a callback gets another Task.Token with
+// each retry; if that is in the input, the retry is new work. No Order: each
+// turn of a loop is completed before the next begins.
 //
 // Inside a Map state, items run side by side and may enter a state in the same
-// millisecond: without the index, one would be taken for a duplicate of the
-// other. Only ItemSelector is sure to see it in the context object. Pass it on
-// from there ("index.$": "$$.Map.Item.Index"), and let find put it into
-// Map.Item.Index. For a Map inside a Map, let find add the outer index to
-// State.Name.
+// millisecond. Only ItemSelector is sure to see the index of an item in the
+// context object. Pass it on from there ("index.$": "$$.Map.Item.Index"), and
+// let find put it into Map.Item.Index. For a Map inside a Map, let find add the
+// outer index to State.Name. Without an index, the digest takes its place and
+// tells items apart whose input differs. Items that enter the state in the same
+// millisecond with the same input count as one.
+//
+// The digest is one of the input as E, written as JSON. What changes with every
+// attempt, other than the context object, must not be in E: otherwise a retry
+// runs again. Such are a random number that the state machine makes, and the
+// time.
 //
 // A redriven execution keeps its id. AWS does not say whether it keeps the
 // time, or what is the same in an Express workflow that is run twice. If the
@@ -54,9 +66,53 @@ func StepFunctionsFrom[E any](find func(E) awsevents.StepFunctionsContext) Func[
 		if err := required(part{"State.Name", c.State.Name}, part{"State.EnteredTime", c.State.EnteredTime}); err != nil {
 			return lock.Key{}, err
 		}
-		return lock.Key{
-			Name:  named("stepfunctions", c.Execution.ID, c.State.Name, c.Map.Item.Index.String()),
-			Event: c.State.EnteredTime,
-		}, nil
+		input, err := digestOfInput(e)
+		if err != nil {
+			return lock.Key{}, &lock.KeyError{Field: "input", Reason: "cannot be written as JSON, of which the key contains a digest", Err: err}
+		}
+		item := cmp.Or(c.Map.Item.Index.String(), input)
+		return lock.Key{Name: named("stepfunctions", c.Execution.ID, c.State.Name, item), Event: c.State.EnteredTime + "/" + input}, nil
 	}
+}
+
+// digestOfInput returns a digest that is the same for every attempt.
+func digestOfInput(input any) (string, error) {
+	text, raw := input.([]byte)
+	if !raw {
+		var err error
+		if text, err = json.Marshal(input); err != nil {
+			return "", err
+		}
+	}
+	tree, err := canonical.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	return digest(string(canonical.Text(withoutAttempts(tree)))), nil
+}
+
+// withoutAttempts drops what counts attempts from every context object in a
+// JSON tree.
+func withoutAttempts(tree any) any {
+	switch v := tree.(type) {
+	case []any:
+		for i := range v {
+			v[i] = withoutAttempts(v[i])
+		}
+	case canonical.Object:
+		for i, m := range v {
+			v[i].Value = withoutAttempts(m.Value)
+			counters, ok := m.Value.(canonical.Object)
+			if ok && (m.Name == "State" || m.Name == "Execution") && has(v, "State") && has(v, "Execution") {
+				v[i].Value = slices.DeleteFunc(counters, func(c canonical.Member) bool {
+					return c.Name == "RetryCount" || c.Name == "RedriveCount" || c.Name == "RedriveTime"
+				})
+			}
+		}
+	}
+	return tree
+}
+
+func has(o canonical.Object, name string) bool {
+	return slices.ContainsFunc(o, func(m canonical.Member) bool { return m.Name == name })
 }

@@ -249,6 +249,18 @@ var keys = []mutant{
 		by: "TestKinesisBody",
 	},
 	{
+		file: "keyfuncs/stepfunctions.go", breaks: "P6", bug: "items of a Map that begin in one millisecond are one event",
+		old: `digest(string(canonical.Text(withoutAttempts(tree))))`,
+		new: `digest(string(canonical.Text(withoutAttempts(tree)))[:0])`,
+		by:  "TestMapItemsWithoutIndex|TestStepFunctionsFrom",
+	},
+	{
+		file: "keyfuncs/stepfunctions.go", breaks: "P5", bug: "each retry of a task is another event",
+		old: `return c.Name == "RetryCount" || `,
+		new: `return `,
+		by:  "TestMapItemsWithoutIndex",
+	},
+	{
 		file: "keyfuncs/kafka.go", breaks: "P5", bug: "a topic that is created again repeats its events",
 		old: `+ "/" + strconv.FormatInt(r.Timestamp.UnixMilli(), 10)`,
 		new: ``,
