@@ -41,6 +41,7 @@ func TestEveryEventInEveryEnvelope(t *testing.T) {
 		"EventBridge of S3":         {eventkind.EventBridge, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object))},
 		"EventBridge in a stream":   {eventkind.EventBridge, inStream(keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))},
 		"SNSAlarmRecord":            {eventkind.AlarmMessage, inTopic(keyfuncs.SNSAlarmRecord)},
+		"InvocationRecord":          {eventkind.InvocationRecord, inQueue(keyfuncs.SQSBody(keyfuncs.InvocationRecord))},
 		"CloudFormation in a topic": {eventkind.CloudFormation, inTopic(keyfuncs.SNSBody(keyfuncs.CloudFormation))},
 	} {
 		t.Run(name, func(t *testing.T) {

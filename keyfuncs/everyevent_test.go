@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -74,6 +75,7 @@ var keyFunctions = map[string]keyFunction{
 	"IdempotencyKey, socket": takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest]),
 	"IdempotencyKey, ALB":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest]),
 	"IdempotencyKey, URL":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]),
+	"InvocationRecord":       takes(eventkind.InvocationRecord, keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord)),
 	"CognitoUser":            takes("", keyfuncs.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
 	"StepFunctionsFrom":      takes("", byTask),
 	"IoTRuleFrom":            takes("", byMessage),

@@ -224,6 +224,10 @@ func FuzzSNSAlarm(f *testing.F) {
 	})
 }
 
+func FuzzInvocationRecord(f *testing.F) {
+	fuzzKeys(f, "invocationrecord", map[string]keyfuncs.Func[awsevents.InvocationRecord]{"InvocationRecord": keyfuncs.InvocationRecord})
+}
+
 func FuzzStepFunctions(f *testing.F) {
 	fuzzKeys(f, "stepfunctions", map[string]keyfuncs.Func[taskInput]{"StepFunctionsFrom": byTask})
 }

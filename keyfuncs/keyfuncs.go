@@ -16,7 +16,8 @@
 //   - HTTP: [IdempotencyKey]
 //   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarmRecord]
 //   - other services: [CloudFormation], [CodeCommitRecord], [CodePipelineJob],
-//     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]
+//     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]; what became
+//     of another function's invocation: [InvocationRecord]
 //
 // Constructors return a key function:
 //

@@ -38,6 +38,7 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 	s3, bridged, ordinary := text(t, "s3-put.json"), text(t, "eventbridge-s3.json"), `{"customer":"jane","order":17}`
 	topic := load[events.SQSEvent](t, "sqs-sns-s3.json").Records[0].Body
 	alarm := load[events.SNSEvent](t, "sns-alarm.json").Records[0].SNS.Message
+	const pointer = `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":"059f36b4"}]`
 	bridge := inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeEvent))
 	for name, c := range map[string]struct {
 		key         keyfuncs.Func[string]
@@ -50,6 +51,10 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"no records for S3 in a queue":          {inQueue(s3InQueue), `{"Records":[]}`, "body", "no S3 notification"},
 		"null for S3 in a queue":                {inQueue(s3InQueue), `null`, "body", "no S3 notification"},
 		"a test event of another service":       {inQueue(s3InQueue), `{"Event":"s3:TestEvent","Service":"Another"}`, "body", "no S3 notification"},
+		"a large message for S3 in a queue":     {inQueue(s3InQueue), pointer, "body", "SQSMessage or SNSRecord"},
+		"a large message in a topic":            {inTopic(keyfuncs.SNSBody(byCustomer)), pointer, "Sns.Message", "extended client"},
+		"a large message of an old library":     {inQueue(keyfuncs.SQSBody(byCustomer)), `["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"b","s3Key":"k"}]`, "body", "extended client"},
+		"a list of another kind":                {inQueue(keyfuncs.SQSBody(byCustomer)), `["order",{"s3BucketName":"b"}]`, "body", "not JSON of the expected shape"},
 		"SQS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sqs.json"), "body", "SQSMessage"},
 		"SNS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sns-s3.json"), "body", "SNSBody(S3Object)"},
 		"any JSON for the latest in a queue":    {inQueue(keyfuncs.SQSBody(s3Latest)), ordinary, "body", "no S3 notification"},

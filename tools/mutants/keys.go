@@ -334,6 +334,30 @@ var keys = []mutant{
 		by:  "TestSQSFIFOMessage",
 	},
 	{
+		file: "keyfuncs/invocationrecord.go", breaks: "P6", bug: "the records of two functions' invocations are one",
+		old: `named("invocation", c.FunctionARN, c.RequestID)`,
+		new: `named("invocation", c.RequestID)`,
+		by:  "TestInvocationRecord",
+	},
+	{
+		file: "keyfuncs/invocationrecord.go", breaks: "P6", bug: "success and failure of one invocation are one record",
+		old: `Event: c.RequestID + "/" + c.Condition}`,
+		new: `Event: c.RequestID}`,
+		by:  "TestInvocationRecord",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F31", bug: "the pointer to a large message is called malformed JSON",
+		old: `		if isPointer(text) {`,
+		new: `		if isPointer(text[:0]) {`,
+		by:  "TestNeighboursAreRefused",
+	},
+	{
+		file: "internal/event/eventkind/eventkind.go", breaks: "F31", bug: "what a destination gets is called an HTTP request",
+		old: `&& requestContext.FunctionARN != "" {`,
+		new: `&& requestContext.FunctionARN == "-" {`,
+		by:  "TestOf|TestOfOddities",
+	},
+	{
 		file: "keyfuncs/single.go", breaks: "P5", bug: "one lock stands for all records of an event",
 		old: `	if len(records) == 1 {`,
 		new: `	if len(records) >= 1 {`,

@@ -37,12 +37,16 @@ const (
 	Alarm          Kind = "a CloudWatch alarm"
 	AlarmMessage   Kind = "a CloudWatch alarm as an SNS topic gets it"
 	HTTP           Kind = "an HTTP request"
+
+	InvocationRecord Kind = "an invocation record of a Lambda destination"
 )
 
 // bySource has the kinds whose records or events name their source.
 var bySource = map[string]Kind{
 	"aws:s3": S3, "aws:sqs": SQS, "aws:sns": SNS, "aws:kinesis": Kinesis, "aws:dynamodb": DynamoDB, "aws:docdb": DocumentDB,
-	"aws:kafka": Kafka, "SelfManagedKafka": Kafka, "aws:mq": ActiveMQ, "aws:rmq": RabbitMQ, "aws:ses": SES, "aws:codecommit": CodeCommit,
+	"aws:kafka": Kafka, "aws:rmq": RabbitMQ, "aws:ses": SES, "aws:codecommit": CodeCommit,
+	// AWS shows two spellings of these.
+	"SelfManagedKafka": Kafka, "aws:SelfManagedKafka": Kafka, "aws:mq": ActiveMQ, "aws:amq": ActiveMQ,
 }
 
 // byMembers has the kinds that are recognised by their members.
@@ -96,6 +100,8 @@ var keyFunctions = map[Kind]string{
 	Alarm:          "CloudWatchAlarm",
 	AlarmMessage:   "SNSAlarmRecord",
 	HTTP:           "IdempotencyKey for the event type of the gateway",
+
+	InvocationRecord: "InvocationRecord",
 }
 
 // oneByOne says how a function for one record is given a whole event.
@@ -114,6 +120,8 @@ func (k Kind) KeyFunction(carrier Kind) string {
 		switch k {
 		case S3, S3Test:
 			return envelope + "(S3Object)"
+		case InvocationRecord:
+			return envelope + "(InvocationRecord)"
 		case EventBridge:
 			return envelope + "(EventBridgeEvent), or " + envelope + "(EventBridgeS3Object) if it comes from S3"
 		}
@@ -144,6 +152,12 @@ func Of(doc []byte) Kind {
 		if members["Message"] != nil {
 			return SNSMessage
 		}
+	}
+	var requestContext struct {
+		FunctionARN string `json:"functionArn"` // no gateway sends it
+	}
+	if json.Unmarshal(members["requestContext"], &requestContext) == nil && requestContext.FunctionARN != "" {
+		return InvocationRecord
 	}
 	for _, known := range byMembers {
 		if has(members, known.members) {

@@ -17,7 +17,8 @@ var kinds = map[string]eventkind.Kind{
 	"cloudwatchlogs": eventkind.CloudWatchLogs, "alarm": eventkind.Alarm, "apigateway": eventkind.HTTP, "alb": eventkind.HTTP, "functionurl": eventkind.HTTP,
 	"ses": eventkind.SES, "codecommit": eventkind.CodeCommit, "codepipeline": eventkind.CodePipeline, "cloudformation": eventkind.CloudFormation,
 	"config": eventkind.ConfigRule, "secretrotation": eventkind.SecretRotation, "s3batch": eventkind.S3Batch, "documentdb": eventkind.DocumentDB,
-	"cognito": "", "iot": "", "stepfunctions": "",
+	"invocationrecord": eventkind.InvocationRecord,
+	"cognito":          "", "iot": "", "stepfunctions": "",
 }
 
 func TestOf(t *testing.T) {
@@ -76,6 +77,10 @@ func TestOfOddities(t *testing.T) {
 		`{"Type":"order","Message":"m"}`:                                 "",
 		`{"detail-type":"Order","detail":{}}`:                            eventkind.EventBridge,
 		`{"event":"s3:TestEvent"}`:                                       "",
+		`{"eventSource":"aws:amq","messages":[]}`:                        eventkind.ActiveMQ,
+		`{"eventSource":"aws:SelfManagedKafka","records":{}}`:            eventkind.Kafka,
+		`{"requestContext":{"functionArn":17}}`:                          eventkind.HTTP,
+		`{"requestContext":{"functionArn":"f","requestId":"r"}}`:         eventkind.InvocationRecord,
 		`{"Event":["s3:TestEvent"]}`:                                     "",
 		`{"Event":"s3:TestEvent","Records":[{"EventSource":"aws:sns"}]}`: eventkind.SNS,
 	} {

@@ -54,6 +54,8 @@ var accepted = map[string]string{
 	"eventbridge-scheduler":        "EventBridgeEvent EventBridgeSchedule",
 	"eventbridge":                  "EventBridgeEvent",
 	"functionurl":                  "IdempotencyKey[events.LambdaFunctionURLRequest]",
+	"invocationrecord":             "InvocationRecord",
+	"invocationrecord-stream":      "InvocationRecord",
 	"iot":                          "IoTRuleFrom",
 	"kafka":                        "KafkaRecord",
 	"kinesis":                      "Single[events.KinesisEvent](KinesisRecord)",

@@ -94,6 +94,7 @@ var byKind = map[eventkind.Kind][]function{
 		sqs("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
 		sqs("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
 		sqs("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
+		sqs("SQSBody(InvocationRecord)", keyfuncs.SQSBody(keyfuncs.InvocationRecord)),
 		sqs("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
 		sqs("SQSBody(SNSAlarmRecord)", keyfuncs.SQSBody(keyfuncs.SNSAlarmRecord)),
 	},
@@ -103,6 +104,7 @@ var byKind = map[eventkind.Kind][]function{
 		sns("SNSAlarmRecord", keyfuncs.SNSAlarmRecord),
 		sns("SNSBody(EventBridgeS3Object)", keyfuncs.SNSBody(keyfuncs.EventBridgeS3Object)),
 		sns("SNSBody(EventBridgeEvent)", keyfuncs.SNSBody(keyfuncs.EventBridgeEvent)),
+		sns("SNSBody(InvocationRecord)", keyfuncs.SNSBody(keyfuncs.InvocationRecord)),
 	},
 	eventkind.Kinesis: {
 		kinesis("KinesisRecord", keyfuncs.KinesisRecord),
@@ -125,6 +127,8 @@ var byKind = map[eventkind.Kind][]function{
 	eventkind.SecretRotation: {of("SecretRotation", keyfuncs.SecretRotation)},
 	eventkind.CloudWatchLogs: {of("CloudWatchLogs", keyfuncs.CloudWatchLogs)},
 	eventkind.Alarm:          {of("CloudWatchAlarm", keyfuncs.CloudWatchAlarm)},
+
+	eventkind.InvocationRecord: {of("InvocationRecord", keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord))},
 }
 
 // functionsOf returns the functions for an event of a known kind.

@@ -1,0 +1,27 @@
+package keyfuncs
+
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// InvocationRecord handles each record once that Lambda sends to a destination:
+// how an asynchronous invocation of another function ended. Name is that
+// function and the id of the request, which is the same for all attempts. Event
+// is the id and the condition, such as Success or RetriesExhausted. Distinct
+// records never wait for each other. The event of that invocation is in
+// RequestPayload. No Order.
+//
+// In a queue, a topic or on EventBridge, wrap it in [SQSBody], [SNSBody] or
+// [EventBridgeDetail].
+//
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html.
+func InvocationRecord(_ context.Context, r awsevents.InvocationRecord) (lock.Key, error) {
+	c := r.RequestContext
+	if err := required(part{"requestContext.functionArn", c.FunctionARN}, part{"requestContext.requestId", c.RequestID}); err != nil {
+		return lock.Key{}, err
+	}
+	return lock.Key{Name: named("invocation", c.FunctionARN, c.RequestID), Event: c.RequestID + "/" + c.Condition}, nil
+}
