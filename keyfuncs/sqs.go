@@ -13,7 +13,15 @@ import (
 // message id, which is the same in every delivery of a message: distinct
 // messages never wait for each other. No Order: a standard queue has none.
 //
+// A message that is redriven from a dead-letter queue has a new id, and so is a
+// new event, even if it was completed before: completed messages get into a
+// dead-letter queue along with one that stops their batch each time. The same
+// holds for a message that its producer sends twice. To recognise such a
+// message, take the Event from what its producer put into the body, such as an
+// order id: SQSBody(Once(byOrderID)).
+//
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html,
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html.
 func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	if err := foreignRecord(m); err != nil {
@@ -35,7 +43,14 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // Name contains the queue, so that the messages of a dead-letter queue that the
 // same function handles do not look stale.
 //
+// A message that is redriven from a dead-letter queue has a new sequence
+// number: it is a new event, even if it was completed before, and comes after
+// all messages that its group has by then. To recognise it, take the Event from
+// the body, with EventFrom(SQSFIFOMessage, SQSBody(Once(byOrderID))). That
+// keeps the order of the queue.
+//
 // Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html.
 func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	if err := foreignRecord(m); err != nil {

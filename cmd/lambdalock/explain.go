@@ -110,6 +110,7 @@ func explainedKey(k *explain.Key) string {
 	safe("event", k.Event)
 	safe("order", k.Order)
 	line("digest", k.Digest)
+	line("note", k.Note)
 	if v := k.Verdict; v != nil {
 		safe("row", v.Row)
 		line("would", v.Would+": "+v.Why)

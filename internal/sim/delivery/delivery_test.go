@@ -33,8 +33,9 @@ var sources = []struct {
 	open    opener
 	make    func(*world) drainer
 }{
-	{"SQS", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, false) }},
-	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, true, waits5s) }},
+	{"SQS", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, messageID) }},
+	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, perCustomer, waits5s) }},
+	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 1000, orderID) }},
 	{"SQSFIFO", false, inMemory, func(w *world) drainer { return newFIFO(w, 1600) }},
 	{"S3", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, eachRecord) }},
 	{"S3WithLock", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, wholeEvent, waits5s) }},
@@ -44,17 +45,17 @@ var sources = []struct {
 	{"Kinesis", false, inMemory, func(w *world) drainer { return newStream(w, 1000, false) }},
 	{"KinesisByName", false, inMemory, func(w *world) drainer { return newStream(w, 1000, true, middleware.OrderByName(), waits10s) }},
 
-	{"SQSManaged", true, inMemory, func(w *world) drainer { return newQueue(w, 400, true, waits5s) }},
+	{"SQSManaged", true, inMemory, func(w *world) drainer { return newQueue(w, 400, perCustomer, waits5s) }},
 	{"S3Managed", true, inMemory, func(w *world) drainer { return newBucket(w, 400, wholeEvent, waits5s) }},
 	{"S3ManagedNested", true, inMemory, func(w *world) drainer { return newBucket(w, 200, nestedLocks, waits5s) }},
 	{"KinesisManaged", true, inMemory, func(w *world) drainer { return newStream(w, 200, false) }},
 
-	{"SQSInDynamoDB", false, inDynamoDB, func(w *world) drainer { return newQueue(w, 200, true, waits5s) }},
+	{"SQSInDynamoDB", false, inDynamoDB, func(w *world) drainer { return newQueue(w, 200, perCustomer, waits5s) }},
 	{"S3InDynamoDB", false, inDynamoDB, func(w *world) drainer { return newBucket(w, 200, severalLocks, waits5s) }},
 	{"S3ManagedInDynamoDB", true, inDynamoDB, func(w *world) drainer { return newBucket(w, 200, latestOnly) }},
 	{"SQSFIFOInObjects", false, inObjects, func(w *world) drainer { return newFIFO(w, 200) }},
 	{"S3InObjects", false, inObjects, func(w *world) drainer { return newBucket(w, 200, latestOnly) }},
-	{"SQSManagedInObjects", true, inObjects, func(w *world) drainer { return newQueue(w, 200, true, waits5s) }},
+	{"SQSManagedInObjects", true, inObjects, func(w *world) drainer { return newQueue(w, 200, perCustomer, waits5s) }},
 }
 
 var (

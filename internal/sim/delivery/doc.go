@@ -9,7 +9,8 @@
 // one; those of managed instances take several invocations at a time and are
 // not killed at the deadline. Requests meet the faults of package fault;
 // handlers fail, panic, hang and ignore their context; observers and log
-// handlers panic. The locks are in memory, in DynamoDB or in objects. An oracle
+// handlers panic. Dead letters of queues are redriven once, under new ids. The
+// locks are in memory, in DynamoDB or in objects. An oracle
 // compares every answer and every effect with what happened:
 //
 //   - an acknowledged event had its effect; one that cannot be handled ends

@@ -63,6 +63,7 @@ type tally struct {
 	crashes, timeouts, lostAnswers, held     int
 	freezes, panics, staleEffects, ghosts    int
 	poison, dead, bystanders, waited         int
+	redriven                                 int
 }
 
 func (t *tally) add(o tally) {
@@ -85,15 +86,16 @@ func (t *tally) add(o tally) {
 	t.dead += o.dead
 	t.bystanders += o.bystanders
 	t.waited += o.waited
+	t.redriven += o.redriven
 }
 
 func (t *tally) String() string {
 	return fmt.Sprintf("%d events, %d of them poison; %d deliveries of records (%d copies by the source, %d redeliveries, %d after lost answers); "+
 		"%d crashes, %d timeouts, %d freezes, %d panics of callbacks, %d times held, %d times by the late copy of a refused claim; "+
 		"%d runs, %d effects (%d without a completion that reached the store), %d stale effects refused; "+
-		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one",
+		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one; %d redriven",
 		t.events, t.poison, t.deliveries, t.copies, t.redeliveries, t.lostAnswers,
-		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited)
+		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited, t.redriven)
 }
 
 // world is one simulated history of one source. The seed fixes what the

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -39,12 +38,17 @@ const (
 // The messages behind a failed one are received as often, and may follow it to
 // the dead-letter queue.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
+//
+// When the queue is empty, the dead letters are sent back, once. Among them are
+// completed messages, as if a stuck one had taken them along.
 type queue struct {
 	*function[events.SQSEvent, events.SQSEventResponse]
-	fifo bool
+	fifo   bool
+	byBody bool // the key tells a message by its body, and not by its id
 
 	mu      sync.Mutex
 	entries []*entry // in the order in which they were sent
+	letters []*entry // in the dead-letter queue
 }
 
 // entry is a message in the queue. A standard queue may have a second one: the
@@ -58,25 +62,41 @@ type entry struct {
 	copied   bool
 }
 
+// is reports whether o holds the same message.
+func (n *entry) is(o *entry) bool { return n.message.MessageId == o.message.MessageId }
+
 func (q *queue) send(m events.SQSMessage, e *event, at time.Time) {
 	m.MessageId, m.EventSource = e.id, "aws:sqs"
 	q.entries = append(q.entries, &entry{event: e, message: m, visible: at})
 }
 
-// newQueue fills a queue with n messages.
-func newQueue(w *world, n int, byCustomer bool, with ...middleware.Option) *queue {
-	key := keyfuncs.Func[events.SQSMessage](keyfuncs.SQSMessage)
-	if byCustomer {
-		key = keyfuncs.SQSBody(func(_ context.Context, o order) (lock.Key, error) {
-			return lock.Key{Name: "customer " + o.Customer}, nil
-		})
+// keyedBy says what the key of a message in a standard queue is.
+type keyedBy int
+
+const (
+	messageID   keyedBy = iota
+	perCustomer         // the message id is the Event
+	orderID             // of the body
+)
+
+func (by keyedBy) key() keyfuncs.Func[events.SQSMessage] {
+	switch by {
+	case perCustomer:
+		return keyfuncs.SQSBody(keyfuncs.ByField(func(o order) string { return "customer " + o.Customer }))
+	case orderID:
+		return keyfuncs.SQSBody(keyfuncs.Once(keyfuncs.ByField(func(o order) string { return o.ID })))
 	}
-	q := &queue{function: sqsFunction(w, key, with)}
+	return keyfuncs.SQSMessage
+}
+
+// newQueue fills a queue with n messages.
+func newQueue(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
+	q := &queue{function: sqsFunction(w, by.key(), with), byBody: by == orderID}
 	for i := range n {
 		id := fmt.Sprintf("059f36b4-87a3-44ab-83d2-%012d", i)
 		customer := strconv.Itoa(w.random.IntN(n / 4))
 		resource := id
-		if byCustomer {
+		if by == perCustomer {
 			resource = customer
 		}
 		e := w.event(id, resource, "")
@@ -119,8 +139,15 @@ func sqsFunction(w *world, key keyfuncs.Func[events.SQSMessage], with []middlewa
 	}
 }
 
-// drain polls until the queue is empty.
+// drain polls until the queue is empty, and once more for what was in the
+// dead-letter queue.
 func (q *queue) drain() {
+	q.poll()
+	q.redrive()
+	q.poll()
+}
+
+func (q *queue) poll() {
 	var wg sync.WaitGroup
 	for range pollers {
 		wg.Go(func() {
@@ -148,7 +175,7 @@ func (q *queue) drain() {
 func (q *queue) receive() ([]*entry, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.redrive()
+	q.discard()
 	if len(q.entries) == 0 {
 		return nil, -1
 	}
@@ -173,15 +200,49 @@ func (q *queue) receive() ([]*entry, time.Duration) {
 	return nil, max(2*time.Second, next.visible.Sub(now))
 }
 
-// redrive moves messages that were received too often to the dead-letter queue.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+// redrive sends the dead letters back. They are new messages with new ids, and
+// in a FIFO queue with new sequence numbers. A key of the body shows that such
+// a message is an event that was there before.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
 func (q *queue) redrive() {
+	q.w.mu.Lock()
+	defer q.w.mu.Unlock()
+	for i, n := range q.letters {
+		m, e := n.message, n.event
+		m.MessageId = fmt.Sprintf("359f36b4-87a3-44ab-83d2-%012d", i)
+		group := m.Attributes["MessageGroupId"]
+		if q.fifo {
+			m.Attributes = map[string]string{"MessageGroupId": group, "MessageDeduplicationId": e.id, "SequenceNumber": fmt.Sprintf("189%017d", 256*i)}
+		}
+		if q.byBody {
+			e.dead = false
+			q.w.byID[m.MessageId] = e
+		} else {
+			resource := e.resource
+			if resource == e.id {
+				resource = m.MessageId
+			}
+			e = q.w.event(m.MessageId, resource, group)
+			e.poison = n.event.poison
+		}
+		q.entries = append(q.entries, &entry{event: e, message: m, visible: time.Now()})
+	}
+	q.w.redriven += len(q.letters)
+	q.letters = nil
+}
+
+// discard moves messages that were received too often to the dead-letter queue.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+func (q *queue) discard() {
 	now := time.Now()
 	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
 		if n.received < maxReceiveCount || n.visible.After(now) {
 			return false
 		}
 		q.w.giveUp(n.event)
+		if !slices.ContainsFunc(q.letters, n.is) {
+			q.letters = append(q.letters, n)
+		}
 		return true
 	})
 }
@@ -261,7 +322,7 @@ func (q *queue) deliver(batch []*entry) {
 	listed := map[*event]bool{}
 	_, out := q.invoke(records, e, func(inv *invocation, a events.SQSEventResponse, err error) {
 		for _, f := range a.BatchItemFailures {
-			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
+			n := slices.IndexFunc(batch, func(n *entry) bool { return n.message.MessageId == f.ItemIdentifier })
 			if n < 0 {
 				q.w.complain("the answer names %q, which is not in the batch", f.ItemIdentifier)
 				continue
@@ -276,5 +337,11 @@ func (q *queue) deliver(batch []*entry) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool { return slices.Contains(batch, n) && !listed[n.event] })
+	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
+		succeeded := slices.Contains(batch, n) && !listed[n.event]
+		if succeeded && !slices.ContainsFunc(q.letters, n.is) && q.w.roll(50) == 0 {
+			q.letters = append(q.letters, n)
+		}
+		return succeeded
+	})
 }

@@ -31,12 +31,14 @@ type Key struct {
 	Function string `json:"function"` // as one writes it, without the package
 	// Ignored: there is nothing to work on, so the event is acknowledged, and the
 	// other fields are empty.
-	Ignored bool     `json:"ignored,omitempty"`
-	Name    string   `json:"name,omitempty"`
-	Event   string   `json:"event,omitempty"`
-	Order   string   `json:"order,omitempty"`
-	Payload string   `json:"payload,omitempty"`
-	Digest  string   `json:"digest,omitempty"`
+	Ignored bool   `json:"ignored,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Event   string `json:"event,omitempty"`
+	Order   string `json:"order,omitempty"`
+	Payload string `json:"payload,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Note is what another delivery of the event may differ in.
+	Note    string   `json:"note,omitempty"`
 	Verdict *Verdict `json:"verdict,omitempty"` // nil without a store
 
 	key lock.Key
@@ -117,7 +119,7 @@ func explainRecord(ctx context.Context, p place, functions []function, only bool
 		switch {
 		case err == nil:
 			r.Keys = append(r.Keys, Key{
-				Function: f.written(only), Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), key: k,
+				Function: f.written(only), Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), Note: f.note, key: k,
 			})
 		case errors.Is(err, keyfuncs.ErrIgnore):
 			r.Keys = append(r.Keys, Key{Function: f.written(only), Ignored: true})

@@ -185,6 +185,33 @@ func TestKnownKeys(t *testing.T) {
 	}
 }
 
+// TestNotes: what a delivery of the same event may differ in is said where the
+// key depends on it, and nowhere else.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"sqs":           {"dead-letter queue"},
+		"sqs-fifo":      {"dead-letter queue", "dead-letter queue"},
+		"sqs-s3":        {"dead-letter queue", ""},
+		"stepfunctions": {"digest"},
+		"s3-put":        {"", ""},
+		"kinesis":       {""},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			keys := explained(t, sample(t, file)).Records[0].Keys
+			if len(keys) != len(want) {
+				t.Fatalf("%d keys, want %d", len(keys), len(want))
+			}
+			for i, k := range keys {
+				if !strings.Contains(k.Note, want[i]) || (k.Note == "") != (want[i] == "") {
+					t.Errorf("%s: note %q, want %q in it", k.Function, k.Note, want[i])
+				}
+			}
+		})
+	}
+}
+
 func TestRubbish(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

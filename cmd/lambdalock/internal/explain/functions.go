@@ -22,7 +22,19 @@ type function struct {
 	name  string // as one writes it
 	whole string // for an event of exactly one record; empty: there is none, or name is for the whole
 	each  string // the wrapper for a function of one record; empty for one of the whole
+	note  string // see Key
 	key   func(context.Context, []byte) (lock.Key, error)
+}
+
+const (
+	redriven = "a message that is redriven from a dead-letter queue has a new id: it is a new event and runs, even if it was completed; docs/SOURCES.md#redriven-messages says what to do"
+	digested = "the digest in it is one of the input as the handler's event type reads it, here of all members; the function's own may differ"
+)
+
+// noted adds a note to a function.
+func noted(f function, note string) function {
+	f.note = note
+	return f
 }
 
 // written returns how one writes the function for an event.
@@ -89,7 +101,7 @@ func withoutWhole(each string, f function) []function {
 var byKind = map[eventkind.Kind][]function{
 	eventkind.S3: {s3Object(), record("EachS3Record", "S3Event", "S3LatestRecord", keyfuncs.S3LatestRecord)},
 	eventkind.SQS: {
-		sqs("SQSMessage", keyfuncs.SQSMessage), sqs("SQSFIFOMessage", keyfuncs.SQSFIFOMessage),
+		noted(sqs("SQSMessage", keyfuncs.SQSMessage), redriven), noted(sqs("SQSFIFOMessage", keyfuncs.SQSFIFOMessage), redriven),
 		sqs("SQSBody(S3Object)", keyfuncs.SQSBody(keyfuncs.S3Object)),
 		sqs("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
 		sqs("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
@@ -189,7 +201,8 @@ func unknown(members map[string]json.RawMessage) []function {
 		all = append(all, of("IoTRuleFrom, with the members topic and traceId", keyfuncs.IoTRuleFrom(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
 	}
 	if members["Execution"] != nil && members["State"] != nil {
-		all = append(all, of("StepFunctionsFrom, with the whole event", keyfuncs.StepFunctionsFrom(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })))
+		whole := keyfuncs.StepFunctionsFrom(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })
+		all = append(all, noted(of("StepFunctionsFrom, with the whole event", whole), digested))
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if text(members[name], "Execution", "Id") == "" {
@@ -199,7 +212,7 @@ func unknown(members map[string]json.RawMessage) []function {
 			_ = json.Unmarshal(e[name], &c) // the key function refuses what is missing
 			return c
 		}
-		all = append(all, of(fmt.Sprintf("StepFunctionsFrom, with the member %q", name), keyfuncs.StepFunctionsFrom(find)))
+		all = append(all, noted(of(fmt.Sprintf("StepFunctionsFrom, with the member %q", name), keyfuncs.StepFunctionsFrom(find)), digested))
 	}
 	return all
 }
