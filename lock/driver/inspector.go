@@ -10,9 +10,12 @@ import (
 type Inspector interface {
 	// Read returns the row of a name, or the zero Row if there is none.
 	Read(ctx context.Context, name string) (Row, error)
-	// Rows yields the rows whose names begin with prefix, in any order. It stops
-	// after the first error. A row that changes meanwhile is yielded in one of its
-	// states.
+	// Rows yields the rows whose names begin with prefix, in any order. A row that
+	// changes meanwhile is yielded in one of its states.
+	//
+	// An error with a Name concerns that row alone, which cannot be read: it is
+	// damaged, or something else is stored in its place. Rows goes on after it. An
+	// error without a Name is the last: further rows may be missing.
 	Rows(ctx context.Context, prefix string) iter.Seq2[NamedRow, error]
 }
 

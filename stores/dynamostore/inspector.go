@@ -86,10 +86,9 @@ func (s *Store) yieldAll(items []map[string]types.AttributeValue, yield func(dri
 		name := str(item, "lock")
 		row, err := s.parse(item)
 		if err != nil {
-			yield(driver.NamedRow{Name: name}, named(err, name))
-			return false
+			err = named(err, name)
 		}
-		if !row.Unknown() && !yield(driver.NamedRow{Name: name, Row: row}, nil) {
+		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) {
 			return false
 		}
 	}

@@ -230,10 +230,26 @@ func TestRowsOfAnotherKind(t *testing.T) {
 	if len(rows) != 1 || rows[0].Name != "a/later" || !rows[0].Newer {
 		t.Errorf("rows: %+v", rows)
 	}
-	putItem(t, f, "b/order\x1b", values{"total": &types.AttributeValueMemberN{Value: "2"}})
-	err := errorOfRows(t, f.store, "b/")
-	if e := (*driver.Error)(nil); !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), `"b/order\x1b": the row has no readable attribute stamp`) {
-		t.Errorf("error %v, want one that names the row", err)
+	for _, name := range []string{"b/1", "b/order\x1b", "b/2", "b/total"} {
+		putItem(t, f, name, values{"total": &types.AttributeValueMemberN{Value: "2"}})
+	}
+	f.complete(t, "b", "n")
+	var unreadable []string
+	rows = nil
+	for row, err := range f.store.Rows(t.Context(), "b/") {
+		if err == nil {
+			rows = append(rows, row)
+			continue
+		}
+		unreadable = append(unreadable, row.Name)
+		want := fmt.Sprintf("%q: the row has no readable attribute stamp", row.Name)
+		if e := (*driver.Error)(nil); !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that names the row", err)
+		}
+	}
+	slices.Sort(unreadable)
+	if want := []string{"b/1", "b/2", "b/order\x1b", "b/total"}; !slices.Equal(unreadable, want) || len(rows) != 1 || rows[0].Name != "b/n" {
+		t.Errorf("the rows %+v, and errors of %q", rows, unreadable)
 	}
 }
 

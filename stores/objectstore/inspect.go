@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -34,30 +35,73 @@ func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
 	return seen.row("", time.Now()), nil
 }
 
+// readers is how many objects Rows reads at a time.
+const readers = 64
+
+// listed is what Rows yields.
+type listed struct {
+	row driver.NamedRow
+	err error
+}
+
 // Rows implements [driver.Inspector]. It lists all keys, and reads the object
-// of each name that begins with prefix. Objects whose key no name has are not
-// rows, and skipped.
+// of each name that begins with prefix, 64 at a time. Objects whose key no name
+// has are not rows, and skipped.
 func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
 	return func(yield func(driver.NamedRow, error) bool) {
-		for key, err := range s.objects.Keys(ctx) {
-			if err != nil {
-				yield(driver.NamedRow{}, err)
-				return
+		ctx, cancel := context.WithCancel(ctx)
+		rows, stop := make(chan listed), make(chan struct{})
+		go s.list(ctx, prefix, rows, stop)
+		defer func() { // nothing goes on after the caller has stopped
+			close(stop)
+			cancel()
+			for range rows {
 			}
-			row, ok, err := s.keyed(ctx, key, prefix)
-			if err != nil {
-				yield(driver.NamedRow{}, err)
-				return
-			}
-			if ok && !yield(row, nil) {
+		}()
+		for r := range rows {
+			if !yield(r.row, r.err) || r.err != nil && r.row.Name == "" {
 				return
 			}
 		}
 	}
 }
 
+// list sends the rows to rows, then the error that ended the list, if any, and
+// closes rows. It ends early once stop is closed.
+func (s *Store) list(ctx context.Context, prefix string, rows chan<- listed, stop <-chan struct{}) {
+	defer close(rows)
+	send := func(r listed) {
+		select {
+		case rows <- r:
+		case <-stop:
+		}
+	}
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	free := make(chan struct{}, readers)
+	for key, err := range s.objects.Keys(ctx) {
+		if err != nil {
+			reads.Wait()
+			send(listed{err: err})
+			return
+		}
+		select {
+		case free <- struct{}{}:
+		case <-stop:
+			return
+		}
+		reads.Go(func() {
+			defer func() { <-free }()
+			if row, ok, err := s.keyed(ctx, key, prefix); ok || err != nil {
+				send(listed{row, err})
+			}
+		})
+	}
+}
+
 // keyed reads the row of a key. It reports false if its name does not begin
-// with prefix, or if it was deleted meanwhile.
+// with prefix, or if it was deleted meanwhile. An error that concerns only this
+// object comes with its name, or with how that begins.
 func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow, bool, error) {
 	name, long, ok := nameOf(key)
 	if !ok || !strings.HasPrefix(name, prefix) && !(long && strings.HasPrefix(prefix, name)) {
@@ -65,7 +109,11 @@ func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow,
 	}
 	seen, _, err := s.get(ctx, key)
 	if err != nil || seen.version == "" {
-		return driver.NamedRow{}, false, err
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Temporary || e.Action != "" {
+			name = ""
+		}
+		return driver.NamedRow{Name: name}, false, err
 	}
 	if long {
 		name = seen.Name

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"sync"
@@ -42,15 +43,22 @@ func rows(names iter.Seq2[string, error], read func(name string) (driver.Row, er
 			if err == nil {
 				row, err = read(name)
 			}
-			if err != nil {
+			if err != nil && !ofOneKey(err) {
 				yield(driver.NamedRow{}, err)
 				return
 			}
-			if !row.Unknown() && !yield(driver.NamedRow{Name: name, Row: row}, nil) {
+			if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) {
 				return
 			}
 		}
 	}
+}
+
+// ofOneKey reports whether an error tells what is wrong with the key that was
+// read. Nothing is wrong with the server, which listed that key.
+func ofOneKey(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && !e.Temporary && e.Action == ""
 }
 
 // scanner is the part of a client that lists keys.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -1009,6 +1010,36 @@ func TestRows(t *testing.T) {
 		}
 		if names, err := list(s, `a*[x]?\`); err != nil || len(names) != 1 {
 			t.Errorf("got %v, error %v", names, err)
+		}
+	})
+	t.Run("keys of others", func(t *testing.T) {
+		q := newQuorum(t, 3)
+		for _, tap := range q.taps {
+			c := tap.Scripter.(*redis.Client)
+			if err := c.Set(t.Context(), "lambdalock:text", "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.HSet(t.Context(), "lambdalock:damaged", "claimStamp", "x").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 3 {
+			mustAcquire(t, q, claim(fmt.Sprint("name", i)))
+		}
+		for name, store := range map[string]driver.Inspector{"one server": redisstore.New(q.taps[0]), "quorum": q} {
+			var rows, unreadable []string
+			for row, err := range store.Rows(t.Context(), "") {
+				if err == nil {
+					rows = append(rows, row.Name)
+				} else {
+					unreadable = append(unreadable, row.Name)
+				}
+			}
+			slices.Sort(rows)
+			slices.Sort(unreadable)
+			if !slices.Equal(rows, []string{"name0", "name1", "name2"}) || !slices.Equal(unreadable, []string{"damaged", "text"}) {
+				t.Errorf("%s: the rows %q, and errors of %q", name, rows, unreadable)
+			}
 		}
 	})
 	t.Run("quorum", func(t *testing.T) {

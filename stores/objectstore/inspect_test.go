@@ -1,0 +1,130 @@
+package objectstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/objectstore"
+)
+
+// TestRowsGoOn: what somebody else has put below the prefix hides no row.
+func TestRowsGoOn(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := objectstore.New(f)
+	for _, name := range []string{"a", "b", "damaged", "z"} {
+		mustAcquire(t, s, claimAt(noon, name, "token"))
+	}
+	f.edit(t, "damaged", func(fields map[string]any) { delete(fields, "stamp") })
+	if _, ok := f.apply("README.md", []byte("# Locks"), ""); !ok {
+		t.Fatal("not written")
+	}
+	var rows, unreadable []string
+	for row, err := range s.Rows(t.Context(), "") {
+		if err == nil {
+			rows = append(rows, row.Name)
+			continue
+		}
+		unreadable = append(unreadable, row.Name)
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Temporary || row.Token != "" {
+			t.Errorf("got %+v, error %v", row, err)
+		}
+	}
+	slices.Sort(rows)
+	slices.Sort(unreadable)
+	if !slices.Equal(rows, []string{"a", "b", "z"}) || !slices.Equal(unreadable, []string{"README.md", "damaged"}) {
+		t.Errorf("the rows %q, and errors of %q", rows, unreadable)
+	}
+}
+
+// TestRowsOfManyObjects: 10,000 rows are read in 10 s if a request takes 20 ms.
+func TestRowsOfManyObjects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := objectstore.New(f)
+		const all = 10_000
+		for i := range all {
+			mustAcquire(t, s, claimAt(time.Now(), fmt.Sprint(i), "token"))
+		}
+		f.before = func(string) { time.Sleep(20 * time.Millisecond) }
+		began, n := time.Now(), 0
+		for _, err := range s.Rows(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if took := time.Since(began); n != all || took > 10*time.Second {
+			t.Errorf("read %d rows in %v", n, took)
+		}
+	})
+}
+
+// slowReads are objects of which only the first read is answered. The others
+// hang until their callers give up.
+type slowReads struct {
+	*fake
+	read atomic.Bool
+}
+
+func (s *slowReads) Get(ctx context.Context, key string) (objectstore.Object, error) {
+	if !s.read.Swap(true) {
+		return s.fake.Get(ctx, key)
+	}
+	_, _ = s.begin(ctx, "get", key)
+	<-ctx.Done()
+	return objectstore.Object{}, &driver.Error{Store: "fake", Temporary: true, Err: ctx.Err()}
+}
+
+// TestRowsEnd: no read goes on after the caller has stopped, or after an error
+// that ends the rows. synctest finds what is left.
+func TestRowsEnd(t *testing.T) { // F39
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault fault
+		want  error
+	}{
+		"the caller stops": {none, nil},
+		"an error":         {noRequest, errNoAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				for i := range 500 {
+					mustAcquire(t, objectstore.New(f), claimAt(time.Now(), fmt.Sprint(i), "token"))
+				}
+				f.requests()
+				f.fault = func(method string) fault {
+					if method == "get" {
+						return c.fault
+					}
+					return none
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began, n := time.Now(), 0
+				for _, err := range objectstore.New(&slowReads{fake: f}).Rows(ctx, "") {
+					if n++; !errors.Is(err, c.want) {
+						t.Errorf("error %v, want %v", err, c.want)
+					}
+					if c.want == nil {
+						break
+					}
+				}
+				if sent := len(f.requests()); n != 1 || sent > 70 || time.Since(began) > 0 {
+					t.Errorf("%d rows or errors, %d requests, in %v", n, sent, time.Since(began))
+				}
+			})
+		})
+	}
+}
