@@ -50,7 +50,7 @@ type Store interface {
 // Checker is a [Store] that has a connection to open.
 type Checker interface {
 	// Check opens the connection and returns an error if the store cannot be
-	// reached. It changes nothing and needs no permission beyond those of the
-	// Store's methods.
+	// reached, or cannot keep locks. It changes no row and needs no permission
+	// beyond those of the Store's methods.
 	Check(context.Context) error
 }

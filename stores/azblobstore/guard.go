@@ -18,6 +18,14 @@ func microsofts(address string) bool {
 
 var domains = []string{".core.windows.net", ".storage.azure.net", ".core.usgovcloudapi.net", ".core.chinacloudapi.cn"}
 
+// Check implements [driver.Checker]: it probes the server unless it is Azure.
+func (o *objects) Check(ctx context.Context) error {
+	if o.prober.Passed() {
+		return nil
+	}
+	return o.prober.Probe(ctx, unguarded{o})
+}
+
 // unguarded are the same objects, written whatever the server.
 type unguarded struct{ *objects }
 

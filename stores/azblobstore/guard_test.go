@@ -47,7 +47,7 @@ func TestServerIsProbed(t *testing.T) {
 			wg.Go(func() { _, _ = o.Put(t.Context(), string(rune('a'+i)), nil, "") })
 		}
 		wg.Wait()
-		if n := len(f.Requests()); probed != (n > 4) || n > 10 {
+		if n := len(f.Requests()); n != 4 && !probed || n != 44 && probed {
 			t.Errorf("%s: %d requests", address, n)
 		}
 	}
@@ -69,12 +69,26 @@ func TestServerIgnoresConditions(t *testing.T) {
 	}
 }
 
+// TestCheck probes a server that may ignore conditions, and only that.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]int{"https://a.blob.core.windows.net/c": 0, "http://127.0.0.1:10000/account/c": 40} {
+		f := newFake()
+		o := at(t, address, f)
+		for range 2 {
+			if err := o.(driver.Checker).Check(t.Context()); err != nil || len(f.Requests()) != want {
+				t.Errorf("%s: %d requests, error %v, want %d", address, len(f.Requests()), err, want)
+			}
+		}
+	}
+}
+
 // TestProbeIsRepeated: a probe without an answer proves nothing.
 func TestProbeIsRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	o := at(t, "http://127.0.0.1:10000/account/c", f)
-	f.plan.Plan(http.MethodPut, fault.DropBefore)
+	f.plan.Plan(http.MethodPut, fault.DropBefore, fault.DropBefore, fault.DropBefore, fault.DropBefore)
 	if _, err := o.Put(t.Context(), "k", nil, ""); err == nil {
 		t.Error("a put whose probe had no answer was sent")
 	}
@@ -90,7 +104,7 @@ func TestProbeIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		o := at(t, "http://127.0.0.1:10000/account/c", f)
-		f.plan.Plan(http.MethodPut, fault.Hang)
+		f.plan.Plan(http.MethodPut, fault.Hang, fault.Hang, fault.Hang, fault.Hang)
 		errs := make([]error, 4)
 		var wg sync.WaitGroup
 		for i, patience := range []time.Duration{2 * time.Second, time.Second, time.Hour, time.Hour} {
@@ -107,8 +121,8 @@ func TestProbeIsWaitedFor(t *testing.T) {
 				t.Errorf("put %d: %v", i, errs[i])
 			}
 		}
-		if n := len(f.Requests()); n != 6+2 { // the first did not arrive
-			t.Errorf("%d requests, want 8: %v", n, f.Requests())
+		if n := len(f.Requests()); n != 40+2 { // the first race did not arrive
+			t.Errorf("%d requests, want 42: %v", n, f.Requests())
 		}
 	})
 }

@@ -25,7 +25,8 @@ import (
 // Each call switches the client's own retries off, because package lock repeats
 // requests itself, and a write that the SDK repeats would meet its own first
 // copy. Before the first write to a server whose address is not Azure's, the
-// store checks with [objectstore.Probe] that the server honours conditions.
+// store checks with [objectstore.Probe] that the server honours conditions;
+// Check of the store does so before the first lock is needed.
 func New(client *container.Client, prefix string) *objectstore.Store {
 	return objectstore.New(newObjects(client, prefix))
 }

@@ -26,9 +26,11 @@ type fake struct {
 	clock     func() time.Time          // the service's
 	exact     bool                      // otherwise its times are whole seconds, rounded down
 	ignores   func(version string) bool // conditions that it does not check
-	log       []string                  // requests, for example "put a 412"
-	puts      []func() bool             // all puts, to be sent again
-	bodies    []string                  // written
+	checks    func(version string) bool // conditions that it checks gap before it writes
+	gap       time.Duration
+	log       []string      // requests, for example "put a 412"
+	puts      []func() bool // all puts, to be sent again
+	bodies    []string      // written
 	before    func(method string)
 	fault     func(method string) fault
 	refuses   error                     // every request
@@ -123,7 +125,7 @@ func (f *fake) Put(ctx context.Context, key string, body []byte, version string)
 	f.mu.Lock()
 	f.puts = append(f.puts, func() bool { _, ok := f.apply(key, body, version); return ok })
 	f.mu.Unlock()
-	next, ok := f.apply(key, body, version)
+	next, ok := f.checkThenWrite(key, body, version)
 	if fault == twice {
 		next, ok = f.apply(key, body, version)
 	}
@@ -136,6 +138,24 @@ func (f *fake) Put(ctx context.Context, key string, body []byte, version string)
 		return "", nil
 	}
 	return next, nil
+}
+
+// checkThenWrite is apply, unless the fake checks conditions before it writes.
+func (f *fake) checkThenWrite(key string, body []byte, version string) (string, bool) {
+	if f.checks == nil || !f.checks(version) {
+		return f.apply(key, body, version)
+	}
+	f.mu.Lock()
+	ok := f.objects[key].Version == version
+	f.mu.Unlock()
+	if !ok {
+		return "", false
+	}
+	time.Sleep(f.gap)
+	f.mu.Lock()
+	version = f.objects[key].Version
+	f.mu.Unlock()
+	return f.apply(key, body, version)
 }
 
 func (f *fake) apply(key string, body []byte, version string) (string, bool) {

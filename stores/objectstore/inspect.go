@@ -14,16 +14,24 @@ import (
 // absent is the key of an object that never exists, because no name has it.
 const absent = "~none"
 
-// Check implements [driver.Checker]: it reads an object that does not exist. A
-// denied action shows at the first acquire, because it may be allowed for the
-// names that are locked.
+// Check implements [driver.Checker]: it reads an object that does not exist and,
+// if the service may not honour conditions, probes it. A denied read shows at
+// the first acquire, because it may be allowed for the names that are locked.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.objects.Get(ctx, absent)
-	var e *driver.Error
-	if errors.Is(err, ErrNotExist) || errors.As(err, &e) && e.Action != "" {
-		return nil
+	if !errors.Is(err, ErrNotExist) && !denied(err) {
+		return err
 	}
-	return err
+	if c, ok := s.objects.(driver.Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
+// denied reports whether the caller lacks a permission.
+func denied(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Action != ""
 }
 
 // Read implements [driver.Inspector].

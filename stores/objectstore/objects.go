@@ -10,6 +10,10 @@ import (
 // Objects is one prefix of a bucket or container of a service whose writes can
 // be conditional. Its methods are single requests: they neither retry nor wait.
 //
+// If the service may not honour conditions, Put first calls [Prober.Probe], and
+// Objects also implements [driver.Checker], whose Check calls it too: that
+// probes the service before the first lock is needed.
+//
 // An error that does not wrap [ErrNotExist] or [ErrChanged] is a
 // *driver.Error, which says whether a later try may succeed and whether the
 // write may have been applied, or a *driver.ConfigError.

@@ -2,17 +2,33 @@ package objectstore
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Prober runs [Probe] until a service has passed it. It is safe for concurrent
-// use.
+// Prober runs [Probe] until a service has passed it. It keeps the steps that
+// are done: a probe whose context ends, or that meets an error, goes on there.
+// A step that has begun may last up to a second longer than the caller's
+// deadline. So a slow service is probed by and by, even if no caller has the
+// time for a whole probe. It is safe for concurrent use.
 type Prober struct {
 	passed atomic.Bool
-	turn   chan struct{} // has room for the one that probes
+	turn   chan struct{} // has room for the one that probes, who owns the rest
+	races  int           // for a write with If-Match, done
+	last   made
+}
+
+// made is an object that a step has created.
+type made struct {
+	key     string
+	version string // empty if no answer told it
+	began   time.Time
 }
 
 // NewProber returns a Prober. If the service is known to honour conditions, it
@@ -33,15 +49,106 @@ func (p *Prober) Probe(ctx context.Context, o Objects) error {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
 	case <-ctx.Done():
-		return &driver.Error{
-			Store: o.String(), Temporary: true, Rejected: true, Conflict: true,
-			Err: fmt.Errorf("another request is checking the service, and this one waited for it: %w", ctx.Err()),
+		return again(o, fmt.Errorf("another request is checking whether the service honours conditional writes, and this one waited for it: %w", ctx.Err()))
+	}
+	for !p.Passed() {
+		if ctx.Err() != nil {
+			return p.failed(again(o, fmt.Errorf("it goes on with the next request: %w", ctx.Err())))
+		}
+		if err := p.step(ctx, o); err != nil {
+			p.last = made{} // its version may have changed
+			return p.failed(err)
+		}
+		p.passed.Store(p.races == probeRaces)
+	}
+	return nil
+}
+
+// stepTime is how long a step may always take.
+const stepTime = time.Second
+
+// finish returns a context for a step, which should not be cut short: what it
+// has shown would be lost. It ends at once if the caller cancels ctx.
+func finish(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Now().Add(stepTime)
+	if deadline, ok := ctx.Deadline(); !ok || !deadline.Before(limit) {
+		return context.WithCancel(ctx)
+	}
+	own, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			cancel()
+		}
+	})
+	return own, func() { stop(); cancel() }
+}
+
+// again returns the error of a request that may be repeated at once.
+func again(o Objects, err error) error {
+	return &driver.Error{Store: o.String(), Temporary: true, Rejected: true, Conflict: true, Err: err}
+}
+
+// failed returns the error of a step. A service that was found out is probed
+// from the beginning if it is asked again, because somebody may have mended it.
+func (p *Prober) failed(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		p.races = 0
+		return err
+	}
+	said := *e
+	said.Err = fmt.Errorf("checking whether the service honours conditional writes, %d of %d races done: %w", p.races, probeRaces, e.Err)
+	return &said
+}
+
+// step has writes race to create an object and, if a step before has created
+// one, to replace that.
+func (p *Prober) step(ctx context.Context, o Objects) error {
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	if p.last.key != "" && p.last.version == "" {
+		object, err := o.Get(ctx, p.last.key)
+		p.last.version = object.Version
+		if errors.Is(err, ErrNotExist) {
+			err = again(o, errors.New("of several writes to a new object, none was applied"))
+		}
+		return err
+	}
+	next := made{key: probePrefix + rand.Text(), began: time.Now()}
+	create, replace := race{key: next.key}, race{key: p.last.key, version: p.last.version}
+	var clocks error
+	var wg sync.WaitGroup
+	wg.Go(func() { create.run(ctx, o) })
+	if p.last.key != "" {
+		wg.Go(func() { replace.run(ctx, o) })
+		wg.Go(func() { clocks = p.last.checkClocks(ctx, o) })
+	}
+	wg.Wait()
+	for _, err := range []error{create.verdict(o), replace.verdict(o), clocks} {
+		if err != nil {
+			return err
 		}
 	}
-	if p.Passed() {
-		return nil
+	if p.last.key != "" {
+		p.races++
 	}
-	err := Probe(ctx, o)
-	p.passed.Store(err == nil)
-	return err
+	if len(create.won) > 0 {
+		next.version = create.won[0]
+	}
+	p.last = next
+	return nil
+}
+
+// checkClocks reads the object. Since it was written, the process may have been
+// frozen, with one of its clocks.
+func (m *made) checkClocks(ctx context.Context, o Objects) error {
+	object, err := o.Get(ctx, m.key)
+	if errors.Is(err, ErrNotExist) { // somebody deletes what he does not know
+		err = again(o, err)
+	}
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	return clocksAgree(o, &object, max(now.Sub(m.began), now.Round(0).Sub(m.began.Round(0))))
 }

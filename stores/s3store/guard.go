@@ -8,33 +8,105 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // errUnproven stops a write to a server that may ignore its condition.
 var errUnproven = errors.New("the server was not checked yet")
 
-// guard stops a write that would go to an address that is not S3's. Only the
-// finished request tells where it goes, because an endpoint has many sources.
-func (o *objects) guard(options *s3.Options) {
-	options.APIOptions = append(options.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("lambdalock/guard", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-			if r, ok := in.Request.(*smithyhttp.Request); ok && !amazons(r.URL.Hostname()) {
-				return middleware.FinalizeOutput{}, middleware.Metadata{}, errUnproven
-			}
-			return next.HandleFinalize(ctx, in)
-		}), middleware.After)
-	})
+// guard stops a write of which trust returns an error. Only the finished
+// request tells where it goes, because an endpoint has many sources.
+func guard(trust func(host string) error) func(*s3.Options) {
+	return func(options *s3.Options) {
+		options.APIOptions = append(options.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("lambdalock/guard", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+				if r, ok := in.Request.(*smithyhttp.Request); ok {
+					if err := trust(r.URL.Hostname()); err != nil {
+						return middleware.FinalizeOutput{}, middleware.Metadata{}, err
+					}
+				}
+				return next.HandleFinalize(ctx, in)
+			}), middleware.After)
+		})
+	}
+}
+
+// trust returns an error for a host that is not known to honour conditions:
+// errUnproven, or a *driver.ConfigError if it is known not to.
+func (o *objects) trust(host string) error {
+	for _, name := range []string{o.bucket, host} {
+		if err := unfit(name); err != nil {
+			return err
+		}
+	}
+	if !amazons(host) || alias.MatchString(o.bucket) {
+		return errUnproven
+	}
+	return nil
+}
+
+// Check implements [driver.Checker]: it probes the server unless it is S3. It
+// has a write stopped, whose address says so.
+func (o *objects) Check(ctx context.Context) error {
+	if o.prober.Passed() {
+		return nil
+	}
+	reached := errors.New("the address is known")
+	var trusted error
+	_, err := o.put(ctx, "~none", nil, "", guard(func(host string) error {
+		trusted = o.trust(host)
+		return reached
+	}))
+	switch {
+	case !errors.Is(err, reached):
+		return err
+	case errors.Is(trusted, errUnproven):
+		return o.prober.Probe(ctx, unguarded{o})
+	}
+	return trusted
 }
 
 // amazons reports whether a host is one of S3's own. Others under the same
 // domains are not: a load balancer or an EC2 instance may be in front of any
 // server. S3 on Outposts, and hosts of partitions that are missing here, are
-// checked like any other server.
+// checked like any other server. So are access points, which may belong to a
+// bucket or to something else that has no conditional writes, such as a volume
+// of Amazon FSx.
 // https://docs.aws.amazon.com/general/latest/gr/s3.html
-func amazons(host string) bool { return ownHosts.MatchString(host) }
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-points-service-api-support.html
+func amazons(host string) bool { return ownHosts.MatchString(host) && !alias.MatchString(host) }
 
-var ownHosts = regexp.MustCompile(`(^|\.)s3(-fips|-accelerate|-accesspoint(-fips)?|express(-fips)?-[a-z0-9]+-[a-z0-9]+)?` +
+var ownHosts = regexp.MustCompile(`(^|\.)s3(-fips|-accelerate|express(-fips)?-[a-z0-9]+-[a-z0-9]+)?` +
 	`(\.dualstack)?(\.[a-z0-9-]+)?(\.vpce)?\.amazonaws\.(com|com\.cn|eu)$`)
+
+// alias matches the alias of an access point, which stands in place of a bucket
+// in a host name or a path.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-points-naming.html
+var alias = regexp.MustCompile(`^[a-z0-9-]+(-s3alias|--ol-s3)(\.|$)`)
+
+// unfit returns an error for the name or the host of an access point that
+// cannot keep locks. An alias that ends with -ext-s3alias is that of a volume of
+// Amazon FSx, which has no conditional writes. A Multi-Region Access Point
+// sends a request to one of several buckets, each of which checks conditions by
+// itself.
+// https://docs.aws.amazon.com/fsx/latest/ONTAPGuide/access-points-for-fsxn-object-api-support.html
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/MultiRegionAccessPoints.html
+func unfit(name string) error {
+	const instead = ": several callers could hold a lock at the same time: pass the name of a bucket to s3store.New, or use another store"
+	switch {
+	case volume.MatchString(name):
+		return &driver.ConfigError{Reason: "the S3 access point " + name + " belongs to a volume of Amazon FSx, which has no conditional writes" + instead}
+	case multiRegion.MatchString(name):
+		return &driver.ConfigError{Reason: "the S3 access point " + name + " is a Multi-Region Access Point, whose buckets each check the condition of a write by themselves" + instead}
+	}
+	return nil
+}
+
+var (
+	volume      = regexp.MustCompile(`^[a-z0-9-]+-ext-s3alias(\.|$)`)
+	multiRegion = regexp.MustCompile(`\.mrap$|(^|\.)accesspoint\.s3-global\.amazonaws\.com$`)
+)
 
 // unguarded are the same objects, written whatever the server.
 type unguarded struct{ *objects }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
@@ -63,6 +64,44 @@ func TestServerThatIgnoresConditions(t *testing.T) { // F52
 	}
 }
 
+// checkThenWrite makes a server that checks a condition, and writes whatever is
+// there by then.
+func checkThenWrite(s *server, gap time.Duration) func(*http.Request) *http.Response {
+	return func(r *http.Request) *http.Response {
+		if condition(r.Header) == "" {
+			return nil
+		}
+		look := r.Clone(r.Context())
+		look.Method, look.Body, look.ContentLength = http.MethodGet, http.NoBody, 0
+		now, err := fault.InProcess{Handler: s.handler}.RoundTrip(look)
+		if err != nil || (now.StatusCode == http.StatusOK) == (r.Header.Get("If-None-Match") != "") || now.Header.Get("ETag") != r.Header.Get("If-Match") {
+			return answers(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
+		}
+		time.Sleep(gap)
+		return ignoreConditions(r)
+	}
+}
+
+// TestServerThatChecksThenWrites: such a server passes every check by one
+// client at a time.
+func TestServerThatChecksThenWrites(t *testing.T) { // F59
+	t.Parallel()
+	for _, gap := range []time.Duration{200 * time.Microsecond, 5 * time.Millisecond} {
+		t.Run(gap.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server, client := newServer(t)
+				server.fault = checkThenWrite(server, gap)
+				store := s3store.New(client, bucket, "locks")
+				_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+				if ok || !errors.As(err, new(*driver.ConfigError)) || !strings.Contains(err.Error(), "not in one step with the write") {
+					t.Errorf("granted %v, error %v", ok, err)
+				}
+			})
+		})
+	}
+}
+
 // TestProbeOnce: many claims at once check the server once, and again after an
 // error that says nothing about conditions. A claim does not wait for another's
 // check longer than its own context lasts.
@@ -99,8 +138,8 @@ func TestProbeOnce(t *testing.T) {
 			checkStore(t, err)
 		})
 		synctest.Wait()
-		if got := server.requests(); len(got) != 1 {
-			t.Errorf("sent %q", got)
+		if got := server.requests(); len(got) != 4 {
+			t.Errorf("sent %q, want the writes of one race", got)
 		}
 		cancel()
 		synctest.Wait()
@@ -109,14 +148,14 @@ func TestProbeOnce(t *testing.T) {
 		}
 		close(answer)
 		wg.Wait()
-		probes := 1
+		probes := 4
 		for _, r := range server.requests() {
 			if strings.Contains(r, "~probe") {
 				probes++
 			}
 		}
-		if probes != 6 {
-			t.Errorf("%d requests checked the server, want 6", probes)
+		if probes != 40 {
+			t.Errorf("%d requests checked the server, want 40", probes)
 		}
 	})
 }
@@ -127,6 +166,54 @@ func checkStore(t *testing.T, err error) {
 	if !errors.As(err, &e) || e.Store != "S3 bucket locks, prefix locks/" {
 		t.Errorf("the error %v does not name the bucket", err)
 	}
+}
+
+// TestAccessPoints: those that have no conditional writes, or have several
+// buckets, are refused before anything is written. Others are checked.
+func TestAccessPoints(t *testing.T) { // F52
+	t.Parallel()
+	const (
+		fsx  = "belongs to a volume of Amazon FSx"
+		mrap = "is a Multi-Region Access Point"
+	)
+	for name, c := range map[string]struct{ bucket, endpoint, want string }{
+		"alias of FSx":             {"p-hrzrlukc5m36ft7okagglf3gmwluquse1b-ext-s3alias", "", fsx},
+		"alias of FSx in the host": {bucket, "https://p-hrzrlukc5m36ft7okagglf3gmwluquse1b-ext-s3alias.s3.us-east-1.amazonaws.com", fsx},
+		"Multi-Region":             {"arn:aws:s3::123456789012:accesspoint/mfzwi23gnjvgw.mrap", "", mrap},
+		"Multi-Region in the host": {bucket, "https://mfzwi23gnjvgw.mrap.accesspoint.s3-global.amazonaws.com", mrap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, _ := newServer(t)
+			store := s3store.New(server.client(func(o *s3.Options) {
+				if o.BaseEndpoint = nil; c.endpoint != "" {
+					o.BaseEndpoint = &c.endpoint
+				}
+			}), c.bucket, "")
+			_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
+			for step, err := range map[string]error{"acquire": err, "check": store.Check(t.Context())} {
+				var e *driver.ConfigError
+				if ok || !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pass the name of a bucket") {
+					t.Errorf("%s: granted %v, error %v", step, ok, err)
+				}
+			}
+			for _, r := range server.requests() {
+				if !strings.HasPrefix(r, "GET ") {
+					t.Errorf("sent %s", r)
+				}
+			}
+		})
+	}
+	t.Run("alias as the bucket", func(t *testing.T) {
+		t.Parallel()
+		const alias = "p-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias"
+		server := startServer(alias)
+		server.fault = ignoreConditions
+		store := s3store.New(server.client(func(o *s3.Options) { o.BaseEndpoint = nil }), alias, "")
+		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); ok || !errors.As(err, new(*driver.ConfigError)) {
+			t.Errorf("granted %v, error %v", ok, err)
+		}
+	})
 }
 
 // TestEndpoints: AWS's own endpoints are not checked, all others are.
@@ -155,7 +242,10 @@ func TestEndpoints(t *testing.T) {
 		"no Region":          {endpoint("https://s3.amazonaws.com"), false},
 		"FIPS":               {endpoint("https://s3-fips.dualstack.us-east-1.amazonaws.com"), false},
 		"acceleration":       {endpoint("https://b.s3-accelerate.amazonaws.com"), false},
-		"access point":       {endpoint("https://p-123456789012.s3-accesspoint.us-east-1.amazonaws.com"), false},
+		"access point":       {endpoint("https://p-123456789012.s3-accesspoint.us-east-1.amazonaws.com"), true},
+		"FIPS access point":  {endpoint("https://p-123456789012.s3-accesspoint-fips.us-east-1.amazonaws.com"), true},
+		"alias of a point":   {endpoint("https://p-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias.s3.us-east-1.amazonaws.com"), true},
+		"Object Lambda":      {endpoint("https://p-hrzrlukc5m36ft7okagglf3gmwluquse1b--ol-s3.s3.us-east-1.amazonaws.com"), true},
 		"directory bucket":   {endpoint("https://b--usw2-az1--x-s3.s3express-usw2-az1.us-west-2.amazonaws.com"), false},
 		"Outposts":           {endpoint("https://p-1.op-0.s3-outposts.us-east-1.amazonaws.com"), true},
 		"server on EC2":      {endpoint("http://ec2-203-0-113-25.compute-1.amazonaws.com:9000"), true},
@@ -174,6 +264,19 @@ func TestEndpoints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, _ := newServer(t)
+			checked := s3store.New(server.client(c.option), bucket, "")
+			if err := checked.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(server.requests()); n != 1 && !c.probed || n != 41 && c.probed {
+				t.Errorf("Check sent %d requests", n)
+			}
+			if _, ok, err := checked.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			if got := server.requests(); len(got) != 1 {
+				t.Errorf("after Check an acquire sent %q", got)
+			}
 			store := s3store.New(server.client(c.option), bucket, "")
 			for i := range 2 {
 				if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), string(rune('a'+i)), "a")); !ok || err != nil {

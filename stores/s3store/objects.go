@@ -29,8 +29,9 @@ type Client interface {
 //
 // Each call switches the client's own retries off, because package lock repeats
 // requests itself, and a write that the SDK repeats would meet its own first
-// copy. Before the first write to an address that is not S3's, the store checks
-// with [objectstore.Probe] that the server honours conditions.
+// copy. Before the first write to an address that is not S3's, or to an access
+// point, the store checks with [objectstore.Probe] that the server honours
+// conditions; Check of the store does so before the first lock is needed.
 func New(client Client, bucket, prefix string) *objectstore.Store {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
@@ -97,7 +98,7 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, version stri
 	if o.prober.Passed() {
 		return o.put(ctx, key, body, version)
 	}
-	next, err := o.put(ctx, key, body, version, o.guard)
+	next, err := o.put(ctx, key, body, version, guard(o.trust))
 	if !errors.Is(err, errUnproven) {
 		return next, err
 	}
@@ -155,5 +156,5 @@ func (o *objects) named() error {
 	if o.bucket == "" {
 		return &driver.ConfigError{Reason: "no S3 bucket for the locks: pass its name to s3store.New"}
 	}
-	return nil
+	return unfit(o.bucket)
 }
