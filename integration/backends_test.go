@@ -178,9 +178,11 @@ func openRedis(p place, w *wire) (driver.Store, func(), error) {
 		}
 	}
 	if len(clients) == 1 {
-		return redisstore.New(clients[0]), closeStore, nil
+		store, err := redisstore.New(clients[0])
+		return store, closeStore, err
 	}
-	return redisstore.NewQuorum(clients...), closeStore, nil
+	store, err := redisstore.NewQuorum(clients...)
+	return store, closeStore, err
 }
 
 // newRedis returns a client with the settings that redisstore asks for.

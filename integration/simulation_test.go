@@ -134,7 +134,11 @@ func simulatedRedis(t *testing.T, h *world.History) func(uint64) driver.Store {
 		})
 		t.Cleanup(func() { _ = client.Close() })
 		client.AddHook(hook{&wire{plan: h.Plan(id), late: h.Late}})
-		return redisstore.New(client)
+		store, err := redisstore.New(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
 	}
 }
 

@@ -32,7 +32,7 @@ func TestAgreesWithJudge(t *testing.T) { // F1, F3, F5, F14, F21, F44
 	client := newClient(t, mini.Addr())
 	alike.Run(t, alike.Config{
 		Open: func(_ *testing.T, now func() time.Time) alike.Store {
-			return redisstore.New(ticking{client, mini, now})
+			return must(redisstore.New(ticking{client, mini, now}))
 		},
 		Histories: 30, ServerClock: true, KeepsLonger: true,
 		After: func(t *testing.T, name string, m *alike.Model) {
@@ -50,7 +50,7 @@ func TestLeaseNeverMovesBack(t *testing.T) {
 	t.Parallel()
 	mini := newMini(t)
 	client := newClient(t, mini.Addr())
-	store := redisstore.New(client)
+	store := must(redisstore.New(client))
 	first := claim("n")
 	mini.SetTime(first.Now.Add(30 * time.Second))
 	mustAcquire(t, store, first)

@@ -4,35 +4,63 @@ import (
 	"log/slog"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// inspect returns what errors call the server, whether the client repeats
-// requests by itself, and why the client cannot be used. Of a type that it does
-// not know, it assumes that it repeats requests and obeys its contexts.
-func inspect(client redis.Scripter) (server string, repeats bool, wrong error) {
+// New returns a Store that uses client: a *redis.Client, a
+// *redis.ClusterClient, or what wraps one. It returns a [*driver.ConfigError]
+// if the client cannot keep locks.
+//
+// A *redis.Client may have any settings, because the Store uses its connections
+// with settings of its own: requests obey their context, and are not repeated.
+// Add hooks before you call New. Any other client needs ContextTimeoutEnabled;
+// the package documentation has more about these.
+func New(client redis.Scripter) (*Store, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return "Redis", false, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
+		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
 	}
-	obeys := true
-	server, repeats = "Redis", true
+	s := &Store{client: client, server: "Redis", repeats: true, grain: 1}
 	switch c := client.(type) {
 	case *redis.Ring:
-		return server, repeats, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}
+		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}
+	case *redis.Client:
+		s.client, s.server, s.repeats = own(c), "Redis "+c.Options().Addr, false
 	case interface{ Options() *redis.Options }:
 		o := c.Options()
-		server, repeats, obeys = "Redis "+o.Addr, o.MaxRetries > 0, o.ContextTimeoutEnabled
+		s.server, s.repeats = "Redis "+o.Addr, o.MaxRetries > 0
+		return s.unless(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
 	case interface{ Options() *redis.ClusterOptions }:
 		o := c.Options()
-		server, obeys = "Redis Cluster "+strings.Join(o.Addrs, ","), o.ContextTimeoutEnabled
+		s.server, s.cluster = "Redis Cluster "+strings.Join(o.Addrs, ","), true
+		return s.unless(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
 	}
-	if !obeys {
-		wrong = &driver.ConfigError{Reason: "the client of " + server + " ignores the deadlines of its requests: set ContextTimeoutEnabled in its options"}
+	return s, nil
+}
+
+// own returns a client with the connections of c and settings of its own.
+func own(c *redis.Client) *redis.Client {
+	settings := c.Options()
+	read, write := max(settings.ReadTimeout, 0), max(settings.WriteTimeout, 0) // a negative one ignores contexts
+	c = c.WithTimeout(read)
+	settings = c.Options() // a copy
+	settings.WriteTimeout, settings.ContextTimeoutEnabled, settings.MaxRetries = write, true, 0
+	return c
+}
+
+// unless returns s unless its client may wait for an answer although the
+// request's context has ended.
+func (s *Store) unless(obeys bool, read, write time.Duration) (*Store, error) {
+	switch {
+	case !obeys:
+		return nil, &driver.ConfigError{Reason: "the client of " + s.server + " ignores the deadlines of its requests: set ContextTimeoutEnabled in its options"}
+	case read < 0 || write < 0:
+		return nil, &driver.ConfigError{Reason: "the client of " + s.server + " waits for ever for an answer: set ReadTimeout and WriteTimeout in its options to -1 or more"}
 	}
-	return server, repeats, wrong
+	return s, nil
 }
 
 // warnOfEviction warns of a server that deletes locks when its memory is full.

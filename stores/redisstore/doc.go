@@ -6,19 +6,19 @@
 //
 // # Client
 //
-//	client := redis.NewClient(&redis.Options{
-//		Addr:                  "…:6379",
-//		ContextTimeoutEnabled: true, // required: a hung connection must not use up the invocation
-//		MaxRetries:            -1,   // advised: package lock repeats requests itself
-//		DialerRetries:         1,    // advised: otherwise a refused connection looks like a timeout
-//		DialerRetryTimeout:    time.Millisecond,
-//	})
+//	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: "…:6379"}))
 //
-// With MaxRetries at its default, go-redis repeats a request that had no
-// answer. That is safe, because every request may arrive twice, but a refusal
-// then does not tell whether an earlier attempt was applied. Such an error is
-// not Rejected, and package lock abandons the claim with one more request. A
-// cluster client always repeats.
+// A Store uses the connections of a *redis.Client, but its own settings:
+// ContextTimeoutEnabled, so that a hung connection does not use up the
+// invocation, and no retries, because package lock repeats requests itself. How
+// connections are opened stays as it is: with DialerRetries: 1, a refused
+// connection is reported as such, and not as a timeout.
+//
+// A cluster client, or a type that wraps a client, keeps its settings. It must
+// have ContextTimeoutEnabled. If it repeats a request that had no answer, which
+// a cluster client always does, a refusal does not tell whether an earlier
+// attempt was applied, so package lock abandons the claim with one more
+// request.
 //
 // A *redis.Ring is refused: it moves names to another server when one does not
 // answer.

@@ -18,9 +18,13 @@ func ExampleNew() {
 	}
 	defer server.Close()
 
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()
-	locker, err := lock.New(redisstore.New(client), nil)
+	store, err := redisstore.New(client)
+	if err != nil {
+		panic(err)
+	}
+	locker, err := lock.New(store, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -44,11 +48,15 @@ func ExampleNewQuorum() {
 			panic(err)
 		}
 		defer server.Close()
-		client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		defer client.Close()
 		clients = append(clients, client)
 	}
-	locker, err := lock.New(redisstore.NewQuorum(clients...), nil)
+	store, err := redisstore.NewQuorum(clients...)
+	if err != nil {
+		panic(err)
+	}
+	locker, err := lock.New(store, nil)
 	if err != nil {
 		panic(err)
 	}

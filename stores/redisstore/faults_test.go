@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/lock"
@@ -69,7 +70,7 @@ func TestScriptsAreForgotten(t *testing.T) { // F42
 			t.Parallel()
 			srv := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
 			client := newClient(t, srv.addr)
-			store := redisstore.New(client)
+			store := must(redisstore.New(client))
 			c := claim("n")
 			before := mustAcquire(t, store, c)
 			forget(t, srv, client)
@@ -90,7 +91,7 @@ func TestScriptsAreForgotten(t *testing.T) { // F42
 func TestDataIsLost(t *testing.T) { // F4, F23, F42
 	t.Parallel()
 	srv := newServer(t)
-	store := redisstore.New(newClient(t, srv.addr))
+	store := must(redisstore.New(newClient(t, srv.addr)))
 	c := claim("n")
 	before := mustAcquire(t, store, c)
 	srv.stop()
@@ -112,7 +113,7 @@ func TestDataIsLost(t *testing.T) { // F4, F23, F42
 func TestClientKill(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
-	locker, err := lock.New(redisstore.New(newClient(t, srv.addr)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	locker, err := lock.New(must(redisstore.New(newClient(t, srv.addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestClientKill(t *testing.T) {
 func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
-	store := redisstore.New(newClient(t, srv.addr))
+	store := must(redisstore.New(newClient(t, srv.addr)))
 	mustAcquire(t, store, claim("another")) // opens the connection
 	srv.signal(syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -158,7 +159,7 @@ func TestPausedServer(t *testing.T) {
 // TestOneRow lets 32 claims race for each of 40 rows: one of them wins.
 func TestOneRow(t *testing.T) {
 	t.Parallel()
-	store := redisstore.New(newClient(t, newServer(t).addr))
+	store := must(redisstore.New(newClient(t, newServer(t).addr)))
 	for i := range 40 {
 		var won atomic.Int32
 		var wg sync.WaitGroup
@@ -186,7 +187,7 @@ func TestFullMemory(t *testing.T) { // F42
 	t.Parallel()
 	srv := newServer(t, "--maxmemory-policy", "noeviction")
 	client := newClient(t, srv.addr)
-	store := redisstore.New(client)
+	store := must(redisstore.New(client))
 	c := claim("n")
 	c.Event = "e"
 	mustAcquire(t, store, c)
@@ -222,7 +223,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 		}
 		c := redis.NewClient(&redis.Options{Addr: srv.addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
 		t.Cleanup(func() { _ = c.Close() })
-		return redisstore.New(c)
+		return must(redisstore.New(c))
 	}
 	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), claim("n"))
 	var e *driver.Error
@@ -269,7 +270,7 @@ func TestReplica(t *testing.T) { // F42
 	if err := client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil { // nobody is there
 		t.Fatal(err)
 	}
-	_, _, err := redisstore.New(client).Acquire(t.Context(), claim("n"))
+	_, _, err := must(redisstore.New(client)).Acquire(t.Context(), claim("n"))
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.Temporary || !e.Rejected {
 		t.Errorf("error %v, want a temporary one that is rejected", err)
@@ -279,7 +280,7 @@ func TestReplica(t *testing.T) { // F42
 func TestKeyOfAnother(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, newServer(t).addr)
-	store := redisstore.New(client)
+	store := must(redisstore.New(client))
 	set := func(key string, fields ...any) { client.HSet(t.Context(), key, fields...) }
 	for name, c := range map[string]struct {
 		put  func(key string)
@@ -376,7 +377,7 @@ func TestErrors(t *testing.T) {
 		"closed":                {redis.ErrClosed, false, false, "close it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := redisstore.New(broken{err: c.err}).Acquire(t.Context(), claim("n"))
+			_, ok, err := must(redisstore.New(broken{err: c.err})).Acquire(t.Context(), claim("n"))
 			var e *driver.Error
 			if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Rejected != c.rejected || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.err) {
 				t.Errorf("applied %v, %#v, want temporary %v, rejected %v, %q", ok, err, c.temporary, c.rejected, c.want)
@@ -385,7 +386,7 @@ func TestErrors(t *testing.T) {
 	}
 	for name, err := range map[string]error{"moved": serverError("MOVED 3999 127.0.0.1:6381"), "ask": serverError("ASK 3999 127.0.0.1:6381")} {
 		t.Run("cluster client, "+name, func(t *testing.T) { // while a replica takes over
-			_, _, err := redisstore.New(clusterClient{broken{err: err}}).Acquire(t.Context(), claim("n"))
+			_, _, err := must(redisstore.New(clusterClient{broken{err: err}})).Acquire(t.Context(), claim("n"))
 			var e *driver.Error
 			if !errors.As(err, &e) || !e.Temporary || e.Rejected || e.Hint != "" {
 				t.Errorf("error %#v, want a temporary one", err)
@@ -396,7 +397,7 @@ func TestErrors(t *testing.T) {
 		"no list": "x", "too short": []any{}, "wrong types": []any{"0", "0", "", []any{}, []any{}}, "no time": []any{int64(0), "x", "", []any{}, []any{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := redisstore.New(broken{val: val}).Acquire(t.Context(), claim("n"))
+			_, ok, err := must(redisstore.New(broken{val: val})).Acquire(t.Context(), claim("n"))
 			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Rejected {
 				t.Errorf("applied %v, error %#v, want a permanent one", ok, err)
 			}
@@ -404,43 +405,90 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWrongClient uses clients that cannot keep locks: each call says what to
-// change.
+// TestWrongClient uses clients that cannot keep locks: the constructor says what
+// to change.
 func TestWrongClient(t *testing.T) {
 	t.Parallel()
-	good := func(addr string) redis.Scripter {
-		return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	good := func(addr string) redis.Scripter { return redis.NewClient(&redis.Options{Addr: addr}) }
+	wraps := func(o redis.Options) redis.Scripter { return &tap{Scripter: redis.NewClient(&o)} }
+	one := func(c redis.Scripter) func() error {
+		return func() error { _, err := redisstore.New(c); return err }
+	}
+	quorum := func(c ...redis.Scripter) func() error {
+		return func() error { _, err := redisstore.NewQuorum(c...); return err }
 	}
 	for name, c := range map[string]struct {
-		store driver.Store
-		want  string
+		construct func() error
+		want      string
 	}{
-		"no deadline":         {redisstore.New(redis.NewClient(&redis.Options{Addr: "h:1"})), "ContextTimeoutEnabled"},
-		"cluster":             {redisstore.New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"h:1", "h:2"}})), "Redis Cluster h:1,h:2 ignores"},
-		"ring":                {redisstore.New(redis.NewRing(&redis.RingOptions{})), "Ring"},
-		"nil":                 {redisstore.New(nil), "nil"},
-		"nil pointer":         {redisstore.New((*redis.Client)(nil)), "nil"},
-		"quorum of none":      {redisstore.NewQuorum(), "0 clients"},
-		"quorum of one":       {redisstore.NewQuorum(good("h:1")), "1 clients"},
-		"quorum of four":      {redisstore.NewQuorum(good("h:1"), good("h:2"), good("h:3"), good("h:4")), "4 clients"},
-		"quorum, one is nil":  {redisstore.NewQuorum(good("h:1"), nil, good("h:3")), "nil"},
-		"quorum, same server": {redisstore.NewQuorum(good("h:1"), good("h:2"), good("h:1")), "two clients of Redis h:1"},
+		"no deadline":         {one(wraps(redis.Options{Addr: "h:1"})), "Redis h:1 ignores the deadlines of its requests: set ContextTimeoutEnabled"},
+		"no timeout at all":   {one(wraps(redis.Options{Addr: "h:1", ContextTimeoutEnabled: true, ReadTimeout: -2})), "set ReadTimeout"},
+		"cluster":             {one(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"h:1", "h:2"}})), "Redis Cluster h:1,h:2 ignores"},
+		"cluster, no timeout": {one(redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, WriteTimeout: -2})), "WriteTimeout"},
+		"ring":                {one(redis.NewRing(&redis.RingOptions{})), "Ring"},
+		"nil":                 {one(nil), "nil"},
+		"nil pointer":         {one((*redis.Client)(nil)), "nil"},
+		"quorum of none":      {quorum(), "0 clients"},
+		"quorum of one":       {quorum(good("h:1")), "1 clients"},
+		"quorum of four":      {quorum(good("h:1"), good("h:2"), good("h:3"), good("h:4")), "4 clients"},
+		"quorum, one is nil":  {quorum(good("h:1"), nil, good("h:3")), "nil"},
+		"quorum, same server": {quorum(good("h:1"), good("h:2"), good("h:1")), "two clients of Redis h:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c1 := claim("n")
-			errs := map[string]error{}
-			_, _, errs["acquire"] = c.store.Acquire(t.Context(), c1)
-			_, _, errs["renew"] = c.store.Renew(t.Context(), renewal(c1))
-			_, _, errs["release"] = c.store.Release(t.Context(), settlement(c1))
-			errs["check"] = c.store.(driver.Checker).Check(t.Context())
-			_, errs["read"] = c.store.(driver.Inspector).Read(t.Context(), "n")
-			for _, err := range c.store.(driver.Inspector).Rows(t.Context(), "") {
-				errs["rows"] = err
+			err := c.construct()
+			if e := (*driver.ConfigError)(nil); !errors.As(err, &e) || !strings.Contains(e.Reason, c.want) {
+				t.Errorf("error %v, want a ConfigError with %q", err, c.want)
 			}
-			for _, call := range []string{"acquire", "renew", "release", "check", "read", "rows"} {
-				if e := (*driver.ConfigError)(nil); !errors.As(errs[call], &e) || !strings.Contains(e.Reason, c.want) {
-					t.Errorf("%s: error %v, want a ConfigError with %q", call, errs[call], c.want)
+		})
+	}
+}
+
+// TestSettingsOfTheClient shows that a *redis.Client may have any settings:
+// requests end with their context, and each is sent once.
+func TestSettingsOfTheClient(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]*redis.Options{
+		"defaults":    {},
+		"no timeout":  {ReadTimeout: -1, WriteTimeout: -1},
+		"no deadline": {ReadTimeout: -2, WriteTimeout: -2, MaxRetries: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mini := newMini(t)
+			var requests atomic.Int32
+			var hangs atomic.Bool
+			end := make(chan struct{})
+			mini.Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
+				if command != "EVALSHA" {
+					return false
 				}
+				requests.Add(1)
+				if hangs.Load() {
+					<-end
+				}
+				c.WriteError("LOADING Redis is loading the dataset in memory")
+				return true
+			})
+			t.Cleanup(func() { close(end) })
+			o.Addr = mini.Addr()
+			client := redis.NewClient(o)
+			t.Cleanup(func() { _ = client.Close() })
+			store := must(redisstore.New(client))
+			if _, _, err := store.Acquire(t.Context(), claim("n")); err == nil || requests.Load() != 1 {
+				t.Errorf("%d requests, error %v, want 1 that fails", requests.Load(), err)
+			}
+			hangs.Store(true)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- store.Check(ctx) }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "no answer in time") {
+					t.Errorf("error %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("the request outlives its deadline")
 			}
 		})
 	}
@@ -461,7 +509,7 @@ func TestEvictionWarning(t *testing.T) { // F42
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-			store := redisstore.New(newClient(t, newServer(t, c.args...).addr))
+			store := must(redisstore.New(newClient(t, newServer(t, c.args...).addr)))
 			for range 2 {
 				mustAcquire(t, store, claim(rand.Text()))
 				if err := store.Check(t.Context()); err != nil {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // clock moves the time that scripts see: it sends each of them as text in which
@@ -58,6 +60,14 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: time.Millisecond})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// must returns the store that a constructor has returned.
+func must[S driver.Store](s S, err error) S {
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 func newMini(t testing.TB) *miniredis.Miniredis {

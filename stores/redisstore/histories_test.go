@@ -93,7 +93,7 @@ func (h *history) open(client uint64) driver.Store {
 		h.plans = append(h.plans, plan)
 		links[i] = newLink(m, fmt.Sprint("node:", i), plan, &h.late, h.seed, client)
 	}
-	return redisstore.NewQuorum(links...)
+	return must(redisstore.NewQuorum(links...))
 }
 
 // client notes what becomes of the tokens of one invocation.
@@ -196,7 +196,7 @@ func play(t *testing.T, seed uint64, s setting) *history {
 // never gets what was sent to it meanwhile: nobody is left to send the text.
 func (h *history) warm() {
 	for _, m := range h.machines {
-		store := redisstore.New(newLink(m, "node", &fault.Script{}, &h.late, h.seed, owners))
+		store := must(redisstore.New(newLink(m, "node", &fault.Script{}, &h.late, h.seed, owners)))
 		c := claim("warm")
 		mustAcquire(h.T, store, c)
 		if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {

@@ -95,9 +95,6 @@ func (s *Store) names(ctx context.Context, prefix string) iter.Seq2[string, erro
 
 // scanners returns a client for every server that has names of its own.
 func (s *Store) scanners(ctx context.Context) ([]scanner, error) {
-	if s.wrong != nil {
-		return nil, s.wrong
-	}
 	cluster, ok := s.client.(interface {
 		ForEachMaster(context.Context, func(context.Context, *redis.Client) error) error
 	})

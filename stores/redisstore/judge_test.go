@@ -13,7 +13,7 @@ import (
 func TestJudge(t *testing.T) { // F1, F3, F4, F5, F21, F44
 	t.Parallel()
 	mini := newMini(t)
-	c, err := explore.Rows(true).Compare(t.Context(), redisstore.New(newClient(t, mini.Addr())), mini.SetTime, explore.Share(127))
+	c, err := explore.Rows(true).Compare(t.Context(), must(redisstore.New(newClient(t, mini.Addr()))), mini.SetTime, explore.Share(127))
 	t.Log(c)
 	if err != nil {
 		t.Error(err)

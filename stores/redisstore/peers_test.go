@@ -18,7 +18,7 @@ import (
 func TestFenceIsNotKeptForEver(t *testing.T) { // F23, F24
 	t.Parallel()
 	m := newMini(t)
-	store := redisstore.New(newClient(t, m.Addr()))
+	store := must(redisstore.New(newClient(t, m.Addr())))
 	fences := map[string]int64{}
 	for round := range 3 {
 		for i := range 10 {
@@ -54,7 +54,7 @@ func TestRecordThatIsAliveIsNotTaken(t *testing.T) { // F21, F22
 	m := newMini(t)
 	var ahead atomic.Int64
 	client := newClient(t, m.Addr())
-	store := redisstore.New(clock{client, &ahead})
+	store := must(redisstore.New(clock{client, &ahead}))
 	dead := claim("n")
 	dead.Event = "e1"
 	mustAcquire(t, store, dead)

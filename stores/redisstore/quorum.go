@@ -52,40 +52,36 @@ type Quorum struct {
 	need    int // a majority
 	name    string
 	timeout time.Duration // of one request to one node
-	wrong   error         // why the Quorum cannot be used; nil if it can
 }
 
 // NewQuorum returns a Quorum of the servers of clients: 3, 5 or another odd
-// number. With an even number, fewer than 3, or a client that [New] would
-// refuse, every call returns a [*driver.ConfigError].
-func NewQuorum(clients ...redis.Scripter) *Quorum {
-	q := &Quorum{need: len(clients)/2 + 1, name: fmt.Sprintf("quorum of %d Redis servers", len(clients)), timeout: nodeTimeout}
+// number. It returns a [*driver.ConfigError] with an even number, with fewer
+// than 3, and for a client that [New] refuses.
+func NewQuorum(clients ...redis.Scripter) (*Quorum, error) {
 	if len(clients) < 3 || len(clients)%2 == 0 {
-		q.wrong = &driver.ConfigError{Reason: fmt.Sprintf("redisstore.NewQuorum has %d clients: pass 3, 5 or another odd number, each of an independent server", len(clients))}
+		return nil, &driver.ConfigError{Reason: fmt.Sprintf("redisstore.NewQuorum has %d clients: pass 3, 5 or another odd number, each of an independent server", len(clients))}
 	}
+	q := &Quorum{need: len(clients)/2 + 1, name: fmt.Sprintf("quorum of %d Redis servers", len(clients)), timeout: nodeTimeout}
 	seen := map[string]bool{}
 	for _, c := range clients {
-		s := New(c)
+		s, err := New(c)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(s.server, ":") && seen[s.server] {
+			return nil, &driver.ConfigError{Reason: "redisstore.NewQuorum has two clients of " + s.server + ": pass clients of independent servers"}
+		}
+		seen[s.server] = true
 		// Nodes whose clocks differ by a few milliseconds still begin with the same
 		// fence, nearly always.
 		s.grain = time.Second.Microseconds()
 		q.nodes = append(q.nodes, s)
-		if q.wrong == nil {
-			q.wrong = s.wrong
-		}
-		if q.wrong == nil && strings.Contains(s.server, ":") && seen[s.server] {
-			q.wrong = &driver.ConfigError{Reason: "redisstore.NewQuorum has two clients of " + s.server + ": pass clients of independent servers"}
-		}
-		seen[s.server] = true
 	}
-	return q
+	return q, nil
 }
 
 // ready returns why no request can be sent.
 func (q *Quorum) ready(ctx context.Context) error {
-	if q.wrong != nil {
-		return q.wrong
-	}
 	if err := ctx.Err(); err != nil {
 		return &driver.Error{Store: q.name, Temporary: true, Rejected: true, Err: err}
 	}

@@ -251,7 +251,7 @@ func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 		t.Fatalf("renewal: applied %v, error %v, row %+v", ok, err, row)
 	}
 	q.taps[1].Scripter = real
-	got, err := redisstore.New(real).Read(t.Context(), "n")
+	got, err := must(redisstore.New(real)).Read(t.Context(), "n")
 	if err != nil || got.Token != c.Token || got.Event != "e2" || got.Payload != "p" || got.Holder != "holder" || got.Fence < before.Fence ||
 		!got.Memory.Has("e1", c.Now) || got.Memory.HighestOrder != "5" || string(got.Memory.Result.Body) != "r" {
 		t.Fatalf("the node has %+v, error %v, want the whole row", got, err)
@@ -365,7 +365,7 @@ func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 	if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
 		t.Fatalf("error %v, want a StoreError", err)
 	}
-	for row, err := range redisstore.New(q.taps[0]).Rows(t.Context(), "") {
+	for row, err := range must(redisstore.New(q.taps[0])).Rows(t.Context(), "") {
 		if err != nil || row.Token != "" {
 			t.Errorf("the node that granted the claim has %+v, error %v, want a free row", row, err)
 		}
@@ -379,7 +379,7 @@ func TestSplitVote(t *testing.T) {
 	q := newQuorum(t, 3)
 	others := []*driver.Claim{claim("n"), claim("n")}
 	for i, c := range others {
-		mustAcquire(t, redisstore.New(q.taps[i].Scripter), c)
+		mustAcquire(t, must(redisstore.New(q.taps[i].Scripter)), c)
 	}
 	c := claim("n")
 	row := mustRefuse(t, q, c)
@@ -402,9 +402,9 @@ func TestUndoWithoutAnswer(t *testing.T) { // F2
 	t.Parallel()
 	q := newQuorum(t, 3)
 	for i := range 2 {
-		mustAcquire(t, redisstore.New(q.taps[i].Scripter), claim("n"))
+		mustAcquire(t, must(redisstore.New(q.taps[i].Scripter)), claim("n"))
 	}
-	mustAcquire(t, redisstore.New(q.taps[2].Scripter), claim("other")) // now the node knows the script
+	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), claim("other")) // now the node knows the script
 	lost := q.taps[2].requests.Load() + 1
 	q.taps[2].loses = func(n int32) bool { return n == lost }
 	mustRefuse(t, q, claim("n"))
@@ -423,7 +423,7 @@ func TestUndoIsLost(t *testing.T) {
 	c.Event = "e"
 	done := settlement(c)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
-	node := redisstore.New(q.taps[2].Scripter)
+	node := must(redisstore.New(q.taps[2].Scripter))
 	mustAcquire(t, node, c)
 	if _, ok, err := node.Release(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -466,7 +466,7 @@ func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	other := claim("n")
-	mustAcquire(t, redisstore.New(q.taps[2].Scripter), other)
+	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), other)
 	q.only(0, 2)
 	q.taps[0].fail = func(n int32) error {
 		if n > 1 { // the first is the claim
@@ -531,7 +531,7 @@ func TestLateReleaseFreesTheNode(t *testing.T) { // F4
 	q.minis[2].SetTime(time.Now().Add(2 * time.Minute))
 	q.only(2)
 	_, _, _ = q.Release(t.Context(), done)
-	if row, ok, err := redisstore.New(q.taps[2].Scripter).Renew(t.Context(), renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
+	if row, ok, err := must(redisstore.New(q.taps[2].Scripter)).Renew(t.Context(), renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
 		t.Errorf("the late renewal: applied %v, error %v, row %+v", ok, err, row)
 	}
 }
@@ -703,7 +703,7 @@ func (q *undoUnderWay) turnAwayTheSecond() {
 	q.t.Helper()
 	givenUp := settlement(claim("n"))
 	givenUp.Abandon = true
-	if _, ok, err := redisstore.New(q.taps[2].Scripter).Release(q.t.Context(), givenUp); !ok || err != nil {
+	if _, ok, err := must(redisstore.New(q.taps[2].Scripter)).Release(q.t.Context(), givenUp); !ok || err != nil {
 		q.t.Fatal(ok, err)
 	}
 }
@@ -749,7 +749,7 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 	if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	mustRefuse(t, redisstore.New(q.taps[2].Scripter), c)
+	mustRefuse(t, must(redisstore.New(q.taps[2].Scripter)), c)
 }
 
 // TestLateClaimAfterResume is the same for a lock that was handed over: who
@@ -757,7 +757,7 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 func TestLateClaimAfterResume(t *testing.T) { // F3
 	t.Parallel()
 	q := newQuorum(t, 3)
-	mustAcquire(t, redisstore.New(q.taps[2].Scripter), claim("another")) // now the node knows the script
+	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), claim("another")) // now the node knows the script
 	late := &later{Scripter: q.taps[2].Scripter, nth: 1}
 	q.taps[2].Scripter = late
 	locker, err := lock.New(q, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: slog.New(slog.DiscardHandler)})
@@ -793,7 +793,7 @@ func TestRowOutlivesAWrongClock(t *testing.T) { // F14, F24
 	m := newMini(t)
 	c := claim("n")
 	c.DeleteAfter = c.Now.Add(-time.Hour)
-	mustAcquire(t, redisstore.New(newClient(t, m.Addr())), c)
+	mustAcquire(t, must(redisstore.New(newClient(t, m.Addr()))), c)
 	if left := m.TTL("lambdalock:n"); left < 59*time.Minute {
 		t.Errorf("the row is kept for %v", left)
 	}
@@ -805,7 +805,7 @@ func TestRestoreOfLongerLease(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	first := claim("n")
-	node := redisstore.New(q.taps[2].Scripter)
+	node := must(redisstore.New(q.taps[2].Scripter))
 	mustAcquire(t, node, first)
 	second := *first
 	second.Stamp = first.Stamp.Add(time.Microsecond)
@@ -869,7 +869,7 @@ func TestReleaseMissesNode(t *testing.T) {
 func TestRestoredStamp(t *testing.T) { // F44
 	t.Parallel()
 	q := newQuorum(t, 3)
-	node := func(i int) *redisstore.Store { return redisstore.New(q.taps[i].Scripter) }
+	node := func(i int) *redisstore.Store { return must(redisstore.New(q.taps[i].Scripter)) }
 	first, other := claim("n"), claim("n")
 	other.Stamp = first.Stamp.Add(time.Microsecond)
 	second := *first
@@ -900,7 +900,7 @@ func TestWaiterIsNotCleared(t *testing.T) {
 	mustAcquire(t, q, c)
 	waiter := claim("n")
 	waiter.Stamp = c.Stamp.Add(time.Microsecond)
-	mustAcquire(t, redisstore.New(q.taps[2].Scripter), waiter)
+	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), waiter)
 	q.only(0, 1, 2)
 	if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -916,7 +916,7 @@ func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	first := claim("n")
-	mustAcquire(t, redisstore.New(q.taps[2].Scripter), first)
+	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), first)
 	second := *first
 	second.Stamp = first.Stamp.Add(time.Microsecond)
 	q.only(0, 1)
@@ -954,7 +954,7 @@ func TestHangingClient(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
-	q := redisstore.NewQuorum(newClient(t, newMini(t).Addr()), hanging{end: end}, newClient(t, newMini(t).Addr()))
+	q := must(redisstore.NewQuorum(newClient(t, newMini(t).Addr()), hanging{end: end}, newClient(t, newMini(t).Addr())))
 	mustAcquire(t, q, claim("n"))
 }
 
@@ -988,23 +988,23 @@ func TestRows(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		a, b := newClient(t, newMini(t).Addr()), newClient(t, newMini(t).Addr())
 		for i, c := range []*redis.Client{a, b} {
-			mustAcquire(t, redisstore.New(c), claim(fmt.Sprint("name", i)))
+			mustAcquire(t, must(redisstore.New(c)), claim(fmt.Sprint("name", i)))
 		}
 		// The rows are read through a, which has only its own.
-		if names, err := list(redisstore.New(cluster{a, []*redis.Client{a, b}, nil}), "name"); err != nil || len(names) != 1 {
+		if names, err := list(must(redisstore.New(cluster{a, []*redis.Client{a, b}, nil})), "name"); err != nil || len(names) != 1 {
 			t.Errorf("got %v, error %v", names, err)
 		}
-		if _, err := list(redisstore.New(cluster{a, nil, io.EOF}), ""); !errors.Is(err, io.EOF) {
+		if _, err := list(must(redisstore.New(cluster{a, nil, io.EOF})), ""); !errors.Is(err, io.EOF) {
 			t.Errorf("error %v, want EOF", err)
 		}
 	})
 	t.Run("no Scan", func(t *testing.T) {
-		if _, err := list(redisstore.New(broken{}), ""); err == nil || !strings.Contains(err.Error(), "no method Scan") {
+		if _, err := list(must(redisstore.New(broken{})), ""); err == nil || !strings.Contains(err.Error(), "no method Scan") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("pattern", func(t *testing.T) {
-		s := redisstore.New(newClient(t, newMini(t).Addr()))
+		s := must(redisstore.New(newClient(t, newMini(t).Addr())))
 		for _, name := range []string{`a*[x]?\`, `ab[x]?\`, "a"} {
 			mustAcquire(t, s, claim(name))
 		}
@@ -1026,7 +1026,7 @@ func TestRows(t *testing.T) {
 		for i := range 3 {
 			mustAcquire(t, q, claim(fmt.Sprint("name", i)))
 		}
-		for name, store := range map[string]driver.Inspector{"one server": redisstore.New(q.taps[0]), "quorum": q} {
+		for name, store := range map[string]driver.Inspector{"one server": must(redisstore.New(q.taps[0])), "quorum": q} {
 			var rows, unreadable []string
 			for row, err := range store.Rows(t.Context(), "") {
 				if err == nil {
@@ -1077,7 +1077,7 @@ func TestMergedMemory(t *testing.T) {
 		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(2 * time.Hour)}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
 	}
 	for i, m := range memories {
-		node, c := redisstore.New(q.taps[i].Scripter), claim("n")
+		node, c := must(redisstore.New(q.taps[i].Scripter)), claim("n")
 		mustAcquire(t, node, c)
 		s := settlement(c)
 		s.Memory = m
@@ -1107,7 +1107,7 @@ func TestTwoNodesAreLeft(t *testing.T) { // F5
 	first, second := claim("n"), claim("n")
 	second.Stamp = first.Stamp.Add(time.Microsecond)
 	for i, tap := range q.taps {
-		node := redisstore.New(tap.Scripter)
+		node := must(redisstore.New(tap.Scripter))
 		mustAcquire(t, node, first)
 		if i == 0 {
 			continue
@@ -1158,7 +1158,7 @@ func TestReleaseMeetsClear(t *testing.T) { // F5
 			q.only(0, 1, 2)
 			minority := claim("n")
 			minority.Stamp = c.Stamp.Add(time.Microsecond)
-			mustAcquire(t, redisstore.New(q.taps[2].Scripter), minority)
+			mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), minority)
 			s := settlement(c)
 			if complete {
 				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}

@@ -41,14 +41,14 @@ func conform(t *testing.T, open func(clients ...redis.Scripter) driver.Store, cl
 }
 
 func TestConformance(t *testing.T) {
-	open := func(c ...redis.Scripter) driver.Store { return redisstore.New(c[0]) }
+	open := func(c ...redis.Scripter) driver.Store { return must(redisstore.New(c[0])) }
 	t.Run("miniredis", func(t *testing.T) { conform(t, open, newClient(t, newMini(t).Addr())) })
 	t.Run("redis-server", func(t *testing.T) { conform(t, open, newClient(t, newServer(t).addr)) })
 }
 
 // openQuorum returns a Quorum that waits long, because the machine may be busy.
 func openQuorum(c ...redis.Scripter) driver.Store {
-	q := redisstore.NewQuorum(c...)
+	q := must(redisstore.NewQuorum(c...))
 	q.SetTimeout(5 * time.Second)
 	return q
 }

@@ -16,23 +16,11 @@ import (
 // concurrent use.
 type Store struct {
 	client  redis.Scripter
-	server  string
-	repeats bool  // the client repeats requests by itself
-	cluster bool  // the client follows redirections
-	grain   int64 // the fence of a new row starts at a multiple of it
-	wrong   error // why the client cannot be used; nil if it can
+	server  string // what errors call it
+	repeats bool   // the client repeats requests by itself
+	cluster bool   // the client follows redirections
+	grain   int64  // the fence of a new row starts at a multiple of it
 	told    atomic.Bool
-}
-
-// New returns a Store that uses client: a *redis.Client, a
-// *redis.ClusterClient, or what wraps one. Its option ContextTimeoutEnabled
-// must be set; otherwise every call returns a [*driver.ConfigError]. The
-// package documentation has the other settings.
-func New(client redis.Scripter) *Store {
-	s := &Store{client: client, grain: 1}
-	s.server, s.repeats, s.wrong = inspect(client)
-	_, s.cluster = client.(interface{ Options() *redis.ClusterOptions })
-	return s
 }
 
 // Acquire implements [driver.Store]. A claim that is repeated unchanged while
@@ -143,9 +131,6 @@ func (s *Store) asks() string {
 // run runs a script. Redis forgets scripts when it restarts, and after SCRIPT
 // FLUSH; then the text is sent again.
 func (s *Store) run(ctx context.Context, script *redis.Script, name string, v view, args ...any) answer {
-	if s.wrong != nil {
-		return answer{err: s.wrong}
-	}
 	if err := ctx.Err(); err != nil {
 		return answer{err: &driver.Error{Store: s.server, Temporary: true, Rejected: true, Err: err}}
 	}

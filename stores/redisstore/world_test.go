@@ -24,7 +24,7 @@ func linked(h *world.History, m *machine, client, part uint64) *link {
 
 func openServer(t *testing.T, h *world.History) func(uint64) driver.Store {
 	m := newMachine(t)
-	return func(client uint64) driver.Store { return redisstore.New(linked(h, m, client, 0)) }
+	return func(client uint64) driver.Store { return must(redisstore.New(linked(h, m, client, 0))) }
 }
 
 // openNodes opens a quorum of n. Each request to a node meets faults of its
@@ -40,7 +40,7 @@ func openNodes(n int) world.Opener {
 			for i, m := range nodes {
 				links = append(links, linked(h, m, client, uint64(i)))
 			}
-			return redisstore.NewQuorum(links...)
+			return must(redisstore.NewQuorum(links...))
 		}
 	}
 }

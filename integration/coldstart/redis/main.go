@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -18,8 +19,11 @@ import (
 type event struct{ ID string }
 
 func main() {
-	client := redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDRESS"), ContextTimeoutEnabled: true, MaxRetries: -1})
-	lambda.Start(middleware.WithLock(key, handle, middleware.Store(redisstore.New(client))))
+	store, err := redisstore.New(redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDRESS")}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(middleware.WithLock(key, handle, middleware.Store(store)))
 }
 
 func key(_ context.Context, e event) (lock.Key, error) { return lock.Key{Name: e.ID}, nil }

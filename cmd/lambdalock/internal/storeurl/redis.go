@@ -42,9 +42,9 @@ func openRedis(text string) (driver.Store, error) {
 	}
 	logging.Disable() // the errors of requests say the same
 	if len(clients) == 1 {
-		return redisstore.New(clients[0]), nil
+		return redisstore.New(clients[0])
 	}
-	return redisstore.NewQuorum(clients...), nil
+	return redisstore.NewQuorum(clients...)
 }
 
 // redisServer reads the URL of the n-th server.
