@@ -36,6 +36,7 @@ type fake struct {
 	refuses   error                     // every request
 	tells     func(*objectstore.Object) // what a read tells
 	anonymous bool                      // a write tells no version
+	hides     bool                      // a read without an object is denied
 }
 
 // fault is what goes wrong with a request.
@@ -103,6 +104,9 @@ func (f *fake) Get(ctx context.Context, key string) (objectstore.Object, error) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o, ok := f.objects[key]
+	if !ok && f.hides {
+		return objectstore.Object{}, &driver.Error{Store: "fake", Rejected: true, Action: "s3:GetObject"}
+	}
 	if !ok {
 		return objectstore.Object{}, fmt.Errorf("404: %w", objectstore.ErrNotExist)
 	}

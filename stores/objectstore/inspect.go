@@ -14,9 +14,9 @@ import (
 // absent is the key of an object that never exists, because no name has it.
 const absent = "~none"
 
-// Check implements [driver.Checker]: it reads an object that does not exist and,
-// if the service may not honour conditions, probes it. A denied read shows at
-// the first acquire, because it may be allowed for the names that are locked.
+// Check implements [driver.Checker]: it reads an object that does not exist
+// and, if the service may not honour conditions, probes it. A denied read shows
+// at the first acquire: it may be allowed for the names that are locked.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.objects.Get(ctx, absent)
 	if !errors.Is(err, ErrNotExist) && !denied(err) {

@@ -15,9 +15,9 @@ const (
 	// probePrefix begins the keys of the objects that a probe writes. No name has
 	// such a key.
 	probePrefix = "~probe-"
-	// probeRaces is how many races there are for a write with If-Match; for one with
-	// If-None-Match there is one more. One race finds a server that takes 0.2 ms
-	// between its check and its write in about nine of ten cases.
+	// probeRaces is how many races there are for a write with If-Match. There is
+	// one more for a write with If-None-Match. If a server takes 0.2 ms between its
+	// check and its write, nine of ten races show it.
 	probeRaces = 4
 	// racers is how many writes have the same condition at the same time.
 	racers = 4
@@ -71,8 +71,8 @@ func (r *race) run(ctx context.Context, o Objects) {
 }
 
 // verdict returns what the race shows of the service. With fewer than two
-// answers it shows nothing. That none was applied is no fault: a proxy that
-// sends a write twice passes on that the second copy was refused.
+// answers it shows nothing. None may have been applied, as it seems: a proxy
+// that sends a write twice passes on that the second copy was refused.
 func (r *race) verdict(o Objects) error {
 	answers := len(r.won) + r.refused
 	if len(r.won) > 1 {

@@ -117,6 +117,10 @@ func owns(row *driver.Row, token string) bool { return token != "" && row.Token 
 // that was read just now may refuse a request: what is known without reading
 // may be old.
 //
+// A read that is denied does not say whether there is an object: a service may
+// hide that from a caller who may not list objects. Then do creates one, and
+// the condition decides.
+//
 // A refused write may have been applied after all: a proxy that gets no answer
 // sends it again, and passes on what the second copy met. Then the object has
 // the bytes that were sent. No write of another request has the same, except to
@@ -128,10 +132,10 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	var row driver.Row
 	var body []byte // of the row, once it was sent
 	for round := range rounds + 1 {
+		var unread error
 		if !ok {
-			var err error
-			if seen, err = s.read(ctx, key, q); err != nil {
-				return driver.Row{}, false, err
+			if seen, unread = s.read(ctx, key, q); unread != nil && !denied(unread) {
+				return driver.Row{}, false, unread
 			}
 			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence)) {
 				return row, true, nil
@@ -142,6 +146,9 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		outcome := q.apply(&row)
 		if outcome != changed && seen.read {
 			return row, outcome == unchanged, nil
+		}
+		if unread != nil && (outcome != changed || round == rounds) {
+			return driver.Row{}, false, unread
 		}
 		if round == rounds {
 			break
@@ -189,6 +196,9 @@ func (s *Store) guess(key string, q *request) (sight, bool) {
 // read reads an object for a request, and keeps what the next one may need.
 func (s *Store) read(ctx context.Context, key string, q *request) (sight, error) {
 	seen, object, err := s.get(ctx, key)
+	if denied(err) {
+		s.known.Store(false) // for the next name, a write tells what a read may not
+	}
 	if err != nil {
 		return sight{}, err
 	}

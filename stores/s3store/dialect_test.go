@@ -38,7 +38,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 				if _, ok, err := store.Acquire(t.Context(), first); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
-				plan.Plan(method, f)
+				plan.Always(method, f)
 				var err error
 				if method == http.MethodGet {
 					_, _, err = store.Acquire(t.Context(), claimAt(server.Now(), "n", "b"))
@@ -49,6 +49,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Rejected != want.Rejected || (e.Action != "") != (f == fault.Deny) {
 					t.Errorf("got %#v, want %+v", err, want)
 				}
+				plan.Always(method, fault.None)
 				_, free, err := store.Acquire(t.Context(), claimAt(server.Now(), "n", "c"))
 				if released := method == http.MethodPut && f.Applied(); free != released || err != nil {
 					t.Errorf("then the name is free: %v, want %v; error %v", free, released, err)

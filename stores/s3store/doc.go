@@ -37,15 +37,17 @@
 //	{
 //	  "Version": "2012-10-17",
 //	  "Statement": [
-//	    {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::my-bucket/locks/*"},
-//	    {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::my-bucket"}
+//	    {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::my-bucket/locks/*"}
 //	  ]
 //	}
 //
-// A write with If-Match needs s3:GetObject too (page on conditional writes).
-// Without s3:ListBucket, S3 answers 403 instead of 404 if an object does not
-// exist: https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html. A
-// bucket that is encrypted with your own KMS key needs kms:GenerateDataKey and
+// A write with If-Match needs s3:GetObject too (page on conditional writes). To
+// list rows, a person also needs s3:ListBucket on the bucket. A function does
+// not: without that action S3 answers 403 instead of 404 if an object does not
+// exist, and the store then tries to create it, which costs one request more
+// where it took a new name for a known one:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html. A bucket
+// that is encrypted with your own KMS key needs kms:GenerateDataKey and
 // kms:Decrypt on the key.
 //
 // # Cost

@@ -113,9 +113,7 @@ func (o *objects) allow(action string) string {
 	case strings.HasPrefix(action, "kms:"):
 		return "the bucket is encrypted with your own key: allow the function's role that action on the key"
 	case action == "s3:ListBucket":
-		return "allow it on the bucket in the function's role: without it, S3 also denies to read an object that does not exist"
-	case action == "s3:GetObject":
-		return "allow s3:GetObject and s3:PutObject on " + o.bucket + "/" + o.prefix + "* in the function's role, and s3:ListBucket on the bucket: without that, S3 also denies to read an object that does not exist"
+		return "to list rows, allow it on the bucket; without it, S3 also denies to read an object that does not exist"
 	}
 	return "allow s3:GetObject and s3:PutObject on " + o.bucket + "/" + o.prefix + "* in the function's role"
 }

@@ -48,7 +48,7 @@ var answersOfS3 = map[string]struct {
 	},
 	"denied": {
 		403, "AccessDenied", "Access Denied",
-		wanted{false, true, "s3:GetObject", "s3:ListBucket on the bucket"},
+		wanted{false, true, "s3:GetObject", "allow s3:GetObject and s3:PutObject on locks/rows/*"},
 		wanted{false, true, "s3:PutObject", "allow s3:GetObject and s3:PutObject on locks/rows/*"},
 	},
 	"missing key without s3:ListBucket": {
@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) { // F9
 					_, ok, err = store.Release(t.Context(), settlement(claim)) // writes
 				}
 				checkError(t, err, want)
-				if ok || len(server.requests()) > 1 && method == http.MethodGet {
+				if ok || len(server.requests()) > 1 && method == http.MethodGet && want.action == "" { // a denied read may hide that there is no object
 					t.Errorf("applied %v, or more than one request", ok)
 				}
 			})

@@ -86,8 +86,8 @@ var ownHosts = regexp.MustCompile(`(^|\.)s3(-fips|-accelerate|express(-fips)?-[a
 var alias = regexp.MustCompile(`^[a-z0-9-]+(-s3alias|--ol-s3)(\.|$)`)
 
 // unfit returns an error for the name or the host of an access point that
-// cannot keep locks. An alias that ends with -ext-s3alias is that of a volume of
-// Amazon FSx, which has no conditional writes. A Multi-Region Access Point
+// cannot keep locks. An alias that ends with -ext-s3alias belongs to a volume
+// of Amazon FSx, which has no conditional writes. A Multi-Region Access Point
 // sends a request to one of several buckets, each of which checks conditions by
 // itself.
 // https://docs.aws.amazon.com/fsx/latest/ONTAPGuide/access-points-for-fsxn-object-api-support.html

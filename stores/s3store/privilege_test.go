@@ -1,7 +1,10 @@
 package s3store_test
 
 import (
+	"context"
+	"errors"
 	"maps"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/s3store"
@@ -27,12 +31,13 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		t.Fatal(err)
 	}
 	needed := map[string]bool{}
+	listed := false
 	for _, request := range server.requests() {
 		method, rest, _ := strings.Cut(request, " ")
 		path, _, _ := strings.Cut(rest, " ")
 		switch {
 		case method == "GET" && strings.TrimSuffix(path, "/") == "/"+bucket:
-			needed["s3:ListBucket"] = true
+			listed = true // by a person, not by a function
 		case !strings.HasPrefix(path, "/"+bucket+"/rows/"):
 			t.Errorf("the request %s is not for the prefix", request)
 		case method == "GET":
@@ -43,8 +48,15 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 			t.Errorf("the request %s needs another action", request)
 		}
 	}
+	if !listed {
+		t.Error("the suite listed no rows")
+	}
 	want := slices.Sorted(maps.Keys(needed))
-	for path, pattern := range map[string]string{"doc.go": `"Action": (.*)`, "../../docs/STORES.md": `(?m)^\| S3 \| (.s3:.*)$`} {
+	for path, pattern := range map[string]string{
+		"doc.go":               `"Action": (.*)`,
+		"../../docs/STORES.md": `(?m)^\| S3 \| (.s3:[^|]*)\|`,
+		"../../README.md":      `(?m)^\| function's permission \|[^|]*\|[^|]*\| (.s3:[^|]*)\|`,
+	} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -59,4 +71,79 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 			t.Errorf("the suite needs %q, but %s allows %q", want, path, got)
 		}
 	}
+}
+
+// TestWithoutListBucket: S3 answers 403 if an object does not exist and the
+// caller may not list the bucket. Locks do not need to know more.
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+func TestWithoutListBucket(t *testing.T) { // F40
+	server, client := newServer(t)
+	server.fault = func(r *http.Request) *http.Response {
+		if r.Method != http.MethodGet {
+			return nil
+		}
+		response, err := fault.InProcess{Handler: server.handler}.RoundTrip(r)
+		if err == nil && response.StatusCode == http.StatusOK && !r.URL.Query().Has("list-type") {
+			return nil
+		}
+		return answers(403, "AccessDenied", "Access Denied")
+	}
+	t.Run("suite", func(t *testing.T) {
+		store := unlisted{s3store.New(client, bucket, "rows")}
+		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return store }, Advance: server.advance})
+	})
+	t.Run("new names after a known one", func(t *testing.T) {
+		store := s3store.New(client, bucket, "names")
+		for _, name := range []string{"a", "b", "a", "c", "d"} {
+			c := claimAt(server.Now(), name, "token "+name)
+			if _, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
+				t.Fatal(name, ok, err)
+			}
+			if _, ok, err := s3store.New(client, bucket, "names").Release(t.Context(), settlement(c)); !ok || err != nil {
+				t.Fatal(name, ok, err)
+			}
+			server.advance(time.Second)
+		}
+	})
+	t.Run("without GetObject", func(t *testing.T) {
+		if _, ok, err := s3store.New(client, bucket, "denied").Acquire(t.Context(), claimAt(server.Now(), "n", "a")); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		before := server.fault
+		server.fault = func(r *http.Request) *http.Response {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/n") {
+				return answers(403, "AccessDenied", "Access Denied")
+			}
+			return before(r)
+		}
+		_, ok, err := s3store.New(client, bucket, "denied").Acquire(t.Context(), claimAt(server.Now(), "n", "b"))
+		if ok {
+			t.Error("granted")
+		}
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Action != "s3:GetObject" || e.Temporary || !strings.Contains(e.Hint, "allow s3:GetObject") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// unlisted is a store of a caller who may not list objects. It cannot tell a
+// row that was deleted from one that it may not read, so without a row its
+// renewals and releases fail. The suite wants them refused.
+type unlisted struct{ driver.Store }
+
+func (s unlisted) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return refusedIfDenied(s.Store.Renew(ctx, r))
+}
+
+func (s unlisted) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return refusedIfDenied(s.Store.Release(ctx, t))
+}
+
+func refusedIfDenied(row driver.Row, ok bool, err error) (driver.Row, bool, error) {
+	var e *driver.Error
+	if errors.As(err, &e) && e.Action == "s3:GetObject" && !e.Temporary {
+		err = nil
+	}
+	return row, ok, err
 }
