@@ -12,13 +12,13 @@ import (
 var (
 	// ErrHeld says that another invocation holds the name. [*HeldError] has the
 	// details.
-	ErrHeld = errors.New("lambdalock: held")
+	ErrHeld = driver.ErrHeld
 	// ErrCompleted says that the event was already completed, or is stale.
 	// [*CompletedError] has the details.
 	ErrCompleted = errors.New("lambdalock: completed")
 	// ErrLost says that the lease ended, or was taken over, before the work ended.
 	// [*LostError] has the details.
-	ErrLost = errors.New("lambdalock: lost")
+	ErrLost = driver.ErrLost
 	// ErrReleased says that [Lock.Complete] was called after [Lock.Release] or
 	// [Lock.Leave]. The event does not count as completed and will run again.
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")

@@ -56,7 +56,8 @@ func (l Lease) Conditions() *blob.AccessConditions {
 
 // HeldError says that somebody else has leased the blob: another [Protect], or
 // anything that leases blobs, such as a disk of a virtual machine. Try again
-// later: a dead holder's lease ends by itself.
+// later: a dead holder's lease ends by itself. errors.Is finds lock.ErrHeld in
+// it.
 type HeldError struct {
 	Blob string // its URL, without a signature
 	Err  error  // what the service said
@@ -67,11 +68,11 @@ func (e *HeldError) Error() string {
 	return "lambdalock: Azure blob " + e.Blob + " is leased by another: " + e.Err.Error()
 }
 
-// Unwrap returns the service's answer.
-func (e *HeldError) Unwrap() error { return e.Err }
+// Unwrap returns lock.ErrHeld and the service's answer.
+func (e *HeldError) Unwrap() []error { return []error{driver.ErrHeld, e.Err} }
 
 // LostError says that the lease can no longer be relied on. It is the cause
-// with which the work's context ends.
+// with which the work's context ends. errors.Is finds lock.ErrLost in it.
 type LostError struct {
 	Blob  string    // its URL, without a signature
 	Until time.Time // end of the last lease that was confirmed
@@ -89,8 +90,13 @@ func (e *LostError) Error() string {
 	return s
 }
 
-// Unwrap returns the service's answer.
-func (e *LostError) Unwrap() error { return e.Err }
+// Unwrap returns lock.ErrLost and the service's answer, if there is one.
+func (e *LostError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{driver.ErrLost}
+	}
+	return []error{driver.ErrLost, e.Err}
+}
 
 // Protect runs work while it holds a lease on the blob, which is itself the
 // resource: no row is kept anywhere. opts may be nil.

@@ -23,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
 )
@@ -98,7 +99,7 @@ func untilLost(ctx context.Context, _ azblobstore.Lease) error {
 func wantLost(t *testing.T, err error) *azblobstore.LostError {
 	t.Helper()
 	var lost *azblobstore.LostError
-	if !errors.As(err, &lost) {
+	if !errors.As(err, &lost) || !errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrHeld) {
 		t.Fatalf("got %v, want a *LostError", err)
 	}
 	return lost
@@ -243,7 +244,7 @@ func TestProtectHeld(t *testing.T) { // F43
 				}
 				var held *azblobstore.HeldError
 				err := r.protect(mustNotRun)
-				if !errors.As(err, &held) || err.Error() != "lambdalock: Azure blob https://fake.blob.core.windows.net/c/b is leased by another: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
+				if !errors.As(err, &held) || !errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || err.Error() != "lambdalock: Azure blob https://fake.blob.core.windows.net/c/b is leased by another: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
 					r.Errorf("got %v", err)
 				}
 				if n := r.plan.Requests("release"); n != 0 {
@@ -664,11 +665,21 @@ func TestProtectRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		faults []fault.Fault
+		proxy  func(*rig) // sends the release twice, and passes on the second answer
 		work   func(*rig, azblobstore.Lease)
 		lost   bool
 		log    string
 		leased bool
 	}{
+		"sent twice": {proxy: func(*rig) {}},
+		"sent twice, and somebody else was there": {
+			proxy: func(r *rig) { r.do("acquire", idA) },
+			lost:  true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
+		},
+		"sent twice, and then no answer": {
+			proxy: func(r *rig) { r.next("HEAD", answering(http.StatusForbidden, "AuthorizationFailure", "")) },
+			lost:  true, log: "409 LeaseIdMismatchWithLeaseOperation",
+		},
 		"lost answer":     {faults: []fault.Fault{fault.ApplyThenDrop}},
 		"no answer, then": {faults: []fault.Fault{fault.Hang}},
 		"never answers":   {faults: slices.Repeat([]fault.Fault{fault.Hang}, 9), log: "could not be released", leased: true},
@@ -677,7 +688,7 @@ func TestProtectRelease(t *testing.T) {
 			work: func(r *rig, _ azblobstore.Lease) { r.do("break now", ""); r.do("acquire", idA) },
 			lost: true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
 		},
-		"released by the work": {work: func(r *rig, l azblobstore.Lease) { r.do("release", l.ID) }, lost: true, log: "is lost"},
+		"released by the work": {work: func(r *rig, l azblobstore.Lease) { r.do("release", l.ID) }},
 		"blob deleted":         {work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID) }},
 		"blob deleted, and a renewal": {
 			work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID); time.Sleep(20 * time.Second) }, log: "404 BlobNotFound",
@@ -687,6 +698,15 @@ func TestProtectRelease(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
 				r.plan.Plan("release", c.faults...)
+				if c.proxy != nil {
+					r.next("release", func(request *http.Request) (*http.Response, error) {
+						if _, err := r.Do(request.Clone(request.Context())); err != nil {
+							r.Error(err)
+						}
+						c.proxy(r)
+						return r.Do(request)
+					})
+				}
 				err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
 					if c.work != nil {
 						c.work(r, l)

@@ -21,6 +21,7 @@ import (
 // protection is one lease and its renewals.
 type protection struct {
 	blob   string
+	client *blob.Client
 	lease  *lease.BlobClient
 	length time.Duration
 	logger *slog.Logger
@@ -47,7 +48,7 @@ func newProtection(client *blob.Client, opts *ProtectOptions, clock func() time.
 	if opts == nil {
 		opts = &ProtectOptions{}
 	}
-	p := &protection{blob: bare(client.URL()), length: opts.Lease, logger: opts.Logger, clock: clock}
+	p := &protection{blob: bare(client.URL()), client: client, length: opts.Lease, logger: opts.Logger, clock: clock}
 	if p.length == 0 {
 		p.length = defaultLease
 	}
@@ -166,12 +167,22 @@ func (p *protection) renewUntilStopped(ctx context.Context) *LostError {
 func (p *protection) release(ctx context.Context) {
 	unsure, err := p.sendRelease(ctx)
 	switch {
-	case err == nil, p.lost != nil, ended(err) && unsure, bloberror.HasCode(err, bloberror.BlobNotFound):
+	case err == nil, p.lost != nil, ended(err) && (unsure || p.free(ctx)), bloberror.HasCode(err, bloberror.BlobNotFound):
 	case ended(err):
 		p.lost = p.logLost(ctx, err)
 	default:
 		p.logger.WarnContext(ctx, "lambdalock: the lease could not be released and ends by itself", "blob", p.blob, "until", p.wallEnd, "error", err)
 	}
+}
+
+// free reports whether the blob is leased by nobody. A proxy may send a release
+// twice and pass on what the second copy met. If somebody else has leased the
+// blob meanwhile, nobody knows when.
+func (p *protection) free(ctx context.Context) bool {
+	attempt, cancel := context.WithTimeout(once(ctx), attemptTimeout)
+	defer cancel()
+	properties, err := p.client.GetProperties(attempt, nil)
+	return err == nil && valueOf(properties.LeaseState) == lease.StateTypeAvailable
 }
 
 func (p *protection) sendRelease(ctx context.Context) (unsure bool, err error) {

@@ -20,6 +20,21 @@ func (l *lease) locked(now time.Time) bool {
 	return l.id != "" && (now.Before(l.until) || l.seconds < 0 && !l.broken)
 }
 
+// state returns the state of the lease, as far as tests need it.
+func (l *lease) state(now time.Time) string {
+	switch {
+	case l.id == "":
+		return "available"
+	case l.locked(now) && l.broken:
+		return "breaking"
+	case l.locked(now):
+		return "leased"
+	case l.broken:
+		return "broken"
+	}
+	return "expired"
+}
+
 // writable reports whether the request may change the blob, or says why not.
 func (b *blob) writable(w http.ResponseWriter, r *http.Request, now time.Time) bool {
 	id, locked := r.Header.Get("x-ms-lease-id"), b.lease.locked(now)

@@ -113,6 +113,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "BlobNotFound")
 	case op == "get":
 		get(w, blobs[blobName])
+	case op == "head":
+		blobs[blobName].head(w)
+		w.Header().Set("x-ms-lease-state", blobs[blobName].lease.state(now))
 	case op == "delete":
 		if b := blobs[blobName]; b.writable(w, r, now) {
 			delete(blobs, blobName)
