@@ -93,7 +93,7 @@ func (w *witness) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 		return row, ok, err
 	})
 	var e *driver.Error
-	if rejected := errors.As(err, &e) && e.Rejected; ok || err != nil && !rejected {
+	if rejected := errors.As(err, &e) && e.Unapplied; ok || err != nil && !rejected {
 		w.note(c.Token, leftClaim)
 	}
 	return row, ok, err

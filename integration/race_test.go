@@ -119,7 +119,7 @@ func (r *race) run(t *testing.T, name, when string) driver.Row {
 			case ok:
 				winners.Add(1)
 				row.Store(&got)
-			case err == nil, errors.As(err, &e) && e.Rejected && e.Conflict:
+			case err == nil, errors.As(err, &e) && e.Unapplied && e.Conflict:
 				lost.Add(1)
 			default:
 				t.Errorf("%s name: %v", when, err)

@@ -176,7 +176,7 @@ func (f *trap) fails(step string) func(driver.Row, bool, error) {
 			f.Fatalf("%s: no error although its answer was lost: applied %v, %+v", step, ok, row)
 		}
 		var e *driver.Error
-		if errors.As(err, &e) && (e.Rejected || !e.Temporary) {
+		if errors.As(err, &e) && (e.Unapplied || !e.Temporary) {
 			f.Errorf("%s: %+v, want a temporary error that does not rule out that it was applied", step, e)
 		}
 	}

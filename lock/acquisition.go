@@ -294,7 +294,7 @@ func completedError(key Key, row *driver.Row, event string) error {
 
 func (a *acquisition) newerError() error {
 	return &StoreError{
-		Op: "acquire", Rejected: true, Requests: a.requests.sent,
+		Op: "acquire", Answered: true, Unapplied: true, Requests: a.requests.sent,
 		Err: errors.New("the row of key " + a.key.Digest() + " was written by a newer version of lambdalock: deploy that version here too"),
 	}
 }

@@ -66,7 +66,7 @@ func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 // Release implements [driver.Store].
 func (v *vault) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if v.declines {
-		return driver.Row{}, false, &driver.Error{Rejected: true, Err: errors.New("declined")}
+		return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
 	}
 	v.sim.mu.Lock()
 	defer v.sim.mu.Unlock()

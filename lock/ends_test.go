@@ -299,7 +299,9 @@ func TestManyEndsAtOnce(t *testing.T) { // F17
 			f.faulty.Always(fault.Renew, fault.Deny)
 			var wg sync.WaitGroup
 			for i, end := range []func(){
-				func() { _ = transact(t, f, lk, fails(&driver.Error{Rejected: true, Err: errors.New("declined")})) },
+				func() {
+					_ = transact(t, f, lk, fails(&driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}))
+				},
 				func() { _ = transact(t, f, lk, f.faulty.Release) },
 				func() { _ = lk.Release() }, func() { lk.Leave() }, func() { _ = lk.Complete(nil) },
 			} {

@@ -144,9 +144,12 @@ type StoreError struct {
 	// Temporary reports whether a later try may succeed: the request was throttled,
 	// met a conflict, or its connection broke.
 	Temporary bool
-	// Rejected reports whether the store answered and applied nothing. If false,
-	// the request may have been applied.
-	Rejected bool
+	// Answered reports whether the store itself answered, with a refusal. False:
+	// there was no answer, or nothing was sent.
+	Answered bool
+	// Unapplied reports whether nothing was applied and nothing still can be: each
+	// request was refused by the store or never sent.
+	Unapplied bool
 
 	Requests int   // how many requests were sent for this operation
 	Err      error // what the client reported
@@ -156,7 +159,7 @@ type StoreError struct {
 func storeError(op string, requests int, e *driver.Error) *StoreError {
 	return &StoreError{
 		Op: op, Store: e.Store, Action: e.Action, Hint: e.Hint,
-		Temporary: e.Temporary, Rejected: e.Rejected, Requests: requests, Err: e.Err,
+		Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied, Requests: requests, Err: e.Err,
 	}
 }
 

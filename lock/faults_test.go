@@ -323,7 +323,7 @@ func TestErrorReportsStoreAnswer(t *testing.T) { // F8, F13
 		f.faulty.Always(fault.Acquire, fault.Hang)
 		_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
 		var se *lock.StoreError
-		if !errors.As(err, &se) || !se.Rejected || se.Requests < 3 {
+		if !errors.As(err, &se) || !se.Answered || se.Unapplied || se.Requests < 3 {
 			t.Errorf("got %+v, want the throttling", err)
 		}
 	})
@@ -472,8 +472,63 @@ func TestNewerRowIsAnAnswer(t *testing.T) {
 		f.faulty.Store = newerRow{f.faulty.Store}
 		_, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), resource)
 		var e *lock.StoreError
-		if !errors.As(err, &e) || !e.Rejected || e.Temporary || e.Requests != 1 {
+		if !errors.As(err, &e) || !e.Answered || !e.Unapplied || e.Temporary || e.Requests != 1 {
 			t.Errorf("got %+v, want a StoreError that is permanent, after one request", err)
 		}
 	})
+}
+
+// refusing refuses every claim with an error of its own for each attempt; the
+// last one for all further ones.
+type refusing struct {
+	driver.Store
+	errs     []*driver.Error
+	requests int
+}
+
+func (s *refusing) Acquire(context.Context, *driver.Claim) (driver.Row, bool, error) {
+	s.requests++
+	return driver.Row{}, false, s.errs[min(s.requests, len(s.errs))-1]
+}
+
+// TestAnsweredAndUnapplied shows that a claim asks each of the two facts what
+// it says: an answer throttles, whatever became of earlier attempts, and a claim
+// is given up if any of its attempts may have been applied.
+func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13
+	silent, unsent := &driver.Error{Temporary: true}, &driver.Error{Temporary: true, Unapplied: true}
+	refused, repeated := &driver.Error{Temporary: true, Answered: true, Unapplied: true}, &driver.Error{Temporary: true, Answered: true}
+	unsentForGood := &driver.Error{Unapplied: true}
+	for name, c := range map[string]struct {
+		errs     []*driver.Error
+		requests int // 0: many
+		givenUp  bool
+		want     lock.StoreError
+	}{
+		"throttled":                         {[]*driver.Error{refused}, 2, false, lock.StoreError{Temporary: true, Answered: true, Unapplied: true}},
+		"throttled, after unseen attempts":  {[]*driver.Error{repeated}, 2, true, lock.StoreError{Temporary: true, Answered: true}},
+		"throttled, after silence":          {[]*driver.Error{silent, refused}, 3, true, lock.StoreError{Temporary: true, Answered: true}},
+		"silent":                            {[]*driver.Error{silent}, 0, true, lock.StoreError{Temporary: true}},
+		"never sent":                        {[]*driver.Error{unsent}, 0, false, lock.StoreError{Temporary: true, Unapplied: true}},
+		"permanently not sent, after all":   {[]*driver.Error{refused, unsentForGood}, 2, false, lock.StoreError{Unapplied: true}},
+		"permanently not sent, and silence": {[]*driver.Error{silent, unsentForGood}, 2, true, lock.StoreError{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				s := &refusing{Store: f.faulty.Store, errs: c.errs}
+				f.faulty.Store = s
+				_, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
+				var e *lock.StoreError
+				if !errors.As(err, &e) || e.Temporary != c.want.Temporary || e.Answered != c.want.Answered || e.Unapplied != c.want.Unapplied {
+					t.Errorf("got %+v, want %+v", err, c.want)
+				}
+				if n := s.requests; n != c.requests && c.requests > 0 || c.requests == 0 && n < 4 {
+					t.Errorf("%d requests, want %d (0: many)", n, c.requests)
+				}
+				if n := f.faulty.Requests(fault.Release); (n > 0) != c.givenUp {
+					t.Errorf("%d requests to give the claim up, want any: %v", n, c.givenUp)
+				}
+			})
+		})
+	}
 }

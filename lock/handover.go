@@ -56,7 +56,7 @@ func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 // the event is not completed yet. [Lock.Release] still releases the name. The
 // error is a [*LostError], [*StoreError] or [*ConfigError]. After a StoreError
 // or ConfigError the lock goes on as before, except that the lease may already
-// be extended if the StoreError is not Rejected.
+// be extended if the StoreError is not Unapplied.
 func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}

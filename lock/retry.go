@@ -36,13 +36,13 @@ type retries struct {
 
 	sent      int
 	throttled int
-	unsure    bool // an attempt had no answer: it may have been applied, or may still be
+	unsure    bool // an attempt may have been applied, or may still be
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store
-// that cannot be opened. A refusal is an answer. Of several errors it returns
-// the last one with which the store answered, or else the last one that says
-// more than that the time was over.
+// that cannot be opened. A refusal is an answer. Of several errors it returns a
+// permanent one, or else the last one with which the store answered, or else
+// the last one that says more than that the time was over.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	var failure *driver.Error
 	began := r.clock.Now()
@@ -52,23 +52,30 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 			return ok, err
 		}
 		e := reported(err)
-		r.unsure = r.unsure || !e.Rejected
-		if failure == nil || e.Rejected || !failure.Rejected && !errors.Is(e, context.DeadlineExceeded) {
+		r.unsure = r.unsure || !e.Unapplied
+		if failure == nil || e.Answered || !e.Temporary || !failure.Answered && !errors.Is(e, context.DeadlineExceeded) {
 			failure = e
 		}
 		pause := jitter(firstPause << min(try, 7))
 		if throttled(e) {
 			r.throttled++
 			if r.onThrottle != nil && r.onThrottle(r.locker, r.throttled) {
-				return false, storeError(op, r.sent, failure)
+				return false, r.failed(op, failure)
 			}
 			pause = r.rest(began)
 		}
 		left := r.until.Sub(r.clock.Now()) - shortestAttempt
 		if !e.Temporary || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
-			return false, storeError(op, r.sent, failure)
+			return false, r.failed(op, failure)
 		}
 	}
+}
+
+// failed returns e, about all attempts.
+func (r *retries) failed(op string, e *driver.Error) *StoreError {
+	err := storeError(op, r.sent, e)
+	err.Unapplied = !r.unsure
+	return err
 }
 
 // rest returns a pause that doubles each time, up to an eighth of the whole
@@ -101,7 +108,7 @@ func reported(err error) *driver.Error {
 }
 
 // throttled reports whether the store throttled the request.
-func throttled(e *driver.Error) bool { return e.Temporary && e.Rejected && !e.Conflict }
+func throttled(e *driver.Error) bool { return e.Temporary && e.Answered && !e.Conflict }
 
 // claimGivesUp lets a claim give up soon, because its source delivers the event
 // again.

@@ -142,7 +142,7 @@ func (s refusingStore) Acquire(context.Context, *driver.Claim) (driver.Row, bool
 }
 
 // TestFailOpenAsksWhatTheStoreSays shows which errors of a store mean that it
-// gave no answer: those that are temporary and not rejected, and those that the
+// gave no answer: those that are temporary without an answer, and those that the
 // store did not classify.
 func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -150,8 +150,10 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
 		runs bool
 	}{
 		"temporary":               {&driver.Error{Temporary: true}, true},
-		"temporary, but rejected": {&driver.Error{Temporary: true, Rejected: true}, false},
-		"rejected":                {&driver.Error{Rejected: true}, false},
+		"never sent":              {&driver.Error{Temporary: true, Unapplied: true}, true},
+		"throttled":               {&driver.Error{Temporary: true, Answered: true, Unapplied: true}, false},
+		"throttled at last":       {&driver.Error{Temporary: true, Answered: true}, false}, // an earlier attempt had no answer
+		"refused":                 {&driver.Error{Answered: true, Unapplied: true}, false},
 		"permanent":               {&driver.Error{}, false}, // a mistake, not an outage
 		"wrong configuration":     {&lock.ConfigError{Reason: "no table"}, false},
 		"not classified":          {io.ErrUnexpectedEOF, true},

@@ -117,5 +117,5 @@ func keyError(err error) *lock.KeyError {
 // and FailOpen would then run all of them without a lock.
 func unanswered(err error) bool {
 	var e *lock.StoreError
-	return errors.As(err, &e) && e.Temporary && !e.Rejected
+	return errors.As(err, &e) && e.Temporary && !e.Answered
 }

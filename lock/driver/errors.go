@@ -21,10 +21,16 @@ type Error struct {
 	// Temporary reports whether a later try may succeed: the request was throttled,
 	// met a conflict, or its connection broke.
 	Temporary bool
-	// Rejected reports whether the store answered and applied nothing. If false,
-	// the request may have been applied. Temporary and Rejected together mean that
-	// the store throttled the request, unless Conflict is set.
-	Rejected bool
+	// Answered reports whether the store itself answered the last attempt, with a
+	// refusal. False: there was no answer, it was a proxy's or one that does not
+	// say what became of the request (an internal error), or nothing was sent.
+	// Temporary and Answered together mean that the store throttled the request,
+	// unless Conflict is set.
+	Answered bool
+	// Unapplied reports whether nothing of the request was applied and no copy of
+	// it still can be: each attempt, with those that the client repeated by itself,
+	// was refused by the store or never sent.
+	Unapplied bool
 	// Conflict reports whether another write of the same row was under way, so that
 	// the request may be repeated at once.
 	Conflict bool

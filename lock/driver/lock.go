@@ -14,7 +14,7 @@ type Lock interface {
 	//
 	// send is called again while it fails with an [*Error] that is Temporary, so it
 	// must be safe to repeat. The error is a *lock.StoreError if send failed. If
-	// every failed call was Rejected, nothing was applied and the lock goes on.
+	// every failed call was Unapplied, nothing was applied and the lock goes on.
 	// Otherwise the request may have been applied, so the name stays held until
 	// its lease ends. A *lock.LostError says that the settlement was refused, and
 	// the other writes with it. If the lock has ended already, or cannot be

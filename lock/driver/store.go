@@ -11,7 +11,7 @@ import "context"
 // Store keeps one [Row] per name. Each method is one atomic step: its request
 // is applied as a whole, refused as a whole, or fails with an error. A request
 // that failed may have been applied, unless the error is an [*Error] with
-// Rejected set. A store neither retries nor waits.
+// Unapplied set. A store neither retries nor waits.
 //
 // Every method may be called twice with the same request, and a copy of a
 // request may arrive late, even after later requests of the same token. None of

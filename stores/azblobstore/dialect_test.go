@@ -19,8 +19,8 @@ var faultsOfAzure = map[fault.Fault]driver.Error{
 	fault.ApplyThenFail: {Temporary: true},
 	fault.Truncate:      {Temporary: true},
 	fault.Fail:          {Temporary: true},
-	fault.Throttle:      {Temporary: true, Rejected: true},
-	fault.Deny:          {Rejected: true},
+	fault.Throttle:      {Temporary: true, Answered: true, Unapplied: true},
+	fault.Deny:          {Answered: true, Unapplied: true},
 }
 
 // TestInjectedFaults shows that the SDK takes injected faults for those of the
@@ -44,7 +44,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 					_, err = o.Put(t.Context(), "k", []byte("new"), version)
 				}
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Rejected != want.Rejected || (e.Action != "") != (f == fault.Deny) {
+				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Answered != want.Answered || e.Unapplied != want.Unapplied || (e.Action != "") != (f == fault.Deny) {
 					t.Errorf("got %#v, want %+v", err, want)
 				}
 				got, err := o.Get(t.Context(), "k")

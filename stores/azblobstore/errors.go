@@ -33,7 +33,7 @@ func classify(place, action string, err error) *driver.Error {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
 		if unauthenticated(err) {
-			e.Temporary, e.Rejected = false, true
+			e.Temporary, e.Unapplied = false, true
 			e.Hint = "the client's credential got no token, so nothing was sent: check the identity and its settings"
 			return e
 		}
@@ -43,13 +43,13 @@ func classify(place, action string, err error) *driver.Error {
 	e.Err = &brief{describe(answer), err}
 	code, status := bloberror.Code(answer.ErrorCode), answer.StatusCode
 	if code == bloberror.ServerBusy || status == http.StatusTooManyRequests {
-		e.Rejected = true
+		e.Answered, e.Unapplied = true, true
 		return e
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout {
 		return e
 	}
-	e.Rejected, e.Temporary = true, false
+	e.Answered, e.Unapplied, e.Temporary = true, true, false
 	if denied[code] {
 		e.Action = action
 	}

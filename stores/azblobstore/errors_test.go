@@ -60,10 +60,10 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	const write = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 	for name, c := range map[string]struct {
-		do                  transport
-		temporary, rejected bool
-		action              string
-		text, hint          string
+		do                 transport
+		temporary, refused bool
+		action             string
+		text, hint         string
 	}{
 		"throttled":            {answering(503, "ServerBusy", said("Operations per second is over the account limit.")), true, true, "", "503 ServerBusy: Operations per second is over the account limit.", ""},
 		"too many":             {answering(429, "", ""), true, true, "", "429", ""},
@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *driver.Error", err)
 			}
-			if e.Temporary != c.temporary || e.Rejected != c.rejected || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
+			if e.Temporary != c.temporary || e.Answered != c.refused || e.Unapplied != c.refused || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
 				t.Errorf("got %+v", e)
 			}
 			if e.Err.Error() != c.text || !strings.Contains(e.Hint, c.hint) || c.hint == "" && e.Hint != "" {
@@ -126,7 +126,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	var e *driver.Error
 	f.plan.Plan(http.MethodGet, fault.Truncate)
-	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Rejected {
+	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied {
 		t.Errorf("an answer that breaks off: %v", err)
 	}
 	f.plan.Plan(http.MethodGet, fault.Deny)
@@ -180,7 +180,7 @@ func TestNoAnswerInTime(t *testing.T) {
 			_, err := o.Put(ctx, "k", nil, "")
 			cancel()
 			var e *driver.Error
-			if !errors.As(err, &e) || !e.Temporary || e.Rejected || !errors.Is(err, end) || (e.Hint == "") != errors.Is(end, context.Canceled) {
+			if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !errors.Is(err, end) || (e.Hint == "") != errors.Is(end, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -199,7 +199,7 @@ func TestNoToken(t *testing.T) {
 	t.Parallel()
 	_, err := objectsOver(t, failing(errors.New("sent")), noToken{}).Put(t.Context(), "k", nil, "")
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Temporary || !e.Rejected || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
+	if !errors.As(err, &e) || e.Temporary || e.Answered || !e.Unapplied || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
 		t.Errorf("got %v", err)
 	}
 }

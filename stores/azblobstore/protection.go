@@ -209,8 +209,8 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 			return unsure, nil
 		}
 		e := classify("Azure blob "+p.blob, writeAction, err)
-		unsure = unsure || !e.Rejected
-		if failure == nil || e.Rejected || !failure.Rejected {
+		unsure = unsure || !e.Unapplied
+		if failure == nil || e.Answered || !failure.Answered {
 			failure = e
 		}
 		pause := rand.N(100*time.Millisecond<<min(try, 4)) + time.Millisecond

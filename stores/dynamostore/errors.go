@@ -40,13 +40,13 @@ func (s *Store) classify(err error) error {
 	code := api.ErrorCode()
 	_, throttled := retry.DefaultThrottleErrorCodes[code]
 	if throttled || conflicts[code] {
-		e.Rejected, e.Conflict = true, conflicts[code]
+		e.Answered, e.Unapplied, e.Conflict = true, true, conflicts[code]
 		return e
 	}
 	if _, passing := retry.DefaultRetryableErrorCodes[code]; passing || awserror.Status(err) >= http.StatusInternalServerError {
 		return e
 	}
-	e.Rejected, e.Temporary = true, false
+	e.Answered, e.Unapplied, e.Temporary = true, true, false
 	e.Action, e.Hint = blame(code, api.ErrorMessage())
 	return e
 }

@@ -197,7 +197,7 @@ func str(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// unreadable returns a permanent error without Rejected: an acquire may have
+// unreadable returns a permanent error without Unapplied: an acquire may have
 // been applied.
 func (s *Store) unreadable(why string) error {
 	return &driver.Error{Store: s.name(), Err: fmt.Errorf("the row %s", why)}

@@ -179,7 +179,7 @@ func (t *transaction) send(ctx context.Context, s *driver.Settlement) (driver.Ro
 	}
 	row, err := t.explain(err)
 	e := (*driver.Error)(nil)
-	t.unanswered = t.unanswered || errors.As(err, &e) && !e.Rejected
+	t.unanswered = t.unanswered || errors.As(err, &e) && !e.Unapplied
 	return row, false, err
 }
 
@@ -226,13 +226,13 @@ func (t *transaction) explain(err error) (driver.Row, error) {
 	}
 	switch {
 	case passing:
-		return driver.Row{}, &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Rejected: true, Conflict: conflict}
+		return driver.Row{}, &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Answered: true, Unapplied: true, Conflict: conflict}
 	case !lasting(own):
 		return driver.Row{}, t.decline(err)
 	}
 	message := aws.ToString(own.Message)
 	_, hint := blame("ValidationException", message)
-	return driver.Row{}, &driver.Error{Store: t.store.name(), Hint: hint, Err: fmt.Errorf("the completion of the event was refused: %s: %s", aws.ToString(own.Code), message), Rejected: true}
+	return driver.Row{}, &driver.Error{Store: t.store.name(), Hint: hint, Err: fmt.Errorf("the completion of the event was refused: %s: %s", aws.ToString(own.Code), message), Answered: true, Unapplied: true}
 }
 
 // passingReasons are the reasons of a cancellation that pass by themselves.
@@ -281,5 +281,5 @@ func (t *transaction) decline(err error) error {
 	if t.unanswered {
 		err = errors.New("an attempt had no answer, and the next one was refused: " + err.Error())
 	}
-	return &driver.Error{Store: t.store.name(), Err: err, Rejected: true}
+	return &driver.Error{Store: t.store.name(), Err: err, Answered: errors.As(err, new(smithy.APIError)), Unapplied: true}
 }

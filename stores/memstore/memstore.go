@@ -172,5 +172,5 @@ func owns(row *driver.Row, token string) bool { return token != "" && row.Token 
 // rejected returns the error of a request whose context had already ended:
 // nothing was applied.
 func rejected(err error) error {
-	return &driver.Error{Store: "memory", Temporary: true, Rejected: true, Err: err}
+	return &driver.Error{Store: "memory", Temporary: true, Unapplied: true, Err: err}
 }

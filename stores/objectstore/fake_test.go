@@ -89,9 +89,9 @@ func (f *fake) begin(ctx context.Context, method, key string) (fault, error) {
 	case fault == conflict:
 		return fault, fmt.Errorf("409: %w", objectstore.ErrChanged)
 	case fault == denied:
-		return fault, &driver.Error{Store: "fake", Rejected: true, Action: "s3:PutObject"}
+		return fault, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Action: "s3:PutObject"}
 	case fault == broken:
-		return fault, &driver.Error{Store: "fake", Rejected: true, Err: errors.New("broken")}
+		return fault, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Err: errors.New("broken")}
 	}
 	return fault, nil
 }
@@ -105,7 +105,7 @@ func (f *fake) Get(ctx context.Context, key string) (objectstore.Object, error) 
 	defer f.mu.Unlock()
 	o, ok := f.objects[key]
 	if !ok && f.hides {
-		return objectstore.Object{}, &driver.Error{Store: "fake", Rejected: true, Action: "s3:GetObject"}
+		return objectstore.Object{}, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Action: "s3:GetObject"}
 	}
 	if !ok {
 		return objectstore.Object{}, fmt.Errorf("404: %w", objectstore.ErrNotExist)

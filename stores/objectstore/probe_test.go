@@ -150,10 +150,10 @@ func TestProbeFails(t *testing.T) {
 	}{
 		"no answer":                  {"put", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && e.Temporary }},
 		"no answer to reads":         {"get", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && e.Temporary }},
-		"refused for another reason": {"put", broken, func(e *driver.Error) bool { return !e.Temporary && e.Rejected }}, // by a proxy, for example
+		"refused for another reason": {"put", broken, func(e *driver.Error) bool { return !e.Temporary && e.Answered }}, // by a proxy, for example
 		"denied":                     {"put", denied, func(e *driver.Error) bool { return e.Action == "s3:PutObject" }},
 		"denied reads":               {"get", denied, func(e *driver.Error) bool { return e.Action == "s3:PutObject" }},
-		"conflict each time":         {"put", conflict, func(e *driver.Error) bool { return e.Conflict && e.Temporary && e.Rejected }},
+		"conflict each time":         {"put", conflict, func(e *driver.Error) bool { return e.Temporary && !e.Answered }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestProbeFails(t *testing.T) {
 			for range 10 {
 				err := p.Probe(t.Context(), f)
 				var e *driver.Error
-				if !errors.As(err, &e) || !c.want(e) || !strings.Contains(err.Error(), "checking whether the service honours conditional writes, ") {
+				if !errors.As(err, &e) || !c.want(e) || !e.Unapplied || !strings.Contains(err.Error(), "checking whether the service honours conditional writes, ") {
 					t.Errorf("got %v", err)
 				}
 			}

@@ -83,9 +83,9 @@ func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// again returns the error of a request that may be repeated at once.
+// again returns the error of a request that was not sent, and may be repeated.
 func again(o Objects, err error) error {
-	return &driver.Error{Store: o.String(), Temporary: true, Rejected: true, Conflict: true, Err: err}
+	return &driver.Error{Store: o.String(), Temporary: true, Unapplied: true, Err: err}
 }
 
 // failed returns the error of a step. A service that was found out is probed
@@ -97,6 +97,7 @@ func (p *Prober) failed(err error) error {
 		return err
 	}
 	said := *e
+	said.Unapplied = true // the request that waits for the probe was not sent
 	said.Err = fmt.Errorf("checking whether the service honours conditional writes, %d of %d races done: %w", p.races, probeRaces, e.Err)
 	return &said
 }

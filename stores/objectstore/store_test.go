@@ -616,7 +616,7 @@ func TestChangedBetweenGetAndPut(t *testing.T) { // F1
 				if !ok || err != nil {
 					t.Errorf("granted %v, %+v, error %v", ok, row, err)
 				}
-			} else if !errors.As(err, &e) || !e.Temporary || !e.Rejected || !e.Conflict || ok {
+			} else if !errors.As(err, &e) || !e.Temporary || !e.Unapplied || !e.Conflict || ok {
 				t.Errorf("granted %v, error %v, want a conflict", ok, err)
 			}
 		})
@@ -648,8 +648,8 @@ func TestErrorsOfTheService(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"get", "put"} {
 		for name, c := range map[string]struct {
-			fault    fault
-			rejected bool
+			fault   fault
+			refused bool
 		}{"no answer": {noRequest, false}, "lost answer": {lostAnswer, false}, "refused": {broken, true}} {
 			t.Run(method+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -668,7 +668,7 @@ func TestErrorsOfTheService(t *testing.T) {
 				}
 				_, ok, err := s.Acquire(t.Context(), claim)
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Rejected != c.rejected || ok {
+				if !errors.As(err, &e) || e.Answered != c.refused || e.Unapplied != c.refused || ok {
 					t.Errorf("granted %v, error %v", ok, err)
 				}
 				f.fault = nil
@@ -684,7 +684,7 @@ func TestClaimsThatCannotBeWritten(t *testing.T) {
 	c.Until = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	_, ok, err := objectstore.New(newFake()).Acquire(t.Context(), c)
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Rejected || e.Temporary || ok {
+	if !errors.As(err, &e) || !e.Unapplied || e.Temporary || ok {
 		t.Errorf("granted %v, error %v, want one that nothing was written", ok, err)
 	}
 }

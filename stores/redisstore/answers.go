@@ -85,11 +85,12 @@ func (q *Quorum) tooFew(got answers) error {
 	return q.failure(got)
 }
 
-// failure returns the error of a step for which too few nodes answered. It is
-// Rejected if no node can have applied the step.
+// failure returns the error of a step for which too few nodes succeeded. It is
+// Answered if a majority answered, were it with refusals, and Unapplied if no
+// node can have applied the step.
 func (q *Quorum) failure(got answers) *driver.Error {
-	e := &driver.Error{Store: q.name, Rejected: count(got, applied) == 0}
-	lasting := 0
+	e := &driver.Error{Store: q.name, Unapplied: count(got, applied) == 0}
+	lasting, silent := 0, 0
 	var first *driver.Error
 	for i := range got {
 		var one *driver.Error
@@ -102,8 +103,12 @@ func (q *Quorum) failure(got answers) *driver.Error {
 		if first == nil || first.Temporary && !one.Temporary {
 			first = one
 		}
-		e.Rejected = e.Rejected && one.Rejected
+		if !one.Answered {
+			silent++
+		}
+		e.Unapplied = e.Unapplied && one.Unapplied
 	}
+	e.Answered = silent <= len(got)-q.need
 	e.Temporary = lasting <= len(got)-q.need
 	e.Err = errors.New("the servers disagree")
 	if first != nil {

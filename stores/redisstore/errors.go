@@ -57,28 +57,31 @@ var (
 )
 
 // classify returns the error as a [*driver.Error], which says whether a later
-// try may succeed and whether the request may have been applied. Without an
-// answer it may have been. If the client repeats requests, an earlier attempt
-// may have been applied before the one that was refused.
+// try may succeed, whether the server answered, and whether the request may
+// have been applied. Without an answer it may have been, unless the client had
+// no connection to send it on. If the client repeats requests, an earlier
+// attempt may have been applied before the one that was refused.
 func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.server, Err: err}
 	var answered redis.Error
 	if !errors.As(err, &answered) {
 		e.Hint, e.Err = explain(err)
 		e.Temporary = !errors.Is(err, redis.ErrClosed)
+		e.Unapplied = !s.repeats && (!e.Temporary || errors.Is(err, redis.ErrPoolTimeout))
 		return e
 	}
+	e.Answered = true
 	code := codeOf(answered.Error())
 	if s.cluster && (code == "MOVED" || code == "ASK") { // the client has followed as many as it may
 		e.Temporary = true
 		return e
 	}
 	if hint, ok := passing[code]; ok {
-		e.Temporary, e.Rejected, e.Hint = true, !s.repeats, hint
+		e.Temporary, e.Unapplied, e.Hint = true, !s.repeats, hint
 		return e
 	}
 	if hint, ok := lasting[code]; ok {
-		e.Rejected, e.Hint = true, hint
+		e.Unapplied, e.Hint = !s.repeats, hint
 		if found := command.FindStringSubmatch(answered.Error()); found != nil {
 			e.Action = found[1]
 		}
@@ -139,7 +142,7 @@ func explain(err error) (hint string, cause error) {
 	return hint, err
 }
 
-// unreadable returns a permanent error without Rejected: an acquire may have
+// unreadable returns a permanent error without Unapplied: an acquire may have
 // been applied.
 func (s *Store) unreadable(err error) error {
 	return &driver.Error{Store: s.server, Err: err}

@@ -144,8 +144,8 @@ func TestPausedServer(t *testing.T) {
 	c := claim("n")
 	_, _, err := store.Acquire(ctx, c)
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Temporary || e.Rejected || !strings.Contains(err.Error(), "no answer in time") {
-		t.Errorf("error %v, want one that is temporary and not rejected", err)
+	if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "no answer in time") {
+		t.Errorf("error %v, want one that is temporary and may be applied", err)
 	}
 	srv.signal(syscall.SIGCONT)
 	s := settlement(c)
@@ -196,8 +196,8 @@ func TestFullMemory(t *testing.T) { // F42
 	}
 	_, ok, err := store.Acquire(t.Context(), claim("another"))
 	var e *driver.Error
-	if ok || !errors.As(err, &e) || !e.Rejected || !e.Temporary || !strings.Contains(e.Hint, "memory is full") {
-		t.Errorf("applied %v, error %v, want a rejected one with a hint", ok, err)
+	if ok || !errors.As(err, &e) || !e.Answered || !e.Unapplied || !e.Temporary || !strings.Contains(e.Hint, "memory is full") {
+		t.Errorf("applied %v, error %v, want a refusal with a hint", ok, err)
 	}
 	if n := client.Exists(t.Context(), "lambdalock:another").Val(); n != 0 {
 		t.Error("the refused claim left a row")
@@ -227,7 +227,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	}
 	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), claim("n"))
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Temporary || !e.Rejected || e.Action != "eval" {
+	if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || e.Action != "eval" {
 		t.Fatalf("error %#v, want a permanent one that names eval", err)
 	}
 	rules := strings.Fields(e.Hint[strings.Index(e.Hint, "~"):])
@@ -249,7 +249,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := store.Acquire(t.Context(), claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Rejected || !strings.Contains(e.Hint, "+hget") {
+		if _, _, err := store.Acquire(t.Context(), claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
 			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
 		}
 	}
@@ -272,8 +272,8 @@ func TestReplica(t *testing.T) { // F42
 	}
 	_, _, err := must(redisstore.New(client)).Acquire(t.Context(), claim("n"))
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Temporary || !e.Rejected {
-		t.Errorf("error %v, want a temporary one that is rejected", err)
+	if !errors.As(err, &e) || !e.Temporary || !e.Answered || !e.Unapplied {
+		t.Errorf("error %v, want a temporary refusal", err)
 	}
 }
 
@@ -338,27 +338,39 @@ func (clusterClient) Options() *redis.ClusterOptions {
 	return &redis.ClusterOptions{ContextTimeoutEnabled: true}
 }
 
+// oneAttempt has the options of a client that does not repeat requests.
+type oneAttempt struct{ redis.Scripter }
+
+func (oneAttempt) Options() *redis.Options {
+	return &redis.Options{ContextTimeoutEnabled: true, MaxRetries: -1}
+}
+
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "i/o timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-func TestErrors(t *testing.T) {
+// TestErrors shows what each answer, and none, means: whether a later attempt
+// may succeed, whether the server answered, and whether the request may have
+// been applied. A client that repeats requests by itself may have had an answer
+// that nobody saw.
+func TestErrors(t *testing.T) { // F2, F8, F9, F13
 	t.Parallel()
+	mayApply := map[string]bool{"script fails": true, "connection breaks": true, "timeout": true, "caller's context ends": true}
 	for name, c := range map[string]struct {
 		err                 error
-		temporary, rejected bool
+		temporary, answered bool
 		want                string
 	}{
-		"loading":               {serverError("LOADING Redis is loading the dataset in memory"), true, false, "from disk"},
-		"busy":                  {serverError("BUSY Redis is busy running a script."), true, false, "script"},
-		"try again":             {serverError("TRYAGAIN Multiple keys request"), true, false, "TRYAGAIN"},
-		"cluster down":          {serverError("CLUSTERDOWN The cluster is down"), true, false, "CLUSTERDOWN"},
-		"primary down":          {serverError("MASTERDOWN Link with MASTER is down"), true, false, "MASTERDOWN"},
-		"read only, Redis 6":    {serverError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: -READONLY You can't write against a read only replica. "), true, false, "replica"},
-		"disk":                  {serverError("MISCONF Redis is configured to save RDB snapshots"), true, false, "disk"},
-		"clients":               {serverError("ERR max number of clients reached"), true, false, "connections"},
+		"loading":               {serverError("LOADING Redis is loading the dataset in memory"), true, true, "from disk"},
+		"busy":                  {serverError("BUSY Redis is busy running a script."), true, true, "script"},
+		"try again":             {serverError("TRYAGAIN Multiple keys request"), true, true, "TRYAGAIN"},
+		"cluster down":          {serverError("CLUSTERDOWN The cluster is down"), true, true, "CLUSTERDOWN"},
+		"primary down":          {serverError("MASTERDOWN Link with MASTER is down"), true, true, "MASTERDOWN"},
+		"read only, Redis 6":    {serverError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: -READONLY You can't write against a read only replica. "), true, true, "replica"},
+		"disk":                  {serverError("MISCONF Redis is configured to save RDB snapshots"), true, true, "disk"},
+		"clients":               {serverError("ERR max number of clients reached"), true, true, "connections"},
 		"no password":           {serverError("NOAUTH Authentication required."), false, true, "password"},
 		"no password, long":     {serverError("ERR Protocol error: unauthenticated multibulk length"), false, true, "password"},
 		"wrong password":        {serverError("WRONGPASS invalid username-password pair"), false, true, "password"},
@@ -370,17 +382,21 @@ func TestErrors(t *testing.T) {
 		"database":              {serverError("ERR DB index is out of range"), false, true, "DB"},
 		"connections in use":    {redis.ErrPoolTimeout, true, false, "PoolSize"},
 		"script's command":      {serverError("ERR The user executing the script can't run this command or subcommand script: a"), false, true, "+hset"},
-		"script fails":          {serverError("ERR user_script:5: attempt to compare nil"), false, false, "attempt"},
+		"script fails":          {serverError("ERR user_script:5: attempt to compare nil"), false, true, "attempt"},
 		"connection breaks":     {io.EOF, true, false, "EOF"},
 		"timeout":               {timeoutError{}, true, false, "no answer in time"},
 		"caller's context ends": {context.Canceled, true, false, "caller's context"},
 		"closed":                {redis.ErrClosed, false, false, "close it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := must(redisstore.New(broken{err: c.err})).Acquire(t.Context(), claim("n"))
-			var e *driver.Error
-			if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Rejected != c.rejected || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.err) {
-				t.Errorf("applied %v, %#v, want temporary %v, rejected %v, %q", ok, err, c.temporary, c.rejected, c.want)
+			for client, repeats := range map[redis.Scripter]bool{broken{err: c.err}: true, oneAttempt{broken{err: c.err}}: false} {
+				_, ok, err := must(redisstore.New(client)).Acquire(t.Context(), claim("n"))
+				var e *driver.Error
+				unapplied := !repeats && !mayApply[name]
+				if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Answered != c.answered || e.Unapplied != unapplied ||
+					!strings.Contains(err.Error(), c.want) || !errors.Is(err, c.err) {
+					t.Errorf("applied %v, %#v, want temporary %v, answered %v, unapplied %v, %q", ok, err, c.temporary, c.answered, unapplied, c.want)
+				}
 			}
 		})
 	}
@@ -388,7 +404,7 @@ func TestErrors(t *testing.T) {
 		t.Run("cluster client, "+name, func(t *testing.T) { // while a replica takes over
 			_, _, err := must(redisstore.New(clusterClient{broken{err: err}})).Acquire(t.Context(), claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || !e.Temporary || e.Rejected || e.Hint != "" {
+			if !errors.As(err, &e) || !e.Temporary || !e.Answered || e.Unapplied || e.Hint != "" {
 				t.Errorf("error %#v, want a temporary one", err)
 			}
 		})
@@ -398,7 +414,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, ok, err := must(redisstore.New(broken{val: val})).Acquire(t.Context(), claim("n"))
-			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Rejected {
+			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Unapplied {
 				t.Errorf("applied %v, error %#v, want a permanent one", ok, err)
 			}
 		})

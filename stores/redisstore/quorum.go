@@ -83,7 +83,7 @@ func NewQuorum(clients ...redis.Scripter) (*Quorum, error) {
 // ready returns why no request can be sent.
 func (q *Quorum) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return &driver.Error{Store: q.name, Temporary: true, Rejected: true, Err: err}
+		return &driver.Error{Store: q.name, Temporary: true, Unapplied: true, Err: err}
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (q *Quorum) undo(ctx context.Context, c *driver.Claim, got answers) error {
 		return nil
 	}
 	err := q.failure(undone)
-	err.Temporary, err.Rejected = false, false
+	err.Temporary, err.Unapplied = false, false
 	return err
 }
 
@@ -179,7 +179,7 @@ func (q *Quorum) grant(ctx context.Context, c *driver.Claim, got answers, row dr
 		raised := q.ask(ctx, got.where(low), func(ctx context.Context, i int) answer { return q.nodes[i].acquire(ctx, c, fence, nil) })
 		if enough+count(raised, high) < q.need {
 			err := q.failure(raised)
-			err.Rejected = false
+			err.Unapplied = false
 			return driver.Row{}, false, err
 		}
 	}

@@ -211,7 +211,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	c := claim("n")
 	row, ok, err := q.Acquire(t.Context(), c)
 	var e *driver.Error
-	if !ok && (!errors.As(err, &e) || !e.Temporary || e.Rejected) {
+	if !ok && (!errors.As(err, &e) || !e.Temporary || e.Unapplied) {
 		t.Fatalf("error %v, want a temporary one that may be applied", err)
 	}
 	last = max(last, row.Fence)
@@ -298,7 +298,7 @@ func TestNodesDown(t *testing.T) {
 	wantUnsure := func(what string, err error) {
 		t.Helper()
 		var e *driver.Error
-		if !errors.As(err, &e) || !e.Temporary || e.Rejected || !strings.Contains(err.Error(), "2 of 3 servers failed") || !errors.Is(err, io.EOF) {
+		if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "2 of 3 servers failed") || !errors.Is(err, io.EOF) {
 			t.Errorf("%s: error %v, want a temporary one", what, err)
 		}
 	}
@@ -337,7 +337,7 @@ func TestDenied(t *testing.T) {
 			}
 			_, _, err := q.Acquire(t.Context(), claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Temporary != temporary || e.Rejected || e.Action != "evalsha" {
+			if !errors.As(err, &e) || e.Temporary != temporary || e.Answered == temporary || e.Unapplied || e.Action != "evalsha" {
 				t.Errorf("error %#v, want temporary %v", err, temporary)
 			}
 		})
@@ -448,7 +448,7 @@ func TestUndoIsLost(t *testing.T) {
 		if f.ok && (err != nil || ok || row.Judge(next) != driver.Completed) {
 			t.Errorf("%d lost: applied %v, error %v, row %+v, want completed", f.lost, ok, err, row)
 		}
-		if !f.ok && (!errors.As(err, &e) || e.Temporary || e.Rejected) {
+		if !f.ok && (!errors.As(err, &e) || e.Temporary || e.Unapplied) {
 			t.Errorf("%d lost: error %#v, want a permanent one that may be applied", f.lost, err)
 		}
 		q.only(0, 1, 2)
@@ -480,7 +480,7 @@ func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 		t.Fatal("the undo arrived")
 	}
 	var e *driver.Error
-	if ok || !errors.As(err, &e) || e.Temporary || e.Rejected {
+	if ok || !errors.As(err, &e) || e.Temporary || e.Unapplied {
 		t.Errorf("applied %v, error %#v, want a permanent one that may be applied", ok, err)
 	}
 }
@@ -930,7 +930,7 @@ func TestRestoreFails(t *testing.T) {
 		return nil
 	}
 	var e *driver.Error
-	if _, ok, err := q.Renew(t.Context(), renewal(&second)); ok || !errors.As(err, &e) || !e.Temporary || e.Rejected {
+	if _, ok, err := q.Renew(t.Context(), renewal(&second)); ok || !errors.As(err, &e) || !e.Temporary || e.Unapplied {
 		t.Errorf("applied %v, error %v, want a temporary one", ok, err)
 	}
 	q.only(0, 1, 2)

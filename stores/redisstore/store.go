@@ -132,7 +132,7 @@ func (s *Store) asks() string {
 // FLUSH; then the text is sent again.
 func (s *Store) run(ctx context.Context, script *redis.Script, name string, v view, args ...any) answer {
 	if err := ctx.Err(); err != nil {
-		return answer{err: &driver.Error{Store: s.server, Temporary: true, Rejected: true, Err: err}}
+		return answer{err: &driver.Error{Store: s.server, Temporary: true, Unapplied: true, Err: err}}
 	}
 	out, err := script.Run(ctx, s.client, []string{keyPrefix + name}, args...).Result()
 	if err != nil {

@@ -78,10 +78,11 @@ func (o *objects) classify(action string, err error) error {
 		e.Hint, e.Err = neterror.Unanswered(err, "can the function reach S3? In a VPC it needs a gateway endpoint for S3 or a NAT gateway; check AWS_REGION too")
 	case a.code == "" && neterror.Cut(err):
 	case throttled || a.status == http.StatusTooManyRequests:
-		e.Rejected = true
+		e.Answered, e.Unapplied = true, true
 	case passing || a.status >= http.StatusInternalServerError && a.status != http.StatusNotImplemented:
 	default:
-		e.Rejected, e.Temporary, e.Conflict = true, a.code == wrongClock, a.code == wrongClock
+		e.Answered, e.Unapplied = a.code != "", true // without a code it is a proxy's page
+		e.Temporary, e.Conflict = a.code == wrongClock, a.code == wrongClock
 		e.Action, e.Hint = o.blame(action, a.code, a.message)
 	}
 	return e

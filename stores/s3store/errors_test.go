@@ -23,8 +23,8 @@ import (
 
 // wanted is what a *driver.Error must say.
 type wanted struct {
-	temporary, rejected bool
-	action, hint        string
+	temporary, refused bool
+	action, hint       string
 }
 
 var answersOfS3 = map[string]struct {
@@ -131,7 +131,7 @@ func TestWrongClock(t *testing.T) { // F14
 		store := s3store.New(client, bucket, "rows")
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
 		var e *driver.Error
-		if !errors.As(err, &e) || !e.Temporary || !e.Rejected || !e.Conflict || !strings.Contains(e.Hint, "clock") {
+		if !errors.As(err, &e) || !e.Temporary || !e.Answered || !e.Unapplied || !e.Conflict || !strings.Contains(e.Hint, "clock") {
 			t.Errorf("got %#v", err)
 		}
 		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
@@ -146,7 +146,7 @@ func checkError(t *testing.T, err error, want wanted) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *driver.Error", err)
 	}
-	if got := (wanted{e.Temporary, e.Rejected, e.Action, e.Hint}); got.temporary != want.temporary || got.rejected != want.rejected || got.action != want.action ||
+	if got := (wanted{e.Temporary, e.Answered, e.Action, e.Hint}); got.temporary != want.temporary || got.refused != want.refused || e.Unapplied != want.refused || got.action != want.action ||
 		!strings.Contains(got.hint, want.hint) || want.hint == "" && got.hint != "" {
 		t.Errorf("got %+v of %v, want %+v", got, err, want)
 	}
@@ -209,7 +209,7 @@ func TestConditions(t *testing.T) {
 		}
 		server.fault = func(r *http.Request) *http.Response { return answers(404, "NoSuchKey", "") }
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "m", "a"))
-		checkError(t, err, wanted{rejected: true})
+		checkError(t, err, wanted{refused: true})
 	})
 }
 
@@ -272,7 +272,7 @@ func TestBrokenBody(t *testing.T) { // F5
 				}
 				_, err := store.Read(t.Context(), "n")
 				var e *driver.Error
-				if !errors.As(err, &e) || !e.Temporary || e.Rejected || !errors.Is(err, cut) {
+				if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !errors.Is(err, cut) {
 					t.Errorf("got %#v, want one that may be repeated", err)
 				}
 			})
@@ -289,8 +289,8 @@ func TestClientOfTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	_, client := newServer(t)
 	for code, want := range map[string]wanted{
-		"AccessDenied": {rejected: true, action: "s3:PutObject", hint: "allow"},
-		"SlowDown":     {temporary: true, rejected: true},
+		"AccessDenied": {refused: true, action: "s3:PutObject", hint: "allow"},
+		"SlowDown":     {temporary: true, refused: true},
 	} {
 		t.Run(code, func(t *testing.T) {
 			store := s3store.New(failing{client, &smithy.GenericAPIError{Code: code}}, bucket, "rows")
@@ -342,15 +342,15 @@ func TestListErrors(t *testing.T) {
 	store := s3store.New(client, bucket, "rows")
 	server.fault = func(*http.Request) *http.Response { return answers(403, "AccessDenied", "Access Denied") }
 	for _, err := range store.Rows(t.Context(), "") {
-		checkError(t, err, wanted{rejected: true, action: "s3:ListBucket", hint: "on the bucket"})
+		checkError(t, err, wanted{refused: true, action: "s3:ListBucket", hint: "on the bucket"})
 	}
 	s3s := s3store.New(server.client(func(o *s3.Options) { o.BaseEndpoint = nil }), bucket, "rows")
 	if err := s3s.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err) // it may be allowed for the names that are locked
 	}
-	checkError(t, store.Check(t.Context()), wanted{rejected: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"})
+	checkError(t, store.Check(t.Context()), wanted{refused: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"})
 	server.fault = func(*http.Request) *http.Response { return answers(404, "NoSuchBucket", "") }
-	checkError(t, store.Check(t.Context()), wanted{rejected: true, hint: "does not exist"})
+	checkError(t, store.Check(t.Context()), wanted{refused: true, hint: "does not exist"})
 }
 
 // TestLargeObject: something else is under the key, and larger than any row.
@@ -364,7 +364,7 @@ func TestLargeObject(t *testing.T) {
 		return response
 	}
 	_, err := s3store.New(client, bucket, "rows").Read(t.Context(), "n")
-	checkError(t, err, wanted{rejected: true})
+	checkError(t, err, wanted{refused: true})
 }
 
 type spaces struct{}

@@ -339,8 +339,8 @@ var engine = []mutant{
 	// How requests are repeated.
 	{
 		file: "lock/retry.go", breaks: "P4, F2", bug: "an attempt without an answer is forgotten after the next one",
-		old: `r.unsure = r.unsure || !e.Rejected`,
-		new: `r.unsure = !e.Rejected`,
+		old: `r.unsure = r.unsure || !e.Unapplied`,
+		new: `r.unsure = !e.Unapplied`,
 		by:  "TestUnansweredClaimIsGivenUp|TestLateClaimIsRefused",
 	},
 	{
@@ -363,9 +363,34 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/retry.go", breaks: "F9, F45", bug: "a conflict counts as throttling",
-		old: `e.Temporary && e.Rejected && !e.Conflict`,
-		new: `e.Temporary && e.Rejected`,
+		old: `e.Temporary && e.Answered && !e.Conflict`,
+		new: `e.Temporary && e.Answered`,
 		by:  "TestConflictsAreRetried",
+	},
+	{
+		file: "lock/retry.go", breaks: "F8, F55", bug: "a refusal throttles only if no earlier attempt may have been applied",
+		old: `e.Temporary && e.Answered && !e.Conflict`,
+		new: `e.Temporary && e.Answered && e.Unapplied && !e.Conflict`,
+		by:  "TestAnsweredAndUnapplied",
+	},
+	{
+		file: "lock/retry.go", breaks: "F2, F13", bug: "a request that was never sent counts as throttled",
+		old: `e.Temporary && e.Answered && !e.Conflict`,
+		new: `e.Temporary && e.Unapplied && !e.Conflict`,
+		by:  "TestAnsweredAndUnapplied",
+	},
+	{
+		file: "lock/retry.go", breaks: "P4, F2", bug: "a StoreError tells only what became of its last attempt",
+		old: `	err.Unapplied = !r.unsure
+`,
+		new: ``,
+		by:  "TestAnsweredAndUnapplied|TestErrorReportsStoreAnswer",
+	},
+	{
+		file: "lock/retry.go", breaks: "F10", bug: "a permanent error hides behind a throttle that came before",
+		old: `e.Answered || !e.Temporary || !failure`,
+		new: `e.Answered || !failure`,
+		by:  "TestAnsweredAndUnapplied",
 	},
 	{
 		file: "lock/retry.go", breaks: "F10", bug: "a permanent refusal is repeated",
@@ -375,14 +400,14 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/retry.go", breaks: "F1", bug: "the last error hides what the store answered before",
-		old: `if failure == nil || e.Rejected || !failure.Rejected && !errors.Is(e, context.DeadlineExceeded) {`,
+		old: `if failure == nil || e.Answered || !e.Temporary || !failure.Answered && !errors.Is(e, context.DeadlineExceeded) {`,
 		new: `if failure == nil || e.Temporary {`,
 		by:  "TestErrorReportsStoreAnswer",
 	},
 	{
 		file: "lock/retry.go", breaks: "F11", bug: "an attempt that was cut short hides why the one before failed",
-		old: `!failure.Rejected && !errors.Is(e, context.DeadlineExceeded)`,
-		new: `!failure.Rejected`,
+		old: `!failure.Answered && !errors.Is(e, context.DeadlineExceeded)`,
+		new: `!failure.Answered`,
 		by:  "TestErrorReportsTheCause",
 	},
 	{

@@ -10,9 +10,15 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/wrapper.go", breaks: "P1, F13", bug: "FailOpen runs the handler after a refusal",
-		old: `errors.As(err, &e) && e.Temporary && !e.Rejected`,
+		old: `errors.As(err, &e) && e.Temporary && !e.Answered`,
 		new: `errors.As(err, &e) && e.Temporary`,
 		by:  "TestFailOpen|TestFailOpenAsksWhatTheStoreSays",
+	},
+	{
+		file: "middleware/wrapper.go", breaks: "P1, F13", bug: "FailOpen runs the handler after a refusal if an earlier attempt had no answer",
+		old: `errors.As(err, &e) && e.Temporary && !e.Answered`,
+		new: `errors.As(err, &e) && e.Temporary && !e.Unapplied`,
+		by:  "TestFailOpenAsksWhatTheStoreSays",
 	},
 	{
 		file: "middleware/wrapper.go", breaks: "F13", bug: "FailOpen runs the handler of an invocation that has ended",

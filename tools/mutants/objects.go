@@ -271,7 +271,7 @@ var objects = []mutant{
 		old: `a.status != http.StatusNotImplemented:
 `,
 		new: `a.status != http.StatusNotImplemented:
-		e.Rejected = true
+		e.Unapplied = true
 `,
 		by: "TestErrors",
 	},
@@ -306,7 +306,7 @@ var objects = []mutant{
 		old: `status == http.StatusRequestTimeout {
 `,
 		new: `status == http.StatusRequestTimeout {
-		e.Rejected = true
+		e.Unapplied = true
 `,
 		by: "TestErrors",
 	},

@@ -200,9 +200,23 @@ end`,
 		by:  "TestRowOutlivesAWrongClock",
 	},
 	{
+		file: "stores/redisstore/errors.go", breaks: "P1, F13", bug: "an answer counts as none if the client may have repeated the request",
+		old: `	e.Answered = true
+`,
+		new: `	e.Answered = !s.repeats
+`,
+		by: "TestErrors",
+	},
+	{
+		file: "stores/redisstore/answers.go", breaks: "P1, F13", bug: "a quorum counts as answering when one server does",
+		old: `e.Answered = silent <= len(got)-q.need`,
+		new: `e.Answered = silent < len(got)`,
+		by:  "TestDenied",
+	},
+	{
 		file: "stores/redisstore/errors.go", breaks: "F2", bug: "a refusal after the client repeated the request counts as not applied",
-		old: `e.Temporary, e.Rejected, e.Hint = true, !s.repeats, hint`,
-		new: `e.Temporary, e.Rejected, e.Hint = true, true, hint`,
+		old: `e.Temporary, e.Unapplied, e.Hint = true, !s.repeats, hint`,
+		new: `e.Temporary, e.Unapplied, e.Hint = true, true, hint`,
 		by:  "TestErrors",
 	},
 	{
@@ -258,9 +272,9 @@ end`,
 	},
 	{
 		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "a claim whose undo is lost is repeated with its stamp",
-		old: `	err.Temporary, err.Rejected = false, false
+		old: `	err.Temporary, err.Unapplied = false, false
 `,
-		new: `	err.Temporary, err.Rejected = true, false
+		new: `	err.Temporary, err.Unapplied = true, false
 `,
 		by: "TestUndoIsLost|TestUndoIsLostWhileNodeIsDown",
 	},
@@ -278,8 +292,8 @@ end`,
 	},
 	{
 		file: "stores/redisstore/answers.go", breaks: "P4, F2", bug: "a claim that a minority granted counts as refused",
-		old: `Rejected: count(got, applied) == 0}`,
-		new: `Rejected: true}`,
+		old: `Unapplied: count(got, applied) == 0}`,
+		new: `Unapplied: true}`,
 		by:  "TestClaimOfAMinorityIsAbandoned",
 	},
 	{

@@ -293,7 +293,7 @@ var stores = []mutant{
 		old: `>= http.StatusInternalServerError {
 		return e`,
 		new: `>= http.StatusInternalServerError {
-		e.Rejected = true
+		e.Unapplied = true
 		return e`,
 		by: "TestErrorsNameTheCause|TestLostAnswers",
 	},
@@ -416,7 +416,7 @@ var stores = []mutant{
 		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction that is still being applied counts as refused",
 		old: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
 	case "Idem`,
-		new: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Rejected: true}
+		new: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Unapplied: true}
 	case "Idem`,
 		by: "TestTransactUnanswered|TestTransactFaults",
 	},

@@ -206,7 +206,7 @@ func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver
 			return row, ok, err
 		case denied:
 			e.note(func() { g.unsettled = true }) // held until its lease ends, as promised
-			return driver.Row{}, false, &driver.Error{Store: "simulated", Rejected: true, Err: errors.New("denied")}
+			return driver.Row{}, false, &driver.Error{Store: "simulated", Answered: true, Unapplied: true, Err: errors.New("denied")}
 		}
 		row, ok, err := e.store.Release(ctx, s)
 		e.note(func() { g.unsettled = g.unsettled || err != nil })

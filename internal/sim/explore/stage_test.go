@@ -77,7 +77,7 @@ type reply struct {
 
 var (
 	errLost     = &driver.Error{Store: "stage", Temporary: true, Err: errors.New("connection lost")}
-	errRejected = &driver.Error{Store: "stage", Temporary: true, Rejected: true, Conflict: true, Err: errors.New("another write is under way")}
+	errRejected = &driver.Error{Store: "stage", Temporary: true, Answered: true, Unapplied: true, Conflict: true, Err: errors.New("another write is under way")}
 )
 
 func newStage(t *testing.T, e *exploration) *stage {
@@ -195,7 +195,7 @@ func (in *invocation) send(ctx context.Context, r *request) (driver.Row, bool, e
 	s.mu.Lock()
 	if in.killed {
 		s.mu.Unlock()
-		return driver.Row{}, false, &driver.Error{Store: "stage", Rejected: true, Err: errors.New("killed")}
+		return driver.Row{}, false, &driver.Error{Store: "stage", Answered: true, Unapplied: true, Err: errors.New("killed")}
 	}
 	in.asked = append(in.asked, r)
 	s.mu.Unlock()
@@ -408,7 +408,7 @@ func (s *stage) kill(in *invocation) {
 	s.mu.Unlock()
 	for _, r := range asked {
 		s.keep(r)
-		s.answer(r, reply{err: &driver.Error{Store: "stage", Rejected: true, Err: errors.New("killed")}})
+		s.answer(r, reply{err: &driver.Error{Store: "stage", Answered: true, Unapplied: true, Err: errors.New("killed")}})
 	}
 }
 

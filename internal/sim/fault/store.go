@@ -48,11 +48,11 @@ func storeError(f Fault) error {
 	err := &driver.Error{Store: "faulty", Temporary: true, Err: ErrInjected}
 	switch f {
 	case Throttle:
-		err.Rejected = true
+		err.Answered, err.Unapplied = true, true
 	case Conflict:
-		err.Rejected, err.Conflict = true, true
+		err.Answered, err.Unapplied, err.Conflict = true, true, true
 	case Deny:
-		err.Rejected, err.Temporary, err.Action = true, false, "test:Deny"
+		err.Answered, err.Unapplied, err.Temporary, err.Action = true, true, false, "test:Deny"
 	}
 	return err
 }

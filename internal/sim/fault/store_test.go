@@ -42,9 +42,9 @@ var (
 		"delay before":    {fault: fault.DelayBefore, applied: 1, answered: delay},
 		"delay after":     {fault: fault.DelayAfter, applied: 1, answered: delay},
 		"duplicate":       {fault: fault.Duplicate, applied: 1, late: 1},
-		"throttle":        {fault: fault.Throttle, refused: driver.Error{Temporary: true, Rejected: true}},
-		"conflict":        {fault: fault.Conflict, refused: driver.Error{Temporary: true, Rejected: true, Conflict: true}},
-		"deny":            {fault: fault.Deny, refused: driver.Error{Rejected: true}},
+		"throttle":        {fault: fault.Throttle, refused: driver.Error{Temporary: true, Answered: true, Unapplied: true}},
+		"conflict":        {fault: fault.Conflict, refused: driver.Error{Temporary: true, Answered: true, Unapplied: true, Conflict: true}},
+		"deny":            {fault: fault.Deny, refused: driver.Error{Answered: true, Unapplied: true}},
 		"fail":            {fault: fault.Fail, refused: unknown},
 		"hang":            {fault: fault.Hang, answered: patience, hangs: true},
 		"apply then hang": {fault: fault.ApplyThenHang, applied: 1, answered: patience, hangs: true},
@@ -99,7 +99,7 @@ func (m meaning) check(t *testing.T, answered time.Duration, err error) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *driver.Error", err)
 	}
-	if got := (driver.Error{Temporary: e.Temporary, Rejected: e.Rejected, Conflict: e.Conflict}); got != m.refused || (e.Action != "") != (m.fault == fault.Deny) {
+	if got := (driver.Error{Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied, Conflict: e.Conflict}); got != m.refused || (e.Action != "") != (m.fault == fault.Deny) {
 		t.Errorf("got %+v, want %+v", e, m.refused)
 	}
 }

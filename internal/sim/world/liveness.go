@@ -72,7 +72,7 @@ func (w *world) claimed(g grip, sent time.Time, a *answer) {
 	defer w.mu.Unlock()
 	w.trace("claim of %s by %s: %v %v, %+v", g.name, g.token, a.ok, a.err, a.row)
 	var e *driver.Error
-	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Rejected) {
+	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Unapplied) {
 		w.grips[g].open = true
 	}
 	if a.err == nil && a.ok {

@@ -157,7 +157,7 @@ type wire struct {
 	p     *process
 }
 
-var errDead = &driver.Error{Store: "simulated", Rejected: true, Err: errKilled}
+var errDead = &driver.Error{Store: "simulated", Unapplied: true, Err: errKilled}
 
 type answer struct {
 	row     driver.Row
