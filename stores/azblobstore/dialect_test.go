@@ -19,7 +19,7 @@ var faultsOfAzure = map[fault.Fault]driver.Error{
 	fault.ApplyThenFail: {Temporary: true},
 	fault.Truncate:      {Temporary: true},
 	fault.Fail:          {Temporary: true},
-	fault.Throttle:      {Temporary: true, Answered: true, Unapplied: true},
+	fault.Throttle:      {Temporary: true, Answered: true},
 	fault.Deny:          {Answered: true, Unapplied: true},
 }
 

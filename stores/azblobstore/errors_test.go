@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *driver.Error", err)
 			}
-			if e.Temporary != c.temporary || e.Answered != c.refused || e.Unapplied != c.refused || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
+			if e.Temporary != c.temporary || e.Answered != c.refused || e.Unapplied != (c.refused && !c.temporary) || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
 				t.Errorf("got %+v", e)
 			}
 			if e.Err.Error() != c.text || !strings.Contains(e.Hint, c.hint) || c.hint == "" && e.Hint != "" {

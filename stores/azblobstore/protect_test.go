@@ -194,7 +194,7 @@ func TestProtectAcquire(t *testing.T) {
 		"server error":       {faults: []fault.Fault{fault.Fail}, acquires: 2},
 		"never answers":      {faults: slices.Repeat([]fault.Fault{fault.ApplyThenHang}, 9), acquires: 3, want: "no answer in time (can this computer reach", releases: 1, temporary: true},
 		"refused, then none": {faults: slices.Concat([]fault.Fault{fault.Throttle}, slices.Repeat([]fault.Fault{fault.Hang}, 9)), acquires: 4, want: "503 ServerBusy: The server is busy.", releases: 1, temporary: true},
-		"always throttled":   {faults: slices.Repeat([]fault.Fault{fault.Throttle}, 99), acquires: -1, want: "503 ServerBusy", temporary: true},
+		"always throttled":   {faults: slices.Repeat([]fault.Fault{fault.Throttle}, 99), acquires: -1, want: "503 ServerBusy", releases: 1, temporary: true},
 		"denied":             {faults: []fault.Fault{fault.Deny}, acquires: 1, want: "containers/blobs/write was denied: 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission. (give the identity the role Storage Blob Data Contributor", denied: true},
 	} {
 		t.Run(name, func(t *testing.T) {

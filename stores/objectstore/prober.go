@@ -92,14 +92,12 @@ func again(o Objects, err error) error {
 // from the beginning if it is asked again, because somebody may have mended it.
 func (p *Prober) failed(err error) error {
 	var e *driver.Error
-	if !errors.As(err, &e) {
+	if err = unapplied(err); !errors.As(err, &e) { // what waits for the probe was not sent
 		p.races = 0
 		return err
 	}
-	said := *e
-	said.Unapplied = true // the request that waits for the probe was not sent
-	said.Err = fmt.Errorf("checking whether the service honours conditional writes, %d of %d races done: %w", p.races, probeRaces, e.Err)
-	return &said
+	e.Err = fmt.Errorf("checking whether the service honours conditional writes, %d of %d races done: %w", p.races, probeRaces, e.Err)
+	return e
 }
 
 // step has writes race to create an object and, if a step before has created

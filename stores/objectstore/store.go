@@ -135,6 +135,9 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		var unread error
 		if !ok {
 			if seen, unread = s.read(ctx, key, q); unread != nil && !denied(unread) {
+				if body == nil {
+					unread = unapplied(unread)
+				}
 				return driver.Row{}, false, unread
 			}
 			if body != nil && (bytes.Equal(body, seen.body) || q.completed(&seen, row.Fence)) {
@@ -169,6 +172,17 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		Store: s.objects.String(), Temporary: true, Answered: true, Unapplied: true, Conflict: true,
 		Err: fmt.Errorf("object %s: others wrote it each time before this request could", key),
 	}
+}
+
+// unapplied returns the error of a request that has sent no write.
+func unapplied(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	said := *e
+	said.Unapplied = true
+	return &said
 }
 
 // completed reports whether the request has left its memory to the next owner,

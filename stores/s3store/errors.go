@@ -66,8 +66,12 @@ func (o *objects) classifyPut(err error, version string) error {
 
 // classify returns the error of an action as a [*driver.Error], which says
 // whether a later try may succeed and whether the write may have been applied.
-// Without an answer it may have been.
+// Without an answer it may have been, and after an answer of 500 or more: S3
+// says so of InternalError, and says of SlowDown that writes of one object meet
+// it while they are being stored, not that nothing of them is.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorBestPractices.html
+// https://repost.aws/knowledge-center/s3-resolve-503-slowdown-throttling
 func (o *objects) classify(action string, err error) error {
 	a := answerOf(err)
 	e := &driver.Error{Store: o.String(), Err: err, Temporary: true}
@@ -78,7 +82,7 @@ func (o *objects) classify(action string, err error) error {
 		e.Hint, e.Err = neterror.Unanswered(err, "can the function reach S3? In a VPC it needs a gateway endpoint for S3 or a NAT gateway; check AWS_REGION too")
 	case a.code == "" && neterror.Cut(err):
 	case throttled || a.status == http.StatusTooManyRequests:
-		e.Answered, e.Unapplied = true, true
+		e.Answered = true
 	case passing || a.status >= http.StatusInternalServerError && a.status != http.StatusNotImplemented:
 	default:
 		e.Answered, e.Unapplied = a.code != "", true // without a code it is a proxy's page
@@ -99,6 +103,8 @@ func (o *objects) blame(called, code, message string) (action, hint string) {
 		return "", "the bucket does not exist: create it, or correct its name"
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 		return "", "the bucket is in another Region: make the client with that Region"
+	case "InvalidObjectState":
+		return "", "a lifecycle rule has moved the object to an archive class: restore it (aws s3api restore-object), copy it over itself with the class STANDARD, and exclude the prefix of the locks from the rule"
 	case "NotImplemented":
 		return "", "the server does not know conditional writes: use a service or version that does, or another store"
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", wrongClock, "RequestExpired":

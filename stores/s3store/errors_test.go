@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 	"github.com/lambdalock/lambdalock/stores/s3store"
@@ -25,6 +27,7 @@ import (
 type wanted struct {
 	temporary, refused bool
 	action, hint       string
+	read               bool // nothing was written, so nothing was applied
 }
 
 var answersOfS3 = map[string]struct {
@@ -34,45 +37,50 @@ var answersOfS3 = map[string]struct {
 }{
 	"throttled": {
 		503, "SlowDown", "Please reduce your request rate.",
-		wanted{true, true, "", ""},
-		wanted{true, true, "", ""},
+		wanted{temporary: true, refused: true},
+		wanted{temporary: true, refused: true},
 	},
-	"too many requests": {429, "TooManyRequests", "", wanted{true, true, "", ""}, wanted{true, true, "", ""}},
-	"internal error":    {500, "InternalError", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
-	"unavailable":       {503, "ServiceUnavailable", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
-	"proxy":             {502, "", "", wanted{true, false, "", ""}, wanted{true, false, "", ""}},
+	"too many requests": {429, "TooManyRequests", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
+	"internal error":    {500, "InternalError", "", wanted{temporary: true}, wanted{temporary: true}},
+	"unavailable":       {503, "ServiceUnavailable", "", wanted{temporary: true}, wanted{temporary: true}},
+	"proxy":             {502, "", "", wanted{temporary: true}, wanted{temporary: true}},
 	"body came too late": {
 		400, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period.",
-		wanted{true, false, "", ""},
-		wanted{true, false, "", ""},
+		wanted{temporary: true},
+		wanted{temporary: true},
 	},
 	"denied": {
 		403, "AccessDenied", "Access Denied",
-		wanted{false, true, "s3:GetObject", "allow s3:GetObject and s3:PutObject on locks/rows/*"},
-		wanted{false, true, "s3:PutObject", "allow s3:GetObject and s3:PutObject on locks/rows/*"},
+		wanted{refused: true, action: "s3:GetObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
+		wanted{refused: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
 	},
 	"missing key without s3:ListBucket": {
 		403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`,
-		wanted{false, true, "s3:ListBucket", "allow it on the bucket"},
-		wanted{false, true, "s3:ListBucket", "allow it on the bucket"},
+		wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"},
+		wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"},
 	},
 	"key of another's": {
 		403, "AccessDenied", "User: r is not authorized to perform: kms:GenerateDataKey on resource: k",
-		wanted{false, true, "kms:GenerateDataKey", "encrypted with your own key"},
-		wanted{false, true, "kms:GenerateDataKey", "encrypted with your own key"},
+		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
+		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
 	},
-	"no bucket":      {404, "NoSuchBucket", "", wanted{false, true, "", "does not exist"}, wanted{false, true, "", "does not exist"}},
-	"404 of a proxy": {404, "", "", wanted{false, true, "", ""}, wanted{false, true, "", ""}},
-	"another Region": {301, "PermanentRedirect", "", wanted{false, true, "", "another Region"}, wanted{false, true, "", "another Region"}},
+	"no bucket":      {404, "NoSuchBucket", "", wanted{refused: true, hint: "does not exist"}, wanted{refused: true, hint: "does not exist"}},
+	"404 of a proxy": {404, "", "", wanted{refused: true}, wanted{refused: true}},
+	"another Region": {301, "PermanentRedirect", "", wanted{refused: true, hint: "another Region"}, wanted{refused: true, hint: "another Region"}},
 	"signed for another Region": {
 		400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'",
-		wanted{false, true, "", "another Region"},
-		wanted{false, true, "", "another Region"},
+		wanted{refused: true, hint: "another Region"},
+		wanted{refused: true, hint: "another Region"},
 	},
-	"wrong key":       {403, "SignatureDoesNotMatch", "", wanted{false, true, "", "credentials"}, wanted{false, true, "", "credentials"}},
-	"expired":         {400, "ExpiredToken", "", wanted{false, true, "", "credentials"}, wanted{false, true, "", "credentials"}},
-	"no conditions":   {501, "NotImplemented", "", wanted{false, true, "", "conditional writes"}, wanted{false, true, "", "conditional writes"}},
-	"another refusal": {400, "InvalidRequest", "", wanted{false, true, "", ""}, wanted{false, true, "", ""}},
+	"wrong key":     {403, "SignatureDoesNotMatch", "", wanted{refused: true, hint: "credentials"}, wanted{refused: true, hint: "credentials"}},
+	"expired":       {400, "ExpiredToken", "", wanted{refused: true, hint: "credentials"}, wanted{refused: true, hint: "credentials"}},
+	"no conditions": {501, "NotImplemented", "", wanted{refused: true, hint: "conditional writes"}, wanted{refused: true, hint: "conditional writes"}},
+	"archived": {
+		403, "InvalidObjectState", "The operation is not valid for the object's storage class",
+		wanted{refused: true, hint: "exclude the prefix of the locks"},
+		wanted{refused: true, hint: "exclude the prefix of the locks"},
+	},
+	"another refusal": {400, "InvalidRequest", "", wanted{refused: true}, wanted{refused: true}},
 }
 
 // TestErrors shows what the store makes of an answer to a read and to a write.
@@ -99,6 +107,7 @@ func TestErrors(t *testing.T) { // F9
 				if method == http.MethodPut {
 					_, ok, err = store.Release(t.Context(), settlement(claim)) // writes
 				}
+				want.read = method == http.MethodGet
 				checkError(t, err, want)
 				if ok || len(server.requests()) > 1 && method == http.MethodGet && want.action == "" { // a denied read may hide that there is no object
 					t.Errorf("applied %v, or more than one request", ok)
@@ -106,6 +115,47 @@ func TestErrors(t *testing.T) { // F9
 			})
 		}
 	}
+}
+
+// TestThrottledAfterApplied: a claim that S3 has applied and answers with 503
+// does not keep its name once it is given up.
+func TestThrottledAfterApplied(t *testing.T) { // F8, F44
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		opened := func() *lock.Locker {
+			store := s3store.New(client, bucket, "rows")
+			if err := store.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l, err := lock.New(store, &lock.Options{Logger: discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		first, second := opened(), opened()
+		throttled := 2
+		server.fault = func(r *http.Request) *http.Response {
+			if r.Method != http.MethodPut || throttled == 0 {
+				return nil
+			}
+			throttled--
+			if _, err := (fault.InProcess{Handler: server.handler}).RoundTrip(r); err != nil {
+				t.Error(err)
+			}
+			return answers(503, "SlowDown", "Please reduce your request rate.")
+		}
+		var e *lock.StoreError
+		if _, err := first.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) || !e.Answered || e.Unapplied {
+			t.Errorf("got %#v", err)
+		}
+		if l, err := second.Acquire(t.Context(), lock.Key{Name: "n"}); err != nil {
+			t.Errorf("the name is not free: %v", err)
+		} else if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestWrongClock: S3 refuses a request that is dated 15 minutes or more away.
@@ -146,7 +196,8 @@ func checkError(t *testing.T, err error, want wanted) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *driver.Error", err)
 	}
-	if got := (wanted{e.Temporary, e.Answered, e.Action, e.Hint}); got.temporary != want.temporary || got.refused != want.refused || e.Unapplied != want.refused || got.action != want.action ||
+	unapplied := want.read || want.refused && !want.temporary // a write that S3 throttles may have been applied
+	if got := (wanted{e.Temporary, e.Answered, e.Action, e.Hint, e.Unapplied}); got.temporary != want.temporary || got.refused != want.refused || e.Unapplied != unapplied || got.action != want.action ||
 		!strings.Contains(got.hint, want.hint) || want.hint == "" && got.hint != "" {
 		t.Errorf("got %+v of %v, want %+v", got, err, want)
 	}
