@@ -139,7 +139,13 @@ func TestKeyErrorIsNotEdited(t *testing.T) {
 			})
 		}
 	}
-	all.Wait()
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second): // an error that wraps itself has no end
+		t.Fatal("the error was edited while it was in use")
+	}
 	if *mine != before {
 		t.Errorf("the error became %+v", *mine)
 	}
