@@ -114,9 +114,11 @@ infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Pyt
 	cd infra/app && npx --yes aws-cdk@$(CDK_VERSION) synth --quiet
 	$(CFN_LINT) --non-zero-exit-code error infra/app/cdk.out/*.template.json
 
+VERSION ?= v0.1.0
+
 .PHONY: newuser
-newuser: ## follow the steps of README.md in an empty folder (needs Node)
-	.ci/newuser
+newuser: ## rehearse the release of VERSION (v0.1.0), and follow the steps of README.md with it in an empty folder (needs Node)
+	.ci/newuser $(VERSION)
 
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
