@@ -86,10 +86,13 @@ const standIns = `
 type Order struct{ ID string }
 
 var (
-	byID, byCustomer, byTenant, byVersion, inner Func[Order]
+	byID, byCustomer, byTenant, byVersion, byItem, byEventID, inner Func[Order]
 	secret = make([]byte, 16)
 )
 
+func schedule(Order) string        { panic("") }
+func scheduledTime(Order) string   { panic("") }
+func hookExecutionID(Order) string { panic("") }
 func deduplicationID(events.SQSMessage) string { panic("") }
 func partitionKey(events.KinesisEventRecord) string { panic("") }
 func topicAndKey(events.KafkaRecord) string { panic("") }

@@ -16,12 +16,15 @@ var (
 	sqsFIFOMessage = keyfuncs.Single[events.SQSEvent](keyfuncs.SQSFIFOMessage)
 )
 
-// sqsDeduplicated is for producers that give a deduplication id and may send
+// byDeduplication is for producers that give a deduplication id and may send
 // again after five minutes.
-var sqsDeduplicated = keyfuncs.Single[events.SQSEvent](keyfuncs.Once(keyfuncs.Join(
-	keyfuncs.SQSFIFOMessage,
-	keyfuncs.ByField(func(m events.SQSMessage) string { return m.Attributes["MessageDeduplicationId"] }),
-)))
+var (
+	byDeduplication = keyfuncs.Once(keyfuncs.Join(
+		keyfuncs.SQSFIFOMessage,
+		keyfuncs.ByField(func(m events.SQSMessage) string { return m.Attributes["MessageDeduplicationId"] }),
+	))
+	sqsDeduplicated = keyfuncs.Single[events.SQSEvent](byDeduplication)
+)
 
 func TestSQSMessage(t *testing.T) {
 	t.Parallel()
