@@ -81,8 +81,10 @@ func Optional[E any](key Func[E]) Func[E] {
 	}
 }
 
-// EventFrom recognises duplicates by another key function: by its Event or, if
-// it has none, by its Name. Name and Order stay those of key.
+// EventFrom recognises duplicates by another key function: by its Name and its
+// Event, if it has one, because an Event only tells apart what has one Name.
+// Two schedules, for example, are due at the same time. Name and Order stay
+// those of key.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -90,12 +92,20 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 			return k, err
 		}
 		other, err := from(ctx, event)
-		k.Event = cmp.Or(other.Event, other.Name)
+		k.Event = identity(other)
 		if err == nil && k.Event == "" {
 			err = missing("Event")
 		}
 		return k, err
 	}
+}
+
+// identity returns what the events of all names can be told apart by.
+func identity(k lock.Key) string {
+	if k.Event == "" || k.Event == k.Name {
+		return k.Name
+	}
+	return named("event", k.Name, k.Event)
 }
 
 // PayloadFrom refuses an event that comes again with another payload: instead

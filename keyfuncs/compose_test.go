@@ -87,7 +87,10 @@ func TestCombinators(t *testing.T) { // F27, F28
 	}{
 		"by field":              {keyfuncs.ByField(func(k lock.Key) string { return k.Order }), lock.Key{Name: "o"}},
 		"once":                  {keyfuncs.Once(itself), lock.Key{Name: "n", Event: "n"}},
-		"event from an event":   {keyfuncs.EventFrom(itself, fixed(lock.Key{Name: "n2", Event: "e2", Order: "o2"}, nil)), lock.Key{Name: "n", Event: "e2", Order: "o"}},
+		"event from an event":   {keyfuncs.EventFrom(itself, fixed(lock.Key{Name: "n2", Event: "e2", Order: "o2"}, nil)), lock.Key{Name: "n", Event: "event/n2/e2", Order: "o"}},
+		"event from a part":     {keyfuncs.EventFrom(itself, fixed(lock.Key{Name: "a/b", Event: "b"}, nil)), lock.Key{Name: "n", Event: "event/a%2Fb/b", Order: "o"}},
+		"event from once":       {keyfuncs.EventFrom(itself, keyfuncs.Once(named("a/b"))), lock.Key{Name: "n", Event: "a/b", Order: "o"}},
+		"event from no name":    {keyfuncs.EventFrom(itself, fixed(lock.Key{Event: "e2"}, nil)), lock.Key{Name: "n", Event: "event//e2", Order: "o"}},
 		"event from a name":     {keyfuncs.EventFrom(itself, named("n2")), lock.Key{Name: "n", Event: "n2", Order: "o"}},
 		"order from an order":   {keyfuncs.OrderFrom(itself, fixed(lock.Key{Name: "n2", Event: "e2", Order: "o2"}, nil)), lock.Key{Name: "join/n/n2", Event: "e", Order: "o2"}},
 		"order without a name":  {keyfuncs.OrderFrom(keyfuncs.ByField(func(lock.Key) string { return "" }), itself), lock.Key{Order: "o"}},

@@ -58,7 +58,7 @@ func ExampleEventFrom() {
 	byKey := keyfuncs.ByField(func(r events.KafkaRecord) string { return "kafka/" + r.Topic + "/" + r.Key })
 	key := keyfuncs.EventFrom(byKey, keyfuncs.KafkaRecord)
 	show(key(context.Background(), events.KafkaRecord{Topic: "orders", Partition: 2, Offset: 15, Key: "amFuZQ=="}))
-	// Output: name "kafka/orders/amFuZQ==", event "2/15/-62135596800000", order "", error <nil>
+	// Output: name "kafka/orders/amFuZQ==", event "event/kafka%2Forders%2F2%2F15%2F-62135596800000/2%2F15%2F-62135596800000", order "", error <nil>
 }
 
 // Only the newest version of a document matters.

@@ -36,7 +36,9 @@ func TestKafkaRecord(t *testing.T) {
 	}
 	byRecord, byKey := onlyRecord(keyfuncs.KafkaRecord), onlyRecord(kafkaKey)
 	gives(t, "kafka.json", byRecord, lock.Key{Name: "kafka/orders/0/15/1795249183000", Event: "0/15/1795249183000"})
-	gives(t, "kafka.json", byKey, lock.Key{Name: "kafka/orders/amFuZQ==", Event: "0/15/1795249183000"})
+	gives(t, "kafka.json", byKey, lock.Key{
+		Name: "kafka/orders/amFuZQ==", Event: "event/kafka%2Forders%2F0%2F15%2F1795249183000/0%2F15%2F1795249183000",
+	})
 	refuses(t, "kafka.json", byRecord, map[string]func(*events.KafkaEvent){
 		"topic": first(func(r *events.KafkaRecord) { r.Topic = "" }),
 	})

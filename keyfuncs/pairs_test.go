@@ -1,6 +1,7 @@
 package keyfuncs_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -73,6 +74,7 @@ var pairs = []struct {
 	{"`EventBridgeEvent`", "two events with one detail", distant, busGuide + "eb-events-structure.html", both("eventbridge.json", keyfuncs.EventBridgeEvent, func(e *events.EventBridgeEvent) { e.ID = "another" })},
 	{"`EventBridgeSchedule`", "two triggers of a rule for one time, with two ids", same, busGuide + "eb-troubleshooting.html", both("eventbridge-schedule.json", keyfuncs.EventBridgeSchedule, func(e *events.EventBridgeEvent) { e.ID = "another" })},
 	{"`EventBridgeSchedule`", "two times of one schedule", distant, lambdaGuide + "with-eventbridge-scheduler.html", both("eventbridge-scheduler.json", keyfuncs.EventBridgeSchedule, func(e *events.EventBridgeEvent) { e.Time = e.Time.AddDate(0, 0, 1) })},
+	{"`EventFrom(byTenant, EventBridgeSchedule)`", "two schedules of a tenant that are due at one time", distant, lambdaGuide + "with-eventbridge-scheduler.html", both("eventbridge-scheduler.json", keyfuncs.EventFrom(ofTenant, keyfuncs.EventBridgeSchedule), func(e *events.EventBridgeEvent) { e.Resources[0] += "2" })},
 	{"`EventFrom(ByField(schedule), ByField(scheduledTime))`", "two attempts with an input of your own, with two execution ids", same, "https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html", scheduled},
 	{"`KinesisRecord`", "a record, delivered again", same, lambdaGuide + "with-kinesis.html", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000006", "49")},
 	{"`KinesisRecord`", "two records of a partition key in one shard", sequence, streamsGuide + "key-concepts.html", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000006", "50")},
@@ -172,6 +174,10 @@ func sqsPair(key keyfuncs.Func[events.SQSMessage], change func(*events.SQSMessag
 }
 
 var byOrder = keyfuncs.ByField(func(o shopOrder) string { return strconv.Itoa(o.Order) })
+
+func ofTenant(context.Context, events.EventBridgeEvent) (lock.Key, error) {
+	return lock.Key{Name: "tenant"}, nil
+}
 
 func receivedAgain(m *events.SQSMessage) {
 	m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "another", "2"
