@@ -134,17 +134,31 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 	return gatewayByEvent[deref(reflect.TypeOf(payload))]
 }
 
+// repeatable has the client errors after which the same request may succeed
+// later, or if it comes with other credentials, over another connection or with
+// a condition: they say nothing about the work.
+// https://www.rfc-editor.org/rfc/rfc9110#name-client-error-4xx
+// https://www.rfc-editor.org/rfc/rfc4918#section-11.3
+// https://www.rfc-editor.org/rfc/rfc8470#section-5.2
+// https://www.rfc-editor.org/rfc/rfc6585
+var repeatable = map[int]bool{
+	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true, http.StatusRequestTimeout: true,
+	http.StatusConflict: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true, http.StatusTooEarly: true,
+	http.StatusUpgradeRequired: true, http.StatusPreconditionRequired: true, http.StatusTooManyRequests: true,
+}
+
 // completesWith reports whether a response is the answer to a request that need
-// not run again. A server error, "too many requests" and any other client error
-// with Retry-After ask the client to try again: that is also what a wrapper
-// inside the handler answers if its lock is held. Without a valid status the
-// gateway sends a server error of its own.
+// not run again. A server error, a repeatable client error and any other one
+// with Retry-After let the client's retry run: the last is also what a wrapper
+// inside the handler answers if its lock is held. A response below 200 is not
+// final, and without a valid status the gateway sends a server error of its
+// own.
 func completesWith(doc []byte, gateway eventkind.Gateway) bool {
 	status := statusOf(doc, gateway)
-	if status == http.StatusTooManyRequests || status >= http.StatusBadRequest && hasRetryAfter(doc) {
+	if repeatable[status] || status >= http.StatusBadRequest && hasRetryAfter(doc) {
 		return false
 	}
-	return status >= 100 && status < http.StatusInternalServerError
+	return status >= http.StatusOK && status < http.StatusInternalServerError
 }
 
 // hasRetryAfter reports whether a response has that header.

@@ -59,15 +59,15 @@ func TestHTTPRetryAfter(t *testing.T) {
 		file, result string
 		runs         int
 	}{
-		"client error":            {"apigateway-http", `{"statusCode":409,"headers":{"retry-after":"1"}}`, 2},
-		"client error, text":      {"apigateway-rest", `{"statusCode":"423","headers":{"Retry-After":1}}`, 2},
-		"of several values":       {"alb-multivalue", `{"statusCode":409,"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
-		"odd headers before":      {"alb-multivalue", `{"statusCode":409,"headers":[],"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
+		"client error":            {"apigateway-http", `{"statusCode":404,"headers":{"retry-after":"1"}}`, 2},
+		"client error, text":      {"apigateway-rest", `{"statusCode":"404","headers":{"Retry-After":1}}`, 2},
+		"of several values":       {"alb-multivalue", `{"statusCode":404,"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
+		"odd headers before":      {"alb-multivalue", `{"statusCode":404,"headers":[],"multiValueHeaders":{"Retry-After":["1"]}}`, 2},
 		"accepted, poll later":    {"apigateway-http", `{"statusCode":202,"headers":{"retry-after":"1"}}`, 1},
 		"redirect":                {"apigateway-http", `{"statusCode":303,"headers":{"retry-after":"1"}}`, 1},
-		"without it":              {"apigateway-http", `{"statusCode":409,"headers":{"x-retry-after":"1"}}`, 1},
-		"no headers":              {"apigateway-http", `{"statusCode":409,"headers":null}`, 1},
-		"body that looks like it": {"apigateway-http", `{"statusCode":409,"body":"{\"headers\":{\"retry-after\":1}}"}`, 1},
+		"without it":              {"apigateway-http", `{"statusCode":404,"headers":{"x-retry-after":"1"}}`, 1},
+		"no headers":              {"apigateway-http", `{"statusCode":404,"headers":null}`, 1},
+		"body that looks like it": {"apigateway-http", `{"statusCode":404,"body":"{\"headers\":{\"retry-after\":1}}"}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ var created = reply{status: http.StatusCreated, headers: map[string]string{"cont
 // byte for byte and marked, and that the handler does not run.
 func TestHTTPReplay(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{200, 201, 204, 302, 404, 422, 499} {
+	for _, status := range []int{200, 201, 204, 302, 400, 402, 404, 410, 412, 422, 451, 499} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
 				f, runs := newFixture(), 0
@@ -54,11 +55,16 @@ func TestHTTPFailureRunsAgain(t *testing.T) { // F36, F49
 	t.Parallel()
 	boom := errors.New("boom")
 	status := func(code int) work { return func() (reply, error) { return reply{status: code, body: "later"}, nil } }
-	for name, failing := range map[string]work{
-		"500": status(500), "503": status(503), "599": status(599), "429": status(429), "99": status(99), "1000": status(1000),
+	failures := map[string]work{
 		"error": func() (reply, error) { return created, boom },
 		"panic": func() (reply, error) { panic("boom") },
+	}
+	for _, code := range []int{
+		99, 100, 101, 103, 199, 401, 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, 500, 503, 511, 599, 1000,
 	} {
+		failures[strconv.Itoa(code)] = status(code)
+	}
+	for name, failing := range failures {
 		t.Run(name, func(t *testing.T) {
 			onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
 				f, runs := newFixture(), 0

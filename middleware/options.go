@@ -107,8 +107,8 @@ func OnCompleted(p CompletedPolicy) Option {
 // delivery runs. T is the handler's result type or an interface that it
 // implements, and []byte for a [lambda.Handler]. f must not read the body of a
 // streamed result, which also needs to be read to its end to complete the
-// event. Default: every result, or over HTTP the responses with a status from
-// 100 to 499 other than 429, and other than a 4xx with Retry-After.
+// event. Default: every result, or over HTTP the responses that [WithLock]
+// lists.
 //
 // [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
 func CompletedIf[T any](f func(result T) bool) Option {

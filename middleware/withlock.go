@@ -60,12 +60,12 @@ import (
 // Function URL (also by pointer or streamed), and for a result of type any or
 // json.RawMessage and a [lambda.Handler] if the payload is such a request.
 //
-// A response completes the event if its status is from 100 to 499, except 429
-// and any other 4xx with the header Retry-After, as a wrapper inside the
-// handler answers if its lock is held; after any other the retry runs.
-// [CompletedIf] changes that. A repeated request gets the first response again
-// with the header Idempotent-Replayed: true. These are answered with a problem
-// document (RFC 9457):
+// A response completes the event if its status is from 200 to 499, except 401,
+// 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, and any other 4xx with the
+// header Retry-After, as a wrapper inside the handler answers if its lock is
+// held; after any other the retry runs. [CompletedIf] changes that. A repeated
+// request gets the first response again with the header Idempotent-Replayed:
+// true. These are answered with a problem document (RFC 9457):
 //
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with

@@ -40,8 +40,8 @@ type payment struct {
 	Order json.Number `json:"order"`
 }
 
-// handle answers with 503 if a retry may succeed. Answers with a status below
-// 500, other than 429, are stored and replayed.
+// handle answers with 503 if a retry may succeed. 201 and 400 are stored and
+// replayed.
 func handle(ctx context.Context, r request) (response, error) {
 	body := []byte(r.Body)
 	if r.IsBase64Encoded {

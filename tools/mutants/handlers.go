@@ -141,24 +141,6 @@ var handlers = []mutant{
 		by:  "TestHandlerWithoutErrorFailsByPanic",
 	},
 	{
-		file: "middleware/http.go", breaks: "P5, F49", bug: "a server error completes the request",
-		old: `return status >= 100 && status < http.StatusInternalServerError`,
-		new: `return status >= 100`,
-		by:  "TestHTTPFailureRunsAgain",
-	},
-	{
-		file: "middleware/http.go", breaks: "P5, F49", bug: "too many requests completes the request",
-		old: `if status == http.StatusTooManyRequests || status >= http.StatusBadRequest && hasRetryAfter(doc) {`,
-		new: `if status >= http.StatusBadRequest && hasRetryAfter(doc) {`,
-		by:  "TestHTTPFailureRunsAgain",
-	},
-	{
-		file: "middleware/http.go", breaks: "P5, F49", bug: "a lock that is held inside the handler completes the request",
-		old: `if status == http.StatusTooManyRequests || status >= http.StatusBadRequest && hasRetryAfter(doc) {`,
-		new: `if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError && hasRetryAfter(doc) {`,
-		by:  "TestHTTPRetryAfter|TestHTTPNested",
-	},
-	{
 		file: "middleware/stream.go", breaks: "P5, F35", bug: "a stream that broke off completes the event",
 		old: `if err == io.EOF && s.completes {`,
 		new: `if s.completes {`,
