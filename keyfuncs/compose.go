@@ -84,7 +84,7 @@ func Optional[E any](key Func[E]) Func[E] {
 // EventFrom recognises duplicates by another key function: by its Name and its
 // Event, if it has one, because an Event only tells apart what has one Name.
 // Two schedules, for example, are due at the same time. Name and Order stay
-// those of key.
+// those of key, and so does the Payload: if key has none, it is that of from.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -92,7 +92,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 			return k, err
 		}
 		other, err := from(ctx, event)
-		k.Event = identity(other)
+		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
 		if err == nil && k.Event == "" {
 			err = missing("Event")
 		}

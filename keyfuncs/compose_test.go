@@ -288,3 +288,28 @@ func FuzzCompose(f *testing.F) { // F28
 		}
 	})
 }
+
+// TestEventFromKeepsThePayload shows that an event that comes again with
+// another payload is recognised whichever of the two keys has the fingerprint.
+func TestEventFromKeepsThePayload(t *testing.T) {
+	t.Parallel()
+	plain := func(context.Context, string) (lock.Key, error) { return lock.Key{Name: "n"}, nil }
+	printed := func(_ context.Context, e string) (lock.Key, error) {
+		return lock.Key{Name: "m", Event: "e", Payload: "of " + e}, nil
+	}
+	for name, c := range map[string]struct {
+		key  keyfuncs.Func[string]
+		want lock.Key
+	}{
+		"of the event": {keyfuncs.EventFrom(plain, printed), lock.Key{Name: "n", Event: "event/m/e", Payload: "of a"}},
+		"of the name":  {keyfuncs.EventFrom(printed, plain), lock.Key{Name: "m", Event: "n", Payload: "of a"}},
+		"of neither":   {keyfuncs.EventFrom(plain, plain), lock.Key{Name: "n", Event: "n"}},
+		"of both":      {keyfuncs.EventFrom(keyfuncs.PayloadFrom(plain, plain), printed), lock.Key{Name: "n", Event: "event/m/e", Payload: "n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := c.key(t.Context(), "a"); got != c.want || err != nil {
+				t.Errorf("%+v, %v; want %+v", got, err, c.want)
+			}
+		})
+	}
+}

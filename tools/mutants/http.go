@@ -33,4 +33,12 @@ var requests = []mutant{
 		new: `if repeatable[status] || status >= http.StatusInternalServerError && hasRetryAfter(doc) {`,
 		by:  "TestHTTPRetryAfter|TestHTTPNested",
 	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F37", bug: "EventFrom drops the fingerprint of a request",
+		old: `, cmp.Or(k.Payload, other.Payload)
+		if err`,
+		new: `, k.Payload
+		if err`,
+		by: "TestEventFromKeepsThePayload",
+	},
 }
