@@ -2,12 +2,137 @@ package keyfuncs
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
+
+// Caller is who sent an HTTP request. Name is whom the gateway authenticated:
+//
+//   - the claims iss and sub of a token that a Cognito or JWT authorizer
+//     checked
+//   - the principalId that a Lambda authorizer of a REST or WebSocket API
+//     returns
+//   - with IAM, the Cognito identity, else the id of the user or role. The
+//     session of a role does not count, because a retry may come in another
+//     one: everybody who assumes a role is one caller. Behind a Function URL,
+//     the users of a Cognito identity pool are one caller too, because nothing
+//     in the event tells them apart
+//   - for a load balancer that authenticates users, its header
+//     x-amzn-oidc-identity. If it does not, a client may send this header, and
+//     only sets itself apart
+//   - otherwise "nobody"
+//
+// Payload is a fingerprint of the credentials by which your own code, or an
+// authorizer that names nobody, may know the caller. It is empty if there are
+// none:
+//
+//   - what a Lambda authorizer returned besides a principalId
+//   - if the gateway named nobody: the headers Authorization, Cookie and
+//     X-Api-Key, and the client certificate of mutual TLS
+//
+// There is no Event and no Order. Caller adds who asked to a key of your own:
+//
+//	PayloadFrom(HTTPBody[events.APIGatewayV2HTTPRequest](inner), Caller)
+//
+// answers with status 422 instead of somebody else's response.
+//
+// The error is a [*lock.KeyError] if a token has no sub, and if the event comes
+// from another source.
+//
+// Sources: the pages of [IdempotencyKey].
+func Caller[E any](_ context.Context, e E) (lock.Key, error) {
+	found, err := requestIn(e)
+	if err != nil {
+		return lock.Key{}, err
+	}
+	r, err := requestOf(found)
+	if err != nil {
+		return lock.Key{}, err
+	}
+	return r.callerKey()
+}
+
+// Anonymous names no caller, for [HeaderKey] in an API that anybody may use:
+// the answer to a request is replayed to everybody who has its key, whatever
+// their credentials.
+func Anonymous[E any](context.Context, E) (lock.Key, error) {
+	return lock.Key{Name: "anonymous"}, nil
+}
+
+func (r request) callerKey() (lock.Key, error) {
+	if r.callerErr != nil {
+		return lock.Key{}, r.callerErr
+	}
+	k := lock.Key{Name: cmp.Or(r.caller, "nobody")}
+	credentials, err := r.credentials()
+	if err == nil && len(credentials) > 0 {
+		k.Payload = named("caller", k.Name, digest(named("credentials", credentials...)))
+	}
+	return k, err
+}
+
+// credentials returns what the handler may know the caller by, besides what the
+// gateway did.
+func (r request) credentials() ([]string, error) {
+	context := maps.Clone(r.authorizer)
+	for _, name := range []string{"principalId", "claims", "scopes", "integrationLatency"} { // the last differs between two requests
+		delete(context, name)
+	}
+	var found []string
+	if len(context) > 0 {
+		b, err := json.Marshal(context) // sorts the names
+		if err != nil {
+			return nil, &lock.KeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
+		}
+		found = append(found, "authorizer", string(b))
+	}
+	if r.caller != "" {
+		return found, nil
+	}
+	for _, name := range []string{"Authorization", "X-Api-Key", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Issuer", "X-Amzn-Mtls-Clientcert-Serial-Number"} {
+		for _, v := range values(name, r.headers, r.multi) {
+			found = append(found, name, v)
+		}
+	}
+	for _, c := range r.allCookies() {
+		found = append(found, "Cookie", c)
+	}
+	if r.certificate != "" {
+		found = append(found, r.certificate)
+	}
+	return found, nil
+}
+
+// allCookies returns the cookies in an order that does not depend on the
+// gateway.
+func (r request) allCookies() []string {
+	var all []string
+	for _, header := range append(values("Cookie", r.headers, r.multi), r.cookies...) {
+		for c := range strings.SplitSeq(header, ";") {
+			if c = strings.TrimSpace(c); c != "" {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// certificateOf returns the client certificate in events of REST and WebSocket
+// APIs, or "".
+func certificateOf(id events.APIGatewayRequestIdentity) string {
+	if c := id.ClientCert; c != nil && c.SerialNumber != "" {
+		return named("certificate", c.IssuerDN, c.SerialNumber)
+	}
+	return ""
+}
 
 // gatewayCaller returns the caller in events of REST and WebSocket APIs.
 func gatewayCaller(authorizer map[string]any, id events.APIGatewayRequestIdentity) (string, error) {

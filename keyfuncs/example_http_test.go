@@ -20,7 +20,7 @@ func ExampleIdempotencyKey() {
 	}
 	e.RequestContext.HTTP.Method = "POST"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/a1b2c3/$default//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/a1b2c3/$default/nobody/8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_rest() {
@@ -42,7 +42,7 @@ func ExampleIdempotencyKey_webSocket() {
 			APIID: "a1b2c3", Stage: "prod", EventType: "CONNECT", RouteKey: "$connect",
 		},
 	}))
-	// Output: name "http/a1b2c3/prod//8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/a1b2c3/prod/nobody/8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_loadBalancer() {
@@ -53,7 +53,7 @@ func ExampleIdempotencyKey_loadBalancer() {
 	}
 	e.RequestContext.ELB.TargetGroupArn = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/orders/0a1b"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b///8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b//nobody/8e03978e", event "8e03978e", order "", error <nil>
 }
 
 func ExampleIdempotencyKey_functionURL() {
@@ -64,7 +64,7 @@ func ExampleIdempotencyKey_functionURL() {
 	}
 	e.RequestContext.HTTP.Method = "POST"
 	show(keyfuncs.IdempotencyKey(context.Background(), e))
-	// Output: name "http/u4l0f1u2///8e03978e", event "8e03978e", order "", error <nil>
+	// Output: name "http/u4l0f1u2//nobody/8e03978e", event "8e03978e", order "", error <nil>
 }
 
 // A message that a client sends over a WebSocket has an id in its body, and no

@@ -146,7 +146,7 @@ func FuzzALB(f *testing.F) { fuzzHTTP[events.ALBTargetGroupRequest](f, "alb") }
 
 func FuzzFunctionURL(f *testing.F) { fuzzHTTP[events.LambdaFunctionURLRequest](f, "functionurl") }
 
-func fuzzHTTP[E awsevents.HTTPRequest](f *testing.F, seeds string) {
+func fuzzHTTP[E any](f *testing.F, seeds string) {
 	fuzzKeys(f, seeds, map[string]keyfuncs.Func[E]{"IdempotencyKey": keyfuncs.IdempotencyKey[E], "HTTPBody": keyfuncs.HTTPBody[E](whole)})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -26,9 +25,15 @@ import (
 // inner looks for, so that [Optional] lets such a request run without a lock.
 //
 // Sources: the pages of [IdempotencyKey].
-func HTTPBody[E awsevents.HTTPRequest, B any](inner Func[B]) Func[E] {
+func HTTPBody[E, B any](inner Func[B]) Func[E] {
+	notNil("HTTPBody", inner)
+	mustHoldRequest[E]("HTTPBody")
 	return func(ctx context.Context, e E) (lock.Key, error) {
-		r := bodyOf(e)
+		found, err := requestIn(e)
+		if err != nil {
+			return lock.Key{}, err
+		}
+		r := bodyOf(found)
 		text, err := r.decoded()
 		if err != nil {
 			return lock.Key{}, err
@@ -68,8 +73,8 @@ func (b requestBody) decoded() (string, error) {
 	return string(text), nil
 }
 
-func bodyOf(event any) requestBody {
-	switch e := event.(type) {
+func bodyOf(found any) requestBody {
+	switch e := found.(type) {
 	case events.APIGatewayProxyRequest:
 		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
 	case events.APIGatewayV2HTTPRequest:
@@ -79,6 +84,6 @@ func bodyOf(event any) requestBody {
 	case events.ALBTargetGroupRequest:
 		return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.ELB.TargetGroupArn}
 	}
-	e := event.(events.LambdaFunctionURLRequest) // the constraint leaves no other type
+	e := found.(events.LambdaFunctionURLRequest) // there is no other type
 	return requestBody{e.Body, e.IsBase64Encoded, e.RequestContext.APIID}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -112,7 +111,7 @@ func TestHTTPBodyOfAnotherSource(t *testing.T) {
 }
 
 // blames checks whether a body without an order is the client's fault.
-func blames[E awsevents.HTTPRequest](t *testing.T, e E, client bool) {
+func blames[E any](t *testing.T, e E, client bool) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%T %v", e, client), func(t *testing.T) {
 		_, err := keyfuncs.HTTPBody[E](byPlaced)(t.Context(), e)

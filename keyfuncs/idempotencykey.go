@@ -3,16 +3,10 @@ package keyfuncs
 import (
 	"context"
 	"fmt"
-	"maps"
-	"net/url"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -29,25 +23,13 @@ import (
 // encoded the body as base64.
 //
 // The caller counts because clients choose their keys, and nobody may be shown
-// the replayed answer of somebody else. The caller is what the gateway
-// authenticated:
-//
-//   - the claims iss and sub of a token that a Cognito or JWT authorizer
-//     checked
-//   - the principalId that a Lambda authorizer of a REST or WebSocket API
-//     returns, which must not be the same for everybody. In an HTTP API what it
-//     returns has no field that names the caller: add one with [Join]
-//   - with IAM, the Cognito identity, else the id of the user or role. The
-//     session of a role does not count, because a retry may come in another
-//     one: everybody who assumes a role is one caller. Behind a Function URL,
-//     the users of a Cognito identity pool are one caller too, because nothing
-//     in the event tells them apart
-//   - for a load balancer that authenticates users, its header
-//     x-amzn-oidc-identity. If it does not, a client may send this header, and
-//     only sets itself apart
-//   - otherwise nobody. An API key or a client certificate does not count
-//
-// If something else tells callers apart, add it with [Join].
+// the replayed answer of somebody else. Whom the gateway authenticated is in
+// Name, so two such callers never meet; see [Caller]. If it authenticated
+// nobody, the credentials that the request carries are in Payload: the same key
+// with other credentials, or without any, gets a [*lock.MismatchError] and not
+// the answer. That includes a client whose token or cookie has changed since
+// its first try: with [HeaderKey], say by what you know the caller, or that it
+// does not matter. A credential in another header is not seen.
 //
 // A load balancer has a target group instead of an API. A WebSocket API has
 // headers only in the request that opens a connection; event type and route
@@ -71,154 +53,94 @@ import (
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.proxy-format,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html,
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html,
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/mutual-authentication.html,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-route-keys-connect-disconnect.html,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html,
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html,
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/listener-authenticate-users.html#user-claims-encoding,
 // https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads,
 // https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html.
-func IdempotencyKey[E awsevents.HTTPRequest](_ context.Context, e E) (lock.Key, error) {
-	r, err := requestOf(e)
+func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
+	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey() })
+}
+
+// HeaderKey is [IdempotencyKey] for another header, or for a caller that only
+// your own code knows: the Name and the Payload of caller take the place of
+// [Caller]. For example, if your code around the wrapped handler checks the
+// token and puts the user into the context:
+//
+//	HeaderKey("Idempotency-Key", func(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (lock.Key, error) {
+//		return lock.Key{Name: userOf(ctx)}, nil
+//	})
+//
+// Only an authenticated name may count: out of a token that nobody has checked,
+// everybody who writes that name into theirs gets the answer. An empty Name is
+// an error. [Anonymous] is the word for an API that anybody may use.
+//
+// HeaderKey panics if header cannot be the name of one, if caller is nil, and
+// if E has no HTTP request.
+func HeaderKey[E any](header string, caller Func[E]) Func[E] {
+	notNil("HeaderKey", caller)
+	if header == "" || strings.ContainsFunc(header, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
+		panic(fmt.Sprintf("lambdalock: keyfuncs.HeaderKey: %q is not the name of a header: write Idempotency-Key for example", header))
+	}
+	mustHoldRequest[E]("HeaderKey")
+	return func(ctx context.Context, e E) (lock.Key, error) {
+		return headerKey(header, e, func(request) (lock.Key, error) {
+			k, err := caller(ctx, e)
+			if err == nil && k.Name == "" {
+				err = &lock.KeyError{Field: "caller", Reason: "is not named: let the function given to HeaderKey name one, or use keyfuncs.Anonymous"}
+			}
+			return k, err
+		})
+	}
+}
+
+func headerKey(header string, event any, caller func(request) (lock.Key, error)) (lock.Key, error) {
+	found, err := requestIn(event)
 	if err != nil {
 		return lock.Key{}, err
 	}
-	return r.key(bodyOf(e))
-}
-
-// request is what the events of all gateways have in common.
-type request struct {
-	api, method, path part
-	stage, caller     string // empty: none
-	callerErr         error  // why there is no caller, which concerns only requests that need one
-	query             string // in an order that does not depend on maps
-	headers           map[string]string
-	multi             map[string][]string
-}
-
-func requestOf(event any) (request, error) {
-	switch e := event.(type) {
-	case events.APIGatewayProxyRequest:
-		return restRequest(e), nil
-	case events.APIGatewayV2HTTPRequest:
-		return httpRequest(e)
-	case events.APIGatewayWebsocketProxyRequest:
-		return webSocketRequest(e)
-	case events.ALBTargetGroupRequest:
-		return request{
-			api:    part{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
-			method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
-			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-			caller:  strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
-			headers: e.Headers, multi: e.MultiValueHeaders,
-		}, nil
+	r, err := requestOf(found)
+	if err != nil {
+		return lock.Key{}, err
 	}
-	return urlRequest(event.(events.LambdaFunctionURLRequest)) // the constraint leaves no other type
-}
-
-// restRequest returns the request of a REST API, or of an HTTP API with payload
-// format 1.0.
-func restRequest(e events.APIGatewayProxyRequest) request {
-	c := e.RequestContext
-	caller, err := gatewayCaller(c.Authorizer, c.Identity)
-	return request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
-		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		caller: caller, callerErr: err, headers: e.Headers, multi: e.MultiValueHeaders,
-	}
-}
-
-func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
-	if e.Version != "" && e.Version != "2.0" {
-		return request{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: payload format 1.0 needs IdempotencyKey[events.APIGatewayProxyRequest]", e.Version)}
-	}
-	c := e.RequestContext
-	caller, err := authorizedCaller(c.Authorizer)
-	return request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
-		query: sortedQuery(e.RawQueryString), caller: caller, callerErr: err, headers: e.Headers,
-	}, nil
-}
-
-func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) (request, error) {
-	c := e.RequestContext
-	if c.EventType != "" && c.EventType != "CONNECT" {
-		return request{}, &lock.KeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
-	}
-	authorizer, _ := c.Authorizer.(map[string]any)
-	caller, err := gatewayCaller(authorizer, c.Identity)
-	return request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
-		query:  canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		caller: caller, callerErr: err, headers: e.Headers, multi: e.MultiValueHeaders,
-	}, nil
-}
-
-// urlRequest refuses events of HTTP APIs, whose form is the same but for the
-// authorizers: without these, callers would not be told apart.
-func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
-	c := e.RequestContext
-	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
-		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: an HTTP API needs IdempotencyKey[events.APIGatewayV2HTTPRequest]"}
-	}
-	var caller string
-	if c.Authorizer != nil && c.Authorizer.IAM != nil {
-		caller = iamCaller(c.Authorizer.IAM.CallerID, "")
-	}
-	return request{
-		api:    part{"requestContext.apiId", c.APIID},
-		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
-		query: sortedQuery(e.RawQueryString), caller: caller, headers: e.Headers,
-	}, nil
+	return r.key(header, bodyOf(found), caller)
 }
 
 // key returns the key of a request with that body.
-func (r request) key(body requestBody) (lock.Key, error) {
+func (r request) key(header string, body requestBody, caller func(request) (lock.Key, error)) (lock.Key, error) {
+	if r.keyErr != nil {
+		return lock.Key{}, r.keyErr
+	}
 	for _, p := range []part{r.api, r.method, r.path} {
 		if p.value == "" {
 			return lock.Key{}, &lock.KeyError{Field: p.field, Reason: "is missing: this is an event of another source"}
 		}
 	}
-	key, err := headerValue(values("Idempotency-Key", r.headers, r.multi))
+	key, err := headerValue(header, values(header, r.headers, r.multi))
 	if err != nil {
 		return lock.Key{}, err
 	}
-	if r.callerErr != nil {
-		return lock.Key{}, r.callerErr
+	by, err := caller(r)
+	if err != nil {
+		return lock.Key{}, err
 	}
 	text, err := body.decoded()
 	if err != nil {
 		return lock.Key{}, err
 	}
-	k := once("http", key, r.api.value, r.stage, r.caller)
+	k := once("http", key, r.api.value, r.stage, by.Name)
 	k.Payload = named("request", r.method.value, r.path.value, r.query, digest(text))
+	if by.Payload != "" {
+		k.Payload = named("request", r.method.value, r.path.value, r.query, digest(text), by.Payload)
+	}
 	return k, nil
 }
 
-// canonicalQuery returns the parameters of a query, of which a load balancer
-// fills only one of the maps.
-func canonicalQuery(single map[string]string, multi map[string][]string) string {
-	query := url.Values{}
-	for name, value := range single {
-		query[name] = []string{value}
-	}
-	maps.Copy(query, multi)
-	return query.Encode()
-}
-
-// sortedQuery returns a query with its parameters sorted by name. One that
-// cannot be parsed stays unchanged.
-func sortedQuery(raw string) string {
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		return raw
-	}
-	return query.Encode()
-}
-
-func headerValue(values []string) (string, error) {
+// headerValue returns the only value that a header has.
+func headerValue(name string, values []string) (string, error) {
 	const send = "send a value that is new for every request and the same in its retries"
 	reason := ""
 	switch {
@@ -237,26 +159,5 @@ func headerValue(values []string) (string, error) {
 	default:
 		return values[0], nil
 	}
-	return "", &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: reason, Client: true, Missing: len(values) == 0}
-}
-
-// values returns the different values of a header, in an order that does not
-// depend on the maps. REST APIs send each value in both maps, load balancers in
-// one.
-func values(name string, headers map[string]string, multi map[string][]string) []string {
-	var found []string
-	for n, v := range headers {
-		if strings.EqualFold(n, name) {
-			found = append(found, strings.Trim(v, " \t"))
-		}
-	}
-	for n, vs := range multi {
-		for _, v := range vs {
-			if strings.EqualFold(n, name) {
-				found = append(found, strings.Trim(v, " \t"))
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return "", &lock.KeyError{Field: "headers[" + name + "]", Reason: reason, Client: true, Missing: len(values) == 0}
 }

@@ -2,7 +2,10 @@ package keyfuncs
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 
+	"github.com/lambdalock/lambdalock/internal/event/shape"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -43,4 +46,25 @@ func relocated(err error, change func(*lock.KeyError)) error {
 		located.Err = err
 	}
 	return &located
+}
+
+// notNil panics if a key function given to a constructor is nil: it would crash
+// at the first event.
+func notNil[E any](constructor string, keys ...Func[E]) {
+	for i, key := range keys {
+		if key == nil && len(keys) == 1 {
+			panic("lambdalock: keyfuncs." + constructor + ": the key function is nil: pass one of this package, or your own")
+		}
+		if key == nil {
+			panic(fmt.Sprintf("lambdalock: keyfuncs.%s: key function %d is nil: pass one of this package, or your own", constructor, i+1))
+		}
+	}
+}
+
+// mustHoldRequest panics if no E can hold an HTTP request.
+func mustHoldRequest[E any](constructor string) {
+	t := reflect.TypeFor[E]()
+	if _, ok := shape.Request(t); !ok && t.Kind() != reflect.Interface {
+		panic(fmt.Sprintf("lambdalock: keyfuncs.%s: a %s has no HTTP request: use the event type of the gateway, or one that embeds it", constructor, t))
+	}
 }

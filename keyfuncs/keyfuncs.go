@@ -13,7 +13,7 @@
 //     [ActiveMQ], [RabbitMQ]
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
-//   - HTTP: [IdempotencyKey]
+//   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [Anonymous]
 //   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarmRecord]
 //   - other services: [CloudFormation], [CodeCommitRecord], [CodePipelineJob],
 //     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]; what became

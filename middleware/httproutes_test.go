@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -40,7 +39,7 @@ type keyOption bool
 
 const optional, required = keyOption(true), keyOption(false)
 
-func keyFor[E awsevents.HTTPRequest](o keyOption) keyfuncs.Func[E] {
+func keyFor[E any](o keyOption) keyfuncs.Func[E] {
 	if o == optional {
 		return keyfuncs.Optional(keyfuncs.IdempotencyKey[E])
 	}
@@ -49,7 +48,7 @@ func keyFor[E awsevents.HTTPRequest](o keyOption) keyfuncs.Func[E] {
 
 // rawKeyFor is a key function that does not show by its type that it is for an
 // HTTP request.
-func rawKeyFor[E awsevents.HTTPRequest](o keyOption) keyfuncs.Func[json.RawMessage] {
+func rawKeyFor[E any](o keyOption) keyfuncs.Func[json.RawMessage] {
 	return func(ctx context.Context, doc json.RawMessage) (lock.Key, error) {
 		var e E
 		if err := json.Unmarshal(doc, &e); err != nil {
@@ -60,7 +59,7 @@ func rawKeyFor[E awsevents.HTTPRequest](o keyOption) keyfuncs.Func[json.RawMessa
 }
 
 // typed is the route of a function that takes an E and returns an R.
-func typed[E awsevents.HTTPRequest, R any](build func(reply) R) route {
+func typed[E, R any](build func(reply) R) route {
 	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
 		h := middleware.WithLock(keyFor[E](o), func(context.Context, E) (R, error) {
 			r, err := do()
@@ -81,7 +80,7 @@ func typed[E awsevents.HTTPRequest, R any](build func(reply) R) route {
 }
 
 // untyped is the route of a function that takes raw JSON and returns anything.
-func untyped[E awsevents.HTTPRequest, R any](build func(reply) R) route {
+func untyped[E, R any](build func(reply) R) route {
 	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
 		h := middleware.WithLock(rawKeyFor[E](o), func(context.Context, json.RawMessage) (any, error) {
 			r, err := do()
@@ -95,7 +94,7 @@ func untyped[E awsevents.HTTPRequest, R any](build func(reply) R) route {
 }
 
 // rawMessage is the route of a function that returns raw JSON.
-func rawMessage[E awsevents.HTTPRequest](build func(reply) any) route {
+func rawMessage[E any](build func(reply) any) route {
 	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
 		h := middleware.WithLock(rawKeyFor[E](o), func(context.Context, json.RawMessage) (json.RawMessage, error) {
 			r, err := do()
@@ -109,7 +108,7 @@ func rawMessage[E awsevents.HTTPRequest](build func(reply) any) route {
 }
 
 // decodedMap is the route of a function that takes and returns anything.
-func decodedMap[E awsevents.HTTPRequest](build func(reply) any) route {
+func decodedMap[E any](build func(reply) any) route {
 	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
 		key := func(ctx context.Context, e any) (lock.Key, error) { return rawKeyFor[E](o)(ctx, toJSON(t, e)) }
 		h := middleware.WithLock(key, func(context.Context, any) (any, error) {
@@ -129,7 +128,7 @@ func decodedMap[E awsevents.HTTPRequest](build func(reply) any) route {
 
 // rawRoute is the route of a lambda.Handler with the key function of the event,
 // or with one that takes raw JSON.
-func rawRoute[E awsevents.HTTPRequest](build func(reply) any, typedKey bool) route {
+func rawRoute[E any](build func(reply) any, typedKey bool) route {
 	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
 		handler := lambda.Handler(rawFunc(func([]byte) ([]byte, error) {
 			r, err := do()

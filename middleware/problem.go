@@ -37,7 +37,7 @@ func problemOf(err error, now time.Time) *problem {
 	case errors.As(err, &noKey) && noKey.Client:
 		return newProblem(http.StatusBadRequest, noKey.Field+" "+noKey.Reason)
 	case errors.As(err, new(*lock.MismatchError)):
-		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request: send a new key with every request, and the same one only with its retries")
+		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries")
 	case errors.As(err, &held):
 		detail := "another request for the same resource is in progress"
 		if held.Duplicate {

@@ -70,7 +70,8 @@ import (
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with
 //     status 409
-//   - a *lock.MismatchError, with status 422
+//   - a *lock.MismatchError, such as another request or another caller with
+//     the same key, with status 422
 //   - a *lock.KeyError that the client can correct, such as a missing
 //     Idempotency-Key, with status 400
 //

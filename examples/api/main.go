@@ -1,8 +1,8 @@
 // api takes payments over HTTP. A client sends an Idempotency-Key, which is new
 // for every payment and the same in all retries. A retry gets the first answer
 // again, status 409 while the first request is in progress, and its own run if
-// that ended with status 500 or above. A key that is used for another payment
-// gets status 422, and a request without one 400.
+// that ended with status 500 or above. A key that is used for another payment,
+// or with other credentials, gets status 422, and a request without one 400.
 //
 // Event source: an API Gateway HTTP API with payload format 2.0. Clients should
 // retry within 24 h; for longer, add middleware.Remember. For routes that need

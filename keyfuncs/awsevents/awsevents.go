@@ -4,15 +4,6 @@ package awsevents
 
 import "github.com/aws/aws-lambda-go/events"
 
-// HTTPRequest is an event with an HTTP request, or with a WebSocket message.
-type HTTPRequest interface {
-	events.APIGatewayProxyRequest | // REST API, or HTTP API with payload format 1.0
-		events.APIGatewayV2HTTPRequest | // HTTP API
-		events.APIGatewayWebsocketProxyRequest |
-		events.ALBTargetGroupRequest |
-		events.LambdaFunctionURLRequest
-}
-
 // S3BatchEvent is an event of S3 Batch Operations with invocation schema 1.0 or
 // 2.0.
 type S3BatchEvent interface {

@@ -34,6 +34,56 @@ var requests = []mutant{
 		by:  "TestHTTPRetryAfter|TestHTTPNested",
 	},
 	{
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "a stranger gets the stored answer",
+		old: `if err == nil && len(credentials) > 0 {`,
+		new: `if err == nil && len(credentials) > 99 {`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "what a Lambda authorizer returned does not count",
+		old: `	if len(context) > 0 {`,
+		new: `	if len(context) > 99 {`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "cookies of payload format 2.0 do not count",
+		old: `append(values("Cookie", r.headers, r.multi), r.cookies...)`,
+		new: `values("Cookie", r.headers, r.multi)`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "P5", bug: "a fresh signature of an authenticated caller is another caller",
+		old: `	if r.caller != "" {
+		return found, nil
+	}`,
+		new: ``,
+		by:  "TestSameCaller",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "P5", bug: "the latency of an authorizer is another caller",
+		old: `"scopes", "integrationLatency"}`,
+		new: `"scopes"}`,
+		by:  "TestSameCaller",
+	},
+	{
+		file: "keyfuncs/httprequest.go", breaks: "F28", bug: "a client certificate does not count",
+		old: `		r.certificate = named("certificate", cert.IssuerDN, cert.SerialNumber)`,
+		new: `		r.certificate = ""`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "nobody is named as the caller, and everybody gets the answer",
+		old: `if err == nil && k.Name == "" {`,
+		new: `if err != nil && k.Name == "" {`,
+		by:  "TestHeaderKey",
+	},
+	{
+		file: "internal/event/shape/shape.go", breaks: "F26", bug: "an embedded request is not found",
+		old: `f.Anonymous && f.Tag.Get("json") == ""`,
+		new: `f.Anonymous && f.Tag.Get("json") != ""`,
+		by:  "TestRequestIn",
+	},
+	{
 		file: "keyfuncs/compose.go", breaks: "F37", bug: "EventFrom drops the fingerprint of a request",
 		old: `, cmp.Or(k.Payload, other.Payload)
 		if err`,

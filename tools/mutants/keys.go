@@ -291,18 +291,18 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "two callers share their idempotency keys",
-		old: `once("http", key, r.api.value, r.stage, r.caller)`,
+		old: `once("http", key, r.api.value, r.stage, by.Name)`,
 		new: `once("http", key, r.api.value, r.stage)`,
 		by:  "TestIdempotencyKeyTellsApart|TestCallers",
 	},
 	{
-		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "behind an HTTP API a function typed for a Function URL takes all callers for one",
+		file: "keyfuncs/httprequest.go", breaks: "F28", bug: "behind an HTTP API a function typed for a Function URL takes all callers for one",
 		old: `c.DomainName != "" && !strings`,
 		new: `c.DomainName == "" && !strings`,
 		by:  "TestIdempotencyKeyErrors",
 	},
 	{
-		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "a token without a subject counts as nobody",
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "a token without a subject counts as nobody",
 		old: `	if r.callerErr != nil {
 `,
 		new: `	if false {

@@ -1,0 +1,300 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+type (
+	restRequest = events.APIGatewayProxyRequest
+	httpRequest = events.APIGatewayV2HTTPRequest
+	urlRequest  = events.LambdaFunctionURLRequest
+	albRequest  = events.ALBTargetGroupRequest
+	webSocket   = events.APIGatewayWebsocketProxyRequest
+	clientCert  = events.APIGatewayCustomAuthorizerRequestTypeRequestIdentityClientCert
+	clientCert2 = events.APIGatewayV2HTTPRequestContextAuthenticationClientCert
+)
+
+// plainREST and its like return a request that nobody authenticated.
+func plainREST() restRequest {
+	e := restRequest{HTTPMethod: "POST", Path: "/", Headers: oneHeader("k")}
+	e.RequestContext.APIID, e.RequestContext.Stage = "api", "prod"
+	return e
+}
+
+func plainHTTP() httpRequest {
+	e := httpRequest{RawPath: "/", Headers: oneHeader("k")}
+	e.RequestContext.APIID, e.RequestContext.Stage, e.RequestContext.HTTP.Method = "api", "prod", "POST"
+	return e
+}
+
+func plainURL() urlRequest {
+	e := urlRequest{RawPath: "/", Headers: oneHeader("k")}
+	e.RequestContext.APIID, e.RequestContext.HTTP.Method = "id", "POST"
+	return e
+}
+
+func plainALB() albRequest {
+	e := albRequest{HTTPMethod: "POST", Path: "/", Headers: oneHeader("k")}
+	e.RequestContext.ELB.TargetGroupArn = "arn"
+	return e
+}
+
+func plainSocket() webSocket {
+	e := webSocket{Headers: oneHeader("k")}
+	e.RequestContext.APIID, e.RequestContext.EventType, e.RequestContext.RouteKey = "api", "CONNECT", "$connect"
+	return e
+}
+
+// strangers checks that requests that differ in nothing but who sent them have
+// keys of which none is answered with what another one got: the names differ,
+// or the payloads do.
+func strangers[E any](t *testing.T, gateway string, plain func() E, senders map[string]func(*E)) {
+	t.Helper()
+	seen := map[[2]string]string{}
+	senders["nobody"] = func(*E) {}
+	for who, change := range senders {
+		e := plain()
+		change(&e)
+		k, err := keyfuncs.IdempotencyKey(t.Context(), e)
+		id := [2]string{k.Name, k.Payload}
+		if other, ok := seen[id]; ok || err != nil || k.Event != "k" {
+			t.Errorf("%s: %s gets what %s got: %+v, %v", gateway, who, other, k, err)
+		}
+		seen[id] = who
+	}
+}
+
+// TestStrangers shows that nothing that authenticates the sender of a request
+// is the same for two of them.
+func TestStrangers(t *testing.T) { // F28
+	t.Parallel()
+	strangers(t, "REST", plainREST, map[string]func(*restRequest){
+		"token a":   func(e *restRequest) { e.Headers["Authorization"] = "Bearer a" },
+		"token b":   func(e *restRequest) { e.Headers["authorization"] = "Bearer b" },
+		"token c":   func(e *restRequest) { e.MultiValueHeaders = http.Header{"AUTHORIZATION": {"Bearer c"}} },
+		"session a": func(e *restRequest) { e.Headers["cookie"] = "s=a; theme=dark" },
+		"session b": func(e *restRequest) { e.MultiValueHeaders = http.Header{"Cookie": {"s=b", "theme=dark"}} },
+		"key of a":  func(e *restRequest) { e.Headers["x-api-key"] = "a" },
+		"certificate 1": func(e *restRequest) {
+			e.RequestContext.Identity.ClientCert = &clientCert{IssuerDN: "ca", SerialNumber: "1"}
+		},
+		"certificate 2": func(e *restRequest) {
+			e.RequestContext.Identity.ClientCert = &clientCert{IssuerDN: "ca", SerialNumber: "2"}
+		},
+		"other issuer": func(e *restRequest) {
+			e.RequestContext.Identity.ClientCert = &clientCert{IssuerDN: "cb", SerialNumber: "2"}
+		},
+		"principal jane": func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "jane"} },
+		"user a":         func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "a"} },
+		"user b":         func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "b"} },
+		"user, 1.0":      func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"id": "b"} },
+		"Cognito user": func(e *restRequest) {
+			e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"sub": "a"}}
+		},
+		"IAM user": func(e *restRequest) { e.RequestContext.Identity.Caller = "AIDAEXAMPLE" },
+	})
+	type authorizer = events.APIGatewayV2HTTPRequestContextAuthorizerDescription
+	by := func(text string) func(*httpRequest) {
+		return func(e *httpRequest) { e.RequestContext.Authorizer = decoded[*authorizer](t, text) }
+	}
+	strangers(t, "HTTP", plainHTTP, map[string]func(*httpRequest){
+		"token a":     func(e *httpRequest) { e.Headers["authorization"] = "Bearer a" },
+		"token b":     func(e *httpRequest) { e.Headers["Authorization"] = "Bearer b" },
+		"session a":   func(e *httpRequest) { e.Cookies = []string{"s=a"} },
+		"session b":   func(e *httpRequest) { e.Cookies = []string{"s=b"} },
+		"both":        func(e *httpRequest) { e.Headers["authorization"], e.Cookies = "Bearer a", []string{"s=a"} },
+		"as a cookie": func(e *httpRequest) { e.Cookies = []string{"Bearer a"} },
+		"certificate 1": func(e *httpRequest) {
+			e.RequestContext.Authentication.ClientCert = clientCert2{IssuerDN: "ca", SerialNumber: "1"}
+		},
+		"certificate 2": func(e *httpRequest) {
+			e.RequestContext.Authentication.ClientCert = clientCert2{IssuerDN: "ca", SerialNumber: "2"}
+		},
+		"user a": by(`{"lambda":{"user":"a"}}`),
+		"user b": by(`{"lambda":{"user":"b"}}`),
+		"tenant": func(e *httpRequest) {
+			by(`{"lambda":{"user":"a"}}`)(e)
+			e.Headers["authorization"] = "Bearer b"
+		},
+		"JWT":      by(`{"jwt":{"claims":{"sub":"a","iss":"i"}}}`),
+		"IAM role": by(`{"iam":{"callerId":"AROAEXAMPLE:session"}}`),
+	})
+	strangers(t, "Function URL", plainURL, map[string]func(*urlRequest){
+		"token a":          func(e *urlRequest) { e.Headers["authorization"] = "Bearer a" },
+		"session a":        func(e *urlRequest) { e.Cookies = []string{"s=a"} },
+		"session b":        func(e *urlRequest) { e.Cookies = []string{"s=b"} },
+		"header session c": func(e *urlRequest) { e.Headers["Cookie"] = "s=c" },
+		"IAM user": func(e *urlRequest) {
+			e.RequestContext.Authorizer = &events.LambdaFunctionURLRequestContextAuthorizerDescription{IAM: &events.LambdaFunctionURLRequestContextAuthorizerIAMDescription{CallerID: "AIDAEXAMPLE"}}
+		},
+	})
+	strangers(t, "load balancer", plainALB, map[string]func(*albRequest){
+		"token a": func(e *albRequest) { e.Headers["authorization"] = "Bearer a" },
+		"token b": func(e *albRequest) {
+			e.Headers, e.MultiValueHeaders = nil, http.Header{"Idempotency-Key": {"k"}, "authorization": {"Bearer b"}}
+		},
+		"session a":   func(e *albRequest) { e.Headers["cookie"] = "s=a" },
+		"certificate": func(e *albRequest) { e.Headers["x-amzn-mtls-clientcert-serial-number"] = "1" },
+		"passed on":   func(e *albRequest) { e.Headers["x-amzn-mtls-clientcert"] = "PEM" },
+		"OIDC user":   func(e *albRequest) { e.Headers["x-amzn-oidc-identity"] = "a" },
+	})
+	strangers(t, "WebSocket", plainSocket, map[string]func(*webSocket){
+		"token a": func(e *webSocket) { e.Headers["authorization"] = "Bearer a" },
+		"user a":  func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "a"} },
+		"user b":  func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "b"} },
+	})
+}
+
+// TestSameCaller shows in what two tries of one client may differ.
+func TestSameCaller(t *testing.T) {
+	t.Parallel()
+	type authorizer = events.APIGatewayV2HTTPRequestContextAuthorizerDescription
+	http := func(authorized string, change func(*httpRequest)) func() (lock.Key, error) {
+		e := plainHTTP()
+		e.RequestContext.Authorizer = decoded[*authorizer](t, authorized)
+		change(&e)
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
+	rest := func(authorized map[string]any, token string) func() (lock.Key, error) {
+		e := plainREST()
+		e.RequestContext.Authorizer, e.Headers["Authorization"] = authorized, token
+		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
+	}
+	token := func(text string) func(*httpRequest) {
+		return func(e *httpRequest) { e.Headers["authorization"] = text }
+	}
+	const jwt = `{"jwt":{"claims":{"sub":"a","iss":"i"}}}`
+	for name, c := range map[string]struct{ first, again func() (lock.Key, error) }{
+		"a fresh token that the gateway checked": {http(jwt, token("Bearer a")), http(jwt, token("Bearer b"))},
+		"a fresh signature":                      {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 b"))},
+		"a fresh token of a principal":           {rest(map[string]any{"principalId": "p"}, "Bearer a"), rest(map[string]any{"principalId": "p"}, "Bearer b")},
+		"the latency of an authorizer":           {rest(map[string]any{"principalId": "p", "integrationLatency": 7}, "a"), rest(map[string]any{"principalId": "p", "integrationLatency": 41}, "a")},
+		"the order of cookies": {
+			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1", "b=2"} }),
+			http(`null`, func(e *httpRequest) { e.Cookies = []string{"b=2; a=1"} }),
+		},
+		"the case of a header": {http(`null`, token("Bearer a")), http(`null`, func(e *httpRequest) { e.Headers["AUTHORIZATION"] = " Bearer a " })},
+		"another agent":        {http(`null`, token("Bearer a")), http(`null`, func(e *httpRequest) { e.Headers["authorization"], e.Headers["user-agent"] = "Bearer a", "b" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, err := c.first()
+			again, errAgain := c.again()
+			if first != again || err != nil || errAgain != nil {
+				t.Errorf("%+v, %v\n%+v, %v", first, err, again, errAgain)
+			}
+		})
+	}
+}
+
+// TestCaller shows that the key of a caller is never empty, and that
+// credentials are nowhere in it.
+func TestCaller(t *testing.T) {
+	t.Parallel()
+	e := plainHTTP()
+	if k, err := keyfuncs.Caller(t.Context(), e); k != (lock.Key{Name: "nobody"}) || err != nil {
+		t.Errorf("nobody: %+v, %v", k, err)
+	}
+	e.Headers["Authorization"] = "Bearer secret"
+	k, err := keyfuncs.Caller(t.Context(), e)
+	if k.Name != "nobody" || k.Payload == "" || strings.Contains(k.Payload, "secret") || err != nil {
+		t.Errorf("%+v, %v", k, err)
+	}
+	byBody := keyfuncs.PayloadFrom(keyfuncs.HTTPBody[httpRequest](byPlaced), keyfuncs.Caller)
+	e.Body = `{"order":7}`
+	if of, err := byBody(t.Context(), e); of.Name != "order/7" || of.Payload != k.Payload || err != nil {
+		t.Errorf("%+v, %v", of, err)
+	}
+}
+
+// TestHeaderKey shows that another header, and another caller, take the place
+// of those of IdempotencyKey.
+func TestHeaderKey(t *testing.T) {
+	t.Parallel()
+	type userKey struct{}
+	byContext := func(ctx context.Context, _ httpRequest) (lock.Key, error) {
+		user, _ := ctx.Value(userKey{}).(string)
+		return lock.Key{Name: user}, nil
+	}
+	ctx := context.WithValue(t.Context(), userKey{}, "jane")
+	e := plainHTTP()
+	e.Headers["X-Request-Id"], e.Headers["Authorization"] = "r", "Bearer a"
+	same, err := keyfuncs.HeaderKey("Idempotency-Key", keyfuncs.Caller[httpRequest])(ctx, e)
+	if want, _ := keyfuncs.IdempotencyKey(ctx, e); same != want || err != nil {
+		t.Errorf("%+v, %v; want %+v", same, err, want)
+	}
+	for name, c := range map[string]struct {
+		key  keyfuncs.Func[httpRequest]
+		want string
+	}{
+		"another header": {keyfuncs.HeaderKey("x-request-id", keyfuncs.Caller[httpRequest]), "http/api/prod/nobody/r"},
+		"another caller": {keyfuncs.HeaderKey("Idempotency-Key", byContext), "http/api/prod/jane/k"},
+		"anybody":        {keyfuncs.HeaderKey("Idempotency-Key", keyfuncs.Anonymous[httpRequest]), "http/api/prod/anonymous/k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := c.key(ctx, e)
+			if k.Name != c.want || err != nil {
+				t.Errorf("%+v, %v; want %q", k, err, c.want)
+			}
+			other := e
+			other.Headers = map[string]string{"Idempotency-Key": "k", "X-Request-Id": "r", "Authorization": "Bearer b"}
+			if o, err := c.key(ctx, other); (o == k) != (name != "another header") || err != nil {
+				t.Errorf("with a fresh token %+v, %v; before %+v", o, err, k)
+			}
+		})
+	}
+	unnamed := keyfuncs.HeaderKey("Idempotency-Key", byContext)
+	if k, err := unnamed(t.Context(), e); !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), "Anonymous") || k != (lock.Key{}) {
+		t.Errorf("no caller: %+v, %v", k, err)
+	}
+	delete(e.Headers, "Idempotency-Key")
+	if k, err := keyfuncs.Optional(unnamed)(t.Context(), e); !errors.Is(err, keyfuncs.ErrNoLock) {
+		t.Errorf("a GET without key and caller: %+v, %v", k, err)
+	}
+}
+
+// TestRequestsOfOwnTypes shows that events that users define or extend have the
+// key of the request in them.
+func TestRequestsOfOwnTypes(t *testing.T) {
+	t.Parallel()
+	type defined httpRequest
+	type embedding struct {
+		httpRequest
+		Tenant string
+	}
+	type pointing struct{ *httpRequest }
+	e := plainHTTP()
+	e.Headers["Authorization"], e.Body = "Bearer a", `{"order":7}`
+	want, err := keyfuncs.IdempotencyKey(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ownType(t, want, defined(e))
+	ownType(t, want, embedding{e, "north"})
+	ownType(t, want, &embedding{e, "north"})
+	ownType(t, want, pointing{&e})
+	for name, event := range map[string]any{"nil": nil, "queue": events.SQSEvent{}, "nil inside": pointing{}, "map": map[string]any{}} {
+		if k, err := keyfuncs.IdempotencyKey(t.Context(), event); !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+			t.Errorf("%s: %+v, %v", name, k, err)
+		}
+	}
+}
+
+func ownType[E any](t *testing.T, want lock.Key, e E) {
+	t.Helper()
+	if k, err := keyfuncs.IdempotencyKey(t.Context(), e); k != want || err != nil {
+		t.Errorf("%T: %+v, %v; want %+v", e, k, err, want)
+	}
+	if k, err := keyfuncs.HTTPBody[E](byPlaced)(t.Context(), e); k.Name != "order/7" || err != nil {
+		t.Errorf("%T: %+v, %v", e, k, err)
+	}
+}

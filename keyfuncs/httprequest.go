@@ -1,0 +1,174 @@
+package keyfuncs
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/event/shape"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// request is what the events of all gateways have in common.
+type request struct {
+	api, method, path part
+	stage             string // empty: none
+	query             string // in an order that does not depend on maps
+	headers           map[string]string
+	multi             map[string][]string
+	keyErr            error // why it has no headers to take the key from
+
+	caller      string         // whom the gateway authenticated; empty: nobody
+	callerErr   error          // why there is no caller, which concerns only requests that need one
+	authorizer  map[string]any // what a Lambda authorizer returned besides
+	cookies     []string       // that the gateway took out of the headers
+	certificate string         // issuer and serial number; empty: none
+}
+
+// requestIn returns the event of a gateway that an event is, points to or
+// embeds.
+func requestIn(event any) (any, error) {
+	found, ok := shape.RequestIn(event)
+	if !ok {
+		return nil, &lock.KeyError{Field: "the event", Reason: fmt.Sprintf("is a %T without an HTTP request: use the event type of the gateway, or one that embeds it", event)}
+	}
+	return found, nil
+}
+
+// requestOf returns what is in the event of a gateway.
+func requestOf(found any) (request, error) {
+	switch e := found.(type) {
+	case events.APIGatewayProxyRequest:
+		return restRequest(e), nil
+	case events.APIGatewayV2HTTPRequest:
+		return httpRequest(e)
+	case events.APIGatewayWebsocketProxyRequest:
+		return webSocketRequest(e), nil
+	case events.ALBTargetGroupRequest:
+		return request{
+			api:    part{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
+			method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
+			caller:  strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
+			headers: e.Headers, multi: e.MultiValueHeaders,
+		}, nil
+	}
+	return urlRequest(found.(events.LambdaFunctionURLRequest)) // there is no other type
+}
+
+// restRequest returns the request of a REST API, or of an HTTP API with payload
+// format 1.0.
+func restRequest(e events.APIGatewayProxyRequest) request {
+	c := e.RequestContext
+	caller, err := gatewayCaller(c.Authorizer, c.Identity)
+	return request{
+		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
+		headers: e.Headers, multi: e.MultiValueHeaders,
+		caller: caller, callerErr: err, authorizer: c.Authorizer, certificate: certificateOf(c.Identity),
+	}
+}
+
+func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
+	if e.Version != "" && e.Version != "2.0" {
+		return request{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: payload format 1.0 needs IdempotencyKey[events.APIGatewayProxyRequest]", e.Version)}
+	}
+	c := e.RequestContext
+	caller, err := authorizedCaller(c.Authorizer)
+	r := request{
+		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
+		query: sortedQuery(e.RawQueryString), headers: e.Headers,
+		caller: caller, callerErr: err, cookies: e.Cookies,
+	}
+	if c.Authorizer != nil {
+		r.authorizer = c.Authorizer.Lambda
+	}
+	if cert := c.Authentication.ClientCert; cert.SerialNumber != "" {
+		r.certificate = named("certificate", cert.IssuerDN, cert.SerialNumber)
+	}
+	return r, nil
+}
+
+func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
+	c := e.RequestContext
+	authorizer, _ := c.Authorizer.(map[string]any)
+	caller, err := gatewayCaller(authorizer, c.Identity)
+	r := request{
+		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
+		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
+		headers: e.Headers, multi: e.MultiValueHeaders,
+		caller: caller, callerErr: err, authorizer: authorizer, certificate: certificateOf(c.Identity),
+	}
+	if c.EventType != "" && c.EventType != "CONNECT" {
+		r.keyErr = &lock.KeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
+	}
+	return r
+}
+
+// urlRequest refuses events of HTTP APIs, whose form is the same but for the
+// authorizers: without these, callers would not be told apart.
+func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
+	c := e.RequestContext
+	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
+		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: an HTTP API needs IdempotencyKey[events.APIGatewayV2HTTPRequest]"}
+	}
+	var caller string
+	if c.Authorizer != nil && c.Authorizer.IAM != nil {
+		caller = iamCaller(c.Authorizer.IAM.CallerID, "")
+	}
+	return request{
+		api:    part{"requestContext.apiId", c.APIID},
+		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
+		query: sortedQuery(e.RawQueryString), headers: e.Headers,
+		caller: caller, cookies: e.Cookies,
+	}, nil
+}
+
+// canonicalQuery returns the parameters of a query, of which a load balancer
+// fills only one of the maps.
+func canonicalQuery(single map[string]string, multi map[string][]string) string {
+	query := url.Values{}
+	for name, value := range single {
+		query[name] = []string{value}
+	}
+	maps.Copy(query, multi)
+	return query.Encode()
+}
+
+// sortedQuery returns a query with its parameters sorted by name. One that
+// cannot be parsed stays unchanged.
+func sortedQuery(raw string) string {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return raw
+	}
+	return query.Encode()
+}
+
+// values returns the different values of a header, in an order that does not
+// depend on the maps. REST APIs send each value in both maps, load balancers in
+// one.
+func values(name string, headers map[string]string, multi map[string][]string) []string {
+	var found []string
+	for n, v := range headers {
+		if strings.EqualFold(n, name) {
+			found = append(found, strings.Trim(v, " \t"))
+		}
+	}
+	for n, vs := range multi {
+		for _, v := range vs {
+			if strings.EqualFold(n, name) {
+				found = append(found, strings.Trim(v, " \t"))
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
