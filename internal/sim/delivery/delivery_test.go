@@ -35,7 +35,7 @@ var sources = []struct {
 }{
 	{"SQS", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, messageID) }},
 	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, perCustomer, waits5s) }},
-	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 1000, orderID) }},
+	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 600, orderID) }},
 	{"SQSFIFO", false, inMemory, func(w *world) drainer { return newFIFO(w, 1600) }},
 	{"S3", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, eachRecord) }},
 	{"S3WithLock", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, wholeEvent, waits5s) }},
