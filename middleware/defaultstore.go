@@ -49,22 +49,35 @@ type defaultStore struct {
 	store *dynamostore.Store // nil: not opened
 }
 
-// warmUpTimeout is how long INIT may wait for the connection: a store that is
-// down must not keep the function from starting.
-const warmUpTimeout = time.Second
+const (
+	// warmUpTimeout is how long INIT may wait for the connection: a store that is
+	// down must not keep the function from starting.
+	warmUpTimeout = time.Second
+	// checkTimeout is that of a given store, which may have to look at its server
+	// first. The whole of INIT has 10 s:
+	// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+	checkTimeout = 5 * time.Second
+)
 
-// warmUp opens the connection during INIT, so that the first event does not
-// wait for it. An error can be ignored, because the first invocation meets it
-// again.
-func (d *defaultStore) warmUp() {
+// warmUp checks the store during INIT, so that the first event waits neither
+// for the connection nor for what a store has to find out about its server. An
+// error can be ignored, because the first invocation meets it again.
+func warmUp(store driver.Store) {
 	if !inLambda() {
 		return
 	}
-	d.warmed.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), warmUpTimeout)
-		defer cancel()
-		_ = d.Check(ctx)
-	})
+	switch s := store.(type) {
+	case *defaultStore:
+		s.warmed.Do(func() { checkWithin(warmUpTimeout, s) })
+	case driver.Checker:
+		checkWithin(checkTimeout, s)
+	}
+}
+
+func checkWithin(limit time.Duration, c driver.Checker) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = c.Check(ctx)
 }
 
 // DynamoStore returns the store, for dynamostore.Transact.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +21,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // TestDefaultStore shows that wrappers without the option Store use the table
@@ -129,7 +131,7 @@ func TestDefaultStoreIsShared(t *testing.T) {
 		{"the same table by name", []middleware.Option{middleware.Table("locks")}, 1},
 		{"another table", []middleware.Option{middleware.Table("others")}, 2},
 		{"the default store by hand", []middleware.Option{middleware.Store(middleware.DefaultStore("locks"))}, 2},
-		{"its own client", []middleware.Option{middleware.Store(own)}, 2},
+		{"its own client", []middleware.Option{middleware.Store(own)}, 3},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			middleware.WithLock(byOrder, handle, step.opts...)
@@ -138,6 +140,39 @@ func TestDefaultStoreIsShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checked is a store that takes long to look at its server.
+type checked struct {
+	*memstore.Store
+	checks int
+	asked  time.Duration // how long Check may take
+}
+
+func (c *checked) Check(ctx context.Context) error {
+	c.checks++
+	deadline, _ := ctx.Deadline()
+	c.asked = time.Until(deadline)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestStoreIsCheckedDuringINIT: a store that has to find out about its server
+// does so before the first event, but does not keep the function from starting.
+func TestStoreIsCheckedDuringINIT(t *testing.T) {
+	handle := func(context.Context, order) error { return nil }
+	synctest.Test(t, func(t *testing.T) {
+		store := &checked{Store: memstore.New()}
+		middleware.WithLock(byOrder, handle, middleware.Store(store))
+		if store.checks != 0 {
+			t.Error("checked outside Lambda")
+		}
+		t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+		middleware.WithLock(byOrder, handle, middleware.Store(store))
+		if store.checks != 1 || store.asked != 5*time.Second {
+			t.Errorf("%d checks, of %v", store.checks, store.asked)
+		}
+	})
 }
 
 // TestDefaultStoreIsOnePerTable shows that the table may be named or left to

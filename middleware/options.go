@@ -18,7 +18,8 @@ type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
 // Inside Lambda a warning is logged for a memstore.Store, because locks in the
-// memory of one execution environment protect nothing from the others.
+// memory of one execution environment protect nothing from the others. During
+// INIT a driver.Checker is checked, for at most 5 s.
 func Store(s driver.Store) Option {
 	return func(o *settings) {
 		if isNil(s) {

@@ -21,9 +21,7 @@ func newWrapper(s *settings) *wrapper {
 	if s.store == nil {
 		s.store = DefaultStore(s.table)
 	}
-	if d, ok := s.store.(*defaultStore); ok {
-		d.warmUp()
-	}
+	warmUp(s.store)
 	if _, ok := s.store.(*memstore.Store); ok && inLambda() {
 		s.engine.Logger.Warn("lambdalock: the locks are in the memory of this execution environment and protect nothing from the others: leave out the option Store to keep them in the DynamoDB table named in LOCK_TABLE_NAME")
 	}

@@ -3,6 +3,7 @@ package s3store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
@@ -96,6 +98,58 @@ func TestServerThatChecksThenWrites(t *testing.T) { // F59
 				_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
 				if ok || !errors.As(err, new(*driver.ConfigError)) || !strings.Contains(err.Error(), "not in one step with the write") {
 					t.Errorf("granted %v, error %v", ok, err)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowServer: a server that answers slowly is usable by events that have
+// three seconds, of which a claim may take a tenth: at once if the store was
+// checked during INIT, and otherwise after some events.
+func TestSlowServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		request time.Duration
+		init    bool
+		within  int // the first event that succeeds, at the latest
+	}{
+		{50 * time.Millisecond, true, 1},
+		{50 * time.Millisecond, false, 2},
+		{200 * time.Millisecond, true, 1},
+		{200 * time.Millisecond, false, 4},
+	} {
+		t.Run(fmt.Sprint(c.request, ", INIT ", c.init), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server, client := newServer(t)
+				server.fault = func(*http.Request) *http.Response { time.Sleep(c.request); return nil }
+				store := s3store.New(client, bucket, "locks")
+				locker, err := lock.New(store, &lock.Options{Logger: discard})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.init {
+					if err := locker.Check(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				event := 0
+				for succeeded := false; !succeeded && event < 10; {
+					event++
+					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+					l, err := locker.Acquire(ctx, lock.Key{Name: fmt.Sprint("n", event)})
+					if succeeded = err == nil; succeeded {
+						err = l.Release()
+					}
+					var e *lock.StoreError
+					if err != nil && (succeeded || !errors.As(err, &e) || !e.Temporary) {
+						t.Error(err)
+					}
+					cancel()
+				}
+				if event > c.within {
+					t.Errorf("event %d was the first that succeeded, want %d", event, c.within)
 				}
 			})
 		})
