@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,24 +25,23 @@ type child struct {
 	cmd      *exec.Cmd
 	ownGroup bool          // signals go to all processes that it started
 	ended    chan struct{} // closed when it has
-	guard    *guard        // of its group; nil: none
+	guard    *guard        // nil: none
+	orphans  *orphans      // nil: this process is not their parent
 }
 
 // start starts the command.
 func start(cmd *exec.Cmd) (*child, error) {
 	c := &child{cmd: cmd, ended: make(chan struct{})}
 	c.ownGroup = prepareProcess(cmd)
-	var unguarded error
-	if c.ownGroup {
-		c.guard, unguarded = startGuard()
-	}
+	guard, unguarded := startGuard()
+	c.guard = guard
 	started := make(chan error)
 	go func() {
 		// The system kills the command when the thread ends that started it.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		if err == nil && c.guard != nil {
-			unguarded = c.guard.protect(cmd.Process.Pid)
+			unguarded = c.guard.protect(cmd)
 		}
 		started <- err
 		if err == nil {
@@ -53,7 +53,7 @@ func start(cmd *exec.Cmd) (*child, error) {
 	switch {
 	case err != nil:
 		c.guard.stop()
-	case unguarded != nil:
+	case unguarded != nil && !errors.Is(unguarded, errors.ErrUnsupported):
 		say("what the command starts may outlive lambdalock if that is killed: %v", unguarded)
 	}
 	return c, err
@@ -80,7 +80,7 @@ func (w *watch) untilEnd() {
 	for {
 		select {
 		case <-ended:
-			if !w.lost && (!w.ending || w.child.status() == 0) {
+			if !w.lost && !w.endedBySignal() {
 				return
 			}
 			if w.kill == nil {
@@ -94,37 +94,65 @@ func (w *watch) untilEnd() {
 			w.lose()
 		case <-clock.C:
 			w.checkClock()
+			w.child.reap()
 		case <-w.kill:
-			w.child.signalAll(os.Kill)
+			w.child.kill(os.Kill)
 			w.kill = nil
 			if ended == nil {
 				return
 			}
 		case <-empty:
-			if w.child.groupIsEmpty() {
+			if w.child.allEnded() {
 				return
 			}
 		}
 	}
 }
 
+// endedBySignal reports whether the command ended because of a signal to it and
+// to what it started, which may still be at work. That of Ctrl-C may come here
+// after the command has ended.
+func (w *watch) endedBySignal() bool {
+	status := w.child.status()
+	return w.ending && status != 0 || status == statusInterrupted && inForeground()
+}
+
 // pass passes a signal on to the command.
 func (w *watch) pass(s os.Signal) {
 	switch {
 	case isStop(s):
-		w.child.stopWithUs()
+		w.stop()
 	case isContinue(s):
 		// The lease may have ended meanwhile: a command that is lost must not go on.
 		w.checkClock()
-		w.child.signalAll(s)
-	case w.child.takes(s):
+		w.child.signalTree(s)
+	default:
+		w.ending = w.ending || endsProcess(s)
+		if !w.child.takes(s) {
+			return
+		}
 		send := w.child.signalAll
 		if endsProcess(s) {
-			w.ending, send = true, w.child.end
+			send = w.child.end
 		}
 		if !send(s) {
 			say("%q: the signal %q was not passed on: %s", w.Key, s, notAllowed)
 		}
+	}
+}
+
+// stop stops the command and this process.
+func (w *watch) stop() {
+	w.child.stop()
+	var later []os.Signal
+	for len(w.signals) > 0 {
+		if s := <-w.signals; !isStop(s) { // several may come for one Ctrl-Z
+			later = append(later, s)
+		}
+	}
+	stopSelf()
+	for _, s := range later {
+		w.pass(s)
 	}
 }
 
@@ -158,7 +186,7 @@ func (w *watch) lose() {
 	left, consequence := w.untilStop(), "the command is being ended"
 	send, with := w.child.end, os.Signal(syscall.SIGTERM)
 	if left <= 0 {
-		send, with = w.child.signalAll, os.Kill
+		send, with = w.child.kill, os.Kill
 	}
 	if !send(with) {
 		consequence = notAllowed

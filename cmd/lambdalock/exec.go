@@ -2,17 +2,19 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -39,6 +41,7 @@ const (
 	statusCannotRun   = 126
 	statusNotFound    = 127
 	statusSignal      = 128 // plus the signal's number
+	statusInterrupted = statusSignal + int(syscall.SIGINT)
 )
 
 // The pauses between acquisitions that fail because of the store.
@@ -49,9 +52,13 @@ const (
 
 // Help returns what --help adds.
 func (c *execCmd) Help() string {
-	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE and LAMBDALOCK_FENCE. The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
+	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
 
-If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command gets SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on. The command has a process group of its own, and signals go to all of it. In the foreground of a terminal it stays in the terminal's group instead, so that Ctrl-C and Ctrl-Z work; a lost lease then ends the command itself, but not what it started. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. If lambdalock is killed with -9, the command is killed with all of its process group; in the foreground of a terminal only the command itself is, and that on Linux and FreeBSD. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time: check the fence where that matters.
+If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command and everything that it started get SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. On Linux that is everything, whatever group, session or parent it has; elsewhere it is the command's process group, and those whose parents still run. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on, and if one of them ends the command, what it started is ended too before the lock is released. As process 1 of a container it removes processes that have ended.
+
+Where there is a terminal the command stays in the process group of lambdalock, so that Ctrl-C, Ctrl-Z, bg, fg and pipelines work as without it; elsewhere it has a group of its own. A command that is stopped for longer than the lease is ended when it goes on, within some milliseconds: check the fence where that matters.
+
+If lambdalock is killed with -9, the command is killed with its process group, if that is its own, and on Linux with everything that has LAMBDALOCK_RUN in its environment. That does not reach what left the group with an empty environment. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. What other programs start on behalf of the command (at, systemd-run, docker run) is not ended.
 
 The status is that of the command, 128 plus the number of the signal that ended it, or
   1    somebody else holds the name (--conflict-exit-code)
@@ -80,10 +87,13 @@ func (c *execCmd) Run() error {
 	defer cancel()
 	r := &guardedRun{execCmd: c, path: path, signals: catchSignals(), wall: wallClock}
 	lk, err := r.acquire(ctx, cancel)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.under(lk)
 	}
-	return r.under(lk)
+	if err == exitStatus(statusInterrupted) && inForeground() {
+		endInterrupted()
+	}
+	return err
 }
 
 func (c *execCmd) check() error {
@@ -222,7 +232,7 @@ func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try in
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(min(left, pause/2+rand.N(pause/2))):
+	case <-time.After(min(left, pause/2+mathrand.N(pause/2))):
 		return true
 	}
 }
@@ -263,11 +273,13 @@ func describeHeld(e *lock.HeldError) string {
 
 // under runs the command under the lock and ends the lock.
 func (r *guardedRun) under(lk *lock.Lock) error {
+	orphans := adopt()
 	child, err := start(r.process(lk.Lease()))
 	if err != nil {
 		_ = lk.Release() // otherwise it ends with its lease
 		return fail(statusCannotRun, "%v", explainStart(r.path, err))
 	}
+	child.orphans = orphans
 	w := &watch{guardedRun: r, lock: lk, child: child}
 	w.untilEnd()
 	child.guard.stop()
@@ -288,7 +300,8 @@ func (r *guardedRun) process(lease lock.Lease) *exec.Cmd {
 			"LAMBDALOCK_KEY="+r.Key,
 			"LAMBDALOCK_EVENT="+lease.Key.Event,
 			"LAMBDALOCK_NAMESPACE="+r.Namespace,
-			"LAMBDALOCK_FENCE="+strconv.FormatInt(lease.Fence, 10)),
+			"LAMBDALOCK_FENCE="+strconv.FormatInt(lease.Fence, 10),
+			runVariable+"="+rand.Text()),
 	}
 }
 

@@ -30,10 +30,10 @@ func prepareProcess(*exec.Cmd) bool { return false }
 
 type guard struct{}
 
-// startGuard is not called: no command gets a group of its own.
+// startGuard fails: the command ends with the console.
 func startGuard() (*guard, error) { return nil, errors.ErrUnsupported }
 
-func (*guard) protect(int) error { return errors.ErrUnsupported }
+func (*guard) protect(*exec.Cmd) error { return errors.ErrUnsupported }
 
 func (*guard) stop() {}
 
@@ -44,10 +44,28 @@ func (c *child) signalAll(os.Signal) bool {
 	return !errors.Is(c.cmd.Process.Kill(), os.ErrPermission)
 }
 
+func (c *child) signalTree(s os.Signal) bool { return c.signalAll(s) }
+
 func (c *child) end(os.Signal) bool { return c.signalAll(os.Kill) }
 
-func (c *child) stopWithUs() {}
+func (c *child) kill(os.Signal) bool { return c.signalAll(os.Kill) }
 
-func (c *child) groupIsEmpty() bool { return true }
+func (c *child) allEnded() bool { return true }
+
+func (c *child) stop() {}
+
+func stopSelf() {}
+
+type orphans struct{}
+
+func adopt() *orphans { return nil }
+
+func (c *child) reap() {}
+
+func inForeground() bool { return false }
+
+func endInterrupted() {}
+
+const runVariable = "LAMBDALOCK_RUN"
 
 func (c *child) status() int { return c.cmd.ProcessState.ExitCode() }

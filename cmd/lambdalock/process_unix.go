@@ -4,12 +4,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,8 +26,8 @@ func catchSignals() <-chan os.Signal {
 			caught = append(caught, s)
 		}
 	}
-	if !inForeground() && !signal.Ignored(syscall.SIGTSTP) {
-		caught = append(caught, syscall.SIGTSTP, syscall.SIGCONT)
+	if !signal.Ignored(syscall.SIGTSTP) && canGoOn() {
+		caught = append(caught, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGCONT)
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, caught...)
@@ -36,13 +36,22 @@ func catchSignals() <-chan os.Signal {
 
 func signalNumber(s os.Signal) int { return int(s.(syscall.Signal)) }
 
-func isStop(s os.Signal) bool { return s == syscall.SIGTSTP }
+func isStop(s os.Signal) bool { return s == syscall.SIGTSTP || s == syscall.SIGTTIN }
 
 func isContinue(s os.Signal) bool { return s == syscall.SIGCONT }
 
 // endsProcess reports whether a signal is meant to end a command.
 func endsProcess(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
+}
+
+// hasTerminal reports whether this process has a terminal.
+func hasTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err == nil {
+		_ = tty.Close()
+	}
+	return err == nil
 }
 
 // inForeground reports whether the terminal, if there is one, sends its signals
@@ -57,61 +66,40 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// canGoOn reports whether somebody continues this process after it was stopped.
+// No shell does if the process group is that of the terminal's session, as in a
+// container.
+func canGoOn() bool {
+	session, err := unix.Getsid(0)
+	return !hasTerminal() || err == nil && session != unix.Getpgrp()
+}
+
 // prepareProcess reports whether the command gets a process group of its own.
-// In the foreground of a terminal it gets none, or it could not read from the
-// terminal.
+// It gets none where there is a terminal: a shell stops, continues and
+// interrupts whole groups, and only one of them may read from the terminal.
 func prepareProcess(cmd *exec.Cmd) bool {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !inForeground()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !hasTerminal()}
 	endWithParent(cmd.SysProcAttr)
 	return cmd.SysProcAttr.Setpgid
 }
 
-// guard is a process that kills the command's group when this process dies,
-// because the system can only end the command itself and not what it started.
-// The guard's input ends with this process.
-type guard struct {
-	process *exec.Cmd
-	input   io.WriteCloser
-}
-
-// startGuard starts the guard before the command, so that hardly any time
-// passes between the start of the command and that of its protection.
-func startGuard() (*guard, error) {
-	g := &guard{process: exec.Command("/bin/sh", "-c", `read -r group || exit; read -r _; kill -s KILL -- "-$group"`, "guard of lambdalock")}
-	g.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
-	var err error
-	if g.input, err = g.process.StdinPipe(); err == nil {
-		err = g.process.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
-// protect tells the guard which group it is for.
-func (g *guard) protect(group int) error {
-	_, err := fmt.Fprintln(g.input, group)
-	return err
-}
-
-func (g *guard) stop() {
-	if g == nil {
-		return
-	}
-	_ = g.process.Process.Kill()
-	_ = g.input.Close()
-	_ = g.process.Wait()
+// endInterrupted ends this process by SIGINT. Only that, and no exit status,
+// tells a shell to end the loop or the script too.
+func endInterrupted() {
+	signal.Reset(syscall.SIGINT)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+	time.Sleep(time.Second) // until it arrives; process 1 of a container never gets it
 }
 
 // takes reports whether a signal has to be passed on. In the foreground, the
 // terminal sends its own to the command as well.
 func (c *child) takes(s os.Signal) bool {
-	return s != syscall.SIGPIPE && (c.ownGroup || (s != syscall.SIGINT && s != syscall.SIGQUIT))
+	fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT
+	return s != syscall.SIGPIPE && (c.ownGroup || !fromTerminal || !inForeground())
 }
 
-// signalAll sends a signal to the command and to what it started. One that has
-// ended gets none. It reports whether this user may send it.
+// signalAll sends a signal to the command, and to its group if that is its own.
+// A process that has ended gets none. It reports whether this user may send it.
 func (c *child) signalAll(s os.Signal) bool {
 	if c.ownGroup {
 		return syscall.Kill(-c.cmd.Process.Pid, s.(syscall.Signal)) != syscall.EPERM
@@ -119,25 +107,70 @@ func (c *child) signalAll(s os.Signal) bool {
 	return !errors.Is(c.cmd.Process.Signal(s), syscall.EPERM)
 }
 
-// end asks the command to end, as signalAll does, even one that is stopped:
-// it may have tried to read from a terminal in whose background it is.
-func (c *child) end(s os.Signal) bool {
+// signalTree sends a signal to the command and to everything that it started,
+// in whatever group or session. It reports as signalAll does.
+func (c *child) signalTree(s os.Signal) bool {
 	allowed := c.signalAll(s)
-	c.signalAll(syscall.SIGCONT)
+	for _, p := range c.others() {
+		if !c.ownGroup || p.group != c.cmd.Process.Pid {
+			_ = syscall.Kill(p.pid, s.(syscall.Signal)) // it may have ended
+		}
+	}
 	return allowed
 }
 
-// stopWithUs stops the command and this process, which gets a SIGCONT before it
-// goes on. It may return before this process is stopped.
-func (c *child) stopWithUs() {
-	c.signalAll(syscall.SIGSTOP)
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+// end asks all of them to end, as signalTree does, even those that are stopped:
+// a command may have tried to read from a terminal in whose background it is.
+func (c *child) end(s os.Signal) bool {
+	allowed := c.signalTree(s)
+	c.signalTree(syscall.SIGCONT)
+	return allowed
 }
 
-func (c *child) groupIsEmpty() bool {
-	// EPERM: there are processes, of another user.
-	return !c.ownGroup || errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
+// kill kills the command and everything that it started, also what is started
+// meanwhile. It returns once they are gone, or do not go.
+func (c *child) kill(os.Signal) bool {
+	allowed := c.signalTree(os.Kill)
+	for range time.Second / groupCheck {
+		if c.allEnded() {
+			break
+		}
+		time.Sleep(groupCheck)
+		c.signalTree(os.Kill)
+	}
+	return allowed
 }
+
+// allEnded reports whether nothing is left of what the command started. The
+// command itself may be left where it has no group of its own.
+func (c *child) allEnded() bool {
+	// Orphans that nobody has reaped are still in the group. EPERM: there are
+	// processes, of another user.
+	if c.ownGroup && c.orphans == nil && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH) {
+		return false
+	}
+	return !slices.ContainsFunc(c.others(), func(p running) bool { return p.pid != c.cmd.Process.Pid })
+}
+
+// leaveTime is how long processes that the terminal stops may take to leave it
+// in order, as editors do.
+const leaveTime = 500 * time.Millisecond
+
+// stop stops the command and everything that it started.
+func (c *child) stop() {
+	for range leaveTime / groupCheck {
+		runs := func(p running) bool { return p.group == unix.Getpgrp() && p.state != 'T' }
+		if c.ownGroup || !slices.ContainsFunc(c.others(), runs) {
+			break
+		}
+		time.Sleep(groupCheck)
+	}
+	c.signalTree(syscall.SIGSTOP)
+}
+
+// stopSelf stops this process, which gets a SIGCONT before it goes on. It may
+// return before this process is stopped.
+func stopSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
 
 // status is the command's status as a shell reports it.
 func (c *child) status() int {
