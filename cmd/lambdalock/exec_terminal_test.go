@@ -126,7 +126,7 @@ while [ "$(wc -l <pids)" -lt 3 ]; do sleep 0.01; done
 
 // TestNothingGoesOnInTerminal: nothing that was started in a terminal goes on
 // when the next holder begins.
-func TestNothingGoesOnInTerminal(t *testing.T) { // F64
+func TestNothingGoesOnInTerminal(t *testing.T) { // F19, F20
 	t.Parallel()
 	for name, c := range map[string]struct {
 		last string // command of the script
@@ -213,7 +213,7 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 
 // TestCtrlCEndsALoop: the shell learns that Ctrl-C ended a command, or the wait
 // for its turn, and does not go on with the next one.
-func TestCtrlCEndsALoop(t *testing.T) { // F64
+func TestCtrlCEndsALoop(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ command, begun string }{
 		"default": {`echo begun; exec sleep 600`, "begun"},
@@ -248,7 +248,7 @@ func TestCtrlCEndsALoop(t *testing.T) { // F64
 
 // TestJobControl: a command is stopped, continued, and taken from the
 // background into the foreground, where it can read.
-func TestJobControl(t *testing.T) { // F64
+func TestJobControl(t *testing.T) {
 	t.Parallel()
 	const command = `lambdalock exec --lease 10m --key k -- sh -c 'echo ready; read line; echo "got $line"'`
 	for name, start := range map[string]func(p *typist){
@@ -286,7 +286,7 @@ func TestJobControl(t *testing.T) { // F64
 }
 
 // TestExecReaps: orphans of the command do not stay as zombies.
-func TestExecReaps(t *testing.T) { // F64
+func TestExecReaps(t *testing.T) {
 	t.Parallel()
 	table := lockTableFor(t)
 	p := begin(t, prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c", `echo $PPID; sh -c 'sleep 0.1 & echo $!'; read line`))

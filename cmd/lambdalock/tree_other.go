@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// orphans are not found here: a process whose parent has ended gets another one.
+// orphans are not found here: they get another parent.
 type orphans struct{}
 
 func adopt() *orphans { return nil }
