@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,12 +12,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 	"unicode"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -25,11 +29,13 @@ import (
 type execCmd struct {
 	storeFlags
 	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name."`
-	Wait             time.Duration `default:"0s" help:"How long to wait if somebody else holds the name, or the store does not answer (not at all)."`
-	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, at least 4s; renewed at a third of it (${default})."`
+	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
+	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
 	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
+	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
 	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
+	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
 	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
 }
 
@@ -50,6 +56,30 @@ const (
 	longestRetry = 5 * time.Second
 )
 
+const (
+	longestLease  = 24 * time.Hour
+	longestHolder = 256 // bytes, of a row of 1 KB
+	// forever is how long --wait forever waits: a time that a clock can reach.
+	forever = 100 * 366 * 24 * time.Hour
+)
+
+// decodeWait takes a duration, or the word forever.
+func decodeWait(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	wait, err := time.ParseDuration(text)
+	if text == "forever" {
+		wait, err = forever, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is neither a duration, such as 90s or 5m, nor forever", text)
+	}
+	target.SetInt(int64(wait))
+	return nil
+}
+
 // Help returns what --help adds.
 func (c *execCmd) Help() string {
 	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
@@ -67,7 +97,13 @@ The status is that of the command, 128 plus the number of the signal that ended 
   75   the lease was lost, and the command was ended
   126  the command cannot be executed
   127  there is no such command
-The command did not run if the status is 1, 64, 69, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event.`
+The command did not run if the status is 1, 64, 69, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+
+Examples:
+  lambdalock exec --key nightly -- ./report.sh                        # one at a time; held: one line, status 1
+  lambdalock exec --key deploy --wait forever -- ./deploy.sh          # waits for its turn
+  lambdalock exec --key import --event 2026-11-22 -- ./import.sh      # once for this event
+  lambdalock exec --key deploy --holder "$CI_JOB_URL" -- ./deploy.sh  # says who holds it`
 }
 
 // Run runs the command, and returns its status as an exitStatus.
@@ -109,12 +145,18 @@ func (c *execCmd) check() error {
 		return errors.New("--event is empty: give the event's identity, or leave it out; if it came from a variable, that is not set")
 	case c.Lease < shortest:
 		return fmt.Errorf("--lease %v: at least %v, because the command must end 2s before the lease does", c.Lease, shortest)
+	case c.Lease > longestLease:
+		return fmt.Errorf("--lease %v: at most %v, because nobody gets the name for so long if this machine dies; a lease is renewed while the command runs", c.Lease, longestLease)
 	case c.Wait < 0:
 		return fmt.Errorf("--wait %v: zero or more", c.Wait)
 	case c.Remember < time.Second:
 		return fmt.Errorf("--remember %v: at least 1s", c.Remember)
 	case c.ConflictExitCode < 0 || c.ConflictExitCode > 255:
 		return fmt.Errorf("--conflict-exit-code %d: 0 to 255", c.ConflictExitCode)
+	case c.UnsureExitCode < 0 || c.UnsureExitCode > 255:
+		return fmt.Errorf("--unsure-exit-code %d: 0 to 255", c.UnsureExitCode)
+	case len(c.Holder) > longestHolder:
+		return fmt.Errorf("--holder: %d bytes, at most %d", len(c.Holder), longestHolder)
 	}
 	return nil
 }
@@ -147,7 +189,7 @@ func wallClock() time.Time { return time.Now().Round(0) }
 // options returns those of an acquisition that may wait so long.
 func (r *guardedRun) options(wait time.Duration) *lock.Options {
 	host, _ := os.Hostname() // the command's name still describes a host without one
-	holder := fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid())
+	holder := cmp.Or(r.Holder, fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid()))
 	return &lock.Options{
 		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember,
 		// The lease counts as lost early enough for the command to end 2 s before it.
@@ -226,7 +268,11 @@ func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try in
 		return false
 	}
 	if try == 0 {
-		say("%s; trying again until %s", plain(err), end.Format(time.RFC3339))
+		until := "it answers"
+		if r.Wait < forever {
+			until = end.Format(time.RFC3339)
+		}
+		say("%s; trying again until %s", plain(err), until)
 	}
 	pause := min(firstRetry<<min(try, 4), longestRetry)
 	select {
@@ -287,9 +333,7 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
 		return exitStatus(statusLost)
 	}
-	status := exitStatus(child.status())
-	r.end(lk, status)
-	return status
+	return r.end(lk, exitStatus(child.status()))
 }
 
 // process describes the process of the command.
@@ -305,23 +349,34 @@ func (r *guardedRun) process(lease lock.Lease) *exec.Cmd {
 	}
 }
 
-// end releases the lock, or completes the event. The command's status stays
-// even if that fails: the work was done, or was not.
-func (r *guardedRun) end(lk *lock.Lock, status exitStatus) {
-	release, consequence := lk.Release, "it is free when the lease ends at "+lk.Lease().Until.Local().Format(time.RFC3339)
+// end releases the lock, or completes the event, and returns the status. The
+// command's stays even if that fails, unless another one is asked for: the work
+// was done, or was not.
+func (r *guardedRun) end(lk *lock.Lock, status exitStatus) exitStatus {
 	if r.Event != nil && status == 0 {
-		release = func() error { return lk.Complete(nil) }
-		consequence = "the event counts as not run, and will run again"
+		return r.complete(lk)
 	}
-	switch err := release(); {
+	switch err := lk.Release(); {
 	case errors.Is(err, lock.ErrLost):
-		if r.Event == nil || status != 0 {
-			consequence = "another command may have run at the same time; fence " + strconv.FormatInt(lk.Lease().Fence, 10)
-		}
-		say("warning: %q: the lock was lost before the release: %s", r.Key, consequence)
+		say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
 	case err != nil:
-		say("warning: %q was not released: %s; %s", r.Key, plain(err), consequence)
+		say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, plain(err), lk.Lease().Until.Local().Format(time.RFC3339))
 	}
+	return status
+}
+
+// complete records the event. A record that the store did not confirm may have
+// been applied, or may be still.
+func (r *guardedRun) complete(lk *lock.Lock) exitStatus {
+	switch err := lk.Complete(nil); {
+	case err == nil:
+		return 0
+	case errors.Is(err, lock.ErrLost):
+		say("warning: %q: the lock was lost before the release: the event counts as not run, and will run again", r.Key)
+	default:
+		say("warning: %q: the event %q was perhaps not recorded, and may run again: %s", r.Key, *r.Event, plain(err))
+	}
+	return exitStatus(r.UnsureExitCode)
 }
 
 // exitStatus ends the program. What there is to say has been said.

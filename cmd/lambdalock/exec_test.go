@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,6 +110,10 @@ func TestExecStatus(t *testing.T) {
 		"no command":       {[]string{"--key", "k", "--"}, 64, "name the command"},
 		"empty command":    {[]string{"--key", "k", "--", ""}, 64, "name the command"},
 		"short lease":      {[]string{"--key", "k", "--lease", "3s", "--", "true"}, 64, "--lease 3s: at least 4s"},
+		"long lease":       {[]string{"--key", "k", "--lease", "9000h", "--", "true"}, 64, "--lease 9000h0m0s: at most 24h0m0s"},
+		"longest lease":    {[]string{"--key", "k", "--lease", "24h", "--", "true"}, 0, ""},
+		"long holder":      {[]string{"--key", "k", "--holder", strings.Repeat("h", 257), "--", "true"}, 64, "--holder: 257 bytes, at most 256"},
+		"unsure status":    {[]string{"--key", "k", "--unsure-exit-code", "256", "--", "true"}, 64, "--unsure-exit-code 256"},
 		"negative wait":    {[]string{"--key", "k", "--wait=-1s", "--", "true"}, 64, "--wait -1s"},
 		"short memory":     {[]string{"--key", "k", "--remember", "1ms", "--", "true"}, 64, "--remember 1ms"},
 		"long memory":      {[]string{"--key", "k", "--remember", "10000h", "--", "true"}, 64, "366"},
@@ -272,6 +277,7 @@ func TestExecLostBeforeRelease(t *testing.T) { // F21
 		want   string
 	}{
 		"mutex":        {nil, "", 0, "the lock was lost before the release: another command may have run at the same time; fence "},
+		"unsure":       {[]string{"--event", "e1", "--unsure-exit-code", "74"}, "", 74, "the lock was lost before the release: the event counts as not run, and will run again"},
 		"event":        {[]string{"--event", "e1"}, "", 0, "the lock was lost before the release: the event counts as not run, and will run again"},
 		"event failed": {[]string{"--event", "e1"}, "exit 4", 4, "the lock was lost before the release: another command may have run at the same time; fence "},
 	} {
@@ -299,6 +305,90 @@ func TestExecStoreGone(t *testing.T) {
 	table.Close()
 	p.say("go")
 	p.end(6, `warning: "k" was not released: `, "; it is free when the lease ends at ")
+}
+
+// TestExecUnconfirmed: a record without an answer may have been applied.
+func TestExecUnconfirmed(t *testing.T) { // F6
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args   []string
+		script string
+		status int
+		says   string
+	}{
+		"by default":   {nil, "", 0, `warning: "k": the event "e1" was perhaps not recorded, and may run again: `},
+		"asked for":    {[]string{"--unsure-exit-code", "74"}, "", 74, `warning: "k": the event "e1" was perhaps not recorded, and may run again: `},
+		"event failed": {[]string{"--unsure-exit-code", "74"}, "exit 4", 4, `warning: "k" was not released: `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := newLockTable(t, "locks")
+			args := append(append([]string{"exec", "--lease", "4s", "--key", "k", "--event", "e1"}, c.args...), "--", "sh", "-c", "echo ready; read line; "+c.script)
+			p := begin(t, prepare(t, table.env, args...))
+			p.wantLine("ready")
+			table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
+			p.say("go")
+			p.end(c.status, c.says)
+			table.OnRequest(nil)
+			if m := read(t, table.store, "/k").Memory; c.script == "" && len(m.Completed) != 1 {
+				t.Errorf("the record was not applied: %+v", m)
+			}
+		})
+	}
+}
+
+// TestExecDoesNotRepeatMistakes: --wait is not for what a person has to mend.
+func TestExecDoesNotRepeatMistakes(t *testing.T) {
+	t.Parallel()
+	table := newLockTable(t, "locks")
+	var requests atomic.Int32
+	table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
+		requests.Add(1)
+		return fakedynamo.Deny
+	})
+	r := command(t, table.env, "exec", "--wait", "3s", "--key", "k", "--", "echo", "ran")
+	r.expect(t, 69, "dynamodb:UpdateItem was denied")
+	wantLines(t, r.stderr, 1)
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+// TestExecNamesItsHolder: others see what --holder says.
+func TestExecNamesItsHolder(t *testing.T) {
+	t.Parallel()
+	table := lockTableFor(t)
+	for name, env := range map[string][]string{"flag": nil, "variable": {"LAMBDALOCK_HOLDER=job 17 of main"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"exec", "--key", name, "--", "sh", "-c", "echo ready; read line"}
+			if env == nil {
+				args = slices.Insert(args, 1, "--holder", "job 17 of main")
+			}
+			p := begin(t, prepare(t, append(table.Env, env...), args...))
+			p.wantLine("ready")
+			command(t, table.Env, "exec", "--key", name, "--", "true").expect(t, 1, "is held by job 17 of main until ")
+			p.say("go")
+			p.end(0)
+		})
+	}
+}
+
+// TestExecWaitsForever: a wait has no end if it is asked for.
+func TestExecWaitsForever(t *testing.T) {
+	t.Parallel()
+	table := newLockTable(t, "locks")
+	var requests atomic.Int32
+	table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
+		if requests.Add(1) > 3 {
+			return fakedynamo.None
+		}
+		return fakedynamo.Throttle
+	})
+	command(t, table.env, "exec", "--wait", "forever", "--key", "k", "--", "echo", "ran").
+		expect(t, 0, "trying again until it answers", "ran")
+	command(t, table.env, "exec", "--wait", "ever", "--key", "k", "--", "true").
+		expect(t, 64, `"ever" is neither a duration, such as 90s or 5m, nor forever`)
 }
 
 // TestExecWaitsForTheStore: --wait is also for a store that does not answer.

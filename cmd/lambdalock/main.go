@@ -45,6 +45,7 @@ func main() {
 		kong.ShortUsageOnError(),
 		kong.Exit(exit),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
+		kong.NamedMapper("wait", kong.MapperFunc(decodeWait)),
 		kong.Vars{"version": version(), "storeForms": storeurl.Forms},
 		kong.BindSingletonProvider(func() context.Context {
 			ctx = untilInterrupted()

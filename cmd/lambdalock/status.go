@@ -19,7 +19,8 @@ type statusError struct {
 	err    error
 }
 
-func (e *statusError) Error() string { return e.err.Error() }
+// Error implements error. The program's name is printed before it.
+func (e *statusError) Error() string { return plain(e.err) }
 func (e *statusError) Unwrap() error { return e.err }
 
 // ExitCode returns the exit status.
