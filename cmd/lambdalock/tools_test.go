@@ -336,7 +336,8 @@ func TestRelease(t *testing.T) {
 	key := lock.Key{Name: "a", Event: "e2"}
 	for name, c := range map[string]struct {
 		lease     time.Duration
-		order     string // that is remembered
+		order     string        // that is remembered
+		remember  time.Duration // the event; zero: a day
 		meanwhile func(t *testing.T, store *memstore.Store, lk *lock.Lock)
 		answer    error
 		status    int    // of the error; 0: none
@@ -346,6 +347,7 @@ func TestRelease(t *testing.T) {
 		"yes":            {lease: time.Hour, says: "Released orders/a."},
 		"fence is named": {lease: time.Hour, says: "checks the fence"},
 		"order":          {lease: time.Hour, order: "05", says: "Released orders/a."},
+		"long memory":    {lease: time.Hour, remember: 4 * 24 * time.Hour, says: "Released orders/a."},
 		"no":             {lease: time.Hour, answer: yes("n\n"), status: 1, says: "nothing was changed", owner: "f request 1"},
 		"the holder completes": {
 			lease: time.Hour, status: 1, says: "f request 1 released orders/a itself",
@@ -379,7 +381,8 @@ func TestRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := memstore.New()
-			complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil)
+			remember := func(o *lock.Options) { o.Remember = c.remember }
+			complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil, remember)
 			lk := acquire(t, store, "f request 1", c.lease, key)
 			meanwhile := func() {
 				if c.meanwhile != nil {
@@ -395,7 +398,7 @@ func TestRelease(t *testing.T) {
 			if row.Holder != c.owner || !row.Memory.Has("e1", time.Now()) {
 				t.Errorf("the row is %+v, want the owner %q", row, c.owner)
 			}
-			kept := 24 * time.Hour
+			kept := max(24*time.Hour, c.remember)
 			if c.order != "" {
 				kept = longestRemember
 			}
@@ -585,6 +588,28 @@ func TestForgetOnDynamoDB(t *testing.T) {
 	}
 	command(t, s.env, "forget", "orders/dog", "e", "--yes").expect(t, 1, "there is no row")
 	command(t, s.env, "forget", "orders/b", "--yes").expect(t, 64, "expected")
+}
+
+// TestForgetAfterALostAnswer: the other events stay completed if the answer to
+// the claim was lost.
+func TestForgetAfterALostAnswer(t *testing.T) { // F1
+	t.Parallel()
+	s := newLockTable(t, "locks")
+	for _, event := range []string{"e1", "e2"} {
+		complete(t, s.store, lock.Key{Name: "a", Event: event}, nil)
+	}
+	var lost atomic.Bool
+	s.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
+		if r.Operation == "UpdateItem" && lost.CompareAndSwap(false, true) {
+			return fakedynamo.ApplyThenDrop
+		}
+		return fakedynamo.None
+	})
+	command(t, s.env, "forget", "orders/a", "e1", "--yes").expect(t, 0, "Forgotten")
+	row := read(t, s.store, "orders/a")
+	if now := time.Now(); !lost.Load() || row.Memory.Has("e1", now) || !row.Memory.Has("e2", now) {
+		t.Errorf("lost %v, and the row remembers %+v; want e2 only", lost.Load(), row.Memory.Completed)
+	}
 }
 
 // TestForgottenByTime: an event that has expired needs no forgetting.

@@ -220,6 +220,20 @@ func TestSlots(t *testing.T) {
 	}
 }
 
+// TestLastSlot: the highest slot that a limit can have is shown.
+func TestLastSlot(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	limited := locker(t, store, lock.Options{Namespace: "orders", Limit: lock.MaxLimit})
+	for range lock.MaxLimit {
+		acquire(t, limited, lock.Key{Name: "a"})
+	}
+	slots, err := inspect.Slots(t.Context(), store, "orders/a")
+	if err != nil || len(slots) != lock.MaxLimit-1 || slots[len(slots)-1].Name != "orders/slot:100:a" {
+		t.Errorf("%d slots, error %v", len(slots), err)
+	}
+}
+
 // only is a store that lacks some rows.
 type only struct {
 	driver.Inspector
