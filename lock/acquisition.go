@@ -46,10 +46,20 @@ type acquisition struct {
 
 func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {
 	c := clock.From(ctx)
-	return &acquisition{
+	a := &acquisition{
 		locker: l, ctx: ctx, clock: c, key: key, began: c.Now(),
 		requests: retries{locker: l, clock: c, onThrottle: (*Locker).claimGivesUp},
 	}
+	if t := turnOf(ctx); t != nil {
+		a.requests.pace = t.Pace
+		a.requests.onThrottle = func(*Locker, int) bool {
+			t.Throttled = true
+			return true
+		}
+	} else if invocation.TurnOf(ctx) != nil { // the record has begun
+		a.requests.onThrottle = nil
+	}
+	return a
 }
 
 func (a *acquisition) acquire() (*Lock, error) {
@@ -305,6 +315,8 @@ func (a *acquisition) report(err error) {
 		a.observe(OutcomeWaited, err)
 	}
 	switch {
+	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:
+		a.observe(OutcomeRequeued, err)
 	case err != nil:
 		a.observe(outcomeOf(err), err)
 	case a.row.Previous != "":

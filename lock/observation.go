@@ -19,6 +19,7 @@ const (
 	OutcomeAcquired         Outcome = "acquired"          // debug
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
 	OutcomeWaited           Outcome = "waited"            // there was a wait; the outcome of the claim follows: debug
+	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
@@ -37,7 +38,7 @@ const (
 
 func (o Outcome) level() slog.Level {
 	switch o {
-	case OutcomeAcquired, OutcomeWaited, OutcomeRenewed, OutcomeReleased:
+	case OutcomeAcquired, OutcomeWaited, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
 	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo

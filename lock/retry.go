@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -21,8 +22,12 @@ const (
 	// that is cut short only hides what went wrong before.
 	shortestAttempt = 50 * time.Millisecond
 	// claimPatience is how often a store may throttle a claim before the claim
-	// gives up.
+	// gives up. That of a record of a batch gives up at once, because the batch
+	// tries again.
 	claimPatience = 2
+	// longestRest of a record of a batch is short, because the batch claims nothing
+	// else meanwhile.
+	longestRest = 2 * time.Second
 )
 
 // retries repeats one idempotent request to the store until it is answered.
@@ -33,6 +38,7 @@ type retries struct {
 	// onThrottle reports whether to give up now that the store has throttled the
 	// request that many times. Nil: never.
 	onThrottle func(l *Locker, times int) bool
+	pace       *invocation.Pace // of the batch whose record sends the request; nil: none
 
 	sent      int
 	throttled int
@@ -47,7 +53,11 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 	var failure *driver.Error
 	began := r.clock.Now()
 	for try := 0; ; try++ {
+		sent := r.clock.Now()
 		ok, err := r.attempt(ctx, request)
+		if err == nil {
+			r.pace.Taken(sent)
+		}
 		if err == nil || errors.As(err, new(*ConfigError)) {
 			return ok, err
 		}
@@ -58,7 +68,10 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		}
 		pause := jitter(firstPause << min(try, 7))
 		if throttled(e) {
-			r.throttled++
+			r.pace.Throttled(sent, r.clock.Now())
+			if r.throttled++; r.throttled == 1 {
+				defer r.pace.Stuck()()
+			}
 			if r.onThrottle != nil && r.onThrottle(r.locker, r.throttled) {
 				return false, r.failed(op, failure)
 			}
@@ -82,6 +95,9 @@ func (r *retries) failed(op string, e *driver.Error) *StoreError {
 // time, so that there are enough tries.
 func (r *retries) rest(began time.Time) time.Duration {
 	rest := min(firstRest<<min(r.throttled-1, 5), max(r.until.Sub(began)/8, firstRest))
+	if r.pace != nil {
+		rest = min(rest, longestRest)
+	}
 	return rest/2 + jitter(rest/2)
 }
 
@@ -109,6 +125,16 @@ func reported(err error) *driver.Error {
 
 // throttled reports whether the store throttled the request.
 func throttled(e *driver.Error) bool { return e.Temporary && e.Answered && !e.Conflict }
+
+// turnOf returns the turn of the record of a batch if ctx is that of its claim,
+// and not of work under the lock that this claim got. Otherwise it returns nil.
+func turnOf(ctx context.Context) *invocation.Turn {
+	t := invocation.TurnOf(ctx)
+	if outer := heldIn(ctx); outer != nil && invocation.TurnOf(outer.ctx) == t {
+		return nil
+	}
+	return t
+}
 
 // claimGivesUp lets a claim give up soon, because its source delivers the event
 // again.

@@ -142,12 +142,16 @@ type settlement struct {
 // release matters most.
 func (l *Lock) settlement(completes bool) *settlement {
 	now := l.clock.Now()
-	return &settlement{
+	s := &settlement{
 		retries: retries{locker: l.locker, clock: l.clock, until: l.settleUntil(now, completes), onThrottle: (*Locker).notePressure},
 		ctx:     context.WithoutCancel(l.ctx),
 		request: driver.Settlement{Name: l.claim.Name, Token: l.claim.Token, Stamp: l.row.Stamp},
 		began:   now, completes: completes,
 	}
+	if t := turnOf(l.ctx); t != nil {
+		s.pace = t.Pace
+	}
+	return s
 }
 
 // endBy shortens the time for the attempt.

@@ -44,6 +44,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	d := &delivery[R]{
 		batch: b, ctx: ctx, source: src,
 		tasks: make([]task[R], len(records)), ready: make(chan *task[R], len(records)), remaining: len(records),
+		turn: make(chan struct{}, 1),
 	}
 	d.lastStart, _ = invocation.LastStart(ctx, b.engine.Reserve)
 	for i := range records { // before any record begins, because a handler may change data that records share
@@ -68,10 +69,13 @@ type delivery[R any] struct {
 	lastStart time.Time // no record begins after it; zero: no limit
 	tasks     []task[R] // one for each record
 	ready     chan *task[R]
+	pace      invocation.Pace
+	turn      chan struct{} // has an element while a worker waits for the next claim
 	workers   sync.WaitGroup
 
 	mu        sync.Mutex // guards what the tasks know about each other
 	remaining int        // tasks that have not ended
+	throttles int        // claims that the store throttled
 }
 
 // rememberedTogether returns the events of the batch that should not be

@@ -1,5 +1,11 @@
 package middleware
 
+import (
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+)
+
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
 // with the same name, so that it never finds its lock held by its own batch.
@@ -51,9 +57,49 @@ func (d *delivery[R]) work() {
 		}
 	}()
 	for current = range d.ready {
-		d.end(current, d.handle(current))
+		d.awaitTurn(current)
+		if err := d.handle(current); current.again {
+			d.requeue(current)
+		} else {
+			d.end(current, err)
+		}
 		current = nil
 	}
+}
+
+// longestNap is how soon a record notices that the gap before its claim has
+// become shorter.
+const longestNap = 100 * time.Millisecond
+
+// awaitTurn waits until a record may claim its lock, or may not begin any more.
+// The others wait behind it.
+func (d *delivery[R]) awaitTurn(t *task[R]) {
+	if t.blocked || t.err != nil { // it claims nothing
+		return
+	}
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	c := clock.From(d.ctx)
+	for d.mayBegin(t) == nil {
+		now := c.Now()
+		wait := d.pace.Next(now)
+		if wait == 0 {
+			return
+		}
+		if !d.lastStart.IsZero() {
+			wait = min(wait, d.lastStart.Sub(now))
+		}
+		_ = c.Sleep(d.ctx, min(wait, longestNap)) // if ctx ends, the record may not begin
+	}
+}
+
+// requeue makes a record ready again whose claim was throttled, behind the
+// others: it may be the only one whose name is throttled.
+func (d *delivery[R]) requeue(t *task[R]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.throttles++
+	d.ready <- t
 }
 
 // end notes how a record ended, and makes ready those that waited only for it.

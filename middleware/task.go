@@ -7,12 +7,18 @@ import (
 	"runtime/debug"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
+
+// patience is how long a batch without a deadline waits for a store that
+// throttles everything.
+const patience = lock.DefaultLease
 
 var (
 	errBlocked  = errors.New("lambdalock: not begun, because an earlier record of its group failed")
 	errNotBegun = errors.New("lambdalock: not begun, because the deadline is too near")
+	errFull     = errors.New("lambdalock: not begun, because the store throttles everything")
 	errGoexit   = errors.New("lambdalock: the handler ended its goroutine with runtime.Goexit")
 )
 
@@ -28,6 +34,8 @@ type task[R any] struct {
 	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one
 	nextOfName  *task[R] // waits for this one
+	again       bool     // it goes back to the queue, because the store throttled its claim
+	throttled   error    // what the store said then, the last time; nil: nothing
 	blocked     bool     // an earlier record of its group failed
 }
 
@@ -56,12 +64,19 @@ func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.recor
 // handle runs the handler of one record under the lock, and returns why the
 // record failed.
 func (d *delivery[R]) handle(t *task[R]) (err error) {
+	t.again = false
 	if err := d.mayBegin(t); err != nil {
+		if t.throttled != nil {
+			err = fmt.Errorf("%w: %w", err, t.throttled)
+		}
 		return err
 	}
 	t.ctx = withRecord(d.ctx, t.record)
 	returned := false
 	defer func() {
+		if !returned {
+			t.again = false
+		}
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 			d.reportPanic(t, err)
@@ -76,7 +91,8 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 
 // underLock runs the handler of a record under its lock.
 func (d *delivery[R]) underLock(t *task[R]) error {
-	return d.locked(t.ctx, t.key, t.err, func(ctx context.Context) error {
+	turn := &invocation.Turn{Pace: &d.pace}
+	err := d.locked(invocation.WithTurn(t.ctx, turn), t.key, t.err, func(ctx context.Context) error {
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
@@ -84,6 +100,10 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		}
 		return err
 	})
+	if turn.Throttled {
+		t.again, t.throttled = true, err
+	}
+	return err
 }
 
 // mayBegin returns why a record must not begin, or nil.
@@ -91,6 +111,8 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	switch {
 	case t.blocked:
 		return errBlocked
+	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > patience:
+		return errFull
 	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart):
 		return errNotBegun
 	case d.ctx.Err() != nil:
@@ -116,7 +138,7 @@ func (d *delivery[R]) errors() []error {
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		errs[i] = t.err
-		if errors.Is(t.err, errBlocked) || errors.Is(t.err, errNotBegun) {
+		if errors.Is(t.err, errBlocked) || errors.Is(t.err, errNotBegun) || errors.Is(t.err, errFull) {
 			notBegun++
 			if first == nil {
 				first = t
@@ -124,10 +146,11 @@ func (d *delivery[R]) errors() []error {
 		}
 	}
 	if first != nil {
-		d.report(d.ctx, lock.Observation{
-			Outcome: OutcomeNotBegun, Key: first.key,
-			Err: fmt.Errorf("%d of %d records are returned for redelivery, the first of them: %w", notBegun, len(errs), first.err),
-		})
+		err := fmt.Errorf("%d of %d records are returned for redelivery, the first of them: %w", notBegun, len(errs), first.err)
+		if d.throttles > 0 {
+			err = fmt.Errorf("the store throttled %d claims, and %w", d.throttles, err)
+		}
+		d.report(d.ctx, lock.Observation{Outcome: OutcomeNotBegun, Key: first.key, Err: err})
 	}
 	if d.each.raisePanics {
 		raisePanic(errs)

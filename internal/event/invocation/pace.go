@@ -1,0 +1,158 @@
+package invocation
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// firstGap between two claims is also the pause in which a store that has begun
+	// to throttle gets no claim of this batch.
+	firstGap = 200 * time.Millisecond
+	// longestGap lets a batch notice soon that the store has recovered.
+	longestGap = 2 * time.Second
+	// outage is for how long a store takes nothing if it is not only busy. What it
+	// takes afterwards has nothing to do with the gap that it left.
+	outage = 5 * time.Second
+	// firstSafe is the safe gap of a batch that does not know what the store takes.
+	firstSafe = 10 * time.Millisecond
+	// noGap is a gap that is too short to matter.
+	noGap = 50 * time.Microsecond
+	// fast is by how much the gap shrinks at most with every request that the store
+	// takes.
+	fast = 0.8
+	// slow is how many claims per second every such request adds otherwise.
+	slow = 2
+)
+
+// Pace is how fast the records of one batch claim their locks. Package lock
+// tells it what the store takes and what it throttles, and package middleware
+// asks it when the next claim may begin.
+//
+// There is no gap between two claims until the store throttles. Then the gap
+// doubles with every request that is throttled, and shrinks with every one that
+// is taken: fast, until the batch is half as fast as when the store began to
+// throttle, and then slowly. The same number of claims per second is added
+// whatever the gap, so of several batches that share a table the slower one
+// catches up. Chance keeps them from trying at the same moments.
+//
+// A nil Pace notes nothing.
+type Pace struct {
+	mu     sync.Mutex
+	last   time.Time     // when a claim began, or the gap grew
+	chance float64       // of the gap after that, from 0.5 to 1.5
+	gap    time.Duration // on average; zero: none
+	safe   time.Duration // twice the gap at which the store began to throttle
+	slowed time.Time     // when the gap grew
+	full   time.Time     // since when the store has taken nothing; zero: it does
+	stuck  int           // settlements that the store has throttled and that are still trying
+}
+
+// Throttled notes that the store throttled a request that was sent at a time.
+// Of those that were under way when the gap grew, only the first one counts.
+func (p *Pace) Throttled(sent, now time.Time) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !sent.After(p.slowed) {
+		return
+	}
+	if p.full.IsZero() {
+		p.full, p.safe = now, max(2*p.gap, firstSafe)
+	}
+	p.slowed = now
+	p.gap = min(max(2*p.gap, firstGap), longestGap)
+	p.begin(now)
+}
+
+// Taken notes that the store took a request that was sent at a time.
+func (p *Pace) Taken(sent time.Time) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.full.IsZero() && sent.Sub(p.full) > outage {
+		p.gap = firstGap
+	}
+	p.full = time.Time{}
+	if !sent.After(p.slowed) {
+		return
+	}
+	shrink := fast
+	if p.gap < p.safe {
+		shrink = max(fast, 1/(1+slow*p.gap.Seconds()))
+	}
+	if p.gap = time.Duration(float64(p.gap) * shrink); p.gap < noGap {
+		p.gap = 0
+	}
+}
+
+// Stuck notes that a settlement is throttled and goes on trying, and returns a
+// function that notes its end. Until then claims keep the longest gap, because
+// work that is done has precedence.
+func (p *Pace) Stuck() (end func()) {
+	if p == nil {
+		return func() {}
+	}
+	count := func(by int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stuck += by
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// Next returns how long the next claim must wait, as far as that is known now.
+// If it is zero, the claim begins.
+func (p *Pace) Next(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gap := p.gap
+	if p.stuck > 0 {
+		gap = longestGap
+	}
+	wait := p.last.Add(time.Duration(float64(gap) * p.chance)).Sub(now)
+	if wait <= 0 {
+		p.begin(now)
+	}
+	return max(wait, 0)
+}
+
+func (p *Pace) begin(now time.Time) { p.last, p.chance = now, 0.5+rand.Float64() }
+
+// Full returns for how long the store has taken nothing although it was asked.
+func (p *Pace) Full(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.full.IsZero() {
+		return 0
+	}
+	return now.Sub(p.full)
+}
+
+// Turn is what packages lock and middleware share about the claim of one record
+// of a batch.
+type Turn struct {
+	Pace      *Pace
+	Throttled bool // the store throttled the claim, which gave up at once
+}
+
+type turnKey struct{}
+
+// WithTurn returns a context for the claim of a record.
+func WithTurn(ctx context.Context, t *Turn) context.Context {
+	return context.WithValue(ctx, turnKey{}, t)
+}
+
+// TurnOf returns the turn of the record whose claim, or whose work after it,
+// has ctx. It returns nil outside a batch.
+func TurnOf(ctx context.Context) *Turn {
+	t, _ := ctx.Value(turnKey{}).(*Turn)
+	return t
+}
