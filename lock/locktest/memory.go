@@ -146,7 +146,7 @@ func renewedRow(f *fixture) {
 	held := f.mustAcquire(c)
 	want := func(what string, row driver.Row) {
 		f.Helper()
-		if row.Token != c.Token || row.Event != "e2" || row.Payload != "Zm9v" || row.Holder != "holder" || row.Fence != held.Fence || row.Stamp.IsZero() {
+		if row.Token != c.Token || row.Event != "e2" || row.Payload != "Zm9v" || row.Holder != "holder" || row.Fence < held.Fence || row.Stamp.IsZero() {
 			f.Errorf("%s: the row %+v does not describe the owner", what, row)
 		}
 		done := row.Memory.Completed

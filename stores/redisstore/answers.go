@@ -131,12 +131,13 @@ func (q *Quorum) merge(got answers, v view) driver.Row {
 		row = *owned[0]
 		// The lease lasts, and the fence is known, where a majority says so.
 		row.Until = highest(owned, q.need, func(r *driver.Row) time.Time { return r.Until }, time.Time.Compare)
-		row.Fence = highest(owned, q.need, func(r *driver.Row) int64 { return r.Fence }, cmp.Compare[int64])
+		row.Fence = highest(owned, q.need, fenceOf, cmp.Compare[int64])
 	} else {
 		row.Stamp = rows[0].Stamp
-		row.Fence = highest(rows, q.need, func(r *driver.Row) int64 { return r.Fence }, cmp.Compare[int64])
+		row.Fence = highest(rows, q.need, fenceOf, cmp.Compare[int64])
 	}
-	row.Previous, row.Memory = "", mergeMemories(rows)
+	row.Previous = ""
+	row.Memory, _ = mergeMemories(got)
 	for _, r := range rows {
 		if r.DeleteAfter.After(row.DeleteAfter) {
 			row.DeleteAfter = r.DeleteAfter
@@ -145,8 +146,7 @@ func (q *Quorum) merge(got answers, v view) driver.Row {
 	return row
 }
 
-// rows returns the rows that can be read. The latest one comes first, and of
-// two with the same stamp the one that remembers more.
+// rows returns the rows that can be read, the one with the latest stamp first.
 func (got answers) rows() []*driver.Row {
 	rows := make([]*driver.Row, 0, len(got))
 	for i := range got {
@@ -154,9 +154,7 @@ func (got answers) rows() []*driver.Row {
 			rows = append(rows, &a.row)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *driver.Row) int {
-		return cmp.Or(b.Stamp.Compare(a.Stamp), cmp.Compare(len(b.Memory.Completed), len(a.Memory.Completed)))
-	})
+	slices.SortStableFunc(rows, func(a, b *driver.Row) int { return b.Stamp.Compare(a.Stamp) })
 	return rows
 }
 
@@ -177,6 +175,8 @@ func (q *Quorum) owned(rows []*driver.Row, v view) []*driver.Row {
 	return nil
 }
 
+func fenceOf(r *driver.Row) int64 { return r.Fence }
+
 // highest returns the nth highest value of the rows.
 func highest[T any](rows []*driver.Row, nth int, value func(*driver.Row) T, compare func(a, b T) int) T {
 	values := make([]T, len(rows))
@@ -187,32 +187,55 @@ func highest[T any](rows []*driver.Row, nth int, value func(*driver.Row) T, comp
 	return values[nth-1]
 }
 
-// mergeMemories returns what any of the rows remembers, in the order of the
-// first one. What only others remember comes before that.
-func mergeMemories(rows []*driver.Row) driver.Memory {
-	var m driver.Memory
-	place := map[string]int{}
-	for _, r := range rows {
-		var more []driver.CompletedEvent
-		for _, c := range r.Memory.Completed {
-			i, known := place[c.Event]
-			switch {
-			case !known:
-				more = append(more, c)
-			case m.Completed[i].Until.Before(c.Until):
-				m.Completed[i].Until = c.Until
-			}
-		}
-		if len(more) > 0 {
-			m.Completed = append(more, m.Completed...)
-			for i, c := range m.Completed {
-				place[c.Event] = i
-			}
-		}
-		m.HighestOrder = max(m.HighestOrder, r.Memory.HighestOrder)
-		if m.Result.Event == "" {
-			m.Result = r.Memory.Result
+// mergeMemories returns what any of the nodes remembers, and the stamp of the
+// claim that completed last. A node that was down, or that has lost its last
+// writes, knows fewer events than the others, or other ones. So an event keeps
+// its place behind the one before it on its own node, and the node whose
+// completion is the newest decides otherwise.
+func mergeMemories(got answers) (m driver.Memory, last string) {
+	var nodes []*answer
+	for i := range got {
+		if a := &got[i]; !failed(a) && !a.row.Newer {
+			nodes = append(nodes, a)
 		}
 	}
-	return m
+	slices.SortStableFunc(nodes, func(a, b *answer) int { return cmp.Compare(b.memoryStamp, a.memoryStamp) })
+	for _, a := range nodes {
+		last = max(last, a.memoryStamp)
+		m.Completed = mergeEvents(m.Completed, a.row.Memory.Completed)
+		m.HighestOrder = max(m.HighestOrder, a.row.Memory.HighestOrder)
+		if m.Result.Event == "" {
+			m.Result = a.row.Memory.Result
+		}
+	}
+	return m, last
+}
+
+// mergeEvents adds the events of an older list to a newer one.
+func mergeEvents(newer, older []driver.CompletedEvent) []driver.CompletedEvent {
+	place := make(map[string]int, len(newer))
+	for i, c := range newer {
+		place[c.Event] = i
+	}
+	behind := map[string][]driver.CompletedEvent{} // what only the older list has, by the event before it
+	previous := ""
+	for _, c := range older {
+		i, known := place[c.Event]
+		switch {
+		case !known:
+			behind[previous] = append(behind[previous], c)
+			continue
+		case newer[i].Until.Before(c.Until):
+			newer[i].Until = c.Until
+		}
+		previous = c.Event
+	}
+	if len(behind) == 0 {
+		return newer
+	}
+	merged := behind[""]
+	for _, c := range newer {
+		merged = append(append(merged, c), behind[c.Event]...)
+	}
+	return merged
 }

@@ -23,7 +23,7 @@ func New(client redis.Scripter) (*Store, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
 	}
-	s := &Store{client: client, server: "Redis", repeats: true, grain: 1}
+	s := &Store{client: client, server: "Redis", repeats: true}
 	switch c := client.(type) {
 	case *redis.Ring:
 		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}

@@ -10,9 +10,9 @@
 //
 // A Store uses the connections of a *redis.Client, but its own settings:
 // ContextTimeoutEnabled, so that a hung connection does not use up the
-// invocation, and no retries, because package lock repeats requests itself. How
-// connections are opened stays as it is: with DialerRetries: 1, a refused
-// connection is reported as such, and not as a timeout.
+// invocation, and no retries, because package lock repeats requests itself. The
+// client itself opens the connections: with DialerRetries: 1, a refused one is
+// reported as such, and not as a timeout.
 //
 // A cluster client, or a type that wraps a client, keeps its settings. It must
 // have ContextTimeoutEnabled. If it repeats a request that had no answer, which
@@ -30,9 +30,12 @@
 // https://redis.io/docs/latest/commands/wait/. The same holds for ElastiCache:
 // https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/Replication.html. A
 // lock whose acquire is lost can then have a second owner until the first one
-// notices, at its next renewal or its release. The fencing token still rises,
-// because a new row begins with the time: give it to the resource that must
-// not be written twice.
+// notices, at its next renewal or its release. The row may also go back to an
+// earlier state, which does not know the last completed events. The fencing
+// token still rises, because a new owner's is at least the server's clock in
+// microseconds: give it to the resource that must not be written twice. It
+// could only repeat or fall if the clock of the server that takes over is
+// behind by more than the time between the two acquisitions.
 //
 // MemoryDB keeps every acknowledged write across failovers:
 // https://docs.aws.amazon.com/memorydb/latest/devguide/consistency.html. So
@@ -65,7 +68,7 @@
 // One hash per lock name, at the key "lambdalock:" and the name:
 //
 //	field        present       meaning
-//	fence        always        fencing token: starts at microseconds since 1970, grows by one per acquisition
+//	fence        always        fencing token: microseconds since 1970 when it was acquired, or the last one and one more if that is higher
 //	stamp        always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
 //	ownerToken   while held    token of the acquisition that holds the name
 //	claimStamp   while held    stamp of the owner's claim
@@ -79,6 +82,7 @@
 //	resultBody   with Replay   result of resultEvent
 //	resultEvent  with Replay
 //	deleteAfter  always        until when the row is kept, by the owner's clock
+//	memoryStamp  in a quorum   stamp of the claim that completed last, so that the newest memory is known
 //	cleared      in a quorum   token of the lock that others released here, because its own release did not arrive in time
 //	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //

@@ -421,8 +421,8 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13
 	}
 }
 
-// TestWrongClient uses clients that cannot keep locks: the constructor says what
-// to change.
+// TestWrongClient uses clients that cannot keep locks: the constructor says
+// what to change.
 func TestWrongClient(t *testing.T) {
 	t.Parallel()
 	good := func(addr string) redis.Scripter { return redis.NewClient(&redis.Options{Addr: addr}) }

@@ -29,7 +29,11 @@ type setting struct {
 	pauses   int   // how often a node is paused
 	restarts int   // how often a node is down, for longer than the longest lease
 	lost     bool  // a node that was down has lost its data
-	down     bool  // the last node is down all the time
+	// back says that a node that was down has lost its last writes, at most for
+	// that long. As long after its return, and not before, the next one goes down.
+	back time.Duration
+	both bool // two of three nodes go back at once
+	down bool // the last node is down all the time
 	// live says that nothing may be held for nobody. Where more than a minority of
 	// the nodes meets faults, a claim that was given up may keep a name until its
 	// lease ends.
@@ -60,14 +64,24 @@ type history struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
+	states  [][]state // of the nodes, every 100 ms
 	holds   []simhistory.Hold
 	limited []simhistory.Hold
 	resumed map[simhistory.Hold]bool
-	done    map[string]bool // events that were completed for certain
+	done    map[string][]completion // by name, in order
 	tokens  map[string]*owner
 	count   map[string]int // outcomes
 	over    bool
 }
+
+// completion is one that was begun.
+type completion struct {
+	event, result string
+	certain       bool
+}
+
+// remembered is how many events of a name are remembered at least.
+const remembered = 8
 
 // owner is what became of a token.
 type owner struct {
@@ -157,7 +171,7 @@ func (h *history) end(token string, excused bool) {
 
 // play runs the history of a seed.
 func play(t *testing.T, seed uint64, s setting) *history {
-	h := &history{setting: s, seed: seed, done: map[string]bool{}, tokens: map[string]*owner{}, resumed: map[simhistory.Hold]bool{}, count: map[string]int{}, random: rand.New(rand.NewPCG(seed, 11))}
+	h := &history{setting: s, seed: seed, done: map[string][]completion{}, tokens: map[string]*owner{}, resumed: map[simhistory.Hold]bool{}, count: map[string]int{}, random: rand.New(rand.NewPCG(seed, 11))}
 	synctest.Test(t, func(t *testing.T) {
 		h.T = t
 		for range s.faulted {
@@ -171,7 +185,7 @@ func play(t *testing.T, seed uint64, s setting) *history {
 		for i := range owners {
 			store := h.open(uint64(i))
 			all.Go(func() {
-				for range attempts {
+				for range attempts + int(2*s.back/time.Second) { // as long as servers go back
 					h.own(store, fmt.Sprint("owner ", i))
 					time.Sleep(h.within(3 * time.Second))
 				}
@@ -179,6 +193,9 @@ func play(t *testing.T, seed uint64, s setting) *history {
 		}
 		var watch sync.WaitGroup
 		watch.Go(h.watch)
+		if s.back > 0 {
+			watch.Go(h.snapshots)
+		}
 		h.disturb()
 		all.Wait()
 		h.wg.Wait()
@@ -215,9 +232,51 @@ func (h *history) disturb() {
 		h.machines[h.roll(len(h.machines))].pause(h.within(20 * time.Second))
 	}
 	for range h.restarts {
-		time.Sleep(h.within(10 * time.Second))
-		h.machines[h.roll(len(h.machines))].restart(longestLease+h.within(10*time.Second), h.lost)
+		time.Sleep(h.back + h.within(10*time.Second))
+		n := h.roll(len(h.machines))
+		var then state
+		var next sync.WaitGroup
+		switch {
+		case h.lost:
+			then = state{}
+		case h.back > 0:
+			then = h.earlier(n)
+		}
+		if h.both { // the servers are up again at once: the leases last
+			other := (n + 1) % len(h.machines)
+			before := h.earlier(other)
+			next.Go(func() { h.machines[other].restart(500*time.Millisecond, before) })
+			h.machines[n].restart(500*time.Millisecond, then)
+			next.Wait()
+			continue
+		}
+		h.machines[n].restart(longestLease+h.within(10*time.Second), then)
 	}
+}
+
+// snapshots keeps what each node has stored, until the history is over.
+func (h *history) snapshots() {
+	const every = 100 * time.Millisecond
+	for !h.isOver() {
+		h.mu.Lock()
+		h.states = append(h.states, nil)
+		for _, m := range h.machines {
+			h.states[len(h.states)-1] = append(h.states[len(h.states)-1], stateOf(m.mini))
+		}
+		h.states = h.states[max(len(h.states)-int(h.back/every), 0):]
+		h.mu.Unlock()
+		time.Sleep(every)
+	}
+}
+
+// earlier returns a state that a node had not too long ago.
+func (h *history) earlier(node int) state {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.states) == 0 {
+		return nil
+	}
+	return h.states[h.random.IntN(len(h.states))][node]
 }
 
 func (h *history) becalm() {
@@ -257,14 +316,16 @@ func (h *history) own(store driver.Store, holder string) {
 		key.Name, limit = "limited", 2
 	case 1:
 	default:
-		key.Event = fmt.Sprint("event ", h.roll(12))
+		key.Event = event(h.roll(12))
 	}
 	c := &client{Store: store, h: h}
 	defer c.over()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	before := h.completions(key)
 	l, err := h.locker(c, holder, limit).Acquire(ctx, key)
 	h.note(outcome(err))
+	h.replays(key, before, err)
 	if err == nil {
 		h.work(c, l, key, holder)
 	}
@@ -278,11 +339,7 @@ func (h *history) note(outcome string) {
 
 // work works and ends the lock in some way.
 func (h *history) work(c *client, l *lock.Lock, key lock.Key, holder string) {
-	h.mu.Lock()
-	if key.Event != "" && h.done[key.Name+key.Event] && !h.lost {
-		h.Errorf("seed %d: at %v %s runs %s again, although it was completed", h.seed, time.Now(), holder, key)
-	}
-	h.mu.Unlock()
+	h.runs(key, holder)
 	start := time.Now()
 	_ = sleep(l.Context(), h.within(4*time.Second))
 	h.worked(c, simhistory.Hold{Name: key.Name, Holder: holder, Fence: l.Lease().Fence, Start: start, End: time.Now()})
@@ -300,13 +357,59 @@ func (h *history) work(c *client, l *lock.Lock, key lock.Key, holder string) {
 	case 3:
 		h.handOver(c, l, key, holder)
 	default:
-		err := l.Complete(nil)
+		result := fmt.Sprint("result of ", l.Lease().Fence)
+		h.mu.Lock()
+		n := len(h.done[key.Name])
+		h.done[key.Name] = append(h.done[key.Name], completion{event: key.Event, result: result})
+		h.mu.Unlock()
+		err := l.Complete([]byte(result))
 		h.note("complete: " + outcome(err))
 		h.keeps(l, key, err)
-		if err == nil && key.Event != "" {
-			h.mu.Lock()
-			h.done[key.Name+key.Event] = true
-			h.mu.Unlock()
+		h.mu.Lock()
+		h.done[key.Name][n].certain = err == nil
+		h.mu.Unlock()
+	}
+}
+
+// completions returns those of a name. The last one is certain, or there is
+// none.
+func (h *history) completions(key lock.Key) []completion {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	done := h.done[key.Name]
+	if n := len(done); n == 0 || !done[n-1].certain {
+		return nil
+	}
+	return slices.Clone(done)
+}
+
+// runs checks that no event runs again that was completed and must be
+// remembered.
+func (h *history) runs(key lock.Key, holder string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	later := map[string]bool{}
+	for _, c := range slices.Backward(h.done[key.Name]) {
+		if key.Event != "" && c.event == key.Event && c.certain && len(later) < remembered && !h.lost && !h.both {
+			h.Errorf("seed %d: at %v %s runs %s again, although it was completed", h.seed, time.Now(), holder, key)
+		}
+		if c.event != "" {
+			later[c.event] = true
+		}
+	}
+}
+
+// replays checks that a duplicate of the last event gets its result.
+func (h *history) replays(key lock.Key, before []completion, err error) {
+	now := h.completions(key)
+	e := completedError(err)
+	if e == nil || len(before) == 0 || len(now) != len(before) || h.lost || h.both {
+		return
+	}
+	if last := now[len(now)-1]; last.event == key.Event {
+		h.note("replayed")
+		if string(e.Result) != last.result {
+			h.Errorf("seed %d: at %v the duplicate of %s got %q, want %q", h.seed, time.Now(), key, e.Result, last.result)
 		}
 	}
 }
@@ -423,12 +526,28 @@ func (h *history) stale(m *machine, name string) string {
 // check checks that no two owned a name at the same time, and that fences rise.
 // A lock that is resumed keeps its fence.
 func (h *history) check() {
+	if h.both { // owners overlap
+		h.fencesRise()
+		return
+	}
 	for _, err := range simhistory.Overlaps(h.holds) {
 		h.Errorf("seed %d: %v", h.seed, err)
 	}
 	fences := slices.DeleteFunc(slices.Clone(h.holds), func(hold simhistory.Hold) bool { return h.resumed[hold] })
 	if err := simhistory.Check(fences); err != nil {
 		h.Errorf("seed %d: %v", h.seed, err)
+	}
+}
+
+// fencesRise checks that the fence of each owner is above that of every owner
+// who had begun a round trip earlier.
+func (h *history) fencesRise() {
+	for _, a := range h.holds {
+		for _, b := range h.holds {
+			if a.Name == b.Name && !h.resumed[a] && !h.resumed[b] && b.Start.Sub(a.Start) > 20*time.Millisecond && b.Fence <= a.Fence {
+				h.Errorf("seed %d: %v after %v", h.seed, b, a)
+			}
+		}
 	}
 }
 
@@ -442,7 +561,7 @@ func (h *history) neverMoreThanLimit() {
 				holders++
 			}
 		}
-		if holders > 2 {
+		if holders > 2 && !h.both {
 			h.Errorf("seed %d: %d holders of the limited name at %v", h.seed, holders, hold.Start)
 		}
 	}
@@ -486,7 +605,7 @@ func seeds(t *testing.T, usual, share uint64) uint64 {
 // TestQuorumHistories plays random histories over faulty networks. At no time
 // may two own the name, fences rise, a completed event does not run again, and
 // in the end the name is free.
-func TestQuorumHistories(t *testing.T) { // F1, F2, F3, F5, F6, F19, F21, F24, F44
+func TestQuorumHistories(t *testing.T) { // F1, F2, F3, F5, F6, F19, F21, F24, F44, F56
 	for name, s := range map[string]setting{
 		"no faults":                      {faulted: []int{0, 0, 0}, live: true},
 		"one node is faulty":             {faulted: []int{0, 600, 0}, live: true},
@@ -495,6 +614,10 @@ func TestQuorumHistories(t *testing.T) { // F1, F2, F3, F5, F6, F19, F21, F24, F
 		"one at a time is paused":        {faulted: []int{0, 0, 0}, pauses: 20, live: true},
 		"one at a time restarts":         {faulted: []int{50, 50, 50}, restarts: 6},
 		"one at a time loses its data":   {faulted: []int{50, 50, 50}, restarts: 6, lost: true},
+		"one at a time goes back 1 s":    {faulted: []int{0, 0, 0}, restarts: 6, back: time.Second, live: true},
+		"one at a time goes back 1 min":  {faulted: []int{0, 0, 0}, restarts: 3, back: time.Minute, live: true},
+		"two at once go back 1 s":        {faulted: []int{50, 50, 50}, restarts: 12, back: time.Second, both: true},
+		"two at once go back 1 min":      {faulted: []int{0, 0, 0}, restarts: 3, back: time.Minute, both: true},
 		"all are faulty":                 {faulted: []int{200, 200, 200}},
 		"all are faulty, one is paused":  {faulted: []int{50, 50, 50}, pauses: 20},
 		"five nodes, two are faulty":     {faulted: []int{600, 0, 0, 600, 0}, live: true},

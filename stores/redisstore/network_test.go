@@ -54,13 +54,13 @@ func (m *machine) pause(d time.Duration) {
 	close(goOn)
 }
 
-// restart refuses connections for that long. If the data is lost, the server
-// comes back empty.
-func (m *machine) restart(d time.Duration, lost bool) {
+// restart refuses connections for that long. The server comes back with what
+// it has then, or in another state.
+func (m *machine) restart(d time.Duration, then state) {
 	m.setDown(true)
 	time.Sleep(d)
-	if lost {
-		m.mini.FlushAll()
+	if then != nil {
+		then.goBack(m.mini)
 	}
 	m.setDown(false)
 }

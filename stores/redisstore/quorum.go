@@ -29,8 +29,10 @@ const nodeTimeout = 250 * time.Millisecond
 //     server that has crashed stay down for longer than the longest lease.
 //   - Such a server also forgets completed events. It learns them again with
 //     the next completion of the name. Until then a duplicate can run while no
-//     other server that remembers the event answers. If it loses a row within a
-//     second of the name's first claim, a fence can come twice.
+//     other server that remembers the event answers.
+//   - If a majority loses its latest writes, the fence rises all the same, from
+//     the servers' clocks. It could only repeat or fall if these differ by more
+//     than the time between the two acquisitions.
 //   - The clocks of the servers and of the function must run at the same rate,
 //     about. A server whose clock is set forward ends leases early.
 //   - A function that was paused can write after its lease has ended. Only
@@ -72,9 +74,6 @@ func NewQuorum(clients ...redis.Scripter) (*Quorum, error) {
 			return nil, &driver.ConfigError{Reason: "redisstore.NewQuorum has two clients of " + s.server + ": pass clients of independent servers"}
 		}
 		seen[s.server] = true
-		// Nodes whose clocks differ by a few milliseconds still begin with the same
-		// fence, nearly always.
-		s.grain = time.Second.Microseconds()
 		q.nodes = append(q.nodes, s)
 	}
 	return q, nil
@@ -161,18 +160,24 @@ func repeatAbove(got answers, c *driver.Claim) time.Time {
 	return stamp
 }
 
-// grant returns the row of a claim that a majority has granted. It raises the
-// fence where it is lower than on another node, so that the next majority,
-// which has at least one node in common with this one, goes on from there.
+// grant returns the row of a claim that a majority has granted. Its fence is
+// above all fences that these nodes had before, and a majority of all nodes has
+// it or a higher one afterwards: the next majority has at least one node in
+// common with this one, and goes on from there. Nearly always a majority has it
+// at once: each node's fence is by its own clock, and that of the claim is the
+// highest that a majority has reached.
 func (q *Quorum) grant(ctx context.Context, c *driver.Claim, got answers, row driver.Row) (driver.Row, bool, error) {
 	granted := has(c)
-	fence := int64(0)
+	var fences []*driver.Row
+	least := int64(0)
 	for i := range got {
-		if granted(&got[i]) {
-			fence = max(fence, got[i].row.Fence)
-			row.Previous = cmp.Or(row.Previous, got[i].row.Previous)
+		if a := &got[i]; granted(a) {
+			fences = append(fences, &a.row)
+			least = max(least, a.before+1)
+			row.Previous = cmp.Or(row.Previous, a.row.Previous)
 		}
 	}
+	fence := max(least, highest(fences, q.need, fenceOf, cmp.Compare[int64]))
 	high := func(a *answer) bool { return granted(a) && a.row.Fence >= fence }
 	if enough := count(got, high); enough < q.need {
 		low := func(a *answer) bool { return granted(a) && a.row.Fence < fence }
@@ -207,11 +212,15 @@ func (q *Quorum) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool
 		return driver.Row{}, false, q.failure(got)
 	}
 	claimStamp := ""
+	var fences []*driver.Row
 	for i := range got {
 		if own(&got[i]) {
-			claimStamp, row.Fence = max(claimStamp, got[i].claimStamp), max(row.Fence, got[i].row.Fence)
+			claimStamp, fences = max(claimStamp, got[i].claimStamp), append(fences, &got[i].row)
 		}
 	}
+	// A majority of all nodes had the fence of the claim, or more. The nodes that
+	// are missing here may be of that majority.
+	row.Fence = highest(fences, max(q.need-(len(got)-len(fences)), 1), fenceOf, cmp.Compare[int64])
 	restored := q.restore(ctx, r, got, &row, claimStamp)
 	settled := func(a *answer) bool { return own(a) && a.claimStamp == claimStamp && a.row.Fence >= row.Fence }
 	if count(got, settled)+count(restored, settled) < q.need {
@@ -238,12 +247,12 @@ func (q *Quorum) clear(ctx context.Context, name string, got answers) {
 				return !failed(b) && b.row.Token != a.row.Token && timestamp(b.row.Stamp) >= a.claimStamp
 			}) >= q.need
 	}
-	memory := mergeMemories(got.rows())
+	memory, last := mergeMemories(got)
 	q.ask(ctx, got.where(ended), func(ctx context.Context, i int) answer {
 		a := got[i]
-		last, _ := time.Parse(layout, a.claimStamp)
+		stamp, _ := time.Parse(layout, a.claimStamp)
 		t := &driver.Settlement{Name: name, Token: a.row.Token, Memory: &memory, DeleteAfter: a.row.DeleteAfter}
-		return q.nodes[i].settle(ctx, t, last, clears)
+		return q.nodes[i].settle(ctx, t, stamp, clears, "memoryStamp", last)
 	})
 }
 
@@ -256,8 +265,7 @@ func (q *Quorum) clear(ctx context.Context, name string, got answers) {
 // up: a late copy of the undo would release the row there. Such a row gets the
 // stamp of the round that has the lock.
 //
-// The fence rises to the highest one: any of the nodes may be the only one here
-// that was among the majority with the fence of the claim.
+// The fence rises to that of the row, where it is lower.
 func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, row *driver.Row, claimStamp string) answers {
 	stamp, _ := time.Parse(layout, claimStamp)
 	behind := func(a *answer) bool {
@@ -267,8 +275,9 @@ func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, ro
 		free := a.row.Token == "" || a.row.Token != r.Token && a.row.Until.Before(r.Now)
 		return !failed(a) && free && a.row.Stamp.Before(stamp)
 	}
+	remembered, last := mergeMemories(got)
 	memory := []any{}
-	for f := memoryFields(&row.Memory); len(f) > 0; f = f[2:] {
+	for f := append(memoryFields(&remembered), "memoryStamp", last); len(f) > 0; f = f[2:] {
 		if f[1] != "" {
 			memory = append(memory, f[0], f[1])
 		}

@@ -32,18 +32,19 @@ type reply struct {
 	previous string // the holder that died
 	settings []string
 	fields   map[string]string // of the row
+	before   string            // the fence before the claim, if it was granted just now
 }
 
 // parseReply reads what the function answer of scripts/row.lua returns.
 func parseReply(v any) (reply, error) {
 	parts, ok := v.([]any)
-	if !ok || len(parts) != 5 {
+	if !ok || len(parts) != 6 {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
 	var now string
 	var settings, fields []any
-	for i, to := range []any{&r.applied, &now, &r.previous, &settings, &fields} {
+	for i, to := range []any{&r.applied, &now, &r.previous, &settings, &fields, &r.before} {
 		if !assign(to, parts[i]) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +20,6 @@ type Store struct {
 	server  string // what errors call it
 	repeats bool   // the client repeats requests by itself
 	cluster bool   // the client follows redirections
-	grain   int64  // the fence of a new row starts at a multiple of it
 	told    atomic.Bool
 }
 
@@ -63,7 +63,12 @@ type answer struct {
 	// that was given up since, and never above the stamp of the row.
 	claimStamp string
 	cleared    string // the token whose lock was cleared last, see [Quorum.clear]
-	err        error
+	// memoryStamp is the stamp of the claim that completed last, in a quorum.
+	memoryStamp string
+	// before is the fence that the row had before the claim. If that is not known,
+	// it is one less than the row's.
+	before int64
+	err    error
 }
 
 // The parts of a settlement that were applied.
@@ -81,7 +86,7 @@ func (s *Store) acquire(ctx context.Context, c *driver.Claim, leastFence int64, 
 	}
 	args := []any{
 		c.Token, timestamp(c.Stamp), timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
-		entry, moment(c.Now), c.Order, timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), s.grain, leastFence, s.asks(),
+		entry, moment(c.Now), c.Order, timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(),
 	}
 	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
 }
@@ -106,8 +111,8 @@ const (
 )
 
 // settle sends a settlement, and raises the row's stamp to raise if that is not
-// zero.
-func (s *Store) settle(ctx context.Context, t *driver.Settlement, raise time.Time, only condition) answer {
+// zero. more has fields and values beside those of the memory.
+func (s *Store) settle(ctx context.Context, t *driver.Settlement, raise time.Time, only condition, more ...any) answer {
 	stamp := ""
 	if !raise.IsZero() {
 		stamp = timestamp(raise)
@@ -115,7 +120,7 @@ func (s *Store) settle(ctx context.Context, t *driver.Settlement, raise time.Tim
 	now := clock.Wall(clock.From(ctx))
 	args := []any{t.Token, stamp, timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only)}
 	if t.Memory != nil {
-		args = append(args, memoryFields(t.Memory)...)
+		args = append(append(args, memoryFields(t.Memory)...), more...)
 	}
 	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
 }
@@ -149,5 +154,12 @@ func (s *Store) run(ctx context.Context, script *redis.Script, name string, v vi
 	if err != nil {
 		return answer{err: s.unreadable(err)}
 	}
-	return answer{row: row, applied: r.applied, claimStamp: r.fields["claimStamp"], cleared: r.fields["cleared"]}
+	before, err := strconv.ParseInt(r.before, 10, 64)
+	if err != nil {
+		before = row.Fence - 1
+	}
+	return answer{
+		row: row, applied: r.applied, before: before,
+		claimStamp: r.fields["claimStamp"], cleared: r.fields["cleared"], memoryStamp: r.fields["memoryStamp"],
+	}
 }

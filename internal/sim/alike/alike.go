@@ -85,7 +85,7 @@ type history struct {
 	c        *Config
 	store    Store
 	model    *Model
-	first    int64 // the fence of the row's first owner, less that of the model
+	ahead    int64 // by how much the store's fence is above the model's
 	verdicts map[driver.Verdict]int
 }
 
@@ -102,8 +102,8 @@ func (h *history) step(what string) {
 		h.Fatalf("%s: %+v: %v", what, request, err)
 	}
 	want, wantOK := request.apply(h.model)
-	if before.Fence == 0 && want.Fence > 0 {
-		h.first = got.Fence - want.Fence
+	if want.Fence > before.Fence { // a store may raise it to what a clock says
+		h.ahead = max(h.ahead, got.Fence-want.Fence)
 	}
 	if _, settles := request.(*settlement); settles { // it has no time by which to tell the end of another's lease
 		got.Until, want.Until = time.Time{}, time.Time{}
@@ -127,7 +127,7 @@ func (h *history) step(what string) {
 // same compares a row of the store with one of the model.
 func (h *history) same(got, want driver.Row) bool {
 	if want.Fence > 0 {
-		want.Fence += h.first
+		want.Fence += h.ahead
 	}
 	if longer := got.Until.Sub(want.Until); got.Token != "" && (longer < 0 || longer > h.c.Resolution) {
 		return false

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 
@@ -113,9 +114,9 @@ type comparison struct {
 	names int
 	name  string // of the row; empty if it has to be made anew
 	want  Stored
-	// first is the first fence of the name, and wantFirst what it is by the rules:
-	// a store may begin with its own time.
-	first, wantFirst int64
+	// ahead is by how much the store's fence is above that of the rules: it may
+	// raise the fence to what a clock says.
+	ahead int64
 }
 
 func (c *comparison) fresh() { c.name = "" }
@@ -124,7 +125,7 @@ func (c *comparison) fresh() { c.name = "" }
 func (c *comparison) try(w way, q timed) error {
 	if c.name == "" {
 		c.names++
-		c.name, c.want, c.first, c.wantFirst = fmt.Sprintf("row %d", c.names), Stored{}, 0, 0
+		c.name, c.want, c.ahead = fmt.Sprintf("row %d", c.names), Stored{}, math.MinInt64
 		for _, s := range w.steps {
 			if err := c.send(s); err != nil {
 				return err
@@ -159,6 +160,7 @@ func (c *comparison) send(q timed) error {
 	if c.setTime != nil {
 		c.setTime(now)
 	}
+	before := c.want.Fence
 	var got, want driver.Row
 	var ok, wantOK bool
 	var err error
@@ -189,24 +191,16 @@ func (c *comparison) send(q timed) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", q.Request, err)
 	}
-	c.begin(&got, &want)
+	if want.Fence > before {
+		c.ahead = max(c.ahead, got.Fence-want.Fence)
+	}
+	if want.Fence != 0 {
+		want.Fence += c.ahead
+	}
 	if a, b := c.plain(got), c.plain(want); ok != wantOK || !reflect.DeepEqual(a, b) {
 		return fmt.Errorf("at tick %d, %v\nthe store answers %v %+v\nthe rules say     %v %+v", q.at, q.Request, ok, a, wantOK, b)
 	}
 	return nil
-}
-
-// begin notes the first fence of a name.
-func (c *comparison) begin(got, want *driver.Row) {
-	if c.wantFirst == 0 && want.Fence != 0 {
-		c.first, c.wantFirst = got.Fence, want.Fence
-	}
-	if got.Fence != 0 {
-		got.Fence -= c.first
-	}
-	if want.Fence != 0 {
-		want.Fence -= c.wantFirst
-	}
 }
 
 // plain returns the row without what may differ from store to store. The end of

@@ -2,8 +2,7 @@ local token, stamp, heldUntil, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[
 local holder, event, payload = ARGV[5], ARGV[6], ARGV[7]
 local entry, moment, order = ARGV[8], ARGV[9], ARGV[10]
 local deleteAfter, keep = ARGV[11], ARGV[12]
-local grain, leastFence = tonumber(ARGV[13]), tonumber(ARGV[14])
-local asked = ARGV[15]
+local leastFence, asked = tonumber(ARGV[13]), ARGV[14]
 
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'heldUntil', 'leaseEnd', 'fence', 'holder', 'completed', 'highestOrder', 'claimStamp')
 local format, owner, oldStamp, oldUntil, leaseEnd, fence, previous, completed, highest =
@@ -31,7 +30,7 @@ if format
 end
 local own = owner and owner == token
 if own then
-  if row[10] == stamp and fence < leastFence then
+  if row[10] == stamp and (fence or 0) < leastFence then
     redis.call('HSET', key, 'fence', micros(leastFence))
   end
   if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then
@@ -50,11 +49,12 @@ local till = now + lease
 if own then
   previous, till = '', math.max(till, leaseEnd)
 end
-if not fence then
-  fence = math.max(math.ceil(now / grain) * grain, leastFence - 1)
-end
+-- A server may have gone back to an earlier fence, so the clock counts too. What
+-- a quorum restores goes on with its fence.
+local before = fence or 0
+fence = leastFence > 0 and math.max(before, leastFence) or math.max(before + 1, now)
 redis.call('HSET', key, 'ownerToken', token, 'stamp', stamp, 'claimStamp', stamp, 'heldUntil', heldUntil, 'leaseEnd', micros(till),
-  'fence', micros(math.max(fence + 1, leastFence)), 'holder', holder, 'event', event, 'payload', payload, 'deleteAfter', deleteAfter)
+  'fence', micros(fence), 'holder', holder, 'event', event, 'payload', payload, 'deleteAfter', deleteAfter)
 if event == '' then
   redis.call('HDEL', key, 'event')
 end
@@ -62,9 +62,9 @@ if payload == '' then
   redis.call('HDEL', key, 'payload')
 end
 keepFor(keep)
-if not oldStamp and ARGV[16] then -- a node of a quorum that has lost the row
-  for i = 16, #ARGV, 2 do
+if not oldStamp and ARGV[15] then -- a node of a quorum that has lost the row
+  for i = 15, #ARGV, 2 do
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
   end
 end
-return answer(1, previous, asked)
+return answer(1, previous, asked, micros(before))

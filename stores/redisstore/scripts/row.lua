@@ -1,6 +1,7 @@
 -- Every script begins with this part. The answer of each is the same: what was
 -- applied, the server's clock, the holder that died, the server's memory
--- settings (if they were asked for), and the row as it is afterwards.
+-- settings (if they were asked for), the row as it is afterwards, and the fence
+-- before it (if the claim was granted just now).
 local key = KEYS[1]
 
 local time = redis.call('TIME')
@@ -36,8 +37,8 @@ local function settings(asked)
   return { string.match(info, 'maxmemory:(%d+)') or '', string.match(info, 'maxmemory_policy:([%w-]+)') or '' }
 end
 
-local function answer(applied, previous, asked)
-  return { applied, micros(now), previous, settings(asked), redis.call('HGETALL', key) }
+local function answer(applied, previous, asked, before)
+  return { applied, micros(now), previous, settings(asked), redis.call('HGETALL', key), before or '' }
 end
 
 -- keepFor makes the server delete the row after so many milliseconds.

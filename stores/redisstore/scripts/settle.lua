@@ -26,6 +26,9 @@ if own then
   if condition == 'clears' then
     redis.call('HSET', key, 'cleared', token)
   end
+  if condition ~= '' and ARGV[6] and not late then -- of the copies in a quorum, the latest counts
+    redis.call('HSET', key, 'memoryStamp', earlier(row[5] or '', stamp) and stamp or row[5])
+  end
   for i = 6, late and 0 or #ARGV, 2 do
     if ARGV[i + 1] == '' then
       redis.call('HDEL', key, ARGV[i])
