@@ -47,7 +47,8 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // number: it is a new event, even if it was completed before, and comes after
 // all messages that its group has by then. To recognise it, take the Event from
 // the body, with EventFrom(SQSFIFOMessage, SQSBody(Once(byOrderID))). That
-// keeps the order of the queue.
+// keeps the order of the queue. A group remembers its last eight completed
+// events, unless middleware.RememberAtLeast says more.
 //
 // Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,

@@ -36,7 +36,8 @@ var sources = []struct {
 	{"SQS", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, messageID) }},
 	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, perCustomer, waits5s) }},
 	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 600, orderID) }},
-	{"SQSFIFO", false, inMemory, func(w *world) drainer { return newFIFO(w, 1600) }},
+	{"SQSFIFO", false, inMemory, func(w *world) drainer { return newFIFO(w, 1600, messageID) }},
+	{"SQSFIFOByBody", false, inMemory, func(w *world) drainer { return newFIFO(w, 600, orderID, middleware.RememberAtLeast(100)) }},
 	{"S3", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, eachRecord) }},
 	{"S3WithLock", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, wholeEvent, waits5s) }},
 	{"S3Latest", false, inMemory, func(w *world) drainer { return newBucket(w, 1000, latestOnly) }},
@@ -53,7 +54,7 @@ var sources = []struct {
 	{"SQSInDynamoDB", false, inDynamoDB, func(w *world) drainer { return newQueue(w, 200, perCustomer, waits5s) }},
 	{"S3InDynamoDB", false, inDynamoDB, func(w *world) drainer { return newBucket(w, 200, severalLocks, waits5s) }},
 	{"S3ManagedInDynamoDB", true, inDynamoDB, func(w *world) drainer { return newBucket(w, 200, latestOnly) }},
-	{"SQSFIFOInObjects", false, inObjects, func(w *world) drainer { return newFIFO(w, 200) }},
+	{"SQSFIFOInObjects", false, inObjects, func(w *world) drainer { return newFIFO(w, 200, messageID) }},
 	{"S3InObjects", false, inObjects, func(w *world) drainer { return newBucket(w, 200, latestOnly) }},
 	{"SQSManagedInObjects", true, inObjects, func(w *world) drainer { return newQueue(w, 200, perCustomer, waits5s) }},
 }

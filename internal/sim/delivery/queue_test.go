@@ -108,8 +108,12 @@ func newQueue(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
 }
 
 // newFIFO fills a FIFO queue with n messages of n/50 groups, each in order.
-func newFIFO(w *world, n int, with ...middleware.Option) *queue {
-	q := &queue{function: sqsFunction(w, keyfuncs.SQSFIFOMessage, with), fifo: true}
+func newFIFO(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
+	key := keyfuncs.Func[events.SQSMessage](keyfuncs.SQSFIFOMessage)
+	if by == orderID {
+		key = keyfuncs.EventFrom(key, by.key())
+	}
+	q := &queue{function: sqsFunction(w, key, with), fifo: true, byBody: by == orderID}
 	at := w.began
 	for i := range n {
 		id := fmt.Sprintf("259f36b4-87a3-44ab-83d2-%012d", i)
