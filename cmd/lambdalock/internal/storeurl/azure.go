@@ -138,14 +138,32 @@ func (p azurePlace) url() string {
 }
 
 // connectionAccount returns the account of a connection string, or "" if it
-// names none.
+// names none. One with a shared access signature names it in the address of
+// the service only, see
+// https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string.
 func connectionAccount(connection string) string {
+	var endpoint string
 	for part := range strings.SplitSeq(connection, ";") {
-		if name, value, _ := strings.Cut(part, "="); strings.EqualFold(strings.TrimSpace(name), "AccountName") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name = strings.TrimSpace(name); {
+		case strings.EqualFold(name, "AccountName"):
 			return value
+		case strings.EqualFold(name, "BlobEndpoint"):
+			endpoint = value
 		}
 	}
-	return ""
+	u, err := url.Parse(strings.TrimSpace(endpoint))
+	if err != nil {
+		return ""
+	}
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		return path // as with the emulator
+	}
+	account, domain, _ := strings.Cut(u.Hostname(), ".")
+	if !strings.HasPrefix(domain, "blob.") && !strings.Contains(domain, ".blob.") {
+		return "" // a domain of one's own
+	}
+	return strings.TrimSuffix(account, "-secondary")
 }
 
 // tokenCredential finds credentials before the first request of a lock, which

@@ -71,12 +71,16 @@ func TestAzure(t *testing.T) {
 
 func TestAzureCredentials(t *testing.T) {
 	const account = "AccountName=account;AccountKey=" + azuriteKey + ";EndpointSuffix=core.windows.net"
+	const signature = "SharedAccessSignature=sv=2022-11-02&sig=secret"
 	for name, c := range map[string]struct{ variable, value, url, want string }{
 		"none":              {"AZURE_STORAGE_KEY", "", "azblob://account/locks", "az login"},
 		"no place":          {"AZURE_TOKEN_CREDENTIALS", "secret", "azblob://account/locks", "az login"},
 		"key":               {"AZURE_STORAGE_KEY", "secret!", "azblob://account/locks", "AZURE_STORAGE_KEY is not a key"},
 		"connection string": {"AZURE_STORAGE_CONNECTION_STRING", "secret", "azblob://account/locks", "is malformed"},
 		"other account":     {"AZURE_STORAGE_CONNECTION_STRING", account, "azblob://other/locks", `"other", and AZURE_STORAGE_CONNECTION_STRING is for "account"`},
+		"other SAS account": {"AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=https://account.blob.core.windows.net/;" + signature, "azblob://other/locks", `"other", and AZURE_STORAGE_CONNECTION_STRING is for "account"`},
+		"other SAS zone":    {"AZURE_STORAGE_CONNECTION_STRING", signature + ";BlobEndpoint=https://account.z01.blob.storage.azure.net", "azblob://other/locks", `"other", and AZURE_STORAGE_CONNECTION_STRING is for "account"`},
+		"other SAS path":    {"AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=http://127.0.0.1:10000/account;" + signature, "azblob://other/locks", `"other", and AZURE_STORAGE_CONNECTION_STRING is for "account"`},
 		"two endpoints":     {"AZURE_STORAGE_CONNECTION_STRING", account, "azblob://account/locks?endpoint=http://127.0.0.1:1", "leave one out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +92,26 @@ func TestAzureCredentials(t *testing.T) {
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), azuriteKey) || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("a secret, or more than one line: %v", err)
+			}
+		})
+	}
+}
+
+// TestAzureSignatures: connection strings with a shared access signature are
+// taken for the account that they are for, and for a domain of one's own.
+func TestAzureSignatures(t *testing.T) {
+	for name, endpoint := range map[string]string{
+		"account":   "https://account.blob.core.windows.net",
+		"secondary": "https://account-secondary.blob.core.windows.net/",
+		"zone":      "https://account.z01.blob.storage.azure.net",
+		"domain":    "https://files.example.com",
+		"emulator":  "http://127.0.0.1:10000/account",
+	} {
+		t.Run(name, func(t *testing.T) {
+			setAzure(t)
+			t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature=sv=2022-11-02&sig=c2ln")
+			if _, err := storeurl.Open(t.Context(), "azblob://account/locks"); err != nil {
+				t.Error(err)
 			}
 		})
 	}
