@@ -6,26 +6,41 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 type createTableCmd struct {
-	Table string `arg:"" optional:"" help:"Name of the table; default: the environment variable LOCK_TABLE_NAME."`
+	Table string `arg:"" optional:"" help:"Name of the table; default: that of --store, or else of the environment variable LOCK_TABLE_NAME."`
+	Store string `placeholder:"URL" env:"LAMBDALOCK_STORE" help:"dynamodb://TABLE, with ?region=REGION to create the table in another Region than that of the AWS configuration."`
 }
 
 func (c *createTableCmd) Run(ctx context.Context) error {
-	const variable = dynamostore.TableVariable
-	table := cmp.Or(c.Table, os.Getenv(variable))
-	if table == "" {
-		return wrongUse("name the table: lambdalock create-table NAME, or set %s", variable)
-	}
-	client, err := dynamostore.OpenClient(ctx)
+	client, table, err := c.place(ctx)
 	if err != nil {
 		return trouble(err)
 	}
 	if err := dynamostore.EnsureTable(ctx, client, table); err != nil {
 		return trouble(err)
 	}
-	fmt.Printf("Table %s is ready. Set %s=%[1]s in the function's environment, and allow its role dynamodb:UpdateItem on the table.\n", table, variable)
+	fmt.Printf("Table %s is ready in %s. Set %s=%[1]s in the function's environment, and allow its role dynamodb:UpdateItem on the table.\n", table, client.Options().Region, dynamostore.TableVariable)
 	return nil
+}
+
+// place returns where the table is to be, and its name. The argument replaces
+// the name in the store's URL, whose Region and endpoint stay.
+func (c *createTableCmd) place(ctx context.Context) (*dynamodb.Client, string, error) {
+	if c.Store != "" {
+		client, table, err := storeurl.DynamoDB(ctx, c.Store)
+		return client, cmp.Or(c.Table, table), err
+	}
+	const variable = dynamostore.TableVariable
+	table := cmp.Or(c.Table, os.Getenv(variable))
+	if table == "" {
+		return nil, "", wrongUse("name the table: lambdalock create-table NAME, or set %s", variable)
+	}
+	client, err := dynamostore.OpenClient(ctx)
+	return client, table, err
 }

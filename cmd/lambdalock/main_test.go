@@ -116,6 +116,14 @@ func TestCreateTable(t *testing.T) {
 	command(t, append(env, "LOCK_TABLE_NAME=by-variable"), "create-table").expect(t, 0, "by-variable")
 	command(t, append(env, "AWS_REGION="), "create-table", "x").expect(t, 64, "AWS_REGION")
 	command(t, append(env, "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"), "create-table", "x").expect(t, 69, "127.0.0.1:1")
+	// The store's URL is obeyed, with its Region and its endpoint.
+	elsewhere := append(env, "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1", "LAMBDALOCK_STORE=dynamodb://by-url?region=eu-west-3&endpoint="+table.URL)
+	command(t, elsewhere, "create-table").expect(t, 0, "Table by-url is ready in eu-west-3")
+	command(t, elsewhere, "create-table", "by-name").expect(t, 0, "Table by-name is ready in eu-west-3")
+	command(t, env, "create-table", "--store", "dynamodb://by-flag").expect(t, 0, "Table by-flag is ready")
+	for _, args := range [][]string{nil, {"by-name"}} {
+		command(t, append(env, "LAMBDALOCK_STORE=redis://127.0.0.1:1"), append([]string{"create-table"}, args...)...).expect(t, 64, `names no table, but "redis://"`)
+	}
 }
 
 func TestDemoRefusesWhatItCannotDo(t *testing.T) {

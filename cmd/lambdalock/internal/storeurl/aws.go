@@ -24,25 +24,43 @@ const credentialsTimeout = 2 * time.Second
 var tableName = regexp.MustCompile(`^(arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/)?[A-Za-z0-9_.-]{3,255}$`)
 
 func openDynamoDB(ctx context.Context, rest string) (driver.Store, error) {
+	client, table, err := dynamoDB(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	return dynamostore.New(client, table), nil
+}
+
+// DynamoDB returns a client and the name of the table that the URL names. The
+// error is a *driver.ConfigError, also if the URL is that of another store.
+func DynamoDB(ctx context.Context, text string) (*dynamodb.Client, string, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	if !strings.EqualFold(scheme, "dynamodb") {
+		return nil, "", wrong("the store's URL names no table, but %q: write dynamodb://TABLE", scheme+"://")
+	}
+	return dynamoDB(ctx, rest)
+}
+
+func dynamoDB(ctx context.Context, rest string) (*dynamodb.Client, string, error) {
 	table, query, _ := strings.Cut(rest, "?")
 	table = strings.TrimSuffix(table, "/")
 	switch {
 	case table == "":
-		return nil, wrong("the store's URL names no table: write dynamodb://TABLE")
+		return nil, "", wrong("the store's URL names no table: write dynamodb://TABLE")
 	case strings.Contains(table, "@"):
-		return nil, wrong("the store's URL has credentials: leave them out, and set AWS_PROFILE or the other AWS variables")
+		return nil, "", wrong("the store's URL has credentials: leave them out, and set AWS_PROFILE or the other AWS variables")
 	case !tableName.MatchString(table):
-		return nil, wrong("%q is not the name of a DynamoDB table: write dynamodb://TABLE, and the Region as ?region=REGION", table)
+		return nil, "", wrong("%q is not the name of a DynamoDB table: write dynamodb://TABLE, and the Region as ?region=REGION", table)
 	}
 	p, err := parse(query, "region", "endpoint")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	cfg, err := awsConfig(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return dynamostore.New(dynamodb.NewFromConfig(cfg), table), nil
+	return dynamodb.NewFromConfig(cfg), table, nil
 }
 
 // awsConfig returns the default configuration with the URL's Region and
