@@ -54,5 +54,11 @@ func (f storeFlags) inspector(ctx context.Context) (driver.Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inspect.Inspector(store)
+	i, err := inspect.Inspector(store)
+	if err != nil {
+		return nil, err
+	}
+	return inspect.Readable(i, func(name string, err error) {
+		say("skipped %s, which cannot be read: %s", inspect.Safe(name), plain(err))
+	}), nil
 }
