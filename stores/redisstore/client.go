@@ -17,8 +17,8 @@ import (
 //
 // A *redis.Client may have any settings, because the Store uses its connections
 // with settings of its own: requests obey their context, and are not repeated.
-// Add hooks before you call New. Any other client needs ContextTimeoutEnabled;
-// the package documentation has more about these.
+// Add hooks before you call New; those of a cluster client must be added to its
+// nodes. Any other client needs ContextTimeoutEnabled.
 func New(client redis.Scripter) (*Store, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
@@ -36,6 +36,9 @@ func New(client redis.Scripter) (*Store, error) {
 	case interface{ Options() *redis.ClusterOptions }:
 		o := c.Options()
 		s.server, s.cluster = "Redis Cluster "+strings.Join(o.Addrs, ","), true
+		if c, ok := client.(*redis.ClusterClient); ok {
+			s.client, s.repeats = routed{c}, false
+		}
 		return s.unless(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
 	}
 	return s, nil

@@ -63,11 +63,13 @@ var (
 // attempt may have been applied before the one that was refused.
 func (s *Store) classify(err error) error {
 	e := &driver.Error{Store: s.server, Err: err}
+	var again followed
+	repeats := s.repeats || errors.As(err, &again)
 	var answered redis.Error
 	if !errors.As(err, &answered) {
 		e.Hint, e.Err = explain(err)
 		e.Temporary = !errors.Is(err, redis.ErrClosed)
-		e.Unapplied = !s.repeats && (!e.Temporary || errors.Is(err, redis.ErrPoolTimeout))
+		e.Unapplied = !repeats && (!e.Temporary || errors.Is(err, redis.ErrPoolTimeout))
 		return e
 	}
 	e.Answered = true
@@ -77,11 +79,11 @@ func (s *Store) classify(err error) error {
 		return e
 	}
 	if hint, ok := passing[code]; ok {
-		e.Temporary, e.Unapplied, e.Hint = true, !s.repeats, hint
+		e.Temporary, e.Unapplied, e.Hint = true, !repeats, hint
 		return e
 	}
 	if hint, ok := lasting[code]; ok {
-		e.Unapplied, e.Hint = !s.repeats, hint
+		e.Unapplied, e.Hint = !repeats, hint
 		if found := command.FindStringSubmatch(answered.Error()); found != nil {
 			e.Action = found[1]
 		}

@@ -510,6 +510,56 @@ func TestSettingsOfTheClient(t *testing.T) {
 	}
 }
 
+// TestRefusingServer acquires a lock through clients with the usual settings
+// while the server refuses every request. That is an answer, so few requests
+// are sent, and a handler that runs without the lock when the store is silent
+// does not run.
+func TestRefusingServer(t *testing.T) { // F55, F57
+	t.Parallel()
+	for _, text := range []string{
+		"OOM command not allowed when used memory > 'maxmemory'.", "READONLY You can't write against a read only replica.",
+		"LOADING Redis is loading the dataset in memory", "MISCONF Redis is configured to save RDB snapshots",
+		"NOREPLICAS Not enough good replicas to write.", "CLUSTERDOWN The cluster is down",
+	} {
+		for name, connect := range map[string]func(addr string) redis.Scripter{
+			"client": func(addr string) redis.Scripter { return redis.NewClient(&redis.Options{Addr: addr}) },
+			"cluster client": func(addr string) redis.Scripter {
+				return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true})
+			},
+		} {
+			t.Run(text[:4]+", "+name, func(t *testing.T) {
+				t.Parallel()
+				mini := newMini(t)
+				var requests atomic.Int32
+				mini.Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
+					if command != "EVALSHA" {
+						return false
+					}
+					requests.Add(1)
+					c.WriteError(text)
+					return true
+				})
+				client := connect(mini.Addr())
+				t.Cleanup(func() { _ = client.(io.Closer).Close() })
+				locker, err := lock.New(must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = locker.Acquire(ctx, lock.Key{Name: "n"})
+				var e *lock.StoreError
+				if !errors.As(err, &e) || !e.Temporary || !e.Answered {
+					t.Errorf("error %#v, want one that was answered", err)
+				}
+				if n := requests.Load(); n != 2 {
+					t.Errorf("%d requests, want 2", n)
+				}
+			})
+		}
+	}
+}
+
 // TestEvictionWarning replaces the default logger, so it is not parallel.
 func TestEvictionWarning(t *testing.T) { // F42
 	before := slog.Default()
