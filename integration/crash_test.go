@@ -642,7 +642,7 @@ func (c *crew) checkTakeovers() {
 			if next.At.Before(r.Until) {
 				early++
 			}
-			if next.Fence != r.Fence+1 {
+			if next.RefusedBy != r.Fence {
 				continue // somebody may have had it in between
 			}
 			if !next.Asked.After(r.seenUntil) && !next.Unanswered {

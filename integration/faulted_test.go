@@ -279,6 +279,7 @@ type turn struct {
 	token      string
 	unanswered bool        // a claim had no answer, or was rejected
 	refused    []time.Time // the dates of the claims that were refused
+	refusedBy  int64
 }
 
 func newContender(t task, store *witness, tell func(line)) (*contender, error) {
@@ -308,7 +309,7 @@ func (s tokens) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	row, ok, err := s.witness.Acquire(ctx, c)
 	tn.unanswered = tn.unanswered || err != nil
 	if err == nil && !ok {
-		tn.refused = append(tn.refused, c.Now)
+		tn.refused, tn.refusedBy = append(tn.refused, c.Now), row.Fence
 	}
 	return row, ok, err
 }

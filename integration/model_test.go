@@ -102,9 +102,9 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 			continue
 		}
 		if after.fence == 0 && after.owner != "" {
-			after.fence = out.fence // the first one of a server with its own clock
+			after.fence = out.fence // by the server's clock
 		}
-		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence) {
+		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence && (s.owner == after.owner || after.fence > s.fence)) {
 			next = append(next, after)
 		}
 	}
@@ -165,10 +165,10 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 		}
 		next := modelState{owner: in.token, until: in.until, stamp: in.stamp, completer: s.completer}
 		switch {
-		case s.fence > 0:
-			next.fence = s.fence + 1
 		case in.server == nil:
-			next.fence = in.now + 1
+			next.fence = in.stamp
+		case again:
+			next.fence = s.fence
 		}
 		return next.lasting(in, s), true
 	case opRenew:

@@ -64,6 +64,7 @@ type began struct {
 	Asked, At        time.Time   // when it asked for the name, and got it
 	Unanswered       bool        // a claim had no answer, or was rejected
 	Refused          []time.Time // the dates of the claims that were refused before
+	RefusedBy        int64       // the fence of the row that refused the last of them
 	Heeds            bool
 }
 
@@ -187,7 +188,7 @@ func (w *worker) try(ctx context.Context, run string, d delivery) error {
 	lease, tn := lk.Lease(), ctx.Value(turnKey{}).(*turn)
 	w.say(fromWorker{Begin: &began{
 		Run: run, Name: d.Name, Event: d.Event, Fence: lease.Fence, Until: lease.Until,
-		Asked: asked, At: time.Now(), Unanswered: tn.unanswered, Refused: tn.refused, Heeds: d.Heeds,
+		Asked: asked, At: time.Now(), Unanswered: tn.unanswered, Refused: tn.refused, RefusedBy: tn.refusedBy, Heeds: d.Heeds,
 	}})
 	err = w.effect(lk.Context(), run, d)
 	w.say(fromWorker{Settling: &settling{run, time.Now(), err == nil}})

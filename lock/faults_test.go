@@ -492,9 +492,9 @@ func (s *refusing) Acquire(context.Context, *driver.Claim) (driver.Row, bool, er
 }
 
 // TestAnsweredAndUnapplied shows that a claim asks each of the two facts what
-// it says: an answer throttles, whatever became of earlier attempts, and a claim
-// is given up if any of its attempts may have been applied.
-func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13
+// it says: an answer throttles, whatever became of earlier attempts, and a
+// claim is given up if any of its attempts may have been applied.
+func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
 	silent, unsent := &driver.Error{Temporary: true}, &driver.Error{Temporary: true, Unapplied: true}
 	refused, repeated := &driver.Error{Temporary: true, Answered: true, Unapplied: true}, &driver.Error{Temporary: true, Answered: true}
 	unsentForGood := &driver.Error{Unapplied: true}

@@ -44,6 +44,19 @@ func (s *serverClock) seen(name, token string, now time.Time) (*clockedRow, driv
 	return row, seen
 }
 
+// Save returns a function that brings the row of a name back to what it is now.
+func (s *serverClock) Save(name string) (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, _ := s.seen(name, "", s.now())
+	saved := *row
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*s.rows[name] = saved
+	}
+}
+
 // Read is what the watcher of a simulation needs.
 func (s *serverClock) Read(_ context.Context, name string) (driver.Row, error) {
 	s.mu.Lock()
@@ -62,22 +75,13 @@ func (s *serverClock) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 	if seen.Judge(c) != driver.Granted {
 		return seen, false, nil
 	}
-	own, previous := row.Token == c.Token, row.Holder
-	if own && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
+	if row.Token == c.Token && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
 		return row.Row, true, nil // a copy must not extend the lease
 	}
-	if own {
-		previous = ""
-	}
-	if row.Fence == 0 {
-		row.Fence = c.Now.UnixMicro()
-	}
-	row.Fence++
-	row.Token, row.Event, row.Payload, row.Holder = c.Token, c.Event, c.Payload, c.Holder
-	row.Stamp, row.Until, row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	row.Take(c, s.now())
 	row.end = s.now().Add(c.Until.Sub(c.Now))
 	granted := row.Row
-	granted.Previous = previous
+	row.Previous = ""
 	return granted, true, nil
 }
 
@@ -170,5 +174,6 @@ func TestConformanceOfServerClock(t *testing.T) {
 			return newServerClock(func() time.Time { return time.Now().Add(ahead - 24*time.Hour) })
 		},
 		Advance: func(d time.Duration) { ahead += d },
+		Save:    func(_ *testing.T, s driver.Store, name string) func() { return s.(*serverClock).Save(name) },
 	})
 }

@@ -142,21 +142,21 @@ func (s refusingStore) Acquire(context.Context, *driver.Claim) (driver.Row, bool
 }
 
 // TestFailOpenAsksWhatTheStoreSays shows which errors of a store mean that it
-// gave no answer: those that are temporary without an answer, and those that the
-// store did not classify.
-func TestFailOpenAsksWhatTheStoreSays(t *testing.T) {
+// gave no answer: those that are temporary without an answer, and those that
+// the store did not classify.
+func TestFailOpenAsksWhatTheStoreSays(t *testing.T) { // F13, F57
 	for name, c := range map[string]struct {
 		err  error
 		runs bool
 	}{
-		"temporary":               {&driver.Error{Temporary: true}, true},
-		"never sent":              {&driver.Error{Temporary: true, Unapplied: true}, true},
-		"throttled":               {&driver.Error{Temporary: true, Answered: true, Unapplied: true}, false},
-		"throttled at last":       {&driver.Error{Temporary: true, Answered: true}, false}, // an earlier attempt had no answer
-		"refused":                 {&driver.Error{Answered: true, Unapplied: true}, false},
-		"permanent":               {&driver.Error{}, false}, // a mistake, not an outage
-		"wrong configuration":     {&lock.ConfigError{Reason: "no table"}, false},
-		"not classified":          {io.ErrUnexpectedEOF, true},
+		"temporary":           {&driver.Error{Temporary: true}, true},
+		"never sent":          {&driver.Error{Temporary: true, Unapplied: true}, true},
+		"throttled":           {&driver.Error{Temporary: true, Answered: true, Unapplied: true}, false},
+		"throttled at last":   {&driver.Error{Temporary: true, Answered: true}, false}, // an earlier attempt had no answer
+		"refused":             {&driver.Error{Answered: true, Unapplied: true}, false},
+		"permanent":           {&driver.Error{}, false}, // a mistake, not an outage
+		"wrong configuration": {&lock.ConfigError{Reason: "no table"}, false},
+		"not classified":      {io.ErrUnexpectedEOF, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -175,5 +176,46 @@ func TestErrorTexts(t *testing.T) {
 func TestConformance(t *testing.T) {
 	locktest.Run(t, locktest.Harness{
 		Open: func(*testing.T) driver.Store { return &tinyStore{rows: map[string]driver.Row{}} },
+		Save: func(_ *testing.T, s driver.Store, name string) func() {
+			tiny := s.(*tinyStore)
+			tiny.mu.Lock()
+			defer tiny.mu.Unlock()
+			saved := tiny.rows[name]
+			return func() {
+				tiny.mu.Lock()
+				defer tiny.mu.Unlock()
+				tiny.rows[name] = saved
+			}
+		},
 	})
+}
+
+// TestTake shows that a fence is the time by which the store judges, that it is
+// above the row's whatever that time is, and that a claim that meets its own
+// earlier copy does not lower it.
+func TestTake(t *testing.T) { // F14, F56
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		row      driver.Row
+		fence    int64
+		previous string
+	}{
+		"new":                      {driver.Row{}, now.UnixMicro(), ""},
+		"earlier":                  {driver.Row{Fence: 7, Holder: "dead", Token: "other"}, now.UnixMicro(), "dead"},
+		"by a clock that is ahead": {driver.Row{Fence: now.UnixMicro()}, now.UnixMicro() + 1, ""},
+		"its own copy":             {driver.Row{Fence: now.UnixMicro(), Token: "t", Holder: "h"}, now.UnixMicro(), ""},
+		"its own copy, ahead":      {driver.Row{Fence: now.UnixMicro() + 9, Token: "t", Holder: "h"}, now.UnixMicro() + 9, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claim := &driver.Claim{Token: "t", Holder: "h", Event: "e", Payload: "p", Now: now, Stamp: now.Add(1), Until: now.Add(2), DeleteAfter: now.Add(3)}
+			c.row.Memory.HighestOrder = "5"
+			c.row.Take(claim, now)
+			want := driver.Row{Token: "t", Holder: "h", Event: "e", Payload: "p", Stamp: now.Add(1), Until: now.Add(2), DeleteAfter: now.Add(3), Fence: c.fence, Previous: c.previous, Memory: driver.Memory{HighestOrder: "5"}}
+			if !reflect.DeepEqual(c.row, want) {
+				t.Errorf("got %+v, want %+v", c.row, want)
+			}
+		})
+	}
 }

@@ -25,18 +25,10 @@ func (s *tinyStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 	if row.Judge(c) != driver.Granted {
 		return row, false, nil
 	}
-	previous := row.Holder
-	if row.Token == c.Token {
-		previous = "" // the claim met its own earlier copy
-	}
-	if row.Fence == 0 {
-		row.Fence = c.Now.UnixMicro()
-	}
-	row.Fence++
-	row.Token, row.Event, row.Payload, row.Holder = c.Token, c.Event, c.Payload, c.Holder
-	row.Stamp, row.Until, row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
-	s.rows[c.Name] = row
-	row.Previous = previous
+	row.Take(c, c.Stamp)
+	stored := row
+	stored.Previous = ""
+	s.rows[c.Name] = stored
 	return row, true, nil
 }
 

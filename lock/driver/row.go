@@ -68,6 +68,25 @@ func (r *Row) Judge(c *Claim) Verdict {
 	return Granted
 }
 
+// Take makes c, which Judge has granted r, its owner. now is the clock by which
+// the store judges leases: c.Stamp if the claimants' clocks decide, or else the
+// server's time.
+//
+// The fence becomes now in microseconds since 1970, so that it is above every
+// fence that was given before, even if the store has lost the row or has an
+// older state of it again. It is always above the fence of r, whatever the
+// clocks show. If the claim meets its own earlier copy, it never falls.
+func (r *Row) Take(c *Claim, now time.Time) {
+	r.Previous = r.Holder
+	next := r.Fence + 1
+	if r.Token == c.Token {
+		r.Previous, next = "", r.Fence
+	}
+	r.Fence = max(next, now.UnixMicro())
+	r.Token, r.Event, r.Payload, r.Holder = c.Token, c.Event, c.Payload, c.Holder
+	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+}
+
 // Unknown reports whether the store answered without a row. Every row that was
 // ever acquired has a stamp.
 func (r *Row) Unknown() bool { return r.Stamp.IsZero() && !r.Newer }

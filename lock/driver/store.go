@@ -34,9 +34,8 @@ import "context"
 // count to the microsecond: a store may drop what is finer, and may round
 // DeleteAfter up to whole seconds.
 type Store interface {
-	// Acquire makes the claim's token the owner if [Row.Judge] says Granted. The
-	// row's fence rises by one. Without a row it starts from the claim's time in
-	// microseconds since 1970.
+	// Acquire makes the claim's token the owner if [Row.Judge] says Granted, as
+	// [Row.Take] does.
 	Acquire(context.Context, *Claim) (Row, bool, error)
 	// Renew moves the end of the lease if the token is still the owner and the
 	// new end is not before the present one. It never creates a row.

@@ -38,6 +38,10 @@ type Harness struct {
 	// written it in another format. Nil means that the store's rows have no format,
 	// and skips the test of it.
 	MakeNewer func(t *testing.T, s driver.Store, name string)
+	// Save returns a function that brings the row of a name back to the state that
+	// it has now, as a failover or a restored backup may. Nil skips the tests of
+	// it.
+	Save func(t *testing.T, s driver.Store, name string) (restore func())
 }
 
 // Run runs all tests of the suite against the store of h, each as a subtest of
@@ -51,6 +55,7 @@ func Run(t *testing.T, h Harness) {
 		"takeover clears the event":     takeoverClearsEvent,
 		"concurrent claims":             concurrentClaims,
 		"fence rises":                   fenceRises,
+		"row goes back":                 rowGoesBack,
 		"repeated acquire":              repeatedAcquire,
 		"late claim":                    lateClaim,
 		"late claim while held":         lateClaimWhileHeld,

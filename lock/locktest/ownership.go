@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,9 @@ func fenceRises(f *fixture) { // F24
 		if row.Fence <= last {
 			f.Fatalf("acquisition %d has fence %d after %d", i, row.Fence, last)
 		}
+		if f.Advance == nil && row.Fence < c.Stamp.UnixMicro() {
+			f.Errorf("acquisition %d has fence %d, below the time of its claim, %d", i, row.Fence, c.Stamp.UnixMicro())
+		}
 		last = row.Fence
 		if i%2 == 0 {
 			f.mustRelease(c, nil)
@@ -144,6 +148,51 @@ func fenceRises(f *fixture) { // F24
 			f.advance(lease + time.Second)
 		}
 	}
+}
+
+// A failover, or a backup that was restored, brings an older state of a row
+// back. The fences that are lost must not be given again.
+func rowGoesBack(f *fixture) { // F56
+	if f.Save == nil || f.NoFence {
+		f.Skip("the harness cannot bring a row back, or says that there is no fencing token")
+	}
+	for name, saved := range map[string]func(f *fixture){
+		"never acquired":       func(*fixture) {},
+		"released":             func(f *fixture) { f.mustRelease(f.used(), nil) },
+		"held by a dead one":   func(f *fixture) { f.used() },
+		"a claim was given up": func(f *fixture) { f.mustAbandon(f.claim("gives up")) },
+	} {
+		for _, lost := range []int{1, 6, 50} {
+			f.run(fmt.Sprint(name, ", ", lost, " owners lost"), func(f *fixture) {
+				f.name = newName()
+				saved(f)
+				restore := f.Save(f.T, f.store, f.name)
+				f.advance(lease + time.Second)
+				highest := int64(0)
+				for range lost {
+					c := f.claim("lost")
+					highest = f.mustAcquire(c).Fence
+					f.mustRelease(c, completing(driver.Row{}, "lost", f.now.Add(time.Hour)))
+				}
+				restore()
+				c := f.eventClaim("next", "lost")
+				if row := f.mustAcquire(c); row.Fence <= highest {
+					f.Errorf("fence %d after %d, which the store has lost", row.Fence, highest)
+				} else if row.Memory.Has("lost", f.now) {
+					f.Error("the row did not go back")
+				}
+				f.mustRelease(c, nil)
+			})
+		}
+	}
+}
+
+// used acquires the name.
+func (f *fixture) used() *driver.Claim {
+	f.Helper()
+	c := f.claim("earlier owner")
+	f.mustAcquire(c)
+	return c
 }
 
 func repeatedAcquire(f *fixture) { // F1

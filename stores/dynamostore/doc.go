@@ -10,7 +10,7 @@
 //
 //	attribute    type  present       meaning
 //	lock         S     always        partition key: namespace, "/", name
-//	fence        N     always        fencing token: starts at microseconds since 1970, grows by one per acquisition
+//	fence        N     always        fencing token: the claim's stamp in microseconds since 1970
 //	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
 //	ownerToken   S     while held    token of the acquisition that holds the name
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)

@@ -17,6 +17,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
@@ -94,6 +95,14 @@ func (f *fixture) harness() locktest.Harness {
 	return locktest.Harness{
 		Open:      func(*testing.T) driver.Store { return f.store },
 		MakeNewer: func(t *testing.T, _ driver.Store, name string) { put(t, f, name, "SET rowFormat = :one") },
+		Save: func(t *testing.T, _ driver.Store, name string) func() {
+			key := map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: name}}
+			saved, err := f.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() { putItem(t, f, name, saved.Item) }
+		},
 	}
 }
 
@@ -254,8 +263,8 @@ func (onlyKey) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...
 func TestKeyAloneIsNoRow(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	row, ok, err := dynamostore.New(onlyKey{}, table).Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now})
-	if !ok || err != nil || row.Fence != now.UnixMicro()+1 {
+	row, ok, err := dynamostore.New(onlyKey{}, table).Acquire(t.Context(), &driver.Claim{Name: "n", Token: "t", Now: now, Stamp: now})
+	if !ok || err != nil || row.Fence != now.UnixMicro() {
 		t.Errorf("got %+v, %v, %v, want a new row", row, ok, err)
 	}
 }

@@ -34,9 +34,13 @@ func New(client Client, table string) *Store {
 }
 
 // The expressions. The table in the package documentation explains them.
+//
+// The fence is the stamp of the claim, because an expression has no maximum of
+// two numbers. It rises all the same: a row's fence is never above its stamp,
+// and only a claim with a higher stamp is granted to another owner.
 const (
 	acquireUpdate = "SET ownerToken = :token, heldUntil = :until, stamp = :stamp, " +
-		"fence = if_not_exists(fence, :micros) + :one, holder = :holder, deleteAfter = :deleteAfter"
+		"fence = :fence, holder = :holder, deleteAfter = :deleteAfter"
 	acquireMutexUpdate   = acquireUpdate + " REMOVE event, payload" // the dead holder's
 	acquireEventUpdate   = acquireUpdate + ", event = :event REMOVE payload"
 	acquirePayloadUpdate = acquireUpdate + ", event = :event, payload = :payload"
@@ -69,7 +73,7 @@ const (
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	v := values{
 		":token": text(c.Token), ":until": text(timestamp(c.Until)), ":stamp": text(timestamp(c.Stamp)), ":now": text(timestamp(c.Now)),
-		":holder": text(c.Holder), ":micros": number(c.Now.UnixMicro()), ":one": one, ":deleteAfter": wholeSeconds(c.DeleteAfter),
+		":holder": text(c.Holder), ":fence": number(c.Stamp.UnixMicro()), ":deleteAfter": wholeSeconds(c.DeleteAfter),
 	}
 	update, condition := acquireMutexUpdate, acquireIf
 	if c.Event != "" {
@@ -100,16 +104,8 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 
 // acquired returns the row that c made of old.
 func acquired(old driver.Row, c *driver.Claim) driver.Row {
-	row := driver.Row{
-		Token: c.Token, Stamp: c.Stamp, Until: c.Until, Event: c.Event, Payload: c.Payload, Holder: c.Holder,
-		Fence: old.Fence + 1, Memory: old.Memory, DeleteAfter: c.DeleteAfter,
-	}
-	if old.Fence == 0 {
-		row.Fence = c.Now.UnixMicro() + 1
-	}
-	if old.Token != c.Token { // otherwise the claim met its own first copy
-		row.Previous = old.Holder
-	}
+	row := driver.Row{Token: old.Token, Holder: old.Holder, Memory: old.Memory}
+	row.Take(c, c.Stamp)
 	return row
 }
 

@@ -43,18 +43,9 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	if row.Judge(c) != driver.Granted {
 		return *row, false, nil
 	}
-	previous := row.Holder
-	if row.Token == c.Token { // the claim met its own first copy
-		previous = ""
-	}
-	row.Token, row.Stamp, row.Until, row.DeleteAfter = c.Token, c.Stamp, c.Until, c.DeleteAfter
-	row.Event, row.Payload, row.Holder = c.Event, c.Payload, c.Holder
-	if row.Fence == 0 {
-		row.Fence = c.Now.UnixMicro()
-	}
-	row.Fence++
+	row.Take(c, c.Stamp)
 	acquired := *row
-	acquired.Previous = previous
+	row.Previous = ""
 	return acquired, true, nil
 }
 

@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 						fields["rowFormat"], fields["stamp"] = 2, []int{1}
 					})
 				},
+				Save: func(_ *testing.T, _ driver.Store, name string) func() { return f.save(objectstore.Key(name)) },
 			})
 		})
 	}

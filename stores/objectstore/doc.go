@@ -9,7 +9,8 @@
 //
 //	field        present       meaning
 //	name         always        the lock name
-//	fence        always        fencing token: starts at microseconds since 1970, grows by one per acquisition
+//	fence        always        fencing token: microseconds since 1970, rises with every acquisition
+//	fenceBefore  from 2nd on   the fence before that: tells whose completion the memory is
 //	stamp        always        orders claims: when the last owner acquired, or a later claim was abandoned
 //	ownerToken   while held    token of the acquisition that holds the name
 //	heldUntil    while held    end of the lease by the owner's clock

@@ -60,6 +60,21 @@ var errNoAnswer = &driver.Error{Store: "fake", Temporary: true, Err: errors.New(
 
 func (f *fake) String() string { return "fake bucket" }
 
+// save returns a function that brings an object back to what it is now, as if
+// somebody had restored an earlier version of it.
+func (f *fake) save(key string) (restore func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	saved, exists := f.objects[key]
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.objects[key] = saved; !exists {
+			delete(f.objects, key)
+		}
+	}
+}
+
 func (f *fake) time() time.Time {
 	if f.exact {
 		return f.clock()

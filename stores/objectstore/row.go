@@ -15,6 +15,7 @@ import (
 type record struct {
 	Name         string           `json:"name"`
 	Fence        int64            `json:"fence"`
+	FenceBefore  int64            `json:"fenceBefore,omitempty"`
 	Stamp        time.Time        `json:"stamp"`
 	OwnerToken   string           `json:"ownerToken,omitempty"`
 	HeldUntil    time.Time        `json:"heldUntil,omitzero"`
@@ -134,9 +135,12 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 // gave the lock up may arrive while another one works.
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
-		Name: q.name, Fence: row.Fence, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
+		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
 		HighestOrder: row.Memory.HighestOrder, ResultEvent: row.Memory.Result.Event, ResultBody: row.Memory.Result.Body,
 		DeleteAfter: row.DeleteAfter.UTC(), Writes: s.Writes + 1,
+	}
+	if row.Token != s.OwnerToken && row.Token != "" {
+		r.FenceBefore = s.Fence
 	}
 	for _, c := range row.Memory.Completed {
 		c.Until = c.Until.UTC()

@@ -32,7 +32,8 @@ func TestBody(t *testing.T) {
 	abandon(t, s, claimAt(noon.Add(2*time.Second), c.Name, "TOKEN3"))
 	const want = `{
   "name": "order/7 <é>",
-  "fence": 1795262400000002,
+  "fence": 1795262400001500,
+  "fenceBefore": 1795262400000000,
   "stamp": "2026-11-21T12:00:02Z",
   "ownerToken": "TOKEN2",
   "heldUntil": "2026-11-21T12:00:15.0015Z",

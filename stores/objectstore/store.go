@@ -55,21 +55,10 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		if row.Judge(c) != driver.Granted {
 			return refused
 		}
-		again := owns(row, c.Token)
-		if again && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
+		if owns(row, c.Token) && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
 			return unchanged
 		}
-		previous, fence := row.Holder, row.Fence
-		if again { // the claim met an earlier copy
-			previous = ""
-		}
-		if fence == 0 {
-			fence = c.Now.UnixMicro()
-		}
-		*row = driver.Row{
-			Token: c.Token, Stamp: c.Stamp, Until: c.Until, Fence: fence + 1, Event: c.Event, Payload: c.Payload,
-			Holder: c.Holder, Previous: previous, Memory: row.Memory, DeleteAfter: c.DeleteAfter,
-		}
+		row.Take(c, c.Stamp) // the server's time is known only after a read
 		return changed
 	}})
 }
@@ -186,10 +175,10 @@ func unapplied(err error) error {
 }
 
 // completed reports whether the request has left its memory to the next owner,
-// whose fence is one higher. Nobody between them can have written that memory,
-// neither for the same event nor for the same order.
+// who came after the lock with that fence. Nobody between them can have written
+// that memory, neither for the same event nor for the same order.
 func (q *request) completed(seen *sight, fence int64) bool {
-	if q.memory == nil || seen.OwnerToken == "" || seen.Fence != fence+1 {
+	if q.memory == nil || seen.OwnerToken == "" || seen.FenceBefore != fence {
 		return false
 	}
 	m := seen.row(q.token, q.now).Memory

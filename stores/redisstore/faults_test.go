@@ -355,7 +355,7 @@ func (timeoutError) Temporary() bool { return true }
 // may succeed, whether the server answered, and whether the request may have
 // been applied. A client that repeats requests by itself may have had an answer
 // that nobody saw.
-func TestErrors(t *testing.T) { // F2, F8, F9, F13
+func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 	t.Parallel()
 	mayApply := map[string]bool{"script fails": true, "connection breaks": true, "timeout": true, "caller's context ends": true}
 	for name, c := range map[string]struct {

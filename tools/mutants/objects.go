@@ -35,7 +35,7 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/store.go", breaks: "F21", bug: "a duplicate's completion counts as the lock's own",
-		old: `seen.OwnerToken == "" || seen.Fence != fence+1`,
+		old: `seen.OwnerToken == "" || seen.FenceBefore != fence`,
 		new: `false`,
 		by:  "TestRefusedCompletion",
 	},
@@ -64,9 +64,9 @@ var objects = []mutant{
 		by:  "TestChangedBetweenGetAndPut",
 	},
 	{
-		file: "stores/objectstore/store.go", breaks: "P3", bug: "a fence does not rise",
-		old: `Fence: fence + 1,`,
-		new: `Fence: fence,`,
+		file: "stores/objectstore/store.go", breaks: "P3", bug: "a fence is that of the row and one more, whatever was lost",
+		old: `row.Take(c, c.Stamp)`,
+		new: `row.Take(c, time.Time{})`,
 		by:  "TestConformance",
 	},
 	{

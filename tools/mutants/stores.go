@@ -4,22 +4,17 @@ package main
 // table.
 var stores = []mutant{
 	{
-		file: "stores/memstore/memstore.go", breaks: "P3", bug: "a fence does not rise when a name is taken again",
-		old: `	row.Fence++
-`,
-		new: `	if row.Fence == c.Now.UnixMicro() {
-		row.Fence++
-	}
-`,
-		by: "TestConformance",
+		file: "lock/driver/row.go", breaks: "P3", bug: "a fence does not rise when a name is taken again by a clock that is behind",
+		old: `next := r.Fence + 1`,
+		new: `next := r.Fence`,
+		by:  "TestTake",
 	},
 	{
-		file: "stores/memstore/memstore.go", breaks: "P3, F24", bug: "the fence of a new row starts at one",
-		old: `		row.Fence = c.Now.UnixMicro()
-`,
-		new: `		row.Fence = 0
-`,
-		by: "TestConformance|TestRowsAreRemoved",
+		file: "lock/driver/row.go", breaks: "P3, F56", bug: "the fences of a row that went back are given again",
+		old: `max(next, now.UnixMicro())`,
+		new: `max(next, now.Add(-time.Hour).UnixMicro())`,
+		by:  "TestConformance",
+		in:  "stores/memstore",
 	},
 	{
 		file: "stores/memstore/memstore.go", breaks: "P2, F21", bug: "anybody renews a lease",
@@ -185,14 +180,14 @@ var stores = []mutant{
 	},
 	{
 		file: "stores/dynamostore/store.go", breaks: "P3", bug: "a fence does not rise",
-		old: `"fence = if_not_exists(fence, :micros) + :one, `,
-		new: `"fence = if_not_exists(fence, :micros + :one), `,
+		old: `"fence = :fence, `,
+		new: `"fence = if_not_exists(fence, :fence), `,
 		by:  "TestConformance",
 	},
 	{
-		file: "stores/dynamostore/store.go", breaks: "P3", bug: "a fence is told one too low",
-		old: `Fence: old.Fence + 1,`,
-		new: `Fence: old.Fence,`,
+		file: "stores/dynamostore/store.go", breaks: "P3", bug: "a fence is told one too high",
+		old: `row := driver.Row{Token: old.Token,`,
+		new: `row := driver.Row{Fence: c.Stamp.UnixMicro(), Token: old.Token,`,
 		by:  "TestConformance|TestAgreesWithMemstore",
 	},
 	{

@@ -85,7 +85,8 @@ type history struct {
 	c        *Config
 	store    Store
 	model    *Model
-	ahead    int64 // by how much the store's fence is above the model's
+	fence    int64  // the highest that the store gave
+	owner    string // to whom
 	verdicts map[driver.Verdict]int
 }
 
@@ -102,9 +103,6 @@ func (h *history) step(what string) {
 		h.Fatalf("%s: %+v: %v", what, request, err)
 	}
 	want, wantOK := request.apply(h.model)
-	if want.Fence > before.Fence { // a store may raise it to what a clock says
-		h.ahead = max(h.ahead, got.Fence-want.Fence)
-	}
 	if _, settles := request.(*settlement); settles { // it has no time by which to tell the end of another's lease
 		got.Until, want.Until = time.Time{}, time.Time{}
 	}
@@ -124,10 +122,25 @@ func (h *history) step(what string) {
 	}
 }
 
+// sameFence compares the fences of a row. A server gives those of its own
+// clock, which rise with every owner and never fall.
+func (h *history) sameFence(got, want *driver.Row) bool {
+	if !h.c.ServerClock || want.Fence == 0 {
+		return got.Fence == want.Fence
+	}
+	same := got.Fence > h.fence || got.Fence == h.fence && (want.Token == "" || want.Token == h.owner)
+	h.fence = got.Fence
+	if want.Token != "" {
+		h.owner = want.Token
+	}
+	want.Fence = got.Fence
+	return same
+}
+
 // same compares a row of the store with one of the model.
 func (h *history) same(got, want driver.Row) bool {
-	if want.Fence > 0 {
-		want.Fence += h.ahead
+	if !h.sameFence(&got, &want) {
+		return false
 	}
 	if longer := got.Until.Sub(want.Until); got.Token != "" && (longer < 0 || longer > h.c.Resolution) {
 		return false

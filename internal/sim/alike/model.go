@@ -31,19 +31,14 @@ func (m *Model) acquire(c *driver.Claim) (driver.Row, bool) {
 	if row.Judge(c) != driver.Granted {
 		return row, false
 	}
-	own, previous := m.Row.Token == c.Token, m.Row.Holder
+	own := m.Row.Token == c.Token
 	if m.c.ServerClock && own && m.Row.Stamp.Equal(c.Stamp) && m.Row.Until.Equal(c.Until) {
 		return row, true // a copy must not extend the lease
 	}
-	if own {
-		previous = ""
-	}
 	m.begin(c.Until.Sub(c.Now), own)
-	m.Row.Fence++
-	m.Row.Token, m.Row.Event, m.Row.Payload, m.Row.Holder = c.Token, c.Event, c.Payload, c.Holder
-	m.Row.Stamp, m.Row.Until, m.Row.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	m.Row.Take(c, c.Stamp)
 	row = m.Row
-	row.Previous = previous
+	m.Row.Previous = ""
 	return row, true
 }
 

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"math"
 	"reflect"
 	"time"
 
@@ -114,9 +113,9 @@ type comparison struct {
 	names int
 	name  string // of the row; empty if it has to be made anew
 	want  Stored
-	// ahead is by how much the store's fence is above that of the rules: it may
-	// raise the fence to what a clock says.
-	ahead int64
+	// fence is the highest that the store gave, and owner to whom.
+	fence int64
+	owner string
 }
 
 func (c *comparison) fresh() { c.name = "" }
@@ -125,7 +124,7 @@ func (c *comparison) fresh() { c.name = "" }
 func (c *comparison) try(w way, q timed) error {
 	if c.name == "" {
 		c.names++
-		c.name, c.want, c.ahead = fmt.Sprintf("row %d", c.names), Stored{}, math.MinInt64
+		c.name, c.want, c.fence, c.owner = fmt.Sprintf("row %d", c.names), Stored{}, 0, ""
 		for _, s := range w.steps {
 			if err := c.send(s); err != nil {
 				return err
@@ -160,7 +159,6 @@ func (c *comparison) send(q timed) error {
 	if c.setTime != nil {
 		c.setTime(now)
 	}
-	before := c.want.Fence
 	var got, want driver.Row
 	var ok, wantOK bool
 	var err error
@@ -191,16 +189,25 @@ func (c *comparison) send(q timed) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", q.Request, err)
 	}
-	if want.Fence > before {
-		c.ahead = max(c.ahead, got.Fence-want.Fence)
-	}
-	if want.Fence != 0 {
-		want.Fence += c.ahead
-	}
+	c.sameFence(&got, &want)
 	if a, b := c.plain(got), c.plain(want); ok != wantOK || !reflect.DeepEqual(a, b) {
 		return fmt.Errorf("at tick %d, %v\nthe store answers %v %+v\nthe rules say     %v %+v", q.at, q.Request, ok, a, wantOK, b)
 	}
 	return nil
+}
+
+// sameFence compares the fences of a row. A server gives those of its own
+// clock, which rise with every owner and never fall.
+func (c *comparison) sameFence(got, want *driver.Row) {
+	if c.setTime == nil || want.Fence == 0 {
+		return
+	}
+	if got.Fence > c.fence || got.Fence == c.fence && (want.Token == "" || want.Token == c.owner) {
+		c.fence, want.Fence = got.Fence, got.Fence
+	}
+	if want.Token != "" {
+		c.owner = want.Token
+	}
 }
 
 // plain returns the row without what may differ from store to store. The end of

@@ -72,22 +72,18 @@ func (s Stored) Acquire(rules *Rules, c *driver.Claim, at time.Time) (after Stor
 	if rules.Judge(&seen, c) != driver.Granted {
 		return s, seen, false
 	}
-	again, previous := s.Token == c.Token, s.Holder
+	again := s.Token == c.Token
 	if again && !at.IsZero() && s.Stamp.Equal(c.Stamp) && s.Until.Equal(c.Until) {
 		return s, s.Row, true // a copy must not begin the lease anew
 	}
-	if again {
-		previous = ""
+	clock := at
+	if at.IsZero() {
+		clock = c.Stamp
 	}
-	if s.Fence == 0 {
-		s.Fence = c.Now.UnixMicro()
-	}
-	s.Fence++
-	s.Token, s.Event, s.Payload, s.Holder = c.Token, c.Event, c.Payload, c.Holder
-	s.Stamp, s.Until, s.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	s.Take(c, clock)
 	s.extend(again, c.Until.Sub(c.Now), at)
 	answer = s.Row
-	answer.Previous = previous
+	s.Previous = ""
 	return s, answer, true
 }
 
