@@ -53,10 +53,10 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 	var failure *driver.Error
 	began := r.clock.Now()
 	for try := 0; ; try++ {
-		sent := r.clock.Now()
+		at := r.clock.Now()
 		ok, err := r.attempt(ctx, request)
 		if err == nil {
-			r.pace.Taken(sent)
+			r.pace.Taken(at)
 		}
 		if err == nil || errors.As(err, new(*ConfigError)) {
 			return ok, err
@@ -68,7 +68,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		}
 		pause := jitter(firstPause << min(try, 7))
 		if throttled(e) {
-			r.pace.Throttled(sent, r.clock.Now())
+			r.pace.Throttled(at, r.clock.Now())
 			if r.throttled++; r.throttled == 1 {
 				defer r.pace.Stuck()()
 			}

@@ -37,6 +37,10 @@ type around[R any] = func(ctx context.Context, record R, next func(context.Conte
 // fails the record like one in the handler. It is not called for records that
 // are not begun.
 //
+// If the store throttles the claim, next returns a *lock.StoreError. Whatever f
+// returns then, the record goes back to the queue of the batch, and f is called
+// again when its turn comes.
+//
 // Default: none. Around panics if f is nil, and the wrapper if R is not the
 // type of its records.
 func Around[R any](f func(ctx context.Context, record R, next func(context.Context) error) error) Option {

@@ -33,7 +33,8 @@ import (
 // returned without being handled, which counts as a receive of each, and other
 // groups go on. A message that cannot be read, or whose handler panics, fails
 // alone. Near the deadline no further message begins: EachSQSMessage waits for
-// the handlers that still run, and returns the rest.
+// the handlers that still run, and returns the rest. If the store throttles,
+// the batch slows down, and returns only what could not begin before that.
 //
 // OnHeld([Skip]) acknowledges a message while another invocation works on it,
 // or on another message of the same name. If that invocation fails, the message

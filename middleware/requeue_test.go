@@ -94,8 +94,8 @@ func TestAroundRequeuedRecord(t *testing.T) { // F63
 	}
 }
 
-// TestRequeueIsForThrottling shows which errors of a claim do not put the record
-// back: those of claims that were not throttled, and those of the handler.
+// TestRequeueIsForThrottling shows which errors do not put the record back:
+// those of claims that were not throttled, and those of the handler.
 func TestRequeueIsForThrottling(t *testing.T) { // F9, F13, F63
 	other := errors.New("other")
 	for name, c := range map[string]struct {
@@ -123,8 +123,8 @@ func TestRequeueIsForThrottling(t *testing.T) { // F9, F13, F63
 	}
 }
 
-// TestNestedLockInThrottledBatch shows that locks inside the handlers of a batch
-// share the table with the batch, which leaves them their writes.
+// TestNestedLockInThrottledBatch shows that locks inside the handlers of a
+// throttled batch are acquired, too.
 func TestNestedLockInThrottledBatch(t *testing.T) { // F33, F63
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,6 +150,45 @@ func TestNestedLockInThrottledBatch(t *testing.T) { // F33, F63
 		wantReturned(t, r, err)
 		if ran != 1000 || sent > 6000 {
 			t.Errorf("%d ran, %d requests", ran, sent)
+		}
+	})
+}
+
+// TestRecordsThatClaimNothing shows that records without a key, and those that
+// an earlier one of their group keeps back, need no turn: the others have all
+// the time.
+func TestRecordsThatClaimNothing(t *testing.T) { // F31, F63
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f := newFixture()
+		table := &fault.Limited{Store: memstore.New(), Rate: 1000, Wait: 5 * time.Millisecond, Full: fullFor(20 * time.Second)}
+		key := func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+			if m.Body == "poison" {
+				return lock.Key{}, errRecord
+			}
+			return keyfuncs.SQSMessage(ctx, m)
+		}
+		var ended time.Time
+		handler := func(context.Context, events.SQSMessage) error {
+			ended = time.Now()
+			return nil
+		}
+		h := middleware.EachSQSMessage(key, handler, f.options(middleware.Store(table), middleware.Concurrency(1))...)
+		var batch events.SQSEvent
+		var want []string
+		for i := range 100 {
+			m := inGroup("x", message(fmt.Sprint(i), ""))
+			if i == 0 {
+				m.Body = "poison"
+			}
+			want = append(want, m.MessageId)
+			batch.Records = append(batch.Records, m)
+		}
+		batch.Records = append(batch.Records, message("good", ""))
+		began := time.Now()
+		r, err := h(ctx, batch)
+		wantReturned(t, r, err, want...)
+		if took := ended.Sub(began); took < 20*time.Second || took > 25*time.Second {
+			t.Errorf("the other record ran after %v", took)
 		}
 	})
 }

@@ -70,7 +70,7 @@ func TestThrottledBatch(t *testing.T) { // F8, F55, F63
 						l.messages, l.completed, l.dead, l.untried, l.late)
 				}
 				if first := max(1, l.messages/max(l.batch, 1)); l.batch > 0 && l.invocations != first || l.batch == 0 && l.invocations != 1 {
-					t.Errorf("%d invocations: messages were given back that could have been completed", l.invocations)
+					t.Errorf("%d invocations: messages were returned that could have been completed", l.invocations)
 				}
 				if perMessage > c.want.perMessage || used < c.want.used {
 					t.Errorf("%.2f requests a message, want at most %v; %.2f of the capacity used, want %v", perMessage, c.want.perMessage, used, c.want.used)
