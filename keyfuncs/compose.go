@@ -137,7 +137,8 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 // Event stays that of key, and so does Name if from has no Order. An Order of
 // from only compares with those of the same Name of from, such as one shard,
 // message group or object. So Name is then made of both, as in [Join]: events
-// that share the Name of key alone do not wait for each other.
+// that share the Name of key alone do not wait for each other. It must have an
+// Order for every event or for none, so it cannot be [S3LatestRecord].
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
