@@ -204,9 +204,8 @@ func (q *queue) receive() ([]*entry, time.Duration) {
 	return nil, max(2*time.Second, next.visible.Sub(now))
 }
 
-// redrive sends the dead letters back. They are new messages with new ids, and
-// in a FIFO queue with new sequence numbers. A key of the body shows that such
-// a message is an event that was there before.
+// redrive sends the dead letters back, as new messages with new ids and
+// sequence numbers. Only a key of the body shows that they were there before.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
 func (q *queue) redrive() {
 	q.w.mu.Lock()
