@@ -10,19 +10,24 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 type explainCmd struct {
 	storeFlags
 	jsonFlag
-	Event string `arg:"" help:"File that holds one event, in JSON; - reads standard input."`
+	File string `arg:"" optional:"" name:"event-file" help:"File that holds one event, in JSON; - reads standard input."`
+
+	Name  string `placeholder:"NAME" help:"In place of a file: the name of a key, as a key function of your own gives it."`
+	Event string `placeholder:"ID" help:"With --name: the key's Event."`
+	Order string `placeholder:"ORDER" help:"With --name: the key's Order."`
 }
 
 // Help returns what --help adds.
 func (c *explainCmd) Help() string {
-	return `Says of each record of the event which key functions of package keyfuncs take it, and which key each of them gives. Functions of your own, such as ByField, are not known here.
+	return `Says of each record of the event which key functions of package keyfuncs take it, and which key each of them gives. Functions of your own, such as ByField, are not known here: give what they return with --name, --event and --order.
 
-With a store it also says what the row of that key would mean for a delivery now: run; skip (completed, or stale); or refuse (held, or another payload). That is what happens without options: OnHeld may wait or skip, and over HTTP a duplicate is answered with the first response. Give the --namespace of the function: without the option Namespace and LOCK_NAMESPACE, it is the function's name. Records of one event are judged one by one, as if each came alone.
+With a store and a namespace it also says what the row of that key would mean for a delivery now: run; skip (completed, or stale); refuse (held, or another payload); or unknown (there is no row: it runs if the namespace and the key function are right). That is what happens without options: OnHeld may wait or skip, and over HTTP a duplicate is answered with the first response. Give the --namespace of the function: without the option Namespace and LOCK_NAMESPACE, it is the function's name. Records of one event are judged one by one, as if each came alone.
 
 The status is 0 if a key function takes a record of the event, 1 if none does, 64 if the file holds no JSON or a flag or the environment is wrong, and 69 if the store did not answer or refused.
 
@@ -32,23 +37,23 @@ On DynamoDB it needs dynamodb:GetItem. It changes nothing.`
 func (c *explainCmd) Run(ctx context.Context) error { return trouble(c.explain(ctx, os.Stdout)) }
 
 func (c *explainCmd) explain(ctx context.Context, out io.Writer) error {
-	file, err := readEvent(c.Event)
+	name, e, err := c.read(ctx)
 	if err != nil {
-		return wrongUse("%w", err)
-	}
-	e, err := explain.Explain(ctx, file.payload)
-	if err != nil {
-		return no("%s: %w", file.name, err)
+		return err
 	}
 	now := time.Now()
 	var judged error
-	if c.url() != "" {
+	switch {
+	case c.url() == "":
+	case c.Namespace == "" && c.Name == "":
+		say("nothing is said of the rows: give the --namespace of the function, which is its name unless it sets another")
+	default:
 		judged = c.judge(ctx, e, now)
 	}
 	if c.JSON {
 		err = inspect.WriteJSON(out, e, "  ")
 	} else {
-		_, err = io.WriteString(out, explained(file.name, e))
+		_, err = io.WriteString(out, explained(name, e))
 	}
 	switch {
 	case err != nil:
@@ -59,6 +64,27 @@ func (c *explainCmd) explain(ctx context.Context, out io.Writer) error {
 		return no("no key function takes this event")
 	}
 	return nil
+}
+
+// read returns what to explain, and how to name it.
+func (c *explainCmd) read(ctx context.Context) (string, *explain.Event, error) {
+	switch {
+	case (c.Name == "") == (c.File == ""):
+		return "", nil, wrongUse("name the file of an event, or give the --name of a key")
+	case c.File != "" && (c.Event != "" || c.Order != ""):
+		return "", nil, wrongUse("--event and --order belong to --name: a file has its own")
+	case c.Name != "":
+		return c.Name, explain.OfKey(lock.Key{Name: c.Name, Event: c.Event, Order: c.Order}), nil
+	}
+	file, err := readEvent(c.File)
+	if err != nil {
+		return "", nil, wrongUse("%w", err)
+	}
+	e, err := explain.Explain(ctx, file.payload)
+	if err != nil {
+		return "", nil, no("%s: %w", file.name, err)
+	}
+	return file.name, e, nil
 }
 
 func (c *explainCmd) judge(ctx context.Context, e *explain.Event, now time.Time) error {

@@ -612,6 +612,42 @@ func TestForgetAfterALostAnswer(t *testing.T) { // F1
 	}
 }
 
+// TestExplainGuessesNothing: an event that was completed is not said to run
+// because the namespace, or the key function, is not the function's.
+func TestExplainGuessesNothing(t *testing.T) {
+	t.Parallel()
+	s := newLockTable(t, "locks")
+	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
+	complete(t, s.store, key, nil)
+	file, err := filepath.Abs("../../sam-local/events/s3-put.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		says   string
+	}{
+		"right":           {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e1"}, 0, "would    skip: completed"},
+		"none, as exec":   {[]string{"--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
+		"another event":   {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e2"}, 0, "would    run: "},
+		"wrong namespace": {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
+		"no namespace":    {[]string{file}, 0, "nothing is said of the rows: give the --namespace"},
+		"nothing":         {nil, 64, "or give the --name of a key"},
+		"both":            {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
+		"event of a file": {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := command(t, s.env, append([]string{"explain"}, c.args...)...)
+			r.expect(t, c.status, c.says)
+			if strings.Contains(r.stdout, "would") != strings.Contains(c.says, "would") {
+				t.Errorf("a verdict, or none:\n%s", r.stdout)
+			}
+		})
+	}
+}
+
 // TestForgottenByTime: an event that has expired needs no forgetting.
 func TestForgottenByTime(t *testing.T) {
 	t.Parallel()

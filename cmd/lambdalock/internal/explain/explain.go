@@ -44,6 +44,10 @@ type Key struct {
 	key lock.Key
 }
 
+func newKey(function string, k lock.Key) Key {
+	return Key{Function: function, Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), key: k}
+}
+
 // Refusal is why a key function does not take a record.
 type Refusal struct {
 	Function string `json:"function"`
@@ -118,9 +122,9 @@ func explainRecord(ctx context.Context, p place, functions []function, only bool
 		k, err := f.key(ctx, p.doc)
 		switch {
 		case err == nil:
-			r.Keys = append(r.Keys, Key{
-				Function: f.written(only), Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), Note: f.note, key: k,
-			})
+			found := newKey(f.written(only), k)
+			found.Note = f.note
+			r.Keys = append(r.Keys, found)
 		case errors.Is(err, keyfuncs.ErrIgnore):
 			r.Keys = append(r.Keys, Key{Function: f.written(only), Ignored: true})
 		default:

@@ -8,13 +8,14 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Verdict says what a delivery of the event would meet.
 type Verdict struct {
 	Row   string `json:"row"`   // the stored name
-	Would string `json:"would"` // run, skip or refuse
+	Would string `json:"would"` // run, skip, refuse or unknown
 	Why   string `json:"why"`
 }
 
@@ -23,7 +24,16 @@ const (
 	Run    = "run"
 	Skip   = "skip"
 	Refuse = "refuse"
+	// Unknown: there is no row. A namespace or a key function that is not that of
+	// the function leads to none, too.
+	Unknown = "unknown"
 )
+
+// OfKey returns an event that has only this key, which a key function of
+// somebody's own gave.
+func OfKey(key lock.Key) *Event {
+	return &Event{Kind: "a key", Records: []Record{{Keys: []Key{newKey("the given key", key)}}}}
+}
 
 // Judge asks the store about every key of the event.
 func (e *Event) Judge(ctx context.Context, store driver.Inspector, namespace string, now time.Time) error {
@@ -59,7 +69,7 @@ func (k *Key) claim(namespace string, now time.Time) driver.Claim {
 func judge(row *driver.Row, c *driver.Claim) *Verdict {
 	v := &Verdict{Row: c.Name}
 	if row.Unknown() {
-		v.Would, v.Why = Run, "there is no such row: the name was never locked in this namespace, or its row was deleted since"
+		v.Would, v.Why = Unknown, "there is no such row. It runs if this is the function's namespace and key function; show --digest looks in all namespaces"
 		return v
 	}
 	switch row.Judge(c) {
