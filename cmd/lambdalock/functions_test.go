@@ -15,7 +15,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -56,8 +59,9 @@ var functions = map[string]func(){
 	"payments": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Observe(markHeld)))
 	},
-	"batches": func() { lambda.Start(func(events.SQSEvent) error { return errors.New("no batch") }) },
-	"blocked": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },
+	"transact": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, payOnce)) },
+	"batches":  func() { lambda.Start(func(events.SQSEvent) error { return errors.New("no batch") }) },
+	"blocked":  func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, blocked)) },
 	"no context": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, func(events.S3Event) error { return nil }))
 	},
@@ -186,6 +190,24 @@ func garbage(context.Context) (string, error) {
 // parent leaves a child that holds its output open.
 func parent() (string, error) {
 	return "parent", exec.Command("sleep", "600").Start()
+}
+
+// payOnce adds 1 to the balance of jane, who must have one.
+func payOnce(ctx context.Context, _ events.S3Event) error {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = dynamostore.Transact(ctx, dynamodb.NewFromConfig(cfg), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{
+		Update: &types.Update{
+			TableName: aws.String("accounts"), Key: map[string]types.AttributeValue{"account": &types.AttributeValueMemberS{Value: "jane"}},
+			UpdateExpression: aws.String("SET balance = balance + :one"), ConditionExpression: aws.String("balance = :before"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":one": &types.AttributeValueMemberN{Value: "1"}, ":before": &types.AttributeValueMemberN{Value: "100"},
+			},
+		},
+	}}})
+	return err
 }
 
 // s3Event returns the name of a file with an upload.

@@ -34,6 +34,9 @@ type invokeCmd struct {
 	Bisect         bool          `help:"For kinesis: BisectBatchOnFunctionError, which splits a batch that failed."`
 	ClientTimeout  time.Duration `placeholder:"DURATION" help:"For api: how long the client waits for an answer, not scaled (29s)."`
 
+	Table map[string]string `placeholder:"NAME=KEY" help:"Also create this table of the function's own, with that partition key, a string. Without LOCK_TABLE_NAME only."`
+	Items map[string]string `placeholder:"NAME=FILE" help:"Put the items of a JSON file into a --table: an array of objects, such as [{\"account\": \"jane\", \"balance\": 100}]."`
+
 	HTML string `placeholder:"FILE" help:"Also write the timeline as a page for a browser."`
 	drawing
 }
@@ -54,7 +57,7 @@ Without --source, each file is a batch or an event of its own; messages and reco
 
 --scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here, unless other records of its delivery failed for another reason: such a delivery counts.
 
-Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.`
+Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. Its other tables, such as those of a handler with Transact, are created with --table and --items; tell it their names with its own variables. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.`
 }
 
 func (c *invokeCmd) Run(ctx context.Context) error {
@@ -78,6 +81,9 @@ func (c *invokeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer table.Close()
+	if err := c.createTables(ctx, table); err != nil {
+		return err
+	}
 	platform, err := locallambda.Start(ctx, locallambda.Config{
 		Command: []string{c.Bootstrap}, Env: table.Env, Credentials: table.Credentials,
 		Environments: c.Environments, Concurrency: c.Concurrency, Timeout: c.Timeout,

@@ -169,3 +169,29 @@ func TestHostileFunctions(t *testing.T) {
 		})
 	}
 }
+
+// TestInvokeTables: a handler with Transact finds its own table, with its
+// items.
+func TestInvokeTables(t *testing.T) {
+	t.Parallel()
+	items := file(t, "items.json", `[{"account": "jane", "balance": 100, "address": {"town": "Bern"}}]`)
+	event := s3Event(t, "a")
+	invoke(t, "transact", event, "--copies", "3", "--table", "accounts=account", "--items", "accounts="+items).
+		expect(t, 0, "ran 1", "not completed 0")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no table":   {[]string{"--items", "accounts=" + items}, "there is no --table accounts=KEY"},
+		"wrong name": {[]string{"--table", "a=account"}, "--table a=account: "},
+		"no file":    {[]string{"--table", "accounts=account", "--items", "accounts=/nowhere"}, "/nowhere"},
+		"no array":   {[]string{"--table", "accounts=account", "--items", "accounts=" + event}, "it must hold an array of items"},
+		"list":       {[]string{"--table", "accounts=account", "--items", "accounts=" + file(t, "l.json", `[{"account": ["x"]}]`)}, `the attribute "account" is ["x"]`},
+		"without a":  {[]string{"--table", "accounts=account", "--items", "accounts=" + file(t, "m.json", `[{"balance": 1}]`)}, "--items accounts="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			invoke(t, "transact", append(c.args, event)...).expect(t, 1, c.says)
+		})
+	}
+}
