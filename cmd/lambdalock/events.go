@@ -45,9 +45,30 @@ func readEvents(names []string, async bool) ([]*event, error) {
 		if len(e.payload) > limit {
 			return nil, fmt.Errorf("%s has %.1f MB: Lambda accepts at most %d MB%s", e.name, float64(len(e.payload))/(1<<20), limit>>20, source)
 		}
+		if err := e.checkMessages(); err != nil {
+			return nil, err
+		}
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// maxMessage is the largest body of an SQS message, see
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html.
+const maxMessage = 1 << 20
+
+// checkMessages refuses messages that a queue would not take.
+func (e *event) checkMessages() error {
+	if e.batch == nil || e.batch.source != fromSQS {
+		return nil
+	}
+	for _, r := range e.batch.records {
+		var body string
+		if json.Unmarshal(r.body["body"], &body) == nil && len(body) > maxMessage {
+			return fmt.Errorf("%s: the message %s has %.1f MB: SQS accepts at most %d MB", e.name, oneLine(r.id, longestAnswer), float64(len(body))/(1<<20), maxMessage>>20)
+		}
+	}
+	return nil
 }
 
 func readEvent(name string) (*event, error) {

@@ -49,3 +49,14 @@ func TestEventFromStandardInput(t *testing.T) {
 	c.Stdin = in
 	execute(t, c).expect(t, 0, "ran", "standard input")
 }
+
+// TestMessagesHaveALimit: a message that no queue takes is not delivered.
+func TestMessagesHaveALimit(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "SQS accepts at most 1 MB", 5 << 20: "the message m has 5.0 MB"} {
+		name := file(t, "m.json", `{"messageId":"m","eventSource":"aws:sqs","body":"`+strings.Repeat("x", size)+`"}`)
+		if _, err := readEvents([]string{name}, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %v, want %q", size, err, want)
+		}
+	}
+}

@@ -114,6 +114,15 @@ func TestExampleMakefile(t *testing.T) {
 		want(t, 0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
 }
 
+// TestExampleRakefile: tasks that start themselves again under their locks.
+func TestExampleRakefile(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for task, want := range map[string]string{"main:hello": "Hello\n", "main:world": "World\n"} {
+		s.run(nil, "rake", "-s", "-f", filepath.Join(s.folder, "Rakefile"), task).want(t, 0, want, "")
+	}
+}
+
 // TestExampleMutex: a named mutex with its holder, a timeout, and what becomes
 // of rows that have expired.
 func TestExampleMutex(t *testing.T) { // F19
