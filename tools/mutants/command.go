@@ -1,0 +1,137 @@
+package main
+
+// command has the bugs in the command lambdalock.
+var command = []mutant{
+	{
+		file: "cmd/lambdalock/exec.go", breaks: "F23", bug: "exec --wait repeats permanent errors",
+		old: `!errors.As(err, &failed) || !failed.Temporary || left <= 0`,
+		new: `!errors.As(err, &failed) || left <= 0`,
+		by:  "TestExecDoesNotRepeatMistakes",
+	},
+	{
+		file: "cmd/lambdalock/exec.go", breaks: "P5", bug: "exec records an event whose command failed",
+		old: `if r.Event != nil && status == 0 {`,
+		new: `if r.Event != nil {`,
+		by:  "TestExecEvent",
+	},
+	{
+		file: "cmd/lambdalock/exec.go", breaks: "F6", bug: "exec has no status of its own for a record without an answer",
+		old: `return exitStatus(r.UnsureExitCode)`,
+		new: `return 0`,
+		by:  "TestExecUnconfirmed|TestExecLostBeforeRelease",
+	},
+	{
+		file: "cmd/lambdalock/exec.go", breaks: "F64", bug: "a shell's loop goes on after Ctrl-C",
+		old: `if err == exitStatus(statusInterrupted) && inForeground() {`,
+		new: `if false {`,
+		by:  "TestCtrlCEndsALoop",
+	},
+	{
+		file: "cmd/lambdalock/process_unix.go", breaks: "F64", bug: "a lost lease ends the command, but not what it started in a terminal",
+		old: `	for _, p := range c.others() {
+		if`,
+		new: `	for _, p := range []running(nil) {
+		if`,
+		by: "TestNothingGoesOnInTerminal",
+	},
+	{
+		file: "cmd/lambdalock/tree.go", breaks: "F64", bug: "orphans of the command go on beside the next holder",
+		old: `c.orphans != nil && p.parent == os.Getpid() && p.pid != c.guard.pid()`,
+		new: `c.orphans != nil && p.parent == os.Getpid() && false`,
+		by:  "TestNothingGoesOnInTerminal",
+	},
+	{
+		file: "cmd/lambdalock/guard.go", breaks: "F64", bug: "kill -9 of exec leaves what the command started in a terminal",
+		old: `[ "$mark" ] || exit`,
+		new: `exit`,
+		by:  "TestNothingGoesOnInTerminal",
+	},
+	{
+		file: "cmd/lambdalock/child.go", breaks: "F64", bug: "the lock is released before what Ctrl-C ends has ended",
+		old: `w.ending && status != 0 || status == statusInterrupted && inForeground()`,
+		new: `status < 0`,
+		by:  "TestNothingGoesOnInTerminal|TestExecSignalsGroup",
+	},
+	{
+		file: "cmd/lambdalock/tree_linux.go", breaks: "F64", bug: "orphans of the command stay as zombies",
+		old: `		case c.orphans.seen[p.pid]:
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+`,
+		new: ``,
+		by:  "TestExecReaps",
+	},
+	{
+		file: "cmd/lambdalock/process_unix.go", breaks: "F64", bug: "a command from the background cannot read in the foreground",
+		old: `Setpgid: !hasTerminal()}`,
+		new: `Setpgid: !inForeground()}`,
+		by:  "TestJobControl",
+	},
+	{
+		file: "cmd/lambdalock/release.go", breaks: "P5", bug: "release keeps a row for a day, although it remembers an event for longer",
+		old: `if c.Until.After(keep) {`,
+		new: `if false {`,
+		by:  "TestRelease",
+	},
+	{
+		file: "cmd/lambdalock/release.go", breaks: "P1", bug: "release takes the lock from a holder that nobody was asked about",
+		old: `Token: row.Token, DeleteAfter`,
+		new: `Token: func() string { now, _ := inspector.Read(ctx, row.Name); return now.Token }(), DeleteAfter`,
+		by:  "TestRelease",
+	},
+	{
+		file: "cmd/lambdalock/forget.go", breaks: "P5", bug: "forget writes an empty memory if the answer to its claim was lost",
+		old: `if ok || row.Token == c.Token {`,
+		new: `if ok && len(row.Memory.Completed) < 0 {`,
+		by:  "TestForget",
+	},
+	{
+		file: "cmd/lambdalock/forget.go", breaks: "P5", bug: "forget forgets an event that was completed again since it asked",
+		old: `before < 0 || !shown.Memory.Completed[before].Until.Equal(entry.Until)`,
+		new: `before < 0`,
+		by:  "TestForget",
+	},
+	{
+		file: "cmd/lambdalock/internal/inspect/find.go", breaks: "F35", bug: "show misses the last slot of a limited lock",
+		old: `slots := make([]driver.NamedRow, lock.MaxLimit-1)`,
+		new: `slots := make([]driver.NamedRow, lock.MaxLimit-2)`,
+		by:  "TestLastSlot",
+	},
+	{
+		file: "cmd/lambdalock/internal/inspect/readable.go", breaks: "F65", bug: "a row that cannot be read hides all others",
+		old: `case err != nil && row.Name != "":`,
+		new: `case err != nil && row.Name == "\x00":`,
+		by:  "TestReadable",
+	},
+	{
+		file: "cmd/lambdalock/internal/explain/verdict.go", breaks: "P5", bug: "explain says that a completed event would run, by the wrong namespace",
+		old: `v.Would, v.Why = Unknown, `,
+		new: `v.Would, v.Why = Run, `,
+		by:  "TestVerdicts",
+	},
+	{
+		file: "cmd/lambdalock/internal/storeurl/azure.go", breaks: "P1", bug: "the locks of an Azure account are kept in another one",
+		old: `			endpoint = value
+`,
+		new: `			_, endpoint = endpoint, ""
+`,
+		by: "TestAzureCredentials",
+	},
+	{
+		file: "cmd/lambdalock/createtable.go", breaks: "P1", bug: "create-table ignores the Region of the store's URL",
+		old: `if c.Store != "" {`,
+		new: `if c.Store == "-" {`,
+		by:  "TestCreateTable",
+	},
+	{
+		file: "cmd/lambdalock/deliver.go", breaks: "P5", bug: "invoke counts a record that was returned as completed",
+		old: `	return without(v.records, v.failed)
+}
+
+// again`,
+		new: `	return v.records
+}
+
+// again`,
+		by: "TestRecordsThatFailed",
+	},
+}
