@@ -26,7 +26,7 @@ type typist struct {
 }
 
 // patience bounds every wait for a terminal.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // inTerminal starts a program in a terminal of its own.
 func inTerminal(t *testing.T, c *exec.Cmd) *typist {
