@@ -191,6 +191,13 @@ var handlers = []mutant{
 		by:  "TestStreamHoldsTheLockWhileItCloses",
 	},
 	{
+		file: "middleware/defaultstore.go", breaks: "F59", bug: "a given store looks at its server when the first event comes",
+		old: `		checkWithin(checkTimeout, s)
+`,
+		new: ``,
+		by:  "TestStoreIsCheckedDuringINIT",
+	},
+	{
 		file: "middleware/defaultstore.go", breaks: "F10", bug: "a default store that could not be opened is never opened again",
 		old: `	d.store, err = dynamostore.Open(ctx, d.table)
 `,

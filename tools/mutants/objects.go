@@ -163,15 +163,99 @@ var objects = []mutant{
 		by:  "TestNewerRows",
 	},
 	{
-		file: "stores/objectstore/probe.go", breaks: "P1, F52", bug: "a service that ignores conditions is used",
-		old: `	return &driver.ConfigError{
-		Reason: o.String() + ": the service does not`,
-		new: `	if o != nil {
-		return nil
-	}
-	return &driver.ConfigError{
-		Reason: o.String() + ": the service does not`,
-		by: "TestProbeFindsIgnoredConditions",
+		file: "stores/objectstore/probe.go", breaks: "P1, F52, F59", bug: "a service that applies several writes with one condition is used",
+		old: `if len(r.won) > 1 {`,
+		new: `if len(r.won) > racers {`,
+		by:  "TestProbeFindsIgnoredConditions|TestProbeFindsCheckThenWrite",
+	},
+	{
+		file: "stores/objectstore/probe.go", breaks: "P1, F59", bug: "the writes of a race follow each other",
+		old: `		wg.Go(func() {
+			version, err`,
+		new: `		func(f func()) { f() }(func() {
+			version, err`,
+		by: "TestProbeFindsCheckThenWrite",
+	},
+	{
+		file: "stores/objectstore/prober.go", breaks: "P1, F52, F59", bug: "no writes race to replace an object",
+		old: `		wg.Go(func() { replace.run(ctx, o) })
+`,
+		new: ``,
+		by:  "TestProbeFindsIgnoredConditions|TestProbeFindsCheckThenWrite",
+	},
+	{
+		file: "stores/objectstore/prober.go", breaks: "F59", bug: "processes that start at the same time probe with the same objects",
+		old: `probePrefix + rand.Text()`,
+		new: `probePrefix + rand.Text()[:0]`,
+		by:  "TestProbesAtOnce|TestProbe",
+	},
+	{
+		file: "stores/objectstore/prober.go", breaks: "F59", bug: "a probe that ran out of time begins anew",
+		old: `	e.Err = fmt.Errorf(`,
+		new: `	p.races = 0
+	e.Err = fmt.Errorf(`,
+		by: "TestProbeGoesOn",
+	},
+	{
+		file: "stores/objectstore/prober.go", breaks: "F59", bug: "the end of a claim cuts a step of the probe short",
+		old: `!ok || !deadline.Before(limit) {`,
+		new: `!ok || !deadline.IsZero() {`,
+		by:  "TestProbeGoesOn|TestProbeCutShort",
+	},
+	{
+		file: "stores/objectstore/prober.go", breaks: "P1, F59", bug: "a race for an object that may have changed counts",
+		old: `			p.last = made{} // its version may have changed
+`,
+		new: ``,
+		by:  "TestProbeCutShort",
+	},
+	{
+		file: "stores/objectstore/inspect.go", breaks: "F59", bug: "a check of the store does not look at the server",
+		old: `	if c, ok := s.objects.(driver.Checker); ok {`,
+		new: `	if c, ok := s.objects.(driver.Checker); ok && s == nil {`,
+		in:  "stores/s3store", by: "TestSlowServer|TestEndpoints",
+	},
+	{
+		file: "stores/objectstore/inspect.go", breaks: "F41", bug: "one object that is not a row ends the list",
+		old: `		if !errors.As(err, &e) || e.Temporary || e.Action != "" {`,
+		new: `		if !errors.As(err, &e) || e != nil {`,
+		by:  "TestRowsGoOn",
+	},
+	{
+		file: "stores/objectstore/inspect.go", breaks: "F41", bug: "the rows are read one after another",
+		old: `const readers = 64`,
+		new: `const readers = 1`,
+		by:  "TestRowsOfManyObjects",
+	},
+	{
+		file: "stores/objectstore/inspect.go", breaks: "F39", bug: "reads go on after the caller has stopped",
+		old: `			close(stop)
+			cancel()
+`,
+		new: `			close(stop)
+			defer cancel()
+`,
+		by: "TestRowsEnd",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F40", bug: "without s3:ListBucket no new name can be claimed",
+		old: `unread != nil && !denied(unread) {`,
+		new: `unread != nil {`,
+		by:  "TestHiddenObjects",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F40", bug: "a claim that may read nothing counts as a conflict, and goes on",
+		old: `		if unread != nil && (outcome != changed || round == rounds) {`,
+		new: `		if unread != nil && outcome != changed {`,
+		by:  "TestDeniedReads",
+	},
+	{
+		file: "stores/objectstore/store.go", breaks: "F8", bug: "a claim whose read failed is given up by one more write",
+		old: `				if body == nil {
+					unread`,
+		new: `				if body != nil {
+					unread`,
+		in: "stores/s3store", by: "TestErrors",
 	},
 	{
 		file: "stores/objectstore/probe.go", breaks: "P1, F14", bug: "a proxy that answers with its own clock is not found",
@@ -204,9 +288,79 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/s3store/objects.go", breaks: "P1, F52", bug: "a server that is not S3's is not checked",
-		old: `o.put(ctx, key, body, version, o.guard)`,
+		old: `o.put(ctx, key, body, version, guard(o.trust))`,
 		new: `o.put(ctx, key, body, version)`,
 		by:  "TestServerThatIgnoresConditions|TestEndpoints",
+	},
+	{
+		file: "stores/s3store/guard.go", breaks: "P1, F52", bug: "an access point is taken for a bucket",
+		old: `s3(-fips|-accelerate|`,
+		new: `s3(-fips|-accelerate|-accesspoint|`,
+		by:  "TestEndpoints",
+	},
+	{
+		file: "stores/s3store/guard.go", breaks: "P1, F52", bug: "an alias in place of the bucket is taken for one",
+		old: `!amazons(host) || alias.MatchString(o.bucket) {`,
+		new: `!amazons(host) {`,
+		by:  "TestAccessPoints",
+	},
+	{
+		file: "stores/s3store/guard.go", breaks: "P1, F52", bug: "locks are kept on a volume without conditional writes",
+		old: `case volume.MatchString(name):`,
+		new: `case volume == nil:`,
+		by:  "TestAccessPoints",
+	},
+	{
+		file: "stores/s3store/guard.go", breaks: "P1, F52", bug: "locks are kept in several buckets",
+		old: `case multiRegion.MatchString(name):`,
+		new: `case multiRegion == nil:`,
+		by:  "TestAccessPoints",
+	},
+	{
+		file: "stores/azblobstore/guard.go", breaks: "F59", bug: "a check of the store does not look at the server",
+		old: `	return o.prober.Probe(ctx, unguarded{o})
+`,
+		new: `	return nil
+`,
+		by: "TestCheck",
+	},
+	{
+		file: "stores/s3store/errors.go", breaks: "P4, F8", bug: "a throttled write counts as not applied",
+		old: `StatusTooManyRequests:
+		e.Answered = true
+`,
+		new: `StatusTooManyRequests:
+		e.Answered, e.Unapplied = true, true
+`,
+		by: "TestThrottledAfterApplied",
+	},
+	{
+		file: "stores/azblobstore/errors.go", breaks: "P4, F8", bug: "a throttled write counts as not applied",
+		old: `StatusTooManyRequests {
+		e.Answered = true
+`,
+		new: `StatusTooManyRequests {
+		e.Answered, e.Unapplied = true, true
+`,
+		by: "TestErrors|TestProtectAcquire",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "F1, F43", bug: "a release that a proxy sends twice counts as a lost lease",
+		old: `(unsure || p.free(ctx))`,
+		new: `unsure`,
+		by:  "TestProtectRelease",
+	},
+	{
+		file: "stores/azblobstore/protection.go", breaks: "P2, F43", bug: "a lease that somebody else has counts as released",
+		old: `return err == nil && valueOf(properties.LeaseState) == lease.StateTypeAvailable`,
+		new: `return err == nil && properties.LeaseState != nil`,
+		by:  "TestProtectRelease",
+	},
+	{
+		file: "stores/azblobstore/protect.go", breaks: "F43", bug: "a blob that is leased is not found with lock.ErrHeld",
+		old: `return []error{driver.ErrHeld, e.Err}`,
+		new: `return []error{e.Err}`,
+		by:  "TestProtectHeld",
 	},
 	{
 		file: "stores/s3store/objects.go", breaks: "F35", bug: "a large row cannot be read",

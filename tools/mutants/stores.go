@@ -79,6 +79,18 @@ var stores = []mutant{
 		in:  "stores/dynamostore",
 	},
 	{
+		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "an item that is not a row ends the list",
+		old: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) {`,
+		new: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil {`,
+		by:  "TestRowsOfAnotherKind",
+	},
+	{
+		file: "stores/redisstore/inspector.go", breaks: "F41", bug: "a key that is not a row ends the list",
+		old: `return errors.As(err, &e) && !e.Temporary && e.Action == ""`,
+		new: `return errors.As(err, &e) && e == nil`,
+		by:  "TestRows",
+	},
+	{
 		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",
 		old: `begins_with(#lock, :prefix) OR attribute_not_exists(#lock)`,
 		new: `begins_with(#lock, :prefix)`,
