@@ -169,10 +169,12 @@ func TestS3(t *testing.T) {
 	}
 	var got []string
 	for _, c := range keys.Contents {
-		got = append(got, c.Key)
+		key, _, _ := strings.Cut(c.Key, "~probe-") // with a random rest
+		got = append(got, key)
 	}
 	slices.Sort(got)
-	want := []string{"%2FTestS3%2Fwhole", "a/b/%2FTestS3%2Fprefix", "a/b/~probe", "c/%2FTestS3%2Fby_address", "c/~probe", "~probe"}
+	got = slices.Compact(got)
+	want := []string{"", "%2FTestS3%2Fwhole", "a/b/", "a/b/%2FTestS3%2Fprefix", "c/", "c/%2FTestS3%2Fby_address"}
 	if !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)
 	}
