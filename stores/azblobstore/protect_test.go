@@ -55,7 +55,9 @@ func protected(t *testing.T, test func(*rig)) {
 
 func (r *rig) protect(work func(context.Context, azblobstore.Lease) error) error {
 	clock := func() time.Time { return time.Now().Add(time.Duration(r.wall.Load())) }
-	return azblobstore.ProtectWith(r.Context(), r.blob, &r.opts, clock, work)
+	ctx, cancel := context.WithTimeout(r.Context(), time.Hour) // work that waits for a loss that does not come
+	defer cancel()
+	return azblobstore.ProtectWith(ctx, r.blob, &r.opts, clock, work)
 }
 
 // over gives the client another transport.

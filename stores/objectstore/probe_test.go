@@ -243,8 +243,12 @@ func TestProbeCutShort(t *testing.T) {
 					t.Errorf("error %v after %v, want one after %v", err, time.Since(began), c.want)
 				}
 				s.after = 1000
+				s.requests()
 				if err := p.Probe(t.Context(), s); err != nil || !p.Passed() {
 					t.Error(err)
+				}
+				if n := len(s.requests()); n != 4+3*9 { // a new object, and then the three races that are left
+					t.Errorf("then %d requests, want 31", n)
 				}
 			})
 		})
