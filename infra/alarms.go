@@ -3,7 +3,6 @@ package infra
 import (
 	"fmt"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
@@ -11,9 +10,8 @@ import (
 )
 
 // DefaultContentionThreshold is the default of AlarmsProps.ContentionThreshold:
-// 1000 refused claims in five minutes, which is more than three per second, and
-// more than a few duplicates cause.
-const DefaultContentionThreshold = 1000
+// as many claims are refused as are granted.
+const DefaultContentionThreshold = 50
 
 // AlarmsProps changes the defaults of LockTable.Alarms.
 type AlarmsProps struct {
@@ -25,16 +23,12 @@ type AlarmsProps struct {
 	// because Topic suffices for most.
 	Actions []awscloudwatch.IAlarmAction
 
-	// ContentionThreshold is the number of refused claims per five minutes that
-	// raises the alarm Contention after three such periods in a row. Duplicates
-	// count too, so the usual number depends on the source. Nil means
-	// [DefaultContentionThreshold].
+	// ContentionThreshold is the percentage of claims that, if refused for three
+	// periods of five minutes in a row, raises the alarm Contention. A period with
+	// fewer than 10 refused claims does not count. Duplicates count too, and so
+	// does every look of a handler that waits: with OnHeld(Wait) set it to 90 or
+	// more. Nil means [DefaultContentionThreshold].
 	ContentionThreshold *float64
-
-	// LeasesLost adds the alarm for lost leases, which covers all lock tables of
-	// the account and Region. Nil means true, because a lost lease needs attention.
-	// If there are several lock tables, set it to false for all but one.
-	LeasesLost *bool
 }
 
 // LockAlarms are the alarms of a lock table. Missing data does not breach any
@@ -45,11 +39,11 @@ type LockAlarms struct {
 	// SystemErrors sounds when DynamoDB has returned internal errors for 15
 	// minutes.
 	SystemErrors awscloudwatch.Alarm
-	// Contention sounds when many claims have been refused for 15 minutes.
+	// Contention sounds when a large share of the claims has been refused for 15
+	// minutes.
 	Contention awscloudwatch.Alarm
 	// LeasesLost sounds when a handler has lost its lease while it worked. It
-	// counts the connected functions of all lock tables in the account and Region.
-	// Nil if AlarmsProps.LeasesLost is false.
+	// counts the log lines of the connected functions whose log group is known.
 	LeasesLost awscloudwatch.Alarm
 }
 
@@ -72,15 +66,10 @@ func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
 			"DynamoDB throttles writes to the lock table. Handlers that get no lock in time fail. Raise MaxWriteRequestUnits, or use more lock names."),
 		SystemErrors: t.alarm("SystemErrors", t.systemErrors(), jsii.Number(1), patient,
 			"DynamoDB returns internal errors for the lock table. Handlers fail, and event sources deliver their events again."),
-		Contention: t.alarm("Contention", t.refusedClaims(), contention, patient,
-			"The lock table refuses many claims. Events spend their attempts on held locks, or there are many duplicates."),
-	}
-	all := []awscloudwatch.Alarm{a.Throttles, a.SystemErrors, a.Contention}
-	if props.LeasesLost == nil || *props.LeasesLost {
-		a.LeasesLost = t.alarm("LeasesLost", lostLeases(), jsii.Number(1), atOnce,
-			"A handler lost its lease while it worked. Search the logs for \"lambdalock: lost\".")
-		onValidation(a.LeasesLost, t.checkOneAlarm)
-		all = append(all, a.LeasesLost)
+		Contention: t.alarm("Contention", t.refusedShare(), contention, patient,
+			"The lock table refuses a large share of the claims. Events spend their attempts on held locks, or there are many duplicates."),
+		LeasesLost: t.alarm("LeasesLost", t.lostLeases(), jsii.Number(1), atOnce,
+			"A handler lost its lease while it worked. Search the logs for \"lambdalock: lost\"."),
 	}
 	t.alarms = a
 	actions := props.Actions
@@ -88,7 +77,7 @@ func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
 		actions = append([]awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(props.Topic)}, actions...)
 	}
 	if len(actions) > 0 {
-		for _, alarm := range all {
+		for _, alarm := range []awscloudwatch.Alarm{a.Throttles, a.SystemErrors, a.Contention, a.LeasesLost} {
 			alarm.AddAlarmAction(actions...)
 		}
 	}
@@ -104,20 +93,4 @@ func (t *lockTable) alarm(id string, metric awscloudwatch.IMetric, threshold *fl
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
 		AlarmDescription:   jsii.String(description),
 	})
-}
-
-// checkOneAlarm warns if an earlier lock table has the same alarm for lost
-// leases.
-func (t *lockTable) checkOneAlarm() {
-	for _, other := range t.survey.tables {
-		if other == t {
-			return
-		}
-		if other.alarms != nil && other.alarms.LeasesLost != nil && other.accountRegion == t.accountRegion {
-			awscdk.Annotations_Of(t.alarms.LeasesLost).AddWarningV2(jsii.String(WarnLeasesLostTwice), jsii.String(fmt.Sprintf(
-				"lambdalock: lock tables %s and %s both have an alarm for lost leases, which covers the whole account and Region, so both sound at the same time: "+
-					"set AlarmsProps.LeasesLost to false for one of them", other.path, t.path)))
-			return
-		}
-	}
 }

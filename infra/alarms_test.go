@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -24,22 +23,33 @@ func TestAlarms(t *testing.T) {
 		}
 		delete(p, "AlarmDescription")
 		for _, metric := range []string{"ThrottledRequests", "SystemErrors", "ConditionalCheckFailedRequests", "LeaseLost"} {
-			if strings.Contains(encoded(p), `"MetricName":"`+metric+`"`) {
+			if strings.Contains(encoded(p), metric+`"`) {
 				alarms[metric] = p
 			}
 		}
 	}
-	for _, metric := range []string{"ThrottledRequests", "SystemErrors"} {
-		equal(t, metric, alarms[metric], `{
-			"Namespace": "AWS/DynamoDB", "MetricName": "`+metric+`",
-			"Dimensions": [{"Name": "Operation", "Value": "UpdateItem"}, {"Name": "TableName", "Value": {"Ref": "LocksTable84FB9352"}}],
-			"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Statistic": "Sum", "Period": 300, "EvaluationPeriods": 3, "Threshold": 1, "TreatMissingData": "notBreaching"}`)
+	const table = `{"Ref": "LocksTable84FB9352"}`
+	query := func(id, metric, operation, stat string) string {
+		if operation != "" {
+			operation = `{"Name": "Operation", "Value": "` + operation + `"}, `
+		}
+		return `{"Id": "` + id + `", "ReturnData": false, "MetricStat": {"Period": 300, "Stat": "` + stat + `", "Metric": {
+			"Namespace": "AWS/DynamoDB", "MetricName": "` + metric + `", "Dimensions": [` + operation + `{"Name": "TableName", "Value": ` + table + `}]}}}`
 	}
-	equal(t, "contention", alarms["ConditionalCheckFailedRequests"], `{
-		"Namespace": "AWS/DynamoDB", "MetricName": "ConditionalCheckFailedRequests", "Dimensions": [{"Name": "TableName", "Value": {"Ref": "LocksTable84FB9352"}}],
-		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Statistic": "Sum", "Period": 300, "EvaluationPeriods": 3, "Threshold": 1000, "TreatMissingData": "notBreaching"}`)
+	for metric, id := range map[string]string{"ThrottledRequests": "throttled", "SystemErrors": "failed"} {
+		equal(t, metric, alarms[metric], `{"Metrics": [
+			{"Id": "expr_1", "ReturnData": true, "Label": "`+metric+`", "Expression": "FILL(`+id+`Updates, 0) + FILL(`+id+`Transactions, 0)"},
+			`+query(id+"Transactions", metric, "TransactWriteItems", "Sum")+`, `+query(id+"Updates", metric, "UpdateItem", "Sum")+`],
+			"ComparisonOperator": "GreaterThanOrEqualToThreshold", "EvaluationPeriods": 3, "Threshold": 1, "TreatMissingData": "notBreaching"}`)
+	}
+	equal(t, "contention", alarms["ConditionalCheckFailedRequests"], `{"Metrics": [
+		{"Id": "expr_1", "ReturnData": true, "Label": "refused claims (%)", "Expression": "IF(FILL(refused, 0) < 10, 0, 100 * refused / (refused + (FILL(updates, 0) + FILL(transactions, 0)) / 2))"},
+		`+query("refused", "ConditionalCheckFailedRequests", "", "Sum")+`,
+		`+query("transactions", "SuccessfulRequestLatency", "TransactWriteItems", "SampleCount")+`,
+		`+query("updates", "SuccessfulRequestLatency", "UpdateItem", "SampleCount")+`],
+		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "EvaluationPeriods": 3, "Threshold": 50, "TreatMissingData": "notBreaching"}`)
 	equal(t, "leases lost", alarms["LeaseLost"], `{
-		"Namespace": "lambdalock", "MetricName": "LeaseLost",
+		"Namespace": "lambdalock/LeaseLost", "MetricName": `+table+`,
 		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Statistic": "Sum", "Period": 300, "EvaluationPeriods": 1, "Threshold": 1, "TreatMissingData": "notBreaching"}`)
 }
 
@@ -62,9 +72,7 @@ func TestAlarmsNotify(t *testing.T) {
 			t.Errorf("alarm %s is at %s", name, *a.Node().Path())
 		}
 	}
-	assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{
-		"MetricName": "ConditionalCheckFailedRequests", "Threshold": 7,
-	})
+	assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{"Threshold": 7})
 }
 
 func TestAlarmsTwice(t *testing.T) {
@@ -72,50 +80,5 @@ func TestAlarmsTwice(t *testing.T) {
 	locks.Alarms(nil)
 	if m := panicOf(t, func() { locks.Alarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call Alarms once, with all topics and actions in AlarmsProps" {
 		t.Error(m)
-	}
-}
-
-// TestOneAlarmForLeases: the metric covers the account and Region, so a second
-// alarm is worth a warning.
-func TestOneAlarmForLeases(t *testing.T) {
-	const a = "111111111111"
-	without := &infra.AlarmsProps{LeasesLost: jsii.Bool(false)}
-	for name, c := range map[string]struct {
-		regions       [2]string
-		first, second *infra.AlarmsProps
-		warned        bool
-	}{
-		"two":            {[2]string{"eu-west-1", "eu-west-1"}, nil, nil, true},
-		"unknown Region": {[2]string{"", ""}, nil, nil, true},
-		"two Regions":    {[2]string{"eu-west-1", "us-east-1"}, nil, nil, false},
-		"the first":      {[2]string{"eu-west-1", "eu-west-1"}, nil, without, false},
-		"the second":     {[2]string{"eu-west-1", "eu-west-1"}, without, nil, false},
-		"two, asked for": {[2]string{"eu-west-1", "eu-west-1"}, nil, &infra.AlarmsProps{LeasesLost: jsii.Bool(true)}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			app := awscdk.NewApp(nil)
-			first := infra.NewLockTable(newStackIn(app, "A", a, c.regions[0]), s("Locks"), nil).Alarms(c.first)
-			stack := newStackIn(app, "B", a, c.regions[1])
-			second := infra.NewLockTable(stack, s("Locks"), nil).Alarms(c.second)
-			want := 4
-			if c.second == without {
-				want = 3
-			}
-			if all := len(resources(t, stack, "AWS::CloudWatch::Alarm")); all != want || (second.LeasesLost == nil) != (c.second == without) {
-				t.Errorf("%d alarms, %v", all, second.LeasesLost)
-			}
-			if first.LeasesLost != nil {
-				if got := annotations(first.LeasesLost.Node(), "warning"); len(got) != 0 {
-					t.Errorf("the first alarm has warnings: %q", got)
-				}
-			}
-			if second.LeasesLost == nil {
-				return
-			}
-			got := annotations(second.LeasesLost.Node(), "warning")
-			if c.warned != (len(got) == 1) || c.warned && !strings.HasPrefix(got[0], "lambdalock: lock tables A/Locks and B/Locks both have an alarm for lost leases") {
-				t.Errorf("%q", got)
-			}
-		})
 	}
 }

@@ -28,6 +28,13 @@ type asyncConfig struct {
 	function              reference
 	qualifier             reference
 	hasFailureDestination bool
+	neverRetries          bool
+}
+
+// asyncInvocation is how services invoke a function, alias or version.
+type asyncInvocation struct {
+	services []string
+	config   *asyncConfig // empty by default
 }
 
 // notePermission notes a permission if it is for one of the asyncServices.
@@ -40,42 +47,48 @@ func (v *survey) notePermission(r awslambda.CfnPermission) {
 	}
 }
 
-// noteAsyncConfig notes a configuration. Its destinations are read later.
+// noteAsyncConfig notes a configuration. Its properties are read later.
 func (v *survey) noteAsyncConfig(r awslambda.CfnEventInvokeConfig) {
 	path := *r.Node().Path()
 	v.asyncConfigs[path] = &asyncConfig{function: v.reference(r.Stack(), r.FunctionName()), qualifier: v.reference(r.Stack(), r.Qualifier())}
 	v.readLater(r, path, func() {
 		destinations, _ := resolve(r.Stack(), r.DestinationConfig()).(map[string]any)
 		v.asyncConfigs[path].hasFailureDestination = destinations["onFailure"] != nil
+		v.asyncConfigs[path].neverRetries = isZero(r.MaximumRetryAttempts())
 	})
 }
 
-// invokersOf returns the services that invoke a function asynchronously without
-// a failure destination, by the alias or version that they invoke.
-func (v *survey) invokersOf(function string) map[string][]string {
-	if v.invokers == nil { // once, after everything has been read
-		v.invokers = v.allInvokers()
+// asyncOf returns the services that invoke a function asynchronously, by the
+// alias or version that they invoke.
+func (v *survey) asyncOf(function string) map[string]*asyncInvocation {
+	if v.async == nil { // once, after everything has been read
+		v.async = v.allAsync()
 	}
-	return v.invokers[function]
+	return v.async[function]
 }
 
-func (v *survey) allInvokers() map[string]map[string][]string {
-	all := map[string]map[string][]string{}
+func (v *survey) allAsync() map[string]map[string]*asyncInvocation {
+	all := map[string]map[string]*asyncInvocation{}
 	for _, p := range v.asyncPermissions {
 		function, qualifier := v.functionOf(p.function)
 		if all[function] == nil {
-			all[function] = map[string][]string{}
+			all[function] = map[string]*asyncInvocation{}
 		}
-		if services := all[function][qualifier]; !slices.Contains(services, p.service) {
-			all[function][qualifier] = append(services, p.service)
+		i := all[function][qualifier]
+		if i == nil {
+			i = &asyncInvocation{config: &asyncConfig{}}
+			all[function][qualifier] = i
+		}
+		if !slices.Contains(i.services, p.service) {
+			i.services = append(i.services, p.service)
 		}
 	}
 	// A configuration applies to one alias or version only:
 	// https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
 	for _, config := range v.asyncConfigs {
-		if config.hasFailureDestination {
-			function, qualifier := v.configured(config)
-			delete(all[function], qualifier)
+		function, qualifier := v.configured(config)
+		if i := all[function][qualifier]; i != nil {
+			i.config = config
 		}
 	}
 	return all
@@ -99,22 +112,41 @@ func (v *survey) configured(config *asyncConfig) (function, qualifier string) {
 	return function, config.qualifier.text
 }
 
-// checkFailureDestination warns if nothing keeps an event that failed. A held
-// lock fails the invocation, and Lambda gives up after the third attempt:
+// Lambda's last attempt at an asynchronous invocation comes so many seconds
+// after the first failure, and the lock of a process that died is held until
+// its deadline and lock.DefaultGrace:
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-func (c *connection) checkFailureDestination() {
-	v := c.table.survey
-	if f := v.functions[c.resourcePath]; f == nil || f.hasDeadLetterQueue {
+const (
+	lastAttempt = 60 + 120
+	lockGrace   = 2
+)
+
+// checkAsync warns if nothing keeps an event that failed, or if one held lock is
+// enough for that. A held lock fails the invocation, and Lambda gives up after
+// the third attempt.
+func (c *connection) checkAsync() {
+	f := c.table.survey.functions[c.resourcePath]
+	if f == nil {
 		return
 	}
-	invokers := v.invokersOf(c.resourcePath)
-	for _, qualifier := range slices.Sorted(maps.Keys(invokers)) {
-		through := ""
+	invocations := c.table.survey.asyncOf(c.resourcePath)
+	for _, qualifier := range slices.Sorted(maps.Keys(invocations)) {
+		i := invocations[qualifier]
+		how := "it is invoked asynchronously (" + strings.Join(i.services, ", ") + ")"
 		if qualifier != latest {
-			through = " through " + qualifier
+			how += " through " + qualifier
 		}
-		c.warn(WarnFailureDestination, "it is invoked asynchronously (%s)%s and has neither a dead-letter queue nor a failure destination there, "+
-			"so an event that fails three times, for example because its lock stays held, is lost: set OnFailure or DeadLetterQueue",
-			strings.Join(invokers[qualifier], ", "), through)
+		if !f.hasDeadLetterQueue && !i.config.hasFailureDestination {
+			c.warn(WarnFailureDestination, "%s and has neither a dead-letter queue nor a failure destination there, "+
+				"so an event that fails three times, for example because its lock stays held, is lost: set OnFailure or DeadLetterQueue", how)
+		}
+		if i.config.neverRetries {
+			c.warn(WarnRetryAttempts, "%s with RetryAttempts 0: an event that finds its lock held once has failed for good. Set RetryAttempts to 2", how)
+		}
+	}
+	if len(invocations) > 0 && f.timeout.known && f.timeout.value+lockGrace > lastAttempt {
+		c.warn(WarnAsyncTimeout, "it is invoked asynchronously and has a timeout of %g s: if its process dies, its lock is held until that time, but Lambda's last attempt comes after %d s, "+
+			"so all attempts may find the lock held, and the event fails. Set the timeout to at most %d s, or use middleware.Heartbeat and acknowledge this warning",
+			f.timeout.value, lastAttempt, lastAttempt-lockGrace)
 	}
 }

@@ -67,6 +67,38 @@ func TestFailureDestination(t *testing.T) {
 	}
 }
 
+// TestAsyncRetries: a held lock fails an attempt, so one attempt is too few, and
+// so are three that all come while a dead process still holds the lock.
+func TestAsyncRetries(t *testing.T) {
+	invoke := func(fn awslambda.IFunction) {
+		fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})
+	}
+	props := func(timeout, retries float64) *awslambda.FunctionProps {
+		return &awslambda.FunctionProps{
+			DeadLetterQueueEnabled: jsii.Bool(true), Timeout: awscdk.Duration_Seconds(jsii.Number(timeout)), RetryAttempts: jsii.Number(retries),
+		}
+	}
+	invoked := func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) { invoke(fn) }
+	const late, never = "has a timeout of %v s: if its process dies, its lock is held until that time, but Lambda's last attempt comes after 180 s", "asynchronously (s3) with RetryAttempts 0"
+	for name, c := range map[string]checkCase{
+		"178 s":              {fn: props(178, 2), build: invoked},
+		"179 s":              {fn: props(179, 2), build: invoked, want: []string{fmt.Sprintf(late, 179)}},
+		"15 minutes":         {fn: props(900, 1), build: invoked, want: []string{fmt.Sprintf(late, 900)}},
+		"not asynchronous":   {fn: props(900, 0)},
+		"no retries":         {fn: props(10, 0), build: invoked, want: []string{never}},
+		"no retries of some": {fn: props(10, 1), build: invoked},
+		"no retries of an alias": {fn: props(10, 2), build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			invoke(awslambda.NewAlias(fn, s("live"), &awslambda.AliasProps{AliasName: s("live"), Version: fn.CurrentVersion(), RetryAttempts: jsii.Number(0)}))
+		}, want: []string{"asynchronously (s3) through Test/Fn/live/Resource with RetryAttempts 0"}},
+		"no retries of another alias": {fn: props(10, 2), build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			awslambda.NewAlias(fn, s("live"), &awslambda.AliasProps{AliasName: s("live"), Version: fn.CurrentVersion(), RetryAttempts: jsii.Number(0)})
+			invoke(fn)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
 // destinationsOfAliases returns the cases about aliases and versions. A failure
 // destination applies only to the function, alias or version that it is set on.
 func destinationsOfAliases() map[string]checkCase {

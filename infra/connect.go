@@ -66,7 +66,7 @@ func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
 		group = managedLogGroup(fn)
 	}
 	if group != nil {
-		countLostLeases(c.child, group)
+		t.countLostLeases(c.child, group)
 		c.countsLostLeases = true
 	}
 	if c.resourcePath == "" { // The survey would not find the function.

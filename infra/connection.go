@@ -32,7 +32,8 @@ func (c *connection) check() {
 		return
 	}
 	c.checkVariables()
-	c.checkFailureDestination()
+	c.checkAsync()
+	c.checkLogLevel()
 	c.checkReplicas()
 	if c.lacksPermission {
 		c.warn(WarnPermission, "its role accepts no permissions from the CDK (it is imported, or made with WithoutPolicyUpdates), so the function may not lock: "+

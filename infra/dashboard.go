@@ -29,7 +29,7 @@ func (t *lockTable) Dashboard(props *DashboardProps) awscloudwatch.Dashboard {
 	)
 	d.AddWidgets(
 		graph("Lock table: throttled and failed requests", t.throttledRequests(), t.systemErrors()),
-		graph("Lost leases in this account and Region", lostLeases()),
+		graph("Lost leases", t.lostLeases()),
 	)
 	return d
 }

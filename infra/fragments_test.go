@@ -118,13 +118,12 @@ func compareTerraform(t *testing.T, text string, table, statement object) {
 	key := p["AttributeDefinitions"].([]any)[0].(object)
 	ttl := p["TimeToLiveSpecification"].(object)
 	equal(t, "table", got["resource aws_dynamodb_table locks"], encoded(object{
-		"name":                   "orders-locks",
-		"billing_mode":           p["BillingMode"],
-		"hash_key":               p["KeySchema"].([]any)[0].(object)["AttributeName"],
-		"attribute":              object{"name": key["AttributeName"], "type": key["AttributeType"]},
-		"ttl":                    object{"attribute_name": ttl["AttributeName"], "enabled": ttl["Enabled"]},
-		"server_side_encryption": object{"enabled": at(p, "SSESpecification", "SSEEnabled")},
-		"lifecycle":              object{"prevent_destroy": table["DeletionPolicy"] == "Retain"},
+		"name":         "orders-locks",
+		"billing_mode": p["BillingMode"],
+		"hash_key":     p["KeySchema"].([]any)[0].(object)["AttributeName"],
+		"attribute":    object{"name": key["AttributeName"], "type": key["AttributeType"]},
+		"ttl":          object{"attribute_name": ttl["AttributeName"], "enabled": ttl["Enabled"]},
+		"lifecycle":    object{"prevent_destroy": table["DeletionPolicy"] == "Retain"},
 	}))
 	equal(t, "statement", at(got, "data aws_iam_policy_document lock", "statement"), encoded(object{
 		"effect":    statement["Effect"],

@@ -6,6 +6,7 @@ import "github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 type function struct {
 	timeout            number // in seconds
 	hasDeadLetterQueue bool
+	logLevel           string    // of the application; empty if nothing is dropped, or unknown
 	variables          variables // if the function is connected
 }
 
@@ -18,6 +19,8 @@ func (v *survey) noteFunction(r awslambda.CfnFunction) {
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
 		f.timeout = numberOr(r.Timeout(), 3)
 		f.hasDeadLetterQueue = r.DeadLetterConfig() != nil
+		logging, _ := resolve(r.Stack(), r.LoggingConfig()).(map[string]any)
+		f.logLevel, _ = logging["applicationLogLevel"].(string)
 		if c := v.connections[path]; c != nil {
 			f.variables = c.readVariables()
 		}

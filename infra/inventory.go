@@ -11,7 +11,8 @@ type inventory struct {
 	asyncPermissions []asyncPermission
 	asyncConfigs     map[string]*asyncConfig
 	replicas         []replica
-	invokers         map[string]map[string][]string // see invokersOf
+	async            map[string]map[string]*asyncInvocation // see asyncOf
+	retention        map[string]number                      // of queues and streams in seconds, by path
 }
 
 func newInventory() inventory {
@@ -22,6 +23,7 @@ func newInventory() inventory {
 		qualifiers:   map[string]qualifier{},
 		queues:       map[string]*queue{},
 		sourceKinds:  map[string]string{},
+		retention:    map[string]number{},
 		asyncConfigs: map[string]*asyncConfig{},
 	}
 }

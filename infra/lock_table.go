@@ -1,6 +1,8 @@
 package infra
 
 import (
+	"fmt"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
@@ -57,8 +59,9 @@ type LockTableProps struct {
 	TableName *string
 
 	// EncryptionKey is a customer managed key that encrypts the table. Everybody
-	// who is connected or granted access may also use the key. Nil means the
-	// AWS managed key aws/dynamodb, because callers need no permission for it.
+	// who is connected or granted access may also use the key. Nil means a
+	// key that AWS owns, because it is free and callers need no permission for it.
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.howitworks.html
 	EncryptionKey awskms.IKey
 
 	// PointInTimeRecovery keeps backups of the last 35 days. Nil means false,
@@ -87,21 +90,20 @@ type LockTableProps struct {
 
 	// RemovalPolicy decides what happens to the table when it is removed from the
 	// stack. Empty means RETAIN, because without the table the duplicates of all
-	// completed events would run.
+	// completed events would run. DESTROY becomes a warning, [WarnRemovalPolicy].
 	RemovalPolicy awscdk.RemovalPolicy
 }
 
 type lockTable struct {
 	constructs.Construct
-	table         awsdynamodb.Table
-	key           awskms.IKey // nil without EncryptionKey
-	path          string
-	accountRegion string
-	resourcePath  string  // of the table's resource
-	name          *string // physical; nil if CloudFormation generates it
-	survey        *survey
-	alarms        *LockAlarms // nil before Alarms
-	hasDashboard  bool
+	table        awsdynamodb.Table
+	key          awskms.IKey // nil without EncryptionKey
+	path         string
+	resourcePath string  // of the table's resource
+	name         *string // physical; nil if CloudFormation generates it
+	survey       *survey
+	alarms       *LockAlarms // nil before Alarms
+	hasDashboard bool
 }
 
 // NewLockTable adds a lock table to scope. Nil props means all defaults, which
@@ -113,10 +115,6 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 	t := &lockTable{key: props.EncryptionKey, name: props.TableName}
 	constructs.NewConstruct_Override(t, scope, id)
 
-	encryption := awsdynamodb.TableEncryption_AWS_MANAGED
-	if props.EncryptionKey != nil {
-		encryption = awsdynamodb.TableEncryption_CUSTOMER_MANAGED
-	}
 	removal := awscdk.RemovalPolicy_RETAIN
 	if props.RemovalPolicy != "" {
 		removal = props.RemovalPolicy
@@ -135,17 +133,28 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		BillingMode:                      awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		MaxWriteRequestUnits:             props.MaxWriteRequestUnits,
 		WarmThroughput:                   props.WarmThroughput,
-		Encryption:                       encryption,
 		EncryptionKey:                    props.EncryptionKey,
 		PointInTimeRecoverySpecification: recovery,
 		DeletionProtection:               props.DeletionProtection,
 		RemovalPolicy:                    removal,
 	})
 	t.path, t.resourcePath = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
-	t.accountRegion = *t.table.Stack().Account() + " " + *t.table.Stack().Region()
 	t.survey = surveyOf(t)
-	t.survey.tables = append(t.survey.tables, t)
+	onValidation(t, t.checkRemoval)
 	return t
+}
+
+// checkRemoval warns if the table is deleted with its stack.
+func (t *lockTable) checkRemoval() {
+	r, ok := t.table.Node().DefaultChild().(awsdynamodb.CfnTable)
+	if !ok || r.CfnOptions().DeletionPolicy() != awscdk.CfnDeletionPolicy_DELETE {
+		return
+	}
+	// On the child, because a warning that is acknowledged before it is added is
+	// suppressed on the children only.
+	awscdk.Annotations_Of(t.table).AddWarningV2(jsii.String(WarnRemovalPolicy), jsii.String(fmt.Sprintf(
+		"lambdalock: lock table %s is deleted when it leaves the stack: without it, the duplicates of all completed events run. "+
+			"Leave out RemovalPolicy, or acknowledge this warning if that does no harm", t.path)))
 }
 
 func (t *lockTable) Table() awsdynamodb.Table { return t.table }

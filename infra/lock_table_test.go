@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -23,8 +24,7 @@ func TestTableFitsTheStore(t *testing.T) {
 		"AttributeDefinitions": [{"AttributeName": "lock", "AttributeType": "S"}],
 		"KeySchema": [{"AttributeName": "lock", "KeyType": "HASH"}],
 		"TimeToLiveSpecification": {"AttributeName": "deleteAfter", "Enabled": true},
-		"BillingMode": "PAY_PER_REQUEST",
-		"SSESpecification": {"SSEEnabled": true}}`)
+		"BillingMode": "PAY_PER_REQUEST"}`)
 	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"})
 	assertions.Template_FromStack(stack, nil).ResourceCountIs(s("AWS::DynamoDB::GlobalTable"), jsii.Number(0))
 }
@@ -48,4 +48,38 @@ func TestTableProps(t *testing.T) {
 	equal(t, "OnDemandThroughput", p["OnDemandThroughput"], `{"MaxWriteRequestUnits": 500}`)
 	equal(t, "WarmThroughput", p["WarmThroughput"], `{"WriteUnitsPerSecond": 20000}`)
 	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Delete"})
+}
+
+// TestRemovalPolicy: without the table, completed events run again, so a table
+// that is deleted with its stack is worth a warning, also if an aspect says so.
+func TestRemovalPolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy       awscdk.RemovalPolicy
+		later        awscdk.RemovalPolicy
+		acknowledged bool
+		warned       bool
+	}{
+		"default":               {},
+		"retain":                {policy: awscdk.RemovalPolicy_RETAIN},
+		"destroy":               {policy: awscdk.RemovalPolicy_DESTROY, warned: true},
+		"destroy, acknowledged": {policy: awscdk.RemovalPolicy_DESTROY, acknowledged: true},
+		"later":                 {later: awscdk.RemovalPolicy_DESTROY, warned: true},
+		"no more":               {policy: awscdk.RemovalPolicy_DESTROY, later: awscdk.RemovalPolicy_RETAIN},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := newStack()
+			locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{RemovalPolicy: c.policy})
+			if c.later != "" {
+				locks.Table().ApplyRemovalPolicy(c.later)
+			}
+			if c.acknowledged {
+				awscdk.Annotations_Of(locks).AcknowledgeWarning(s(infra.WarnRemovalPolicy), nil)
+			}
+			assertions.Annotations_FromStack(stack)
+			got := annotations(locks.Table().Node(), "warning")
+			if c.warned != (len(got) == 1) || c.warned && !strings.HasPrefix(got[0], "lambdalock: lock table Test/Locks is deleted") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
 }

@@ -8,30 +8,28 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// The metric of lost leases has no dimensions, because a metric filter takes
-// dimensions only from fields of the log line:
+// leaseLost is the namespace of the metrics of lost leases. The metric of a
+// table has the table's name, because a metric filter takes dimensions only
+// from fields of the log line:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
-const (
-	metricNamespace = "lambdalock"
-	leaseLost       = "LeaseLost"
-)
+const leaseLost = "lambdalock/LeaseLost"
 
 // countLostLeases adds a metric filter that matches the log message of a lost
 // lease, in lines of text and of JSON.
-func countLostLeases(scope constructs.Construct, group awslogs.ILogGroup) {
-	awslogs.NewMetricFilter(scope, jsii.String(leaseLost), &awslogs.MetricFilterProps{
+func (t *lockTable) countLostLeases(scope constructs.Construct, group awslogs.ILogGroup) {
+	awslogs.NewMetricFilter(scope, jsii.String("LeaseLost"), &awslogs.MetricFilterProps{
 		LogGroup:        group,
 		FilterPattern:   awslogs.FilterPattern_Literal(jsii.String(`"lambdalock: lost"`)),
-		MetricNamespace: jsii.String(metricNamespace),
-		MetricName:      jsii.String(leaseLost),
+		MetricNamespace: jsii.String(leaseLost),
+		MetricName:      t.table.TableName(),
 		MetricValue:     jsii.String("1"),
 	})
 }
 
 // lostLeases returns the metric that countLostLeases makes.
-func lostLeases() awscloudwatch.IMetric {
+func (t *lockTable) lostLeases() awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-		Namespace: jsii.String(metricNamespace), MetricName: jsii.String(leaseLost),
+		Namespace: jsii.String(leaseLost), MetricName: t.table.TableName(),
 		Statistic: jsii.String("Sum"), Period: period(),
 	})
 }
@@ -52,4 +50,14 @@ func managedLogGroup(fn awslambda.Function) awslogs.ILogGroup {
 		return nil
 	}
 	return fn.LogGroup()
+}
+
+// checkLogLevel warns if Lambda drops the log line of a lost lease, which is a
+// warning. Logs of text have no level in this place:
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+func (c *connection) checkLogLevel() {
+	if f := c.table.survey.functions[c.resourcePath]; f != nil && (f.logLevel == "ERROR" || f.logLevel == "FATAL") {
+		c.warn(WarnLogLevel, "its application log level is %s, which drops the warning of a lost lease, so the leases it loses are neither logged nor counted: "+
+			"set ApplicationLogLevelV2 to WARN or lower", f.logLevel)
+	}
 }

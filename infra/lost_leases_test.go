@@ -1,10 +1,12 @@
 package infra_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 
@@ -34,13 +36,58 @@ func TestLostLeasesAreCounted(t *testing.T) {
 			c.connect(infra.NewLockTable(c.stack, s("Locks"), nil), c.stack)
 			p := only(t, c.stack, "AWS::Logs::MetricFilter")
 			equal(t, "pattern", p["FilterPattern"], `"\"lambdalock: lost\""`)
-			equal(t, "metric", p["MetricTransformations"], `[{"MetricName": "LeaseLost", "MetricNamespace": "lambdalock", "MetricValue": "1"}]`)
+			equal(t, "metric", p["MetricTransformations"], `[{"MetricName": {"Ref": "LocksTable84FB9352"}, "MetricNamespace": "lambdalock/LeaseLost", "MetricValue": "1"}]`)
 			if group := encoded(p["LogGroupName"]); !strings.HasPrefix(group, `{"Ref":"`+c.group) {
 				t.Errorf("the filter is on %s", group)
 			}
 			if n := len(resources(t, c.stack, "AWS::Logs::LogGroup")); n != 1 {
 				t.Errorf("%d log groups, want 1", n)
 			}
+		})
+	}
+}
+
+// TestLeasesOfEachTable: the alarm of one table does not hear of the leases that
+// the functions of another table lose. The function is in a stack of its own.
+func TestLeasesOfEachTable(t *testing.T) {
+	app := awscdk.NewApp(nil)
+	data, code := newStackIn(app, "Data", "111111111111", "eu-west-1"), newStackIn(app, "Code", "111111111111", "eu-west-1")
+	dev, prod := infra.NewLockTable(data, s("Dev"), &infra.LockTableProps{TableName: s("dev-locks")}), infra.NewLockTable(data, s("Prod"), &infra.LockTableProps{TableName: s("prod-locks")})
+	dev.Alarms(nil)
+	prod.Alarms(nil)
+	dev.Connect(newFunction(code, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(code, s("Logs"), nil)}), nil)
+	name := func(id string) string { // of the table, as in the metric of its alarm
+		for name := range *assertions.Template_FromStack(data, nil).FindResources(s("AWS::DynamoDB::Table"), &object{"Properties": object{"TableName": id}}) {
+			return `{"Ref": "` + name + `"}`
+		}
+		return ""
+	}
+	for id, want := range map[string]float64{"dev-locks": 1, "prod-locks": 1} {
+		var metric any
+		if err := json.Unmarshal([]byte(name(id)), &metric); err != nil {
+			t.Fatal(err)
+		}
+		assertions.Template_FromStack(data, nil).ResourcePropertiesCountIs(s("AWS::CloudWatch::Alarm"),
+			object{"Namespace": "lambdalock/LeaseLost", "MetricName": metric}, &want)
+	}
+	transformations, _ := only(t, code, "AWS::Logs::MetricFilter")["MetricTransformations"].([]any)
+	if got := encoded(at(transformations[0], "MetricName")); !strings.Contains(got, "dev-locks") && !strings.Contains(got, "Dev") || strings.Contains(got, "rod") {
+		t.Errorf("the function of the development table is counted as %s", got)
+	}
+}
+
+// TestLogLevel: a level above that of a lost lease hides it.
+func TestLogLevel(t *testing.T) {
+	const warning = "its application log level is "
+	for level, warned := range map[awslambda.ApplicationLogLevel]bool{
+		"": false, "WARN": false, "INFO": false, "ERROR": true, "FATAL": true,
+	} {
+		t.Run("level "+string(level), func(t *testing.T) {
+			c := checkCase{fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: level}}
+			if warned {
+				c.want = []string{warning + string(level)}
+			}
+			c.run(t, "warning")
 		})
 	}
 }

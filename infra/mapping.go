@@ -21,6 +21,7 @@ type mapping struct {
 	source          reference
 	reportsFailures bool // takes partial answers
 	limitsRetries   bool
+	neverRetries    bool
 }
 
 // noteMapping notes a mapping. Its properties are read later.
@@ -37,6 +38,7 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 		types := r.FunctionResponseTypes()
 		m.reportsFailures = types != nil && slices.ContainsFunc(*types, func(t *string) bool { return *t == "ReportBatchItemFailures" })
 		m.limitsRetries = isLimit(r.MaximumRetryAttempts()) || isLimit(r.MaximumRecordAgeInSeconds())
+		m.neverRetries = isZero(r.MaximumRetryAttempts())
 	})
 }
 
@@ -76,6 +78,10 @@ func (v *survey) checkMapping(m *mapping) {
 	if q, ok := v.queues[source]; ok {
 		c.checkVisibilityTimeout(source, q, v.functions[function].timeout)
 		c.checkReceiveCount(source, q)
+	}
+	c.checkRetention(kind, source, v.retention[source])
+	if m.neverRetries {
+		c.warn(WarnRetryAttempts, "its event source mapping %s (%s) has RetryAttempts 0: a record that finds its lock held once has failed for good. Set RetryAttempts to at least 5", m.path, kind)
 	}
 	if !m.reportsFailures {
 		// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html

@@ -88,7 +88,7 @@ func TestRetryLimit(t *testing.T) {
 		"neither":         {build: mapping(kinesis, nil, nil), want: says},
 		"both unlimited":  {build: mapping(kinesis, jsii.Number(-1), jsii.Number(-1)), want: says},
 		"attempts":        {build: mapping(kinesis, jsii.Number(5), nil)},
-		"no retry":        {build: mapping(kinesis, jsii.Number(0), jsii.Number(-1))},
+		"no retry":        {build: mapping(kinesis, jsii.Number(0), jsii.Number(-1)), want: []string{"its event source mapping Test/Mapping (Kinesis) has RetryAttempts 0"}},
 		"age":             {build: mapping(kinesis, jsii.Number(-1), jsii.Number(3600))},
 		"DynamoDB stream": {build: mapping(changes, nil, nil), want: []string{"(DynamoDB stream) retries without limit"}},
 		"SQS":             {build: mapping("arn:aws:sqs:eu-west-1:111111111111:orders", nil, nil)},

@@ -1,6 +1,9 @@
 package infra
 
-import "github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskinesis"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+)
 
 // queue holds the properties that are read from an SQS queue.
 type queue struct {
@@ -23,6 +26,7 @@ func (v *survey) noteQueue(r awssqs.CfnQueue) {
 			hasRedrivePolicy:  redrive != nil,
 			maxReceiveCount:   parsedNumber(policy["maxReceiveCount"]),
 		}
+		v.retention[path] = numberOr(r.MessageRetentionPeriod(), remembered[sqsQueue])
 	})
 }
 
@@ -50,5 +54,31 @@ func (c *connection) checkReceiveCount(path string, q *queue) {
 		c.warn(WarnMaxReceiveCount, "its queue %s has a MaxReceiveCount of %g: "+
 			"a message that finds its lock held once goes to the dead-letter queue. "+
 			"Set MaxReceiveCount to at least 5", path, q.maxReceiveCount.value)
+	}
+}
+
+// remembered is how many seconds the library remembers a completed event by
+// default: see middleware.Remember.
+var remembered = map[string]float64{sqsQueue: 4 * day, kinesisStream: day}
+
+const day = 24 * 60 * 60
+
+// noteStream notes a Kinesis stream. Its properties are read later.
+func (v *survey) noteStream(r awskinesis.CfnStream) {
+	path := v.note(r)
+	v.sourceKinds[path] = kinesisStream
+	v.readLater(r, path, func() {
+		hours := numberOr(r.RetentionPeriodHours(), 24)
+		v.retention[path] = number{hours.value * 60 * 60, hours.known}
+	})
+}
+
+// checkRetention warns if a source can deliver an event again after it was
+// forgotten.
+func (c *connection) checkRetention(kind, path string, kept number) {
+	if memory := remembered[kind]; kept.known && kept.value > memory {
+		c.warn(WarnRetention, "its source %s (%s) keeps what it delivers for %.3g days, but the library remembers completed events of %s for %g by default, "+
+			"so a delivery after that runs again. Give the handler middleware.Remember with the source's time and acknowledge this warning, or shorten the time",
+			path, kind, kept.value/day, kind, memory/day)
 	}
 }

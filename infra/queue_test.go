@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskinesis"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
@@ -87,6 +89,53 @@ func TestDeadLetterQueue(t *testing.T) {
 			q := newQueue(stack, 60)
 			fn.AddEventSource(fromQueue(q))
 			newFunction(stack, "Other", nil).AddEventSource(fromQueue(q.DeadLetterQueue().Queue))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, "warning") })
+	}
+}
+
+// TestRetention: the library remembers completed events of SQS for four days,
+// and those of Kinesis for one.
+func TestRetention(t *testing.T) {
+	queue := func(days float64) buildFunc {
+		return func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			q := newQueue(stack, 60)
+			if days > 0 {
+				q.Node().DefaultChild().(awssqs.CfnQueue).SetMessageRetentionPeriod(jsii.Number(days * 24 * 60 * 60))
+			}
+			fn.AddEventSource(fromQueue(q))
+		}
+	}
+	stream := func(hours float64) buildFunc {
+		return func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			fn.AddEventSource(awslambdaeventsources.NewKinesisEventSource(
+				awskinesis.NewStream(stack, s("Stream"), &awskinesis.StreamProps{RetentionPeriod: awscdk.Duration_Hours(jsii.Number(hours))}),
+				&awslambdaeventsources.KinesisEventSourceProps{
+					StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(true), RetryAttempts: jsii.Number(3),
+				}))
+		}
+	}
+	for name, c := range map[string]checkCase{
+		"queue, default": {build: queue(0)},
+		"queue, 4 days":  {build: queue(4)},
+		"queue, 14 days": {build: queue(14), want: []string{
+			"its source Test/Queue/Resource (SQS) keeps what it delivers for 14 days, but the library remembers completed events of SQS for 4 by default",
+		}},
+		"stream, 24 h": {build: stream(24)},
+		"stream, 168 h": {build: stream(168), want: []string{
+			"its source Test/Stream/Resource (Kinesis) keeps what it delivers for 7 days, but the library remembers completed events of Kinesis for 1 by default",
+		}},
+		"dead-letter queue": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			q := awssqs.NewQueue(stack, s("Dead"), &awssqs.QueueProps{RetentionPeriod: awscdk.Duration_Days(jsii.Number(14))})
+			fn.AddEventSource(fromQueue(awssqs.NewQueue(stack, s("Queue"), &awssqs.QueueProps{
+				VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(60)), DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: q, MaxReceiveCount: jsii.Number(5)},
+			})))
+		}},
+		"parameter": {build: func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+			q := newQueue(stack, 60)
+			q.Node().DefaultChild().(awssqs.CfnQueue).SetMessageRetentionPeriod(awscdk.NewCfnParameter(stack, s("Kept"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber())
+			fn.AddEventSource(fromQueue(q))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "warning") })

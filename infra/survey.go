@@ -28,7 +28,6 @@ import (
 type survey struct {
 	root        awscdk.Stage
 	stage       string                 // path of root
-	tables      []*lockTable           // of the stage
 	connections map[string]*connection // by path of the function's resource
 	mappings    map[string]*mapping    // by path
 	stackPaths  map[awscdk.Stack]string
@@ -83,7 +82,7 @@ func (v *survey) Visit(node constructs.IConstruct) {
 	case awssqs.CfnQueue:
 		v.noteQueue(r)
 	case awskinesis.CfnStream:
-		v.sourceKinds[v.note(r)] = kinesisStream
+		v.noteStream(r)
 	case awsdynamodb.CfnTable:
 		v.sourceKinds[v.note(r)] = tableStream
 	case awsdynamodb.CfnGlobalTable:

@@ -60,6 +60,9 @@ func numberOr(value *float64, otherwise float64) number {
 	return number{*value, !*awscdk.Token_IsUnresolved(value)}
 }
 
+// isZero reports whether value is given and 0.
+func isZero(value *float64) bool { return value != nil && *value == 0 }
+
 // parsedNumber returns a member of a resolved object. CloudFormation also
 // accepts a number as a string.
 func parsedNumber(value any) number {

@@ -23,8 +23,19 @@ const (
 	// WarnLeasesNotCounted warns that the alarm for lost leases does not see the
 	// function.
 	WarnLeasesNotCounted = "@lambdalock/infra:leasesNotCounted"
-	// WarnLeasesLostTwice warns, at an alarm, that two alarms have the same metric.
-	WarnLeasesLostTwice = "@lambdalock/infra:leasesLostTwice"
+	// WarnLogLevel warns of a log level that drops the message of a lost lease.
+	WarnLogLevel = "@lambdalock/infra:logLevel"
+	// WarnAsyncTimeout warns of asynchronous invocations whose lock, if the process
+	// dies, outlives all retries.
+	WarnAsyncTimeout = "@lambdalock/infra:asyncTimeout"
+	// WarnRetryAttempts warns of a source that gives up an event whose lock was
+	// held once.
+	WarnRetryAttempts = "@lambdalock/infra:retryAttempts"
+	// WarnRetention warns of a source that keeps an event longer than the library
+	// remembers by default that it was completed.
+	WarnRetention = "@lambdalock/infra:retention"
+	// WarnRemovalPolicy warns, at the table, that it is deleted with its stack.
+	WarnRemovalPolicy = "@lambdalock/infra:removalPolicy"
 	// WarnPermission warns that the function's role did not take the permission to
 	// lock.
 	WarnPermission = "@lambdalock/infra:permission"
