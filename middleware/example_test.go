@@ -204,7 +204,7 @@ func ExampleWithLock_idempotencyKey() {
 	// pay
 	// 201 receipt 17  <nil>
 	// 201 receipt 17 true <nil>
-	// 422 {"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the key was used for another request: send a new key with every request, and the same one only with its retries"}  <nil>
+	// 422 {"type":"about:blank","title":"Unprocessable Entity","status":422,"detail":"the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries"}  <nil>
 	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"headers[Idempotency-Key] is missing: send a value that is new for every request and the same in its retries"}  <nil>
 }
 

@@ -10,10 +10,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/shape"
 )
 
 // A handler answers over HTTP if the type of its event or of its result says
-// so. If the result can be anything, the payload of each invocation tells.
+// so: by itself, or because it is defined as, points to or embeds a type of
+// aws-lambda-go that does. If the types leave it open, the payload of each
+// invocation tells.
 
 // gatewayByEvent has the event types of all gateways.
 var gatewayByEvent = map[reflect.Type]eventkind.Gateway{
@@ -57,12 +60,27 @@ func httpOf(event, result reflect.Type) overHTTP {
 	if result == nil {
 		return overHTTP{}
 	}
-	h := overHTTP{gateway: gatewayByEvent[deref(event)], responds: holdsResponse(result)}
+	h := overHTTP{gateway: gatewayOfEvent(event), responds: holdsResponse(result)}
 	if h.gateway == eventkind.NoGateway {
-		h.gateway = gatewayByResult[deref(result)]
+		if p, ok := shape.Response(result); ok {
+			h.gateway = gatewayByResult[p.Type]
+		}
 	}
-	h.byPayload = h.gateway == eventkind.NoGateway && (result == anyType || result == rawType)
+	holdsAnything := result.Kind() == reflect.Interface || result.Kind() == reflect.Map || result == rawType
+	switch {
+	case h.gateway != eventkind.NoGateway || !h.responds && !holdsAnything:
+	case takesAnyJSON(event) || keepsRequest(event):
+		h.byPayload = true
+	case !holdsAnything && !strings.HasPrefix(deref(event).PkgPath(), "github.com/aws/"):
+		h.gateway = eventkind.Payload2 // the result has a status, whose only use is a response
+	}
 	return h
+}
+
+// gatewayOfEvent returns the gateway whose requests a type holds.
+func gatewayOfEvent(event reflect.Type) eventkind.Gateway {
+	p, _ := shape.Request(event)
+	return gatewayByEvent[p.Type]
 }
 
 func deref(t reflect.Type) reflect.Type {
@@ -70,6 +88,25 @@ func deref(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
+}
+
+// keepsRequest reports whether a value of a type of the user's has what shows
+// the gateway in its JSON form.
+func keepsRequest(event reflect.Type) bool {
+	for _, doc := range []string{
+		`{"httpMethod":"GET","requestContext":{"apiId":"a"}}`,
+		`{"requestContext":{"apiId":"a","http":{"method":"GET"}}}`,
+		`{"requestContext":{"elb":{"targetGroupArn":"arn"}}}`,
+	} {
+		v := reflect.New(event)
+		if json.Unmarshal([]byte(doc), v.Interface()) != nil {
+			continue
+		}
+		if b, err := json.Marshal(v.Interface()); err == nil && eventkind.GatewayOf(b) != eventkind.NoGateway {
+			return true
+		}
+	}
+	return false
 }
 
 // holdsResponse reports whether a value of a result type can be a response with
@@ -90,6 +127,9 @@ func holdsResponse(result reflect.Type) bool {
 // option does not fit them.
 func (s *settings) use(h overHTTP) {
 	s.http = h
+	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && s.held.action == respond && isNil(s.held.response) {
+		refuse("OnHeld(Respond(nil)) would answer an HTTP request without a status, which the gateway answers with an error: pass a response with status 409 for example, or leave the option out")
+	}
 	if h.gateway == eventkind.NoGateway {
 		return
 	}
@@ -120,18 +160,23 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 	if !h.byPayload || payload == nil {
 		return h.gateway
 	}
-	switch p := payload.(type) {
-	case json.RawMessage:
-		return eventkind.GatewayOf(p)
-	case []byte:
-		return eventkind.GatewayOf(p)
-	case map[string]any:
-		if _, ok := p["requestContext"]; ok {
-			b, _ := json.Marshal(p) // it came from JSON
+	if gateway := gatewayOfEvent(reflect.TypeOf(payload)); gateway != eventkind.NoGateway {
+		return gateway
+	}
+	switch v := reflect.ValueOf(payload); v.Kind() {
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return eventkind.GatewayOf(v.Bytes())
+		}
+	case reflect.Map, reflect.Struct, reflect.Pointer:
+		if m, ok := payload.(map[string]any); ok && m["requestContext"] == nil { // most events, so save their encoding
+			return eventkind.NoGateway
+		}
+		if b, err := json.Marshal(payload); err == nil {
 			return eventkind.GatewayOf(b)
 		}
 	}
-	return gatewayByEvent[deref(reflect.TypeOf(payload))]
+	return eventkind.NoGateway
 }
 
 // repeatable has the client errors after which the same request may succeed

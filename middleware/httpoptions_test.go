@@ -299,6 +299,18 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"Respond without a status": {func() {
 			middleware.WithLock(byOrder, rest, opts(middleware.OnHeld(middleware.Respond(restResponse{})))...)
 		}, "StatusCode"},
+		"Respond(nil)": {func() {
+			middleware.WithLock(byOrder, rest, opts(middleware.OnHeld(middleware.Respond(nil)))...)
+		}, "Respond(nil)"},
+		"Respond(nil) of a pointer": {func() {
+			middleware.WithLock(byAPI, func(context.Context, v2Event) (*restResponse, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond((*restResponse)(nil))))...)
+		}, "Respond(nil)"},
+		"Respond(nil) of anything": {func() {
+			middleware.WithLock(byAPI, anything, opts(middleware.OnHeld(middleware.Respond(nil)))...)
+		}, "Respond(nil)"},
+		"OnHeld(Skip), own types": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (ownResponse, error) { return ownResponse{}, nil }, opts(middleware.OnHeld(middleware.Skip))...)
+		}, "empty response"},
 		"CompletedIf, other type": {func() {
 			middleware.WithLock(byOrder, rest, opts(middleware.CompletedIf(func(int) bool { return true }))...)
 		}, "pass a func(events.APIGatewayProxyResponse) bool"},

@@ -279,11 +279,16 @@ var routes = map[string]map[string]route{
 		"value": typed[restEvent](restOf), "pointer": typed[restEvent](pointerTo(restOf)), "stream": typed[restEvent](apiStreamOf),
 		"stream as reader": typed[restEvent](asReader(apiStreamOf)), "any": typed[restEvent](asAny(restOf)), "any of a stream": untyped[restEvent](apiStreamOf),
 		"raw": rawRoute[restEvent](asAny(restOf), true), "raw by payload": rawRoute[restEvent](asAny(restOf), false), "any by payload": untyped[restEvent](restOf),
-		"RawMessage": rawMessage[restEvent](asAny(restOf)), "own type": typed[restEvent](ownOf), "any of any": decodedMap[restEvent](asAny(restOf)),
+		"defined of any": keyed[restEvent, any](func(r reply) definedRest { return definedRest(restOf(r)) }), "map of map": keyed[restEvent, definedMap](mapOf(restOf)),
+		"reader of any": keyed[restEvent, any](asReader(apiStreamOf)), "RawMessage": rawMessage[restEvent](asAny(restOf)), "own type": typed[restEvent](ownOf), "any of any": decodedMap[restEvent](asAny(restOf)),
 	},
 	"apigateway-http": {
 		"value": typed[v2Event](v2Of), "pointer": typed[v2Event](pointerTo(v2Of)), "any": typed[v2Event](asAny(v2Of)), "any by payload": untyped[v2Event](v2Of),
 		"raw": rawRoute[v2Event](asAny(v2Of), true), "raw by payload": rawRoute[v2Event](asAny(v2Of), false), "RawMessage": rawMessage[v2Event](asAny(v2Of)),
+		"defined": typed[definedEvent](definedOf), "embedded": typed[embeddedEvent](embeddedOf), "embedded pointers": typed[*pointingEvent](pointerTo(pointingOf)),
+		"generic": typed[genericEvent[int]](genericOf), "of any": keyed[v2Event, any](asAny(v2Of)), "map of map": keyed[v2Event, map[string]any](mapOf(v2Of)),
+		"own event": keyed[v2Event, ownEvent](ownOf), "own event without a context": keyed[v2Event, ownBody](ownOf), "any of own event": keyed[v2Event, ownEvent](asAny(v2Of)),
+		"own type of anything": keyed[v2Event, any](ownOf), "own type of map": keyed[v2Event, definedMap](pointerTo(ownOf)),
 		"response of format 1.0": typed[v2Event](restOf), "own type": typed[v2Event](pointerTo(ownOf)), "any of any": decodedMap[v2Event](asAny(v2Of)),
 	},
 	"apigateway-websocket-connect": {"value": typed[wsEvent](restOf), "raw by payload": rawRoute[wsEvent](asAny(restOf), false)},
@@ -297,7 +302,7 @@ var routes = map[string]map[string]route{
 		"raw": rawRoute[albEvent](asAny(albOf), true), "raw by payload": rawRoute[albEvent](asAny(albOf), false), "any by payload": untyped[albEvent](albOf),
 	},
 	"alb-multivalue": {
-		"value": typed[albEvent](multiOf), "pointer": typed[albEvent](pointerTo(multiOf)), "any by payload": untyped[albEvent](multiOf),
+		"value": typed[albEvent](multiOf), "map of map": keyed[albEvent, map[string]any](mapOf(multiOf)), "pointer": typed[albEvent](pointerTo(multiOf)), "any by payload": untyped[albEvent](multiOf),
 		"raw by payload": rawRoute[albEvent](asAny(multiOf), false),
 	},
 }

@@ -57,8 +57,10 @@ import (
 //
 // Other defaults hold if the handler answers over HTTP: if its event is a
 // request, or its result a response, of API Gateway, a load balancer or a
-// Function URL (also by pointer or streamed), and for a result of type any or
-// json.RawMessage and a [lambda.Handler] if the payload is such a request.
+// Function URL (also by pointer, streamed, embedded, or as a type defined so).
+// They hold for a result of type any, json.RawMessage or a map, and for a
+// [lambda.Handler], if the payload is such a request; and for a result of your
+// own with a statusCode, unless the event is that of another source.
 //
 // A response completes the event if its status is from 200 to 499, except 401,
 // 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, and any other 4xx with the

@@ -33,3 +33,16 @@ func RequestIn(event any) (any, bool) {
 	}
 	return p.In(reflect.ValueOf(event))
 }
+
+// responses are the types of HTTP responses.
+var responses = []reflect.Type{
+	reflect.TypeFor[events.APIGatewayProxyResponse](),
+	reflect.TypeFor[events.APIGatewayProxyStreamingResponse](),
+	reflect.TypeFor[events.APIGatewayV2HTTPResponse](),
+	reflect.TypeFor[events.LambdaFunctionURLResponse](),
+	reflect.TypeFor[events.LambdaFunctionURLStreamingResponse](),
+	reflect.TypeFor[events.ALBTargetGroupResponse](),
+}
+
+// Response returns the place of an HTTP response in a type.
+func Response(t reflect.Type) (Place, bool) { return Find(t, responses) }

@@ -1,0 +1,99 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// Types that users make of requests and responses.
+type (
+	definedEvent    v2Event
+	definedResponse events.APIGatewayV2HTTPResponse
+	definedRest     events.APIGatewayProxyResponse
+	definedMap      map[string]any
+	embeddedEvent   struct {
+		v2Event
+		tenant string
+	}
+	embeddedResponse struct {
+		events.APIGatewayV2HTTPResponse
+		logged bool
+	}
+	pointingEvent struct {
+		*events.APIGatewayV2HTTPRequest
+	}
+	pointingResponse struct {
+		*events.APIGatewayV2HTTPResponse
+	}
+	genericEvent[T any] struct {
+		events.APIGatewayV2HTTPRequest
+		parsed T
+	}
+	genericResponse[T any] struct {
+		events.APIGatewayV2HTTPResponse
+		of T
+	}
+	ownEvent struct {
+		Body           string            `json:"body"`
+		Encoded        bool              `json:"isBase64Encoded"`
+		Headers        map[string]string `json:"headers"`
+		Path           string            `json:"rawPath"`
+		RequestContext map[string]any    `json:"requestContext"`
+	}
+	ownBody struct {
+		Headers map[string]string `json:"headers"`
+		Body    string            `json:"body"`
+	}
+)
+
+func definedOf(r reply) definedResponse { return definedResponse(v2Of(r)) }
+
+func embeddedOf(r reply) embeddedResponse { return embeddedResponse{v2Of(r), true} }
+
+func pointingOf(r reply) pointingResponse {
+	response := v2Of(r)
+	return pointingResponse{&response}
+}
+
+func genericOf(r reply) genericResponse[int] { return genericResponse[int]{v2Of(r), 7} }
+
+func mapOf[R any](build func(reply) R) func(reply) map[string]any {
+	return func(r reply) map[string]any {
+		b, _ := json.Marshal(build(r))
+		var m map[string]any
+		_ = json.Unmarshal(b, &m)
+		return m
+	}
+}
+
+// keyed is the route of a function that takes an E, of which IdempotencyKey
+// knows nothing, behind the gateway of G.
+func keyed[G, E, R any](build func(reply) R) route {
+	return func(t *testing.T, f *fixture, o keyOption, do work, opts ...middleware.Option) func([]byte) (reply, error) {
+		type docKey struct{}
+		key := func(ctx context.Context, _ E) (lock.Key, error) {
+			return rawKeyFor[G](o)(ctx, ctx.Value(docKey{}).([]byte))
+		}
+		h := middleware.WithLock(key, func(context.Context, E) (R, error) {
+			r, err := do()
+			if err != nil {
+				return *new(R), err
+			}
+			return build(r), nil
+		}, f.options(opts...)...)
+		return func(doc []byte) (reply, error) {
+			var e E
+			if err := json.Unmarshal(doc, &e); err != nil {
+				t.Fatal(err)
+			}
+			out, err := h(context.WithValue(t.Context(), docKey{}, doc), e)
+			return sent(t, out, err)
+		}
+	}
+}
