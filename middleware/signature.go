@@ -6,6 +6,10 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
 var (
@@ -86,9 +90,29 @@ func (s *signature) checkEvent(event reflect.Type) {
 	case s.forKeyAlone:
 	case event == reflect.TypeFor[json.RawMessage]():
 		refuse("the handler takes a %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", in)
+	case perRecord[event] != "":
+		refuse("the handler takes a %s, but the key function takes one record, a %s: %s", in, event, perRecord[event])
 	default:
 		refuse("the handler takes a %s, but the key function takes a %s: use the key function for the handler's event", in, event)
 	}
+}
+
+// perRecord says what to do with a key function for records of that type around
+// a handler of something else.
+var perRecord = map[reflect.Type]string{
+	reflect.TypeFor[events.SQSMessage]():               eachOrSingle("EachSQSMessage", "SQSEvent") + ", or, if it takes the body, use EachSQSBody",
+	reflect.TypeFor[events.SNSEventRecord]():           eachOrSingle("EachSNSRecord", "SNSEvent") + ", or, if it takes the message, use EachSNSBody",
+	reflect.TypeFor[events.KinesisEventRecord]():       eachOrSingle("EachKinesisRecord", "KinesisEvent") + ", or, if it takes the data, use EachKinesisBody",
+	reflect.TypeFor[events.DynamoDBEventRecord]():      eachOrSingle("EachDynamoDBRecord", "DynamoDBEvent"),
+	reflect.TypeFor[events.S3EventRecord]():            eachOrSingle("EachS3Record", "S3Event"),
+	reflect.TypeFor[events.SimpleEmailRecord]():        "wrap the key function in keyfuncs.Single[events.SimpleEmailEvent]",
+	reflect.TypeFor[events.CodeCommitRecord]():         "wrap the key function in keyfuncs.Single[events.CodeCommitEvent]",
+	reflect.TypeFor[events.KafkaRecord]():              "let the handler take one record, and wrap it with EachKafkaRecord",
+	reflect.TypeFor[awsevents.DocumentDBEventRecord](): "let the handler take one record, and wrap it with EachDocumentDBRecord",
+}
+
+func eachOrSingle(each, event string) string {
+	return "let the handler take one, and wrap it with " + each + " instead; or, for events of exactly one record, wrap the key function in keyfuncs.Single[events." + event + "]"
 }
 
 // takesAnyJSON reports whether a handler that takes an in gets any payload, or
