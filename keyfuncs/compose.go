@@ -13,9 +13,11 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Static locks one name for every event, for a job that must not run twice at
+// Static locks one name for every event, for work that must not run twice at
 // once. Use it also for handlers that take no event. The lock is a plain mutex:
-// every event is handled, one after the other.
+// every event is handled, one after the other, also one that is delivered
+// twice. For a scheduled job use [EventBridgeSchedule], which runs it once for
+// each time it is due.
 func Static(name string) Func[any] {
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }
@@ -37,6 +39,7 @@ func ByField[E any](find func(E) string) Func[E] {
 // to keep two wrappers of one function apart. Two prefixes never turn
 // different names into the same one.
 func Prefix[E any](key Func[E], prefix string) Func[E] {
+	notNil("Prefix", key)
 	head := url.PathEscape(prefix) + "/"
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
@@ -49,6 +52,7 @@ func Prefix[E any](key Func[E], prefix string) Func[E] {
 
 // Once handles each name once: Event is the Name too. The Order is dropped.
 func Once[E any](key Func[E]) Func[E] {
+	notNil("Once", key)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
 		return lock.Key{Name: k.Name, Event: k.Name, Payload: k.Payload}, err
@@ -70,6 +74,7 @@ func Once[E any](key Func[E]) Func[E] {
 // an event that lacks this one part runs without any lock. Inside [All] only
 // the lock of this part is left out.
 func Optional[E any](key Func[E]) Func[E] {
+	notNil("Optional", key)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
 		var e *lock.KeyError
@@ -86,6 +91,7 @@ func Optional[E any](key Func[E]) Func[E] {
 // Two schedules, for example, are due at the same time. Name and Order stay
 // those of key, and so does the Payload: if key has none, it is that of from.
 func EventFrom[E any](key, from Func[E]) Func[E] {
+	notNil("EventFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
 		if err != nil {
@@ -114,6 +120,7 @@ func identity(k lock.Key) string {
 // Event and Order stay those of key. Without an Event, payloads are not
 // compared.
 func PayloadFrom[E any](key, from Func[E]) Func[E] {
+	notNil("PayloadFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
 		if err != nil {
@@ -140,6 +147,7 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 // that share the Name of key alone do not wait for each other. It must have an
 // Order for every event or for none, so it cannot be [S3LatestRecord].
 func OrderFrom[E any](key, from Func[E]) Func[E] {
+	notNil("OrderFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
 		if err != nil {
@@ -189,6 +197,7 @@ func ordinal(field, number string) (string, error) {
 // does its Payload; its Order is that of first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 	keys := append([]Func[E]{first}, more...)
+	notNil("Join", keys...)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		var names, events, payloads []string
 		var joined lock.Key

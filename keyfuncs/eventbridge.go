@@ -31,6 +31,7 @@ func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 // Event, the id of the event becomes it. The detail is decoded like the body in
 // [SQSBody].
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
+	notNil("EventBridgeDetail", inner)
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 		return envelope(ctx, eventkind.EventBridge, "detail", e.Detail, e.ID, inner)
 	}

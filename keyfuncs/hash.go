@@ -16,6 +16,7 @@ import (
 // guesses: use [HMAC] for those. Order is left unchanged, because it must stay
 // comparable.
 func Hash[E any](key Func[E]) Func[E] {
+	notNil("Hash", key)
 	return hashed(key, digest)
 }
 
@@ -25,6 +26,7 @@ func Hash[E any](key Func[E]) Func[E] {
 // completed before is forgotten. HMAC panics if the secret has fewer than 16
 // bytes.
 func HMAC[E any](key Func[E], secret []byte) Func[E] {
+	notNil("HMAC", key)
 	if len(secret) < 16 {
 		panic(fmt.Sprintf("lambdalock: keyfuncs.HMAC: a secret of %d bytes can be guessed; use at least 16 random bytes", len(secret)))
 	}

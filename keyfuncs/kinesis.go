@@ -75,6 +75,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 // https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-record-deaggregation.html.
 func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
+	notNil("KinesisBody", inner)
 	return func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {
 		if err := foreignRecord(r); err != nil {
 			return lock.Key{}, err

@@ -24,6 +24,7 @@ import (
 func Single[E ~struct {
 	Records []R `json:"Records"`
 }, R any](key Func[R]) Func[E] {
+	notNil("Single", key)
 	return func(ctx context.Context, e E) (lock.Key, error) {
 		records := struct {
 			Records []R `json:"Records"`

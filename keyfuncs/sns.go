@@ -37,6 +37,7 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 //
 // SQSBody(SNSBody(inner)) takes a notification that a topic puts into a queue.
 func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
+	notNil("SNSBody", inner)
 	return func(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
 		if err := foreignRecord(r); err != nil {
 			return lock.Key{}, err

@@ -89,6 +89,7 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 //
 // Source: https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html.
 func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
+	notNil("SQSBody", inner)
 	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 		if err := foreignRecord(m); err != nil {
 			return lock.Key{}, err
