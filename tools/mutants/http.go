@@ -34,6 +34,43 @@ var requests = []mutant{
 		by:  "TestHTTPRetryAfter|TestHTTPNested",
 	},
 	{
+		file: "middleware/http.go", breaks: "F49", bug: "a response type that the user defined or embedded is not one",
+		old: `			h.gateway = gatewayByResult[p.Type]`,
+		new: `			h.gateway = gatewayByResult[deref(result)]
+			_ = p`,
+		by: "TestHTTPFailureRunsAgain",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "a map is never a response",
+		old: ` || result.Kind() == reflect.Map || result == rawType`,
+		new: ` || result == rawType`,
+		by:  "TestHTTPFailureRunsAgain",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "a status in types of the user's means nothing",
+		old: `		h.gateway = eventkind.Payload2 // the result`,
+		new: `		h.gateway = eventkind.NoGateway // the result`,
+		by:  "TestHTTPFailureRunsAgain",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "Respond(nil) answers a request without a status",
+		old: ` && s.held.action == respond && isNil(s.held.response) {`,
+		new: ` && s.held.action == respond && s.failOpen {`,
+		by:  "TestWrongUseOverHTTP",
+	},
+	{
+		file: "middleware/signature.go", breaks: "F26", bug: "the refusal of a key of records names no wrapper",
+		old: `	case perRecord[event] != "":`,
+		new: `	case perRecord[in] != "":`,
+		by:  "TestKeyOfRecordsAroundTheWholeEvent",
+	},
+	{
+		file: "keyfuncs/keyerror.go", breaks: "F26", bug: "a nil key function crashes at the first event",
+		old: `if key == nil && len(keys) == 1 {`,
+		new: `if key == nil && len(keys) > 99 {`,
+		by:  "TestNilKeyFunctions",
+	},
+	{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "a stranger gets the stored answer",
 		old: `if err == nil && len(credentials) > 0 {`,
 		new: `if err == nil && len(credentials) > 99 {`,
