@@ -67,7 +67,7 @@ func (s *Store) classify(err error) error {
 	repeats := s.repeats || errors.As(err, &again)
 	var answered redis.Error
 	if !errors.As(err, &answered) {
-		e.Hint, e.Err = explain(err)
+		e.Hint, e.Err = s.explain(err)
 		e.Temporary = !errors.Is(err, redis.ErrClosed)
 		e.Unapplied = !repeats && (!e.Temporary || errors.Is(err, redis.ErrPoolTimeout))
 		return e
@@ -128,13 +128,13 @@ func (e *silence) Error() string { return e.text }
 func (e *silence) Unwrap() error { return e.err }
 
 // explain returns why there was no answer, and what to check.
-func explain(err error) (hint string, cause error) {
+func (s *Store) explain(err error) (hint string, cause error) {
 	hint = "can the function reach the server? Both must be in one VPC, and the server's security group must let the function in; a server that encrypts in transit needs TLSConfig in the client's options"
 	var timeout net.Error
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		return "the client was closed: close it when nothing uses the store any more", err
-	case errors.Is(err, redis.ErrPoolTimeout):
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded) && s.exhausted():
 		return "all connections of the client are in use: raise PoolSize in its options", err
 	case errors.Is(err, context.Canceled):
 		return "", &silence{"the caller's context ended before there was an answer", err}
@@ -142,6 +142,17 @@ func explain(err error) (hint string, cause error) {
 		return hint, &silence{"no answer in time", err}
 	}
 	return hint, err
+}
+
+// exhausted reports whether all connections of the client are in use. A request
+// whose context ends while it waits for one has the same error as one that
+// waits for a connection to be opened.
+func (s *Store) exhausted() bool {
+	if s.pool == nil {
+		return false
+	}
+	stats := s.pool.PoolStats()
+	return stats.IdleConns == 0 && int(stats.TotalConns) >= s.pool.Options().PoolSize
 }
 
 // unreadable returns a permanent error without Unapplied: an acquire may have

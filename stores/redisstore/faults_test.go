@@ -510,6 +510,36 @@ func TestSettingsOfTheClient(t *testing.T) {
 	}
 }
 
+// TestPoolIsExhausted sends a request while another one, which hangs, has the
+// only connection. The hint names the pool, and not the network.
+func TestPoolIsExhausted(t *testing.T) {
+	t.Parallel()
+	mini := newMini(t)
+	began, end := make(chan struct{}), make(chan struct{})
+	arrived := sync.OnceFunc(func() { close(began) })
+	mini.Server().SetPreHook(func(_ *minserver.Peer, command string, _ ...string) bool {
+		if command == "EVALSHA" {
+			arrived()
+			<-end
+		}
+		return false
+	})
+	client := redis.NewClient(&redis.Options{Addr: mini.Addr(), PoolSize: 1})
+	t.Cleanup(func() { _ = client.Close() })
+	store := must(redisstore.New(client))
+	var first sync.WaitGroup
+	defer first.Wait()
+	defer close(end)
+	first.Go(func() { _ = store.Check(t.Context()) })
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var e *driver.Error
+	if err := store.Check(ctx); !errors.As(err, &e) || !strings.Contains(e.Hint, "PoolSize") {
+		t.Errorf("error %v, want a hint that names PoolSize", err)
+	}
+}
+
 // TestRefusingServer acquires a lock through clients with the usual settings
 // while the server refuses every request. That is an answer, so few requests
 // are sent, and a handler that runs without the lock when the store is silent

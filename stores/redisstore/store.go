@@ -17,9 +17,10 @@ import (
 // concurrent use.
 type Store struct {
 	client  redis.Scripter
-	server  string // what errors call it
-	repeats bool   // the client repeats requests by itself
-	cluster bool   // the client follows redirections
+	pool    *redis.Client // that New was given, for its statistics; may be nil
+	server  string        // what errors call it
+	repeats bool          // the client repeats requests by itself
+	cluster bool          // the client follows redirections
 	told    atomic.Bool
 }
 

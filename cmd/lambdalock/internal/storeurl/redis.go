@@ -70,10 +70,8 @@ func redisServer(text string, n int) (*redis.Options, error) {
 	}
 	o := &redis.Options{
 		Addr: u.Host, Username: u.User.Username(), Password: password,
-		MaxRetries:               -1, // the engine repeats requests
-		DialerRetries:            1,  // more would outlast a request, and hide why the dial failed
-		DialerRetryTimeout:       1,  // 1 ns: the last try is followed by this time too
-		ContextTimeoutEnabled:    true,
+		DialerRetries:            1, // more would outlast a request, and hide why the dial failed
+		DialerRetryTimeout:       1, // 1 ns: the last try is followed by this time too
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	if u.Port() == "" {

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -228,6 +230,28 @@ func TestRedisDefaults(t *testing.T) {
 				t.Errorf("got %v, want an error of %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestRedisIsAskedOnce shows that each request is sent once: the engine repeats
+// it, and counts what was answered.
+func TestRedisIsAskedOnce(t *testing.T) {
+	s := miniredis.RunT(t)
+	var requests atomic.Int32
+	s.Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
+		if command != "EVALSHA" {
+			return false
+		}
+		requests.Add(1)
+		c.WriteError("LOADING Redis is loading the dataset in memory")
+		return true
+	})
+	store, err := storeurl.Open(t.Context(), "redis://"+s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.(driver.Checker).Check(t.Context()); err == nil || requests.Load() != 1 {
+		t.Errorf("%d requests, error %v, want one that fails", requests.Load(), err)
 	}
 }
 
