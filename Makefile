@@ -127,6 +127,7 @@ soak: ## run the simulations and the integration tests in their long form
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestJudge$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h .) || exit 1; done
+	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m .
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/sim/delivery
 	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/sim/delivery
 	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware

@@ -171,6 +171,19 @@ func freePort(t *testing.T) string {
 	return port
 }
 
+// beat writes the time to the primary again and again, so that a replica tells
+// how far behind it is.
+func beat(ctx context.Context, primary *atomic.Pointer[server]) {
+	for ctx.Err() == nil {
+		c := redis.NewClient(&redis.Options{Addr: primary.Load().addr, DialerRetries: 1})
+		for c.Set(ctx, "beat", time.Now().UnixMicro(), 0).Err() == nil {
+			_ = sleep(ctx, 10*time.Millisecond)
+		}
+		_ = c.Close()
+		_ = sleep(ctx, 10*time.Millisecond)
+	}
+}
+
 // TestChaosOfFailovers promotes a replica again and again that lacks up to a
 // second of writes. Owners overlap and events run again only if what they
 // rely on was written in that time, and fences rise in any case.
@@ -190,6 +203,11 @@ func TestChaosOfFailovers(t *testing.T) { // F24, F42, F56
 		return must(redisstore.New(client))
 	}
 	c.run(open, func(end time.Time) (lost []loss) {
+		beats, stop := context.WithCancel(t.Context())
+		var heart sync.WaitGroup
+		defer heart.Wait()
+		defer stop()
+		heart.Go(func() { beat(beats, &primary) })
 		for time.Now().Before(end) {
 			next := freePort(t)
 			replica := newServer(t, "--port", next, "--replicaof", "127.0.0.1 "+port, "--repl-diskless-sync-delay", "0")
@@ -204,7 +222,6 @@ func TestChaosOfFailovers(t *testing.T) { // F24, F42, F56
 				}
 			}
 			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
-			cut := time.Now()
 			if err := admin.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
 				t.Error(err)
 			}
@@ -213,9 +230,14 @@ func TestChaosOfFailovers(t *testing.T) { // F24, F42, F56
 			if err := admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 				t.Error(err)
 			}
+			// The replica may have been behind already when it was cut off.
+			last, err := admin.Get(t.Context(), "beat").Int64()
+			if err != nil {
+				t.Error(err)
+			}
 			primary.Store(replica)
 			port = next
-			lost = append(lost, loss{cut, time.Now()})
+			lost = append(lost, loss{time.UnixMicro(last), time.Now()})
 		}
 		return lost
 	})

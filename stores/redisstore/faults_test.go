@@ -544,7 +544,7 @@ func TestPoolIsExhausted(t *testing.T) {
 // while the server refuses every request. That is an answer, so few requests
 // are sent, and a handler that runs without the lock when the store is silent
 // does not run.
-func TestRefusingServer(t *testing.T) { // F55, F57
+func TestRefusingServer(t *testing.T) { // F55
 	t.Parallel()
 	for _, text := range []string{
 		"OOM command not allowed when used memory > 'maxmemory'.", "READONLY You can't write against a read only replica.",

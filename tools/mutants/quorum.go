@@ -425,7 +425,7 @@ end`,
 		by: "TestPartialRelease|TestNodesDown",
 	},
 	{
-		file: "stores/redisstore/client.go", breaks: "F57", bug: "a store, also one opened by URL, lets go-redis retry",
+		file: "stores/redisstore/client.go", breaks: "F55", bug: "a store, also one opened by URL, lets go-redis retry",
 		old: `settings.MaxRetries = write, true, 0`,
 		new: `settings.MaxRetries = write, true, 3`,
 		by:  "TestSettingsOfTheClient|TestRefusingServer",
