@@ -262,12 +262,13 @@ func (l *Lock) endWork() {
 }
 
 // wasApplied reports whether a refusal means that an earlier attempt without an
-// answer was applied: then the row remembers the event. If the store did not
-// return the row, it is assumed to. About a transaction nothing is assumed,
-// because other writes depend on it.
+// answer was applied: then the row remembers the event. If the store cannot tell
+// the row, it is assumed to; but not if there is no row, because the store has
+// lost it. About a transaction nothing is assumed, because other writes depend
+// on it.
 func (l *Lock) wasApplied(s *settlement) bool {
 	switch {
-	case !s.completes || s.row.Unknown():
+	case !s.completes || s.row.Untold:
 		return s.transaction == nil
 	case l.claim.Event != "":
 		return s.row.Memory.Has(l.claim.Event, clock.Wall(l.clock))

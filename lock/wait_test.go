@@ -144,7 +144,7 @@ type noDetail struct{ driver.Store }
 func (s noDetail) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if !ok {
-		row = driver.Row{}
+		row = driver.Row{Untold: true}
 	}
 	return row, ok, err
 }
@@ -169,7 +169,7 @@ func TestStoreWithoutDetail(t *testing.T) {
 func (s noDetail) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	row, ok, err := s.Store.Release(ctx, t)
 	if !ok {
-		row = driver.Row{}
+		row = driver.Row{Untold: true}
 	}
 	return row, ok, err
 }

@@ -25,6 +25,9 @@ type Row struct {
 	// Newer reports whether a later version of this library wrote the row, in a
 	// format that this version cannot read. No other field means anything then.
 	Newer bool
+	// Untold reports whether the store has refused a request and cannot tell by
+	// which row. No other field means anything then.
+	Untold bool
 }
 
 // Verdict is what a row means for a claim.
@@ -87,6 +90,6 @@ func (r *Row) Take(c *Claim, now time.Time) {
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 }
 
-// Unknown reports whether the store answered without a row. Every row that was
-// ever acquired has a stamp.
+// Unknown reports whether the store answered without a row: there is none, or it
+// is Untold. Every row that was ever acquired has a stamp.
 func (r *Row) Unknown() bool { return r.Stamp.IsZero() && !r.Newer }

@@ -30,7 +30,7 @@ type Harness struct {
 	// not called while a request is under way, and the tests do not run in
 	// parallel. Nil means that the store judges by the times in the requests.
 	Advance func(d time.Duration)
-	// NoDetail means that a refusal does not return the row that refused.
+	// NoDetail means that a refusal returns a row that is Untold.
 	NoDetail bool
 	// NoFence means that the store has no fencing token.
 	NoFence bool
@@ -89,6 +89,7 @@ func Run(t *testing.T, h Harness) {
 		"ended context":                 endedContext,
 		"check":                         check,
 		"read":                          read,
+		"no row":                        noRow,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if h.Advance == nil {

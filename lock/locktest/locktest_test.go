@@ -33,7 +33,7 @@ func (s *limited) Release(ctx context.Context, t *driver.Settlement) (driver.Row
 
 func hide(row driver.Row, ok bool, err error) (driver.Row, bool, error) {
 	if !ok {
-		return driver.Row{}, false, err
+		return driver.Row{Untold: err == nil}, false, err
 	}
 	row.Fence = 0
 	return row, true, err

@@ -31,11 +31,29 @@ func held(f *fixture) {
 	first := f.eventClaim("first", "e1")
 	f.mustAcquire(first)
 	row := f.mustRefuse(f.eventClaim("second", "e1"))
+	if row.Untold != f.NoDetail {
+		f.Errorf("a refusal has the row %+v", row)
+	}
 	if f.NoDetail {
 		return
 	}
 	if row.Token != first.Token || row.Holder != "first" || row.Event != "e1" || row.Until.IsZero() {
 		f.Errorf("the refusing row %+v does not describe the holder", row)
+	}
+}
+
+// A request of an owner whose row is gone is refused, and told that there is
+// none.
+func noRow(f *fixture) { // F23, F56
+	c := f.eventClaim("owner", "e1")
+	if row, ok := f.renew(c, c.Until); ok || !row.Unknown() || row.Untold && !f.NoDetail {
+		f.Errorf("a renewal without a row: applied %v, %+v", ok, row)
+	}
+	if row, ok := f.release(c, completing(driver.Row{}, "e1", f.now.Add(time.Hour))); ok || row.Memory.Has("e1", f.now) || row.Untold && !f.NoDetail {
+		f.Errorf("a completion without a row: applied %v, %+v", ok, row)
+	}
+	if row := f.mustAcquire(f.eventClaim("next", "e1")); row.Memory.Has("e1", f.now) {
+		f.Error("the completion left something")
 	}
 }
 

@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,6 +23,9 @@ type Store struct {
 	client  Client
 	table   string
 	options []func(*dynamodb.Options)
+	// mute is whether the server has refused a claim and not returned the item that
+	// refused it, as DynamoDB does.
+	mute atomic.Bool
 }
 
 // New returns a Store that uses client. Each call switches the client's own
@@ -98,6 +102,9 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	row, ok, err := s.update(ctx, in)
 	if ok {
 		row = acquired(row, c)
+	} else if err == nil && row.Unknown() { // only an item can refuse a claim
+		s.mute.Store(true)
+		row = driver.Row{Untold: true}
 	}
 	return row, ok, err
 }
@@ -219,5 +226,6 @@ func (s *Store) answer(item map[string]types.AttributeValue, ok bool, err error)
 		return driver.Row{}, false, err
 	}
 	row, err := s.parse(item)
+	row.Untold = err == nil && !ok && row.Unknown() && s.mute.Load()
 	return row, ok && err == nil, err
 }
