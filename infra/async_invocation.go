@@ -121,9 +121,9 @@ const (
 	lockGrace   = 2
 )
 
-// checkAsync warns if nothing keeps an event that failed, or if one held lock is
-// enough for that. A held lock fails the invocation, and Lambda gives up after
-// the third attempt.
+// checkAsync warns if nothing keeps an event that failed, or if one held lock
+// is enough for that. A held lock fails the invocation, and Lambda gives up
+// after the third attempt.
 func (c *connection) checkAsync() {
 	f := c.table.survey.functions[c.resourcePath]
 	if f == nil {

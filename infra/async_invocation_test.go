@@ -67,8 +67,8 @@ func TestFailureDestination(t *testing.T) {
 	}
 }
 
-// TestAsyncRetries: a held lock fails an attempt, so one attempt is too few, and
-// so are three that all come while a dead process still holds the lock.
+// TestAsyncRetries: a held lock fails an attempt, so one attempt is too few,
+// and so are three that all come while a dead process still holds the lock.
 func TestAsyncRetries(t *testing.T) {
 	invoke := func(fn awslambda.IFunction) {
 		fn.AddPermission(s("Permission"), &awslambda.Permission{Principal: awsiam.NewServicePrincipal(s("s3.amazonaws.com"), nil)})

@@ -47,8 +47,9 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// TestLeasesOfEachTable: the alarm of one table does not hear of the leases that
-// the functions of another table lose. The function is in a stack of its own.
+// TestLeasesOfEachTable: the alarm of one table does not hear of the leases
+// that the functions of another table lose. The function is in a stack of its
+// own.
 func TestLeasesOfEachTable(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	data, code := newStackIn(app, "Data", "111111111111", "eu-west-1"), newStackIn(app, "Code", "111111111111", "eu-west-1")

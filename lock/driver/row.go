@@ -90,6 +90,6 @@ func (r *Row) Take(c *Claim, now time.Time) {
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
 }
 
-// Unknown reports whether the store answered without a row: there is none, or it
-// is Untold. Every row that was ever acquired has a stamp.
+// Unknown reports whether the store answered without a row: there is none, or
+// it is Untold. Every row that was ever acquired has a stamp.
 func (r *Row) Unknown() bool { return r.Stamp.IsZero() && !r.Newer }

@@ -19,8 +19,9 @@ import "context"
 // touch another owner's row. No method changes a row that is [Row.Newer].
 //
 // The bool reports whether the request was applied. If it was, the Row is the
-// state afterwards; if it was refused, the Row is the state that refused it: the
-// zero Row if there is none, and a Row that is Untold if the store cannot tell.
+// state afterwards; if it was refused, the Row is the state that refused it:
+// the zero Row if there is none, and a Row that is Untold if the store cannot
+// tell.
 //
 // A store may judge leases by its own clock. Then only differences of the times
 // in a request count: the lease of a claim lasts for Until less Now from the
