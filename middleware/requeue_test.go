@@ -190,5 +190,8 @@ func TestRecordsThatClaimNothing(t *testing.T) { // F31, F63
 		if took := ended.Sub(began); took < 20*time.Second || took > 25*time.Second {
 			t.Errorf("the other record ran after %v", took)
 		}
+		if sent, _ := table.Requests(); sent > 100 {
+			t.Errorf("%d requests", sent)
+		}
 	})
 }

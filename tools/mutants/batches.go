@@ -60,7 +60,7 @@ var batches = []mutant{
 `,
 		new: `			_ = at
 `,
-		by: "TestThrottledBatch", in: "middleware",
+		by: "TestRecordsThatClaimNothing", in: "middleware",
 	},
 	{
 		file: "lock/retry.go", breaks: "F63", bug: "a batch does not hear that the store takes requests again",
@@ -73,7 +73,7 @@ var batches = []mutant{
 		file: "lock/retry.go", breaks: "F33, F63", bug: "a lock inside the handler counts as the record's own, whose claim goes back to the queue",
 		old: `outer != nil && invocation.TurnOf(outer.ctx) == t {`,
 		new: `outer != nil && invocation.TurnOf(outer.ctx) != t {`,
-		by:  "TestNestedLockInThrottledBatch", in: "middleware",
+		by:  "TestRequeuedRecord|TestRecordsThatClaimNothing", in: "middleware",
 	},
 	{
 		file: "lock/acquisition.go", breaks: "F63", bug: "a lock inside the handler of a record gives up as if its event came alone",
@@ -86,7 +86,7 @@ var batches = []mutant{
 		old: `			t.Throttled = true
 `,
 		new: ``,
-		by:  "TestThrottledBatch", in: "middleware",
+		by:  "TestRequeuedRecord", in: "middleware",
 	},
 	{
 		file: "lock/acquisition.go", breaks: "F63", bug: "every claim that goes back to the queue is logged as an error",
@@ -101,7 +101,7 @@ var batches = []mutant{
 		old: `		d.awaitTurn(current)
 `,
 		new: ``,
-		by:  "TestThrottledBatch|TestFullTable",
+		by:  "TestRecordsThatClaimNothing",
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F12, F63", bug: "a record waits for its turn beyond the last moment to begin",
