@@ -52,9 +52,6 @@ func relocated(err error, change func(*lock.KeyError)) error {
 // at the first event.
 func notNil[E any](constructor string, keys ...Func[E]) {
 	for i, key := range keys {
-		if key == nil && len(keys) == 1 {
-			panic("lambdalock: keyfuncs." + constructor + ": the key function is nil: pass one of this package, or your own")
-		}
 		if key == nil {
 			panic(fmt.Sprintf("lambdalock: keyfuncs.%s: key function %d is nil: pass one of this package, or your own", constructor, i+1))
 		}
