@@ -62,6 +62,8 @@ func httpResults(t *testing.T) map[string]func(f *fixture, err error) (got, want
 		"*Function URL": answerOf(t, &url),
 		"ALB":           answerOf(t, alb),
 		"*ALB":          answerOf(t, &alb),
+		"defined ALB":   answerOf(t, definedALB(alb)),
+		"embedded ALB":  answerOf(t, &embeddedALB{alb}),
 		"streamed REST API": answerOf(t, &events.APIGatewayProxyStreamingResponse{
 			StatusCode: http.StatusBadRequest, Headers: problemHeader, Body: bytes.NewReader([]byte(refusedBody)),
 		}),

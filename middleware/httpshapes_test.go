@@ -17,6 +17,8 @@ type (
 	definedResponse events.APIGatewayV2HTTPResponse
 	definedRest     events.APIGatewayProxyResponse
 	definedMap      map[string]any
+	definedALB      events.ALBTargetGroupResponse
+	embeddedALB     struct{ events.ALBTargetGroupResponse }
 	embeddedEvent   struct {
 		v2Event
 		tenant string
@@ -96,4 +98,31 @@ func keyed[G, E, R any](build func(reply) R) route {
 			return sent(t, out, err)
 		}
 	}
+}
+
+// TestNotOverHTTP shows which results with a status are not responses.
+func TestNotOverHTTP(t *testing.T) {
+	t.Parallel()
+	status := map[string]any{"statusCode": 503}
+	notOverHTTP(t, order{ID: "1"}, status)
+	notOverHTTP[map[string]any](t, map[string]any{"id": "1"}, status)
+	notOverHTTP[any](t, order{ID: "1"}, any(status))
+	notOverHTTP(t, json.RawMessage(`{"id":"1"}`), ownResponse{Code: 503})
+	notOverHTTP(t, events.SQSEvent{}, ownResponse{Code: 503})
+	notOverHTTP(t, order{ID: "1"}, struct{ StatusCode int }{503})
+}
+
+// notOverHTTP checks that a result completes its event, and that a duplicate is
+// skipped.
+func notOverHTTP[E, R any](t *testing.T, event E, result R) {
+	t.Helper()
+	f := newFixture()
+	key := func(context.Context, E) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
+	h := middleware.WithLock(key, func(context.Context, E) (R, error) { return result, nil }, f.options()...)
+	for range 2 {
+		if _, err := h(t.Context(), event); err != nil {
+			t.Errorf("%T, %T: %v", event, result, err)
+		}
+	}
+	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }

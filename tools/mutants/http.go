@@ -38,13 +38,13 @@ var requests = []mutant{
 		old: `			h.gateway = gatewayByResult[p.Type]`,
 		new: `			h.gateway = gatewayByResult[deref(result)]
 			_ = p`,
-		by: "TestHTTPFailureRunsAgain",
+		by: "TestBadRequest",
 	},
 	{
-		file: "middleware/http.go", breaks: "F49", bug: "a map is never a response",
+		file: "middleware/http.go", breaks: "F49", bug: "every map with a status is a response",
 		old: ` || result.Kind() == reflect.Map || result == rawType`,
 		new: ` || result == rawType`,
-		by:  "TestHTTPFailureRunsAgain",
+		by:  "TestNotOverHTTP",
 	},
 	{
 		file: "middleware/http.go", breaks: "F49", bug: "a status in types of the user's means nothing",
