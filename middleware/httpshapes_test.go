@@ -21,7 +21,7 @@ type (
 	embeddedALB     struct{ events.ALBTargetGroupResponse }
 	embeddedEvent   struct {
 		v2Event
-		tenant string
+		_ string
 	}
 	embeddedResponse struct {
 		events.APIGatewayV2HTTPResponse
@@ -35,7 +35,7 @@ type (
 	}
 	genericEvent[T any] struct {
 		events.APIGatewayV2HTTPRequest
-		parsed T
+		_ T
 	}
 	genericResponse[T any] struct {
 		events.APIGatewayV2HTTPResponse
