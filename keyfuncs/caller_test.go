@@ -75,7 +75,7 @@ func strangers[E any](t *testing.T, gateway string, plain func() E, senders map[
 
 // TestStrangers shows that nothing that authenticates the sender of a request
 // is the same for two of them.
-func TestStrangers(t *testing.T) { // F28
+func TestStrangers(t *testing.T) { // F28, F61
 	t.Parallel()
 	strangers(t, "REST", plainREST, map[string]func(*restRequest){
 		"token a":   func(e *restRequest) { e.Headers["Authorization"] = "Bearer a" },

@@ -33,7 +33,7 @@ func TestKinesisRecord(t *testing.T) {
 // TestShardsAreInOrderByThemselves: a producer may put one partition key into
 // several shards, as the Kinesis Producer Library does with its aggregated
 // records. A record of one shard never makes those of another look stale.
-func TestShardsAreInOrderByThemselves(t *testing.T) {
+func TestShardsAreInOrderByThemselves(t *testing.T) { // F60
 	t.Parallel()
 	older, newer := inShard("shardId-000000000000", `{"customer":"jane"}`), inShard("shardId-000000000001", `{"customer":"jane"}`)
 	newer.Kinesis.SequenceNumber, newer.EventID = "50", "shardId-000000000001:50"

@@ -115,7 +115,7 @@ var pairs = []struct {
 	{"`SESRecord`", "one mail for two lists of recipients", distant, lambdaGuide + "services-ses.html", both("ses.json", sesRecord, func(e *events.SimpleEmailEvent) { e.Records[0].SES.Receipt.Recipients = []string{"joe@example.com"} })},
 }
 
-func TestPairs(t *testing.T) {
+func TestPairs(t *testing.T) { // F60
 	t.Parallel()
 	for _, p := range pairs {
 		t.Run(strings.Trim(p.source, "`")+", "+p.deliveries, func(t *testing.T) {

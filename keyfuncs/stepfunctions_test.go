@@ -44,7 +44,7 @@ func TestStepFunctionsFrom(t *testing.T) {
 // TestMapItemsWithoutIndex: items that enter a state in the same millisecond
 // are different events without their index too, and an attempt that is repeated
 // is none.
-func TestMapItemsWithoutIndex(t *testing.T) {
+func TestMapItemsWithoutIndex(t *testing.T) { // F60
 	t.Parallel()
 	find := func(text []byte) (c awsevents.StepFunctionsContext) {
 		var e taskInput

@@ -38,6 +38,7 @@ type acquisition struct {
 	floor    time.Time  // the next stamp must be above it
 	requests retries
 
+	dated   time.Time // when the claim was dated, by both clocks
 	began   time.Time
 	decided time.Time
 	waited  time.Duration
@@ -209,7 +210,8 @@ func (a *acquisition) nestedError() error {
 func (a *acquisition) dateClaim() {
 	a.floor = later(a.floor, a.claim.Stamp)
 	before := a.claim.Until
-	a.claim.Now = clock.Wall(a.clock).Truncate(time.Microsecond)
+	a.dated = a.clock.Now()
+	a.claim.Now = a.dated.Round(0).Truncate(time.Microsecond)
 	a.claim.Stamp = later(a.locker.nextStamp(a.claim.Now), a.floor.Add(time.Microsecond))
 	a.claim.Until = a.locker.leaseEnd(a.timing, a.claim.Now)
 	// If the clock was set back, a copy of an earlier round may have been granted a

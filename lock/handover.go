@@ -84,9 +84,8 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 	if l.ending.Load() != 0 {
 		return 0, l.lostError()
 	}
-	now := clock.Wall(l.clock).Truncate(time.Microsecond)
-	until := later(now.Add(lease), time.UnixMicro(l.until.Load()))
-	ok, requests, err := l.renew(ctx, began.Add(maxBudget), now, until)
+	now := l.wall().Truncate(time.Microsecond)
+	ok, requests, err := l.renew(ctx, began.Add(maxBudget), now, lease)
 	switch {
 	case err != nil:
 		return requests, err
@@ -122,7 +121,7 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	began := c.Now()
 	lk := &Lock{
 		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember),
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember), dated: began,
 	}
 	lk.until.Store(h.Until.UnixMicro())
 	requests, err := lk.resume(h, began)
@@ -149,20 +148,22 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
 		return 0, err
 	}
-	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	now := l.wall().Truncate(time.Microsecond)
 	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
 		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
 	}
 	if h.Remember > longestRemember {
 		return 0, &ConfigError{Reason: "the handle's remember is longer than 366 days: pass the handle on unchanged"}
 	}
-	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)
+	// The end in the handle is by another clock. A store with a clock of its own
+	// moves an end only if it changes, and two who resume must not ask for the
+	// same.
+	moved := h.Until.Add(jitter(time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)
+	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)
 	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {
-		l.row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: l.claim.Until, DeleteAfter: keepHeld(l.claim.Until),
-		})
-		return ok || l.row.Token == l.claim.Token, err // a step that resumed before may have renewed it for longer
+		l.row, ok, err = l.renewOnce(ctx, now, &l.claim.Until)
+		return ok, err
 	})
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ func (l *Lock) stopForGood() {
 	if l.beat.last != nil {
 		l.beat.last.Stop()
 	}
-	l.beat.last = l.clock.AfterFunc(end.Sub(clock.Wall(l.clock)), func() { l.beat.lose(l.lostError()) })
+	l.beat.last = l.clock.AfterFunc(end.Sub(l.wall()), func() { l.beat.lose(l.lostError()) })
 }
 
 // raise repeats the panic of an observer on the caller's goroutine. On the
@@ -86,7 +86,7 @@ func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 // way decides for itself.
 func (l *Lock) watch() {
 	end := l.lostAt().Add(l.timing.margin / 2)
-	switch left := end.Sub(clock.Wall(l.clock)); {
+	switch left := end.Sub(l.wall()); {
 	case left > 0:
 		l.beat.watch.Reset(left)
 	case l.ending.Load() == 0:
@@ -108,7 +108,7 @@ func (l *Lock) rest(ctx context.Context, due time.Time) bool {
 	for {
 		nap, wake := context.WithCancel(ctx)
 		l.beat.wake.Store(&wake) // before the clock is read, so that no look is in vain
-		err := l.clock.Sleep(nap, min(l.timing.beat, due.Sub(clock.Wall(l.clock))))
+		err := l.clock.Sleep(nap, min(l.timing.beat, due.Sub(l.wall())))
 		wake()
 		if err == nil || ctx.Err() != nil {
 			return err == nil
@@ -121,14 +121,14 @@ func (l *Lock) rest(ctx context.Context, due time.Time) bool {
 // have come first.
 func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 	for {
-		limit, due := l.lostAt(), clock.Wall(l.clock).Add(l.timing.beat)
+		limit, due := l.lostAt(), l.wall().Add(l.timing.beat)
 		if limit.Before(due) {
 			due = limit
 		}
 		if !l.rest(ctx, due) {
 			return true
 		}
-		began, wall := l.clock.Now(), clock.Wall(l.clock)
+		began, wall := l.clock.Now(), l.wall()
 		// Unlike the timer above, the wall clock runs on while an environment is
 		// frozen.
 		left := limit.Sub(wall)
@@ -140,7 +140,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			return false
 		}
 		now := wall.Truncate(time.Microsecond)
-		ok, requests, err := l.renew(ctx, began.Add(left), now, now.Add(l.timing.lease))
+		ok, requests, err := l.renew(ctx, began.Add(left), now, l.timing.lease)
 		switch {
 		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
 			return true
@@ -170,25 +170,35 @@ func (l *Lock) hasEnded(ctx context.Context) bool {
 	return l.ending.Load() != 0
 }
 
-// renew reports whether the lease lasts until that time or longer, and returns
-// the number of requests. The time now is the wall clock's, limit is not.
-func (l *Lock) renew(ctx context.Context, limit, now, until time.Time) (bool, int, error) {
+// renew reports whether the lease lasts for so long from now on, or longer, and
+// returns the number of requests. The time now is l.wall's, limit is not.
+func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Duration) (bool, int, error) {
+	until := later(now.Add(lease), time.UnixMicro(l.until.Load()))
 	r := retries{locker: l.locker, clock: l.clock, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
-		row, ok, err := l.locker.store.Renew(ctx, &driver.Renewal{
-			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: until, DeleteAfter: keepHeld(until),
-		})
-		// If a copy of this renewal, or a longer one, came first, the row is ours with
-		// this end or a later one.
-		if longer := row.Token == l.claim.Token && !row.Until.Before(until); longer && !ok {
-			ok, until = true, row.Until
-		}
+		_, ok, err := l.renewOnce(ctx, now, &until)
 		return ok, err
 	})
 	if ok {
 		l.confirm(until)
 	}
 	return ok, r.sent, err
+}
+
+// renewOnce is one attempt. If the row is ours with a later end, it asks for
+// one after that: the end may be by the clock of another process that resumed
+// the lock, and says nothing until it is moved. So until may become later.
+func (l *Lock) renewOnce(ctx context.Context, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
+	for range 2 {
+		row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
+			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: *until, DeleteAfter: keepHeld(*until),
+		})
+		if ok || err != nil || row.Token != l.claim.Token || row.Until.Before(*until) {
+			break
+		}
+		*until = row.Until.Add(time.Microsecond)
+	}
+	return row, ok, err
 }
 
 func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {

@@ -65,7 +65,7 @@ func (a *acquisition) runLimited() error {
 	}
 	got, err := a.takeOne(slots)
 	if got != nil {
-		a.claim, a.row = got.claim, got.row
+		a.claim, a.row, a.dated = got.claim, got.row, got.dated
 	}
 	a.abandonOthers(slots, got)
 	return err

@@ -25,6 +25,8 @@ type Lock struct {
 	timing   timing
 	decided  time.Time
 	until    atomic.Int64 // microseconds: end of the lease as last confirmed
+	dated    time.Time    // when the lease was asked for first, by both clocks
+	ahead    atomic.Int64 // nanoseconds: how far the wall clock was set forward since
 
 	work   context.Context
 	cancel context.CancelFunc // of work
@@ -47,7 +49,7 @@ const (
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
 		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		remember: a.locker.opts.Remember, decided: a.decided, settling: make(chan struct{}, 1),
+		remember: a.locker.opts.Remember, decided: a.decided, dated: a.dated, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.
@@ -70,13 +72,12 @@ func (l *Lock) chain(yield func(*Lock) bool) {
 // check returns a [*LostError] if the lease, or that of a lock around it, ended
 // before the work can begin.
 func (l *Lock) check() error {
-	wall := clock.Wall(l.clock)
 	for held := range l.chain {
 		var lost *LostError
 		if held.work != nil && errors.As(context.Cause(held.work), &lost) {
 			return lost
 		}
-		if !wall.Before(held.lostAt()) {
+		if !held.wall().Before(held.lostAt()) {
 			return held.lostError()
 		}
 	}
@@ -85,6 +86,26 @@ func (l *Lock) check() error {
 
 // lostAt returns when the work must have ended if the lease is not renewed.
 func (l *Lock) lostAt() time.Time { return time.UnixMicro(l.until.Load()).Add(-l.timing.margin) }
+
+// wall returns the time by which the lease is asked for and judged: that of the
+// wall clock, but it runs on while that clock is set back. A store with a clock
+// of its own takes only differences of these times, so they must never be those
+// of two clocks. Unlike the monotonic clock it does not stand still while the
+// process is frozen.
+func (l *Lock) wall() time.Time {
+	now := l.clock.Now()
+	ran := now.Sub(l.dated)
+	ahead := int64(now.Round(0).Sub(l.dated.Round(0)) - ran)
+	for {
+		known := l.ahead.Load()
+		if ahead <= known {
+			return l.dated.Round(0).Add(ran + time.Duration(known))
+		}
+		if l.ahead.CompareAndSwap(known, ahead) {
+			return now.Round(0)
+		}
+	}
+}
 
 // begin makes the work's context and starts the heartbeat, if there is one.
 // The heartbeats of the locks around it look at the wall clock, because their
@@ -118,12 +139,12 @@ func (l *Lock) workEnd() (end time.Time, cause error) {
 	if !l.timing.deadline.IsZero() {
 		end = l.timing.deadline.Add(-l.timing.reserve)
 	}
-	now, wall := l.clock.Now(), clock.Wall(l.clock)
+	now := l.clock.Now()
 	for held := range l.chain {
 		if held.timing.lease == 0 || held.timing.renew {
 			continue
 		}
-		if lost := now.Add(held.lostAt().Sub(wall)); end.IsZero() || lost.Before(end) {
+		if lost := now.Add(held.lostAt().Sub(held.wall())); end.IsZero() || lost.Before(end) {
 			end, cause = lost, held.lostError()
 		}
 	}

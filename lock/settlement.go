@@ -262,10 +262,10 @@ func (l *Lock) endWork() {
 }
 
 // wasApplied reports whether a refusal means that an earlier attempt without an
-// answer was applied: then the row remembers the event. If the store cannot tell
-// the row, it is assumed to; but not if there is no row, because the store has
-// lost it. About a transaction nothing is assumed, because other writes depend
-// on it.
+// answer was applied: then the row remembers the event. If the store cannot
+// tell the row, it is assumed to; but not if there is no row, because the store
+// has lost it. About a transaction nothing is assumed, because other writes
+// depend on it.
 func (l *Lock) wasApplied(s *settlement) bool {
 	switch {
 	case !s.completes || s.row.Untold:
@@ -292,7 +292,7 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	case completes && !deadline.IsZero() && deadline.Sub(now) <= invocation.LongestDeadline:
 		until = deadline
 	case completes:
-		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(clock.Wall(l.clock))))
+		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))
 	}
 	if deadline.IsZero() {
 		return until

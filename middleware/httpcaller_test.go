@@ -30,7 +30,7 @@ func sentWith(authorization string) func(map[string]any) {
 // TestStrangerGetsNoStoredAnswer shows that the answer to a request is not
 // replayed to somebody else who has its key, where the handler itself checks
 // who asks: neither while the request is in progress nor afterwards.
-func TestStrangerGetsNoStoredAnswer(t *testing.T) { // F28, F37
+func TestStrangerGetsNoStoredAnswer(t *testing.T) { // F28, F37, F61
 	t.Parallel()
 	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
 		f, runs := newFixture(), 0

@@ -51,7 +51,7 @@ func TestHTTPReplay(t *testing.T) {
 
 // TestHTTPFailureRunsAgain shows that the retry of a request runs if the first
 // one failed, and that only a success is then replayed.
-func TestHTTPFailureRunsAgain(t *testing.T) { // F36, F49
+func TestHTTPFailureRunsAgain(t *testing.T) { // F36, F49, F62
 	t.Parallel()
 	boom := errors.New("boom")
 	status := func(code int) work { return func() (reply, error) { return reply{status: code, body: "later"}, nil } }

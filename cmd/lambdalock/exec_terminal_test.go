@@ -126,7 +126,7 @@ while [ "$(wc -l <pids)" -lt 3 ]; do sleep 0.01; done
 
 // TestNothingGoesOnInTerminal: nothing that was started in a terminal goes on
 // when the next holder begins.
-func TestNothingGoesOnInTerminal(t *testing.T) { // F19, F20
+func TestNothingGoesOnInTerminal(t *testing.T) { // F19, F20, F64
 	t.Parallel()
 	for name, c := range map[string]struct {
 		last string // command of the script

@@ -336,6 +336,51 @@ var engine = []mutant{
 		by: "TestWaitForDeadHolder",
 	},
 
+	// Clocks that are set during a hold, and rows that go back.
+	{
+		file: "lock/lock.go", breaks: "P2, F58", bug: "the time of a lease goes back with the wall clock",
+		old: `		if ahead <= known {
+			return l.dated.Round(0).Add(ran + time.Duration(known))
+		}
+`,
+		new: `		if ahead <= known {
+			return now.Round(0)
+		}
+`,
+		by: "TestClockIsSetBackDuringAHold",
+	},
+	{
+		file: "lock/handover.go", breaks: "P1, F58", bug: "a lock is resumed without moving the end of its lease",
+		old: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)`,
+		new: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), later(h.Until, moved.Add(-time.Second)))`,
+		by:  "TestResumeBehindTheHandOver",
+	},
+	{
+		file: "lock/heartbeat.go", breaks: "P1, F58", bug: "a later end that another process has set counts as a renewal",
+		old: `		*until = row.Until.Add(time.Microsecond)
+`,
+		new: `		*until, ok = row.Until, true
+		break
+`,
+		by: "TestResumeBehindTheHandOver",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P5, F56", bug: "a completion is believed if the row is gone",
+		old: `!s.completes || s.row.Untold:`,
+		new: `!s.completes || s.row.Unknown():`,
+		by:  "TestCompletionWhoseRowGoesBack",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a server that does not tell the row counts as one that has none",
+		old: `		s.mute.Store(true)
+		row = driver.Row{Untold: true}
+`,
+		new: `		s.mute.Store(true)
+		row = driver.Row{}
+`,
+		by: "TestConformanceWithoutOldItems",
+	},
+
 	// How requests are repeated.
 	{
 		file: "lock/retry.go", breaks: "P4, F2", bug: "an attempt without an answer is forgotten after the next one",

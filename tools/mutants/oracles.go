@@ -50,10 +50,12 @@ var oracles = []mutant{
 	},
 	// Resumed work that meets trouble.
 	{
-		file: "lock/handover.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
-		old: `return ok || l.row.Token == l.claim.Token, err // a step`,
-		new: `return ok, err // a step`,
-		by:  "TestSimulation",
+		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
+		old: `	for range 2 {
+		row, ok, err`,
+		new: `	for range 1 {
+		row, ok, err`,
+		by: "TestSimulation|TestHandOverNeverShortensTheLease",
 	},
 	// What is said about a key.
 	{

@@ -33,6 +33,8 @@ type invocation struct {
 	claims map[grip]bool // by any part of the invocation; guarded by the world's mutex
 	// tenures are the leases that it was told of; guarded by the world's mutex.
 	tenures map[grip]*tenure
+	// dates are how many upsets there were before the request of each date.
+	dates map[time.Time]int64
 	// freezes is how often the process was frozen before the last claim of this
 	// invocation was answered.
 	freezes int64
@@ -57,7 +59,7 @@ func invocationOf(ctx context.Context) *invocation {
 func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 	p.trouble(random)
 	inv := &invocation{
-		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{},
+		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{}, dates: map[time.Time]int64{},
 		ignores: random.IntN(8) == 0, resumes: resumes,
 	}
 	inv.choosePanics()

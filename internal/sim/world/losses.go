@@ -22,6 +22,18 @@ type tenure struct {
 	ended  bool      // by a settlement, as the store said
 }
 
+// dated returns how many upsets of the process there were when the claim or the
+// renewal with that date was sent first. It keeps the date when it is repeated.
+func (w *world) dated(inv *invocation, upsets int64, date time.Time) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if first, ok := inv.dates[date]; ok {
+		return first
+	}
+	inv.dates[date] = upsets
+	return upsets
+}
+
 // granted notes the answer to a claim that was sent after that many upsets.
 func (w *world) granted(inv *invocation, upsets int64, c *driver.Claim, a *answer) {
 	if a.err != nil || !a.ok && a.row.Token != c.Token {

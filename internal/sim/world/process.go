@@ -107,9 +107,6 @@ func (p *process) trouble(random *rand.Rand) {
 		happens = func() { p.freeze(d) }
 	case 2:
 		ahead := p.w.offset(random, p.w.c.Skew)
-		if p.w.c.ServerClock && p.w.c.Skew > lock.DefaultGrace { // its own clock must not differ from itself by more
-			ahead = p.ahead + p.w.offset(random, lock.DefaultGrace)/2
-		}
 		happens = func() { p.set(ahead) }
 	default:
 		return
@@ -203,6 +200,7 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 	}
 	if inv := invocationOf(ctx); inv != nil {
 		inv.freezes = a.freezes
+		upsets = w.p.w.dated(inv, upsets, claim.Now)
 		w.p.w.granted(inv, upsets, &claim, &a)
 	}
 	return a.row, a.ok, a.err
@@ -216,6 +214,7 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 		return answer{row: row, ok: ok, err: err}
 	})
 	if inv := invocationOf(ctx); inv != nil {
+		upsets = w.p.w.dated(inv, upsets, r.Now)
 		w.p.w.renewed(inv, upsets, r, &a)
 	}
 	return a.row, a.ok, a.err

@@ -1,0 +1,104 @@
+package lock_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/sim/simclock"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestClockIsSetBackDuringAHold shows that renewals move the end of the lease
+// while the holder's wall clock is set, and that work ends in time if they
+// fail.
+func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
+	steps := map[string][]time.Duration{
+		"back": {-time.Hour}, "back by a lease": {-14 * time.Second}, "back twice": {-time.Hour, -24 * time.Hour},
+		"back and forward again": {-time.Hour, time.Hour}, "forward a little, and back": {time.Second, -time.Hour},
+	}
+	for name, steps := range steps {
+		for store, open := range map[string]func() driver.Store{
+			"server's clock":   func() driver.Store { return newServerClock(time.Now) },
+			"claimants' clock": func() driver.Store { return memstore.New() },
+		} {
+			for _, fails := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ", ", store, ", renewals fail: ", fails), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						f := newFixture(t)
+						f.faulty.Store = open()
+						holder := onClock{f.locker(lock.Options{Lease: lock.Heartbeat(14 * time.Second)}), simclock.New(0, 0)}
+						lk, err := holder.Acquire(t.Context(), resource)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, d := range steps {
+							time.Sleep(5 * time.Second)
+							holder.clock.Step(d)
+						}
+						if fails {
+							f.faulty.Always(fault.Renew, fault.DropBefore)
+						}
+						for range 120 {
+							time.Sleep(500 * time.Millisecond)
+							other, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
+							if err == nil && lk.Context().Err() == nil {
+								t.Error("two have the lock")
+								_ = other.Release()
+								break
+							}
+							if err == nil {
+								_ = other.Release()
+							}
+						}
+						if ended := lk.Context().Err() != nil; ended != fails && !t.Failed() {
+							t.Errorf("the work has ended: %v", ended)
+						}
+						_ = lk.Release()
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestResumeBehindTheHandOver resumes a lock by a clock that is far behind that
+// of the handle: the renewals must move the end that the server keeps.
+func TestResumeBehindTheHandOver(t *testing.T) { // F14, F58
+	for _, resumes := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			f.faulty.Store = newServerClock(time.Now)
+			h := f.handOver(f.mustAcquire(f.locker(lock.Options{}), event("e1")), time.Minute)
+			var lk *lock.Lock
+			for i := range resumes {
+				there := skewed(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), time.Duration(-1-i)*time.Hour)
+				lk = f.resume(there, t.Context(), h)
+				if i+1 < resumes {
+					lk.Leave() // it failed, and is repeated
+				}
+			}
+			for range 6 * 60 {
+				time.Sleep(time.Minute)
+				other, err := f.locker(lock.Options{}).Acquire(t.Context(), resource)
+				if err != nil {
+					continue
+				}
+				_ = other.Release()
+				if lk.Context().Err() == nil {
+					t.Error("two have the lock")
+					break
+				}
+			}
+			if lk.Context().Err() != nil {
+				t.Error("the work has ended")
+			}
+			_ = lk.Release()
+		})
+	}
+}
