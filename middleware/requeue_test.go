@@ -155,8 +155,8 @@ func TestNestedLockInThrottledBatch(t *testing.T) { // F33, F63
 	})
 }
 
-// TestRecordsThatClaimNothing shows that records without a key need no turn: the
-// others have all the time.
+// TestRecordsThatClaimNothing shows that records without a key need no turn:
+// the others have all the time.
 func TestRecordsThatClaimNothing(t *testing.T) { // F31, F63
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f := newFixture()
