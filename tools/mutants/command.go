@@ -9,13 +9,13 @@ var command = []mutant{
 		by:  "TestExecDoesNotRepeatMistakes",
 	},
 	{
-		file: "cmd/lambdalock/exec.go", breaks: "P5", bug: "exec records an event whose command failed",
+		file: "cmd/lambdalock/execend.go", breaks: "P5", bug: "exec records an event whose command failed",
 		old: `if r.Event != nil && status == 0 {`,
 		new: `if r.Event != nil {`,
 		by:  "TestExecEvent",
 	},
 	{
-		file: "cmd/lambdalock/exec.go", breaks: "F6", bug: "exec has no status of its own for a record without an answer",
+		file: "cmd/lambdalock/execend.go", breaks: "F6", bug: "exec has no status of its own for a record without an answer",
 		old: `return exitStatus(r.UnsureExitCode)`,
 		new: `return 0`,
 		by:  "TestExecUnconfirmed|TestExecLostBeforeRelease",
