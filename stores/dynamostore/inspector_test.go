@@ -182,12 +182,12 @@ func (deniedReads) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.
 }
 
 // TestReadsAreRepeated shows that a scan of many pages does not end because one
-// of them is throttled.
+// of them is throttled, even if the client itself repeats nothing.
 func TestReadsAreRepeated(t *testing.T) { // F8
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := fakedynamo.New()
-		f := &fixture{Server: server, client: clientOf(server)}
+		f := &fixture{Server: server, client: dynamodb.New(clientOf(server).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })}
 		f.store = dynamostore.New(f.client, table)
 		if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
 			t.Fatal(err)

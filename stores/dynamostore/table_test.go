@@ -60,13 +60,31 @@ func TestEnsureTableRefusesOtherTables(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for name, within := range map[string]string{"other-key": "partition key", "other-ttl": `"ttl"`} {
+	for name, c := range map[string]struct {
+		client dynamostore.TableClient
+		within string
+	}{
+		"other-key": {f.client, "partition key"},
+		"sort-key":  {withSortKey{f.client}, "no sort key"},
+		"other-ttl": {f.client, `"ttl"`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if err := dynamostore.EnsureTable(t.Context(), f.client, name); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), within) {
-				t.Errorf("got %v, want a ConfigError that says %q", err, within)
+			if err := dynamostore.EnsureTable(t.Context(), c.client, name); !errors.As(err, new(*lock.ConfigError)) || !strings.Contains(err.Error(), c.within) {
+				t.Errorf("got %v, want a ConfigError that says %q", err, c.within)
 			}
 		})
 	}
+}
+
+// withSortKey is a client whose tables have a sort key.
+type withSortKey struct{ *dynamodb.Client }
+
+func (c withSortKey) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	out, err := c.Client.DescribeTable(ctx, in, options...)
+	if err == nil {
+		out.Table.KeySchema = append(out.Table.KeySchema, types.KeySchemaElement{AttributeName: aws.String("event"), KeyType: types.KeyTypeRange})
+	}
+	return out, err
 }
 
 func TestEnsureTableDenied(t *testing.T) {

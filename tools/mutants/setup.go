@@ -10,6 +10,12 @@ var setup = []mutant{
 		by:  "TestEnsureTableRefusesOtherTables",
 	},
 	{
+		file: "stores/dynamostore/table.go", breaks: "P1", bug: "a table with a sort key is accepted",
+		old: `ok := len(t.KeySchema) == 1 &&`,
+		new: `ok := len(t.KeySchema) > 0 &&`,
+		by:  "TestEnsureTableRefusesOtherTables",
+	},
+	{
 		file: "stores/dynamostore/table.go", breaks: "P5", bug: "a new table never deletes rows",
 		old: `AttributeName: aws.String("deleteAfter"), Enabled: aws.Bool(true)`,
 		new: `AttributeName: aws.String("deleteAfter"), Enabled: aws.Bool(false)`,
@@ -35,5 +41,19 @@ var setup = []mutant{
 		old: `|| len(out.LastEvaluatedKey) == 0 {`,
 		new: `|| len(out.LastEvaluatedKey) < 2 {`,
 		by:  "TestRowsOfManyPages",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F8", bug: "a throttled read of one row is not repeated",
+		old: `ConsistentRead: aws.Bool(true),
+	}, patiently)`,
+		new: `ConsistentRead: aws.Bool(true),
+	})`,
+		by: "TestReadsAreRepeated",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F8", bug: "a list ends with a throttled page",
+		old: `client.Scan(ctx, in, patiently)`,
+		new: `client.Scan(ctx, in)`,
+		by:  "TestReadsAreRepeated",
 	},
 }
