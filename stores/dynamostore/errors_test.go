@@ -33,6 +33,7 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 	for name, c := range map[string]struct {
 		open    func(t *testing.T, f *fixture) *dynamostore.Store // nil for the fixture's store
 		fault   fakedynamo.Fault
+		fake    bool // in fake time, without a network
 		action  string
 		retried bool
 		says    []string
@@ -49,7 +50,7 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		"throttle": {fault: fakedynamo.Throttle, retried: true},
 		"conflict": {fault: fakedynamo.Conflict, retried: true},
 		"hang": {
-			fault: fakedynamo.Hang, retried: true,
+			fault: fakedynamo.Hang, fake: true, retried: true,
 			says: []string{"no answer in time", "VPC", "AWS_REGION"}, never: []string{"StatusCode: 0", "RequestID: ,"},
 		},
 		"drop before": {
@@ -99,9 +100,7 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			says: []string{`a partition key named "lock"`},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
+		check := func(t *testing.T, f *fixture) {
 			if c.open != nil {
 				f.store = c.open(t, f)
 			}
@@ -121,6 +120,14 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 					t.Errorf("%q in %v", s, err)
 				}
 			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.fake {
+				synctest.Test(t, func(t *testing.T) { check(t, newFakeFixture(t)) })
+				return
+			}
+			check(t, newFixture(t))
 		})
 	}
 }
@@ -190,11 +197,13 @@ func TestConflictsOverHTTP(t *testing.T) { // F9, F45
 		for op, at := range map[string]int{"acquire": 0, "renew": 1, "complete": 1} {
 			t.Run(op+", "+name, func(t *testing.T) {
 				t.Parallel()
-				f := newFixture(t)
-				f.failUpdates(fault, at, 2)
-				if n := f.cycle(t, op); op != "renew" && n != 4 {
-					t.Errorf("%d requests, want two more than the two of a cycle", n)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					f := newFakeFixture(t)
+					f.failUpdates(fault, at, 2)
+					if n := f.cycle(t, op); op != "renew" && n != 4 {
+						t.Errorf("%d requests, want two more than the two of a cycle", n)
+					}
+				})
 			})
 		}
 	}

@@ -40,6 +40,19 @@ func (p inProcess) Do(r *http.Request) (resp *http.Response, err error) {
 	return w.Result(), nil
 }
 
+// newFakeFixture returns a fixture without a network, for fake time: no test
+// fails because the machine is busy.
+func newFakeFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{Server: fakedynamo.New()}
+	f.client = clientOf(f.Server)
+	if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
+		t.Fatal(err)
+	}
+	f.store = dynamostore.New(f.client, table)
+	return f
+}
+
 // bank is a lock table and accounts, without a network.
 type bank struct {
 	*fakedynamo.Server

@@ -186,12 +186,8 @@ func (deniedReads) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.
 func TestReadsAreRepeated(t *testing.T) { // F8
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := fakedynamo.New()
-		f := &fixture{Server: server, client: dynamodb.New(clientOf(server).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })}
-		f.store = dynamostore.New(f.client, table)
-		if err := dynamostore.EnsureTable(t.Context(), f.client, table); err != nil {
-			t.Fatal(err)
-		}
+		f := newFakeFixture(t)
+		f.store = dynamostore.New(dynamodb.New(f.client.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), table)
 		f.complete(t, "a", "n")
 		requests := map[string]int{}
 		f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
