@@ -591,25 +591,43 @@ func TestForgetOnDynamoDB(t *testing.T) {
 }
 
 // TestForgetAfterALostAnswer: the other events stay completed if the answer to
-// the claim was lost.
+// the claim was lost, whether the store grants the repeated claim or refuses it
+// and shows its own row.
 func TestForgetAfterALostAnswer(t *testing.T) { // F1
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	for _, event := range []string{"e1", "e2"} {
-		complete(t, s.store, lock.Key{Name: "a", Event: event}, nil)
+	for name, refuses := range map[string]bool{"granted again": false, "refused, its own": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &forgetful{Store: memstore.New(), refuses: refuses}
+			for _, event := range []string{"e1", "e2"} {
+				complete(t, store.Store, lock.Key{Name: "a", Event: event}, nil)
+			}
+			err := (&forgetCmd{Key: "orders/a", Event: "e1"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
+			row := read(t, store.Store, "orders/a")
+			if now := time.Now(); err != nil || store.claims != 2 || row.Memory.Has("e1", now) || !row.Memory.Has("e2", now) {
+				t.Errorf("%v after %d claims, and the row remembers %+v; want e2 only", err, store.claims, row.Memory.Completed)
+			}
+		})
 	}
-	var lost atomic.Bool
-	s.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
-		if r.Operation == "UpdateItem" && lost.CompareAndSwap(false, true) {
-			return fakedynamo.ApplyThenDrop
-		}
-		return fakedynamo.None
-	})
-	command(t, s.env, "forget", "orders/a", "e1", "--yes").expect(t, 0, "Forgotten")
-	row := read(t, s.store, "orders/a")
-	if now := time.Now(); !lost.Load() || row.Memory.Has("e1", now) || !row.Memory.Has("e2", now) {
-		t.Errorf("lost %v, and the row remembers %+v; want e2 only", lost.Load(), row.Memory.Completed)
+}
+
+// forgetful is a store whose first answer to a claim is lost.
+type forgetful struct {
+	*memstore.Store
+	refuses bool // the repeated claim, as locktest allows
+	claims  int
+}
+
+func (s *forgetful) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if s.claims++; s.claims > 1 && s.refuses {
+		row, err := s.Read(ctx, c.Name)
+		return row, false, err
 	}
+	row, ok, err := s.Store.Acquire(ctx, c)
+	if s.claims == 1 {
+		return driver.Row{}, false, &driver.Error{Store: "a store", Temporary: true, Err: io.ErrUnexpectedEOF}
+	}
+	return row, ok, err
 }
 
 // TestExplainGuessesNothing: an event that was completed is not said to run
