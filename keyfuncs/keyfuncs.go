@@ -62,6 +62,12 @@ import (
 // is answered with status 400 if the handler returns an HTTP response.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
+// For is every key function for an E: one that takes an E, and one that takes
+// any event, such as [Static] returns.
+type For[E any] interface {
+	Func[E] | func(context.Context, E) (lock.Key, error) | Func[any] | func(context.Context, any) (lock.Key, error)
+}
+
 // ErrIgnore says that the event contains nothing to work on: the invocation
 // succeeds without a lock and without running the handler, and a warning is
 // logged.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // batch wraps a handler of one record as a handler of batches.
@@ -18,7 +19,8 @@ type batch[R any] struct {
 }
 
 // newBatch returns the batch for a handler that takes the record itself.
-func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) error, opts []Option) *batch[R] {
+func newBatch[R any, K keyfuncs.For[R]](k K, handler func(context.Context, R) error, opts []Option) *batch[R] {
+	key := funcOf[R](k)
 	if key == nil {
 		refuse(nilKey)
 	}
@@ -26,6 +28,25 @@ func newBatch[R any](key keyfuncs.Func[R], handler func(context.Context, R) erro
 		refuse(nilHandler)
 	}
 	return batchOf(whole(key, handler), inspect[R](reflect.TypeOf(handler)), opts)
+}
+
+// funcOf returns a key function as one of E.
+func funcOf[E any, K keyfuncs.For[E]](key K) keyfuncs.Func[E] {
+	var ofAny keyfuncs.Func[any]
+	switch f := any(key).(type) {
+	case keyfuncs.Func[E]:
+		return f
+	case func(context.Context, E) (lock.Key, error):
+		return f
+	case keyfuncs.Func[any]:
+		ofAny = f
+	case func(context.Context, any) (lock.Key, error):
+		ofAny = f
+	}
+	if ofAny == nil {
+		return nil
+	}
+	return func(ctx context.Context, event E) (lock.Key, error) { return ofAny(ctx, event) }
 }
 
 func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {

@@ -259,7 +259,8 @@ func TestBatchWrongUse(t *testing.T) {
 		use    func()
 		within string
 	}{
-		"nil key":        {func() { middleware.EachSQSMessage(nil, handler) }, "the key function is nil"},
+		"nil key":        {func() { middleware.EachSQSMessage(keyfuncs.Func[events.SQSMessage](nil), handler) }, "the key function is nil"},
+		"nil key of any": {func() { middleware.EachSQSMessage(keyfuncs.Func[any](nil), handler) }, "the key function is nil"},
 		"nil handler":    {func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, nil) }, "the handler is nil"},
 		"Respond":        {wrap(middleware.OnHeld(middleware.Respond(1))), "OnHeld(Respond) needs"},
 		"Replay":         {wrap(middleware.OnCompleted(middleware.Replay)), "OnCompleted(Replay) needs"},

@@ -30,15 +30,15 @@ import (
 //
 // EachSQSBody panics if B is a pointer or an interface with methods, and like
 // EachSQSMessage if handler, key function and options do not fit together.
-func EachSQSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], key, handler, opts))
+func EachSQSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], funcOf[B](key), handler, opts))
 }
 
 // EachSNSBody is [EachSQSBody] for SNS, built on [EachSNSRecord] and
 // [keyfuncs.SNSBody]: B is decoded from the message of each record. The record
 // in the context is an events.SNSEventRecord.
-func EachSNSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SNSEvent) error {
-	return eachSNS(newBodyBatch(keyfuncs.SNSBody[B], key, handler, opts))
+func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SNSEvent) error {
+	return eachSNS(newBodyBatch(keyfuncs.SNSBody[B], funcOf[B](key), handler, opts))
 }
 
 // EachKinesisBody is [EachSQSBody] for a Kinesis stream, built on
@@ -47,8 +47,8 @@ func EachSNSBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) e
 // KinesisBody it sets no Order of its own; keyfuncs.OrderFrom and [RecordKey]
 // add that of the shard. Records that the Kinesis Producer Library aggregated
 // are refused.
-func EachKinesisBody[B any](key keyfuncs.Func[B], handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
-	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], key, handler, opts))
+func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }
 
 // EventBridgeDetail is [WithLock] for a handler of the detail of an EventBridge
@@ -59,8 +59,8 @@ func EachKinesisBody[B any](key keyfuncs.Func[B], handler func(context.Context, 
 //
 // If the detail is not JSON of the expected shape, the invocation fails with a
 // *lock.KeyError that names the field detail.
-func EventBridgeDetail[D any](key keyfuncs.Func[D], handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
-	open := bodyOpener(keyfuncs.EventBridgeDetail[D], key, handler)
+func EventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
+	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
 	checkPolicies(inspect[D](reflect.TypeOf(handler)), s)

@@ -566,8 +566,8 @@ func TestWrongBody(t *testing.T) {
 		"the event": {func() {
 			middleware.EventBridgeDetail(keyfuncs.EventBridgeEvent, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
 		}, "WithLock for an EventBridge event"},
-		"nil key":            {func() { middleware.EachSQSBody(nil, handle, opts()...) }, "key function is nil"},
-		"nil handler":        {func() { middleware.EachSQSBody(lockPerOrder, nil, opts()...) }, "handler is nil"},
+		"nil key":            {func() { middleware.EachSQSBody(keyfuncs.Func[order](nil), handle, opts()...) }, "key function is nil"},
+		"nil handler":        {func() { middleware.EachSQSBody[order](lockPerOrder, nil, opts()...) }, "handler is nil"},
 		"nil key of records": {func() { middleware.RecordKey[order, events.SQSMessage](nil) }, "key function is nil"},
 		"Respond": {func() {
 			middleware.EachSQSBody(lockPerOrder, handle, opts(middleware.OnHeld(middleware.Respond(1)))...)

@@ -45,7 +45,7 @@ import (
 // fit together.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
-func EachSQSMessage(key keyfuncs.Func[events.SQSMessage], handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBatch(key, handler, opts))
 }
 
@@ -78,7 +78,7 @@ func fifoGroup(m *events.SQSMessage) string {
 // unless [Remember] says otherwise.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
-func EachKinesisRecord(key keyfuncs.Func[events.KinesisEventRecord], handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBatch(key, handler, opts))
 }
 
@@ -99,7 +99,7 @@ func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, even
 // of a batch come from one shard.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
-func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	b := newBatch(key, handler, opts)
 	src := source[events.DynamoDBEventRecord]{group: func(*events.DynamoDBEventRecord) string { return "shard" }}
 	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
@@ -120,7 +120,7 @@ func EachDynamoDBRecord(key keyfuncs.Func[events.DynamoDBEventRecord], handler f
 // acknowledged with a warning, and so is an event without records that a test
 // builds. For an event of another source the handler returns a [*lock.KeyError]
 // that names the function for that source.
-func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
+func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Records) error {
 		if e.refused != nil {
@@ -139,7 +139,7 @@ func EachS3Record(key keyfuncs.Func[events.S3EventRecord], handler func(context.
 
 // EachSNSRecord is [EachS3Record] for messages of SNS topics. Every event
 // without records is an error.
-func EachSNSRecord(key keyfuncs.Func[events.SNSEventRecord], handler func(context.Context, events.SNSEventRecord) error, opts ...Option) func(context.Context, events.SNSEvent) error {
+func EachSNSRecord[K keyfuncs.For[events.SNSEventRecord]](key K, handler func(context.Context, events.SNSEventRecord) error, opts ...Option) func(context.Context, events.SNSEvent) error {
 	return eachSNS(newBatch(key, handler, opts))
 }
 
@@ -161,7 +161,7 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 // keeps records by default.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html.
-func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
+func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
 	b := newBatch(key, handler, opts)
 	partition := func(r *events.KafkaRecord) string { return fmt.Sprintf("%s-%d", r.Topic, r.Partition) }
 	src := source[events.KafkaRecord]{group: partition, place: func(r *events.KafkaRecord, _ int) string {
@@ -184,7 +184,7 @@ func EachKafkaRecord(key keyfuncs.Func[events.KafkaRecord], handler func(context
 // otherwise.
 //
 // Source: https://docs.aws.amazon.com/documentdb/latest/developerguide/using-lambda.html.
-func EachDocumentDBRecord(key keyfuncs.Func[awsevents.DocumentDBEventRecord], handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
+func EachDocumentDBRecord[K keyfuncs.For[awsevents.DocumentDBEventRecord]](key K, handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
 	b := newBatch(key, handler, opts)
 	src := source[awsevents.DocumentDBEventRecord]{
 		group: func(*awsevents.DocumentDBEventRecord) string { return "stream" },

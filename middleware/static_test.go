@@ -1,0 +1,81 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestStaticFitsEveryHandler shows that a key function for any event fits
+// wherever one for the handler's event does.
+func TestStaticFitsEveryHandler(t *testing.T) {
+	t.Parallel()
+	type body struct{ ID string }
+	f := newFixture()
+	key, names := keyfuncs.Static("index"), []string{}
+	note := func(ctx context.Context) error {
+		lease, _ := lock.FromContext(ctx)
+		names = append(names, lease.Key.Name)
+		return nil
+	}
+	for name, run := range map[string]func(ctx context.Context) error{
+		"SQS": func(ctx context.Context) error {
+			h := middleware.EachSQSMessage(key, func(ctx context.Context, _ events.SQSMessage) error { return note(ctx) }, f.options()...)
+			_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1"}}})
+			return err
+		},
+		"SNS": func(ctx context.Context) error {
+			h := middleware.EachSNSRecord(key, func(ctx context.Context, _ events.SNSEventRecord) error { return note(ctx) }, f.options()...)
+			return h(ctx, events.SNSEvent{Records: []events.SNSEventRecord{{}}})
+		},
+		"S3": func(ctx context.Context) error {
+			h := middleware.EachS3Record(key, func(ctx context.Context, _ events.S3EventRecord) error { return note(ctx) }, f.options()...)
+			return h(ctx, middleware.S3Records{S3Event: events.S3Event{Records: []events.S3EventRecord{s3Record("a")}}})
+		},
+		"Kinesis": func(ctx context.Context) error {
+			h := middleware.EachKinesisRecord(key, func(ctx context.Context, _ events.KinesisEventRecord) error { return note(ctx) }, f.options()...)
+			_, err := h(ctx, events.KinesisEvent{Records: []events.KinesisEventRecord{{}}})
+			return err
+		},
+		"DynamoDB": func(ctx context.Context) error {
+			h := middleware.EachDynamoDBRecord(key, func(ctx context.Context, _ events.DynamoDBEventRecord) error { return note(ctx) }, f.options()...)
+			_, err := h(ctx, events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{{}}})
+			return err
+		},
+		"Kafka": func(ctx context.Context) error {
+			h := middleware.EachKafkaRecord(key, func(ctx context.Context, _ events.KafkaRecord) error { return note(ctx) }, f.options()...)
+			return h(ctx, events.KafkaEvent{Records: map[string][]events.KafkaRecord{"t-0": {{}}}})
+		},
+		"DocumentDB": func(ctx context.Context) error {
+			h := middleware.EachDocumentDBRecord(key, func(ctx context.Context, _ awsevents.DocumentDBEventRecord) error { return note(ctx) }, f.options()...)
+			return h(ctx, awsevents.DocumentDBEvent{Events: []awsevents.DocumentDBEventRecord{{}}})
+		},
+		"a body": func(ctx context.Context) error {
+			h := middleware.EachSQSBody(key, func(ctx context.Context, _ body) error { return note(ctx) }, f.options()...)
+			_, err := h(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "2", Body: `{"ID":"7"}`}}})
+			return err
+		},
+		"a detail": func(ctx context.Context) error {
+			h := middleware.EventBridgeDetail(key, func(ctx context.Context, _ body) error { return note(ctx) }, f.options()...)
+			return h(ctx, events.EventBridgeEvent{ID: "3", Source: "shop", Detail: json.RawMessage(`{"ID":"7"}`)})
+		},
+		"a whole event": func(ctx context.Context) error {
+			return middleware.WithLock(key, func(ctx context.Context, _ body) error { return note(ctx) }, f.options()...)(ctx, body{})
+		},
+		"no event": func(ctx context.Context) error {
+			return middleware.WithLock(key, note, f.options()...)(ctx)
+		},
+	} {
+		names = names[:0]
+		if err := run(t.Context()); err != nil || len(names) != 1 || names[0] != "index" {
+			t.Errorf("%s: %v, names %q", name, err, names)
+		}
+	}
+}
