@@ -46,8 +46,11 @@ type HeldError struct {
 // Error implements error.
 func (e *HeldError) Error() string {
 	what := "another event"
-	if e.Duplicate {
+	switch {
+	case e.Duplicate:
 		what = "a delivery of the same event"
+	case e.Key.Event == "":
+		what = "another invocation"
 	}
 	if e.Holder == "" {
 		return fmt.Sprintf("lambdalock: key %s is held by %s", e.Key.Digest(), what)

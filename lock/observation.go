@@ -68,15 +68,20 @@ type Observation struct {
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
-// LogValue implements [slog.LogValuer]. Its attributes are duration and
-// requests and, where there are any, key (the digest of the name), fence,
-// forgotten, holder with until, and error. It shows neither name nor event.
+// LogValue implements [slog.LogValuer]. Its attributes are, where there are any,
+// key (the digest of the name), duration, requests, fence, forgotten, holder
+// with until, and error. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {
 		attrs = append(attrs, slog.String("key", o.Key.Digest()))
 	}
-	attrs = append(attrs, slog.Duration("duration", o.Duration), slog.Int("requests", o.Requests))
+	if o.Duration != 0 {
+		attrs = append(attrs, slog.Duration("duration", o.Duration))
+	}
+	if o.Requests != 0 {
+		attrs = append(attrs, slog.Int("requests", o.Requests))
+	}
 	if o.Fence != 0 {
 		attrs = append(attrs, slog.Int64("fence", o.Fence))
 	}

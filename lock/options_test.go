@@ -222,7 +222,8 @@ func TestErrorTexts(t *testing.T) {
 	cause := errors.New("cause")
 	key, noon := resource.Digest(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for want, err := range map[string]error{
-		"key " + key + " is held by another event": &lock.HeldError{Key: resource},
+		"key " + key + " is held by another invocation":                                                            &lock.HeldError{Key: resource},
+		"key " + key + " is held by another event":                                                                 &lock.HeldError{Key: lock.Key{Name: resource.Name, Event: "e"}},
 		"key " + key + ` is held by a delivery of the same event in "fn" until 2026-11-22T12:00:00Z at the latest`: &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Duplicate: true},
 		"key " + key + ": this event was already completed":                                                        &lock.CompletedError{Key: resource},
 		"key " + key + ": a later event was already completed":                                                     &lock.CompletedError{Key: resource, Stale: true},

@@ -34,6 +34,9 @@ func (w *wrapper) report(ctx context.Context, o lock.Observation) {
 		w.engine.Observe(ctx, o)
 	}
 	attrs := o.LogValue().Group()
+	if id := recordID(ctx); id != "" && o.Key.Name == "" {
+		attrs = append(attrs, slog.String("record", printable.Text(id)))
+	}
 	if w.engine.LogKeys {
 		attrs = append(attrs, slog.String("name", printable.Text(o.Key.Name)), slog.String("event", printable.Text(o.Key.Event)))
 	}

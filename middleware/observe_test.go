@@ -3,8 +3,10 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,5 +103,56 @@ func TestOneDefaultLogger(t *testing.T) {
 	}
 	if lines := second.lines(); lines != nil {
 		t.Errorf("logged elsewhere: %q", lines)
+	}
+}
+
+// TestSeveralObservers shows that every observer is called, in order, also if
+// one before it panics.
+func TestSeveralObservers(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	note := func(name string) middleware.Option {
+		return middleware.Observe(func(_ context.Context, o lock.Observation) {
+			seen = append(seen, name+" "+string(o.Outcome))
+			if name == "b" && o.Outcome == lock.OutcomeReleased {
+				panic("b")
+			}
+		})
+	}
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
+		newFixture().options(note("a"), middleware.Observe(nil), note("b"), note("c"))...)
+	func() {
+		defer func() {
+			if p := recover(); p != "b" {
+				t.Errorf("recovered %v, want the panic of b", p)
+			}
+		}()
+		_ = h(t.Context(), order{ID: "1"})
+	}()
+	want := []string{"a acquired", "b acquired", "c acquired", "a released", "b released", "c released"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("observed %q, want %q", seen, want)
+	}
+}
+
+// TestLinesOfRecordsNameThem shows that a line about a record names it if there
+// is no key, and states no time or requests that nobody measured.
+func TestLinesOfRecordsNameThem(t *testing.T) {
+	t.Parallel()
+	var log warnings
+	h := middleware.EachSQSBody(keyfuncs.ByField(func(o order) string { return o.ID }), func(context.Context, order) error { return errRecord },
+		middleware.Store(newFixture().faulty), log.option(), middleware.Concurrency(1))
+	if _, err := h(t.Context(), sqsBatch(message("m1", `{"id":"1"}`), message("m2", "{"), message("m3", "{}"))); err == nil {
+		t.Error("no error")
+	}
+	lines := log.lines()
+	if len(lines) != 3 {
+		t.Fatalf("logged %q", lines)
+	}
+	for i, want := range []string{"handler_failed\" key=", "refused\" error=", "refused\" error="} {
+		if !strings.Contains(lines[i], want) || strings.Contains(lines[i], fmt.Sprintf("record=m%d", i+1)) != (i > 0) ||
+			strings.Contains(lines[i], "duration=") || strings.Contains(lines[i], "requests=") {
+			t.Errorf("line %d: %s", i, lines[i])
+		}
 	}
 }

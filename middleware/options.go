@@ -11,9 +11,9 @@ import (
 )
 
 // Option changes a default of [WithLock], or of [EachSQSMessage] and its
-// siblings. If an option is given twice, the last one counts. An option that
-// makes no sense panics when the handler is wrapped, with one line that says
-// what to change.
+// siblings. If an option other than [Observe] is given twice, the last one
+// counts. An option that makes no sense panics when the handler is wrapped, with
+// one line that says what to change.
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
@@ -250,12 +250,25 @@ func LogKeys() Option {
 	return func(o *settings) { o.engine.LogKeys = true }
 }
 
-// Observe calls f with every outcome, for metrics. f must be quick and safe for
+// Observe calls f with every outcome, for metrics. If Observe is given several
+// times, every observer is called, in that order. f must be quick and safe for
 // concurrent use. Default, and nil: none. If f panics, so does the invocation,
-// after the lock was released; in a batch the record fails with a
-// [*PanicError].
+// after the other observers were called and the lock was released; in a batch
+// the record fails with a [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
-	return func(o *settings) { o.engine.Observe = f }
+	return func(o *settings) {
+		before := o.engine.Observe
+		switch {
+		case f == nil:
+		case before == nil:
+			o.engine.Observe = f
+		default:
+			o.engine.Observe = func(ctx context.Context, seen lock.Observation) {
+				defer f(ctx, seen) // also if before panics
+				before(ctx, seen)
+			}
+		}
+	}
 }
 
 // DefaultConcurrency is the default of [Concurrency]: enough to hide the

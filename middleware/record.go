@@ -2,6 +2,9 @@ package middleware
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -20,7 +23,29 @@ func whole[R any](key func(context.Context, R) (lock.Key, error), handler func(c
 type recordKey[R any] struct{}
 
 func withRecord[R any](ctx context.Context, r *R) context.Context {
-	return context.WithValue(ctx, recordKey[R]{}, r)
+	return context.WithValue(context.WithValue(ctx, recordKey[R]{}, r), anyRecordKey{}, r)
+}
+
+type anyRecordKey struct{}
+
+// recordID returns the id that the source gave to the record in ctx, or "" if
+// there is none.
+func recordID(ctx context.Context) string {
+	switch r := ctx.Value(anyRecordKey{}).(type) {
+	case *events.SQSMessage:
+		return r.MessageId
+	case *events.SNSEventRecord:
+		return r.SNS.MessageID
+	case *events.KinesisEventRecord:
+		return r.EventID
+	case *events.DynamoDBEventRecord:
+		return r.EventID
+	case *events.KafkaRecord:
+		return fmt.Sprintf("%s-%d@%d", r.Topic, r.Partition, r.Offset)
+	case *events.EventBridgeEvent:
+		return r.ID
+	}
+	return ""
 }
 
 // RecordFromContext returns the record that a handler of [EachSQSBody] or one

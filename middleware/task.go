@@ -56,7 +56,11 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 	if err := d.source.broken[t.index]; err != nil {
 		return lock.Key{}, nil, err
 	}
-	return d.open(withRecord(d.ctx, t.record), t.record)
+	k, handler, err = d.open(withRecord(d.ctx, t.record), t.record)
+	if err == nil && k.Name == "" {
+		err = &lock.KeyError{Field: "Name", Reason: "is empty: the key function must name the resource"}
+	}
+	return k, handler, err
 }
 
 func (d *delivery[R]) place(t *task[R]) string { return d.source.placeOf(t.record, t.index) }
