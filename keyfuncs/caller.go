@@ -81,13 +81,9 @@ func (r request) callerKey() (lock.Key, error) {
 // credentials returns what the handler may know the caller by, besides what the
 // gateway did.
 func (r request) credentials() ([]string, error) {
-	context := maps.Clone(r.authorizer)
-	for _, name := range []string{"principalId", "claims", "scopes", "integrationLatency"} { // the last differs between two requests
-		delete(context, name)
-	}
 	var found []string
-	if len(context) > 0 {
-		b, err := json.Marshal(context) // sorts the names
+	if len(r.authorizer) > 0 {
+		b, err := json.Marshal(r.authorizer) // sorts the names
 		if err != nil {
 			return nil, &lock.KeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
 		}
@@ -132,6 +128,21 @@ func certificateOf(id events.APIGatewayRequestIdentity) string {
 		return named("certificate", c.IssuerDN, c.SerialNumber)
 	}
 	return ""
+}
+
+// besidesCaller returns what an authorizer said besides that which
+// gatewayCaller names the caller by. A Lambda authorizer may give its own values
+// the names that a Cognito authorizer uses.
+func besidesCaller(authorizer map[string]any) map[string]any {
+	besides := maps.Clone(authorizer)
+	delete(besides, "integrationLatency") // differs between two requests
+	if _, ok := besides["claims"].(map[string]any); ok {
+		delete(besides, "claims")
+		delete(besides, "scopes")
+	} else if _, ok := besides["principalId"].(string); ok {
+		delete(besides, "principalId")
+	}
+	return besides
 }
 
 // gatewayCaller returns the caller in events of REST and WebSocket APIs.

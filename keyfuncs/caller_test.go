@@ -298,3 +298,36 @@ func ownType[E any](t *testing.T, want lock.Key, e E) {
 		t.Errorf("%T: %+v, %v", e, k, err)
 	}
 }
+
+// TestCallerByAnyContext shows that what a Lambda authorizer says counts,
+// whatever it calls it: the names that other authorizers use, too.
+func TestCallerByAnyContext(t *testing.T) {
+	t.Parallel()
+	request := func(said map[string]any) events.APIGatewayV2HTTPRequest {
+		e := events.APIGatewayV2HTTPRequest{RawPath: "/orders", Headers: map[string]string{"idempotency-key": "k", "authorization": "same"}}
+		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "a1b2c3", "POST"
+		e.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: said}
+		return e
+	}
+	restOf := func(said map[string]any) events.APIGatewayProxyRequest {
+		e := events.APIGatewayProxyRequest{HTTPMethod: "POST", Path: "/orders", Headers: map[string]string{"idempotency-key": "k"}}
+		e.RequestContext.APIID, e.RequestContext.Authorizer = "a1b2c3", said
+		return e
+	}
+	for _, name := range []string{"principalId", "claims", "scopes", "tenant"} {
+		var keys []lock.Key
+		for _, who := range []any{"alice", "eve", map[string]any{"user": "alice"}, map[string]any{"user": "eve"}} {
+			keys = append(keys, keyOf(t, keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], request(map[string]any{name: who})))
+			if text, ok := who.(string); ok { // a REST API has no other values
+				keys = append(keys, keyOf(t, keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest], restOf(map[string]any{name: text})))
+			}
+		}
+		for i, k := range keys {
+			for _, other := range keys[i+1:] {
+				if k == other {
+					t.Errorf("%s: one key for two callers: %+v", name, k)
+				}
+			}
+		}
+	}
+}

@@ -70,7 +70,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, authorizer: c.Authorizer, certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
 	}
 }
 
@@ -104,7 +104,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, authorizer: authorizer, certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
 		r.keyErr = &lock.KeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
