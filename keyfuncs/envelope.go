@@ -54,6 +54,9 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 		}
 		return event, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
+	if reason := unopened[E](text); reason != "" {
+		return event, &lock.KeyError{Field: field, Reason: reason}
+	}
 	if s3, ok := any(event).(events.S3Event); ok && len(s3.Records) == 0 {
 		if reason := eventkind.NoS3Records(text, carrier); reason != "" {
 			return event, &lock.KeyError{Field: field, Reason: reason}
@@ -63,6 +66,39 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 		return event, &lock.KeyError{Field: field, Reason: "is null"}
 	}
 	return event, nil
+}
+
+// unopened returns what to do if text is another envelope, and a type of the
+// user's takes nothing of what that carries. It returns "" otherwise.
+func unopened[E any](text []byte) string {
+	if kindOf[reflect.TypeFor[E]()] != "" || !bytes.Contains(text, []byte(`"TopicArn"`)) && !bytes.Contains(text, []byte(`"detail-type"`)) { // most texts
+		return ""
+	}
+	var carried struct {
+		Message json.RawMessage `json:"Message,omitempty"`
+		Detail  json.RawMessage `json:"detail,omitempty"`
+	}
+	kind := eventkind.Of(text)
+	if kind != eventkind.SNSMessage && kind != eventkind.EventBridge || json.Unmarshal(text, &carried) != nil {
+		return ""
+	}
+	var event E
+	doc, err := json.Marshal(carried)
+	if err != nil || json.Unmarshal(doc, &event) != nil {
+		return ""
+	}
+	taken := reflect.ValueOf(&event).Elem()
+	for taken.Kind() == reflect.Pointer && !taken.IsNil() {
+		taken = taken.Elem()
+	}
+	if !taken.IsZero() {
+		return ""
+	}
+	takes := fmt.Sprintf(", and %T takes nothing of what that carries: ", event)
+	if kind == eventkind.SNSMessage {
+		return "is an SNS message" + takes + "turn on raw message delivery for the subscription, or put SNSBody around the key function"
+	}
+	return "is an EventBridge event" + takes + "let the rule send only the detail, with the input path $.detail, or put EventBridgeDetail around the key function"
 }
 
 // isPointer recognises what the libraries for large messages send: a list of

@@ -1,0 +1,52 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// TestUnopenedEnvelope shows that a type of the user's which meets an envelope
+// instead of what is in it is refused with what to do, and not taken for empty.
+func TestUnopenedEnvelope(t *testing.T) {
+	t.Parallel()
+	type body struct {
+		ID   string `json:"id"`
+		Item int    `json:"item"`
+	}
+	type ownEnvelope struct {
+		TopicArn, Message string
+	}
+	type ownEvent struct {
+		Detail map[string]any `json:"detail"`
+	}
+	topic := `{"Type":"Notification","MessageId":"7e3a","TopicArn":"arn:aws:sns:us-east-2:123456789012:orders","Message":"{\"id\":\"17\"}","Timestamp":"2026-01-01T00:00:00Z"}`
+	bus := `{"version":"0","id":"5c1d","detail-type":"order","source":"shop","account":"123456789012","time":"2026-01-01T00:00:00Z","region":"us-east-2","resources":[],"detail":{"id":"17"}}`
+	const name = "n"
+	for text, want := range map[string]string{topic: "raw message delivery", bus: "$.detail"} {
+		_, err := inQueue(keyfuncs.SQSBody(constant[body](name)))(t.Context(), text)
+		refused(t, "a body", err, "body", want)
+		_, err = inQueue(keyfuncs.SQSBody(constant[*body](name)))(t.Context(), text)
+		refused(t, "a pointer", err, "body", want)
+		for what, k := range map[string]lock.Key{
+			"JSON": keyOf(t, inQueue(keyfuncs.SQSBody(constant[json.RawMessage](name))), text),
+			"any":  keyOf(t, inQueue(keyfuncs.SQSBody(constant[any](name))), text),
+			"map":  keyOf(t, inQueue(keyfuncs.SQSBody(constant[map[string]any](name))), text),
+		} {
+			if k.Name != name {
+				t.Errorf("%s: %+v", what, k)
+			}
+		}
+	}
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEnvelope](name))), topic)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[ownEvent](name))), bus)
+	keyOf(t, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeDetail(constant[body](name)))), bus)
+	keyOf(t, inQueue(keyfuncs.SQSBody(constant[body](name))), `{"id":"17","item":1,"detail-type":"x"}`)
+}
+
+func constant[E any](name string) keyfuncs.Func[E] {
+	return func(context.Context, E) (lock.Key, error) { return lock.Key{Name: name, Event: "e"}, nil }
+}
