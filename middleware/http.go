@@ -52,6 +52,9 @@ type overHTTP struct {
 	// responds is set if the result type can hold a response. A type of the user's
 	// may be only the body of one.
 	responds bool
+	// unreadable is set if the result type writes a response that cannot be read
+	// back.
+	unreadable bool
 }
 
 // httpOf returns how a handler with that result answers an event of that type.
@@ -74,7 +77,20 @@ func httpOf(event, result reflect.Type) overHTTP {
 	case !holdsAnything && !strings.HasPrefix(deref(event).PkgPath(), "github.com/aws/"):
 		h.gateway = eventkind.Payload2 // the result has a status, whose only use is a response
 	}
+	ownEvent := !strings.HasPrefix(deref(event).PkgPath(), "github.com/aws/")
+	h.unreadable = !h.responds && (h.gateway != eventkind.NoGateway && result.Kind() == reflect.Interface ||
+		(h.gateway != eventkind.NoGateway || ownEvent) && writesStatus(result))
 	return h
+}
+
+// writesStatus reports whether a value of a result type has a status in its
+// JSON form.
+func writesStatus(result reflect.Type) (writes bool) {
+	defer func() { _ = recover() }() // of a MarshalJSON that expects more than a zero value
+	v := reflect.New(deref(result))
+	b, err := json.Marshal(v.Interface())
+	var members map[string]json.RawMessage
+	return err == nil && json.Unmarshal(b, &members) == nil && members["statusCode"] != nil
 }
 
 // gatewayOfEvent returns the gateway whose requests a type holds.
@@ -127,6 +143,9 @@ func holdsResponse(result reflect.Type) bool {
 // option does not fit them.
 func (s *settings) use(h overHTTP) {
 	s.http = h
+	if h.unreadable && (s.completedIf == nil || !s.completed.chosen || s.completed.action == replay) {
+		refuse("the handler's result has a status that cannot be read back from its JSON form, so its responses can be neither judged nor replayed: return a response type of aws-lambda-go, give yours a field StatusCode int `json:\"statusCode\"` or an UnmarshalJSON, or declare the result as any; or choose with CompletedIf and OnCompleted(Fail)")
+	}
 	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && s.held.action == respond && isNil(s.held.response) {
 		refuse("OnHeld(Respond(nil)) would answer an HTTP request without a status, which the gateway answers with an error: pass a response with status 409 for example, or leave the option out")
 	}

@@ -126,3 +126,45 @@ func notOverHTTP[E, R any](t *testing.T, event E, result R) {
 	}
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
 }
+
+// writtenResponse can be written as JSON, but not read back.
+type writtenResponse struct{ status int }
+
+func (r writtenResponse) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]int{"statusCode": r.status})
+}
+
+func (r writtenResponse) Status() int { return r.status }
+
+type textResponse struct {
+	StatusCode string `json:"statusCode"`
+}
+
+// TestUnreadableResponse shows that a result with a status is refused if it
+// cannot be read back: its replay would be a response without a status.
+func TestUnreadableResponse(t *testing.T) {
+	t.Parallel()
+	type withStatus interface{ Status() int }
+	for name, use := range map[string]func(...middleware.Option){
+		"of a gateway":         unreadable[v2Event, writtenResponse],
+		"a pointer":            unreadable[restEvent, *writtenResponse],
+		"of a map":             unreadable[map[string]any, writtenResponse],
+		"of JSON":              unreadable[json.RawMessage, writtenResponse],
+		"of an own event":      unreadable[order, writtenResponse],
+		"text":                 unreadable[v2Event, textResponse],
+		"text of an own event": unreadable[order, textResponse],
+		"interface":            unreadable[v2Event, withStatus],
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantPanic(t, func() { use() }, "cannot be read back", "StatusCode int")
+			use(middleware.CompletedIf(func(any) bool { return true }), middleware.OnCompleted(middleware.Fail))
+		})
+	}
+	unreadable[order, withStatus]() // says nothing about HTTP
+	unreadable[events.SQSEvent, writtenResponse]()
+}
+
+func unreadable[E, R any](opts ...middleware.Option) {
+	key := func(context.Context, E) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
+	middleware.WithLock(key, func(context.Context, E) (R, error) { return *new(R), nil }, newFixture().options(opts...)...)
+}
