@@ -78,9 +78,34 @@ var requests = []mutant{
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "what a Lambda authorizer returned does not count",
-		old: `	if len(context) > 0 {`,
-		new: `	if len(context) > 99 {`,
+		old: `	if len(r.authorizer) > 0 {`,
+		new: `	if len(r.authorizer) > 99 {`,
 		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F28", bug: "what a Lambda authorizer calls claims does not count",
+		old: `if _, ok := besides["claims"].(map[string]any); ok {`,
+		new: `if besides["claims"] != nil {`,
+		by:  "TestCallerByAnyContext",
+	},
+	{
+		file: "middleware/options.go", breaks: "F12", bug: "a second observer replaces the first",
+		old: `				before(ctx, seen)
+`,
+		new: ``,
+		by:  "TestSeveralObservers",
+	},
+	{
+		file: "middleware/http.go", breaks: "F35", bug: "a response that cannot be read back is replayed without a status",
+		old: `members["statusCode"] != nil`,
+		new: `members["statusCode"] == nil && false`,
+		by:  "TestUnreadableResponse",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F28", bug: "a body is taken from an envelope that nobody opened",
+		old: `if !taken.IsZero() {`,
+		new: `if taken.IsValid() {`,
+		by:  "TestUnopenedEnvelope",
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "cookies of payload format 2.0 do not count",
@@ -98,8 +123,8 @@ var requests = []mutant{
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "P5", bug: "the latency of an authorizer is another caller",
-		old: `"scopes", "integrationLatency"}`,
-		new: `"scopes"}`,
+		old: `	delete(besides, "integrationLatency")`,
+		new: `	delete(besides, "")`,
 		by:  "TestSameCaller",
 	},
 	{
