@@ -12,8 +12,8 @@ import (
 
 // Option changes a default of [WithLock], or of [EachSQSMessage] and its
 // siblings. If an option other than [Observe] is given twice, the last one
-// counts. An option that makes no sense panics when the handler is wrapped, with
-// one line that says what to change.
+// counts. An option that makes no sense panics when the handler is wrapped,
+// with one line that says what to change.
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
