@@ -134,4 +134,18 @@ var command = []mutant{
 // again`,
 		by: "TestRecordsThatFailed",
 	},
+	{
+		file: "internal/local/locallambda/environment.go", breaks: "P7", bug: "an INIT of more than 10 s ends invoke",
+		old: `	case proc.isLate():
+`,
+		new: `	case proc.isLate() && proc.killed && !proc.killed:
+`,
+		by: "TestLateInitIsRepeated",
+	},
+	{
+		file: "internal/local/locallambda/invoke.go", breaks: "F12", bug: "a repeated INIT takes no time from the first invocation",
+		old: `left := p.cfg.Timeout - proc.spent`,
+		new: `left := p.cfg.Timeout`,
+		by:  "TestLateInitIsRepeated",
+	},
 }

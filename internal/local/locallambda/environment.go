@@ -25,6 +25,7 @@ type environment struct {
 	process  *process   // nil between two
 	first    chan error // receives how the first initialisation went
 	failures int        // initialisations that failed, in a row
+	late     bool       // the last initialisation took longer than the Init phase
 	failure  *initError // the last of them
 }
 
@@ -100,6 +101,9 @@ func (p *Platform) reap(proc *process, state string) time.Duration {
 	switch {
 	case p.closed, proc.killed && !proc.initTimedOut, proc.used:
 		return 0 // the next process need not end at once
+	case proc.isLate():
+		proc.env.late = true
+		return 0
 	case !proc.ready:
 		return p.failInit(proc.env, proc.initError(state))
 	}
@@ -151,6 +155,8 @@ func (proc *process) initError(state string) *initError {
 	switch {
 	case proc.initReport != "":
 		reason = "it reported " + proc.initReport
+	case proc.initTimedOut && !proc.repeated.IsZero():
+		reason = fmt.Sprintf("it did not ask for an invocation within %v, nor, in the second try, within the function's timeout of %v", proc.p.initLimit, proc.p.cfg.Timeout)
 	case proc.initTimedOut:
 		reason = fmt.Sprintf("it did not ask for an invocation within %v", proc.p.initLimit)
 	}

@@ -35,6 +35,7 @@ var functions = map[string]func(){
 	"init hang":  hang,
 	"flaky":      flaky,
 	"held":       held,
+	"late":       late,
 }
 
 type number struct {
@@ -136,6 +137,15 @@ func hang() { time.Sleep(time.Hour) }
 // held does not finish its initialisation while the file named by HELD exists.
 func held() {
 	if _, err := os.Stat(os.Getenv("HELD")); err == nil {
+		hang()
+	}
+	lambda.Start(gated)
+}
+
+// late does not finish its initialisation the first time, when the file named by
+// LATE exists.
+func late() {
+	if os.Remove(os.Getenv("LATE")) == nil {
 		hang()
 	}
 	lambda.Start(gated)

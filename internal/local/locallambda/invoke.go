@@ -161,8 +161,10 @@ func (p *Platform) deliver(proc *process, c *call) {
 	now := time.Now()
 	c.result = Result{RequestID: c.id, Environment: proc.env.number, LogStream: proc.stream, Started: now}
 	_ = proc.output.lines.take() // printed before the delivery
-	c.deadline = now.Add(p.cfg.Timeout)
-	c.timer = time.AfterFunc(p.cfg.Timeout, func() { p.expire(proc, c) })
+	left := p.cfg.Timeout - proc.spent
+	proc.spent = 0
+	c.deadline = now.Add(left)
+	c.timer = time.AfterFunc(left, func() { p.expire(proc, c) })
 	proc.running[c.id] = c
 	proc.used = true
 	proc.thaw()

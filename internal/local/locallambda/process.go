@@ -32,7 +32,9 @@ type process struct {
 	killed       bool
 	initTimer    *time.Timer
 	initTimedOut bool
-	initReport   string // what it posted to /runtime/init/error
+	repeated     time.Time     // when it began an initialisation that was late before; zero: it is the first try
+	spent        time.Duration // by that try, of the time of its first invocation
+	initReport   string        // what it posted to /runtime/init/error
 }
 
 // launch starts a process in an environment. It returns nil without an error
@@ -89,7 +91,11 @@ func (proc *process) start() (bool, error) {
 	go proc.output.pump() // ends in wait
 	proc.pid = proc.cmd.Process.Pid
 	proc.env.process = proc
-	proc.initTimer = time.AfterFunc(p.initLimit, proc.endInit)
+	limit := p.initLimit
+	if proc.env.late {
+		proc.env.late, proc.repeated, limit = false, time.Now(), p.cfg.Timeout
+	}
+	proc.initTimer = time.AfterFunc(limit, proc.endInit)
 	p.note(proc, eventStarted, "", "")
 	return true, nil
 }
@@ -102,6 +108,15 @@ func (proc *process) endInit() {
 		proc.initTimedOut = true
 		proc.kill()
 	}
+}
+
+// isLate reports whether the process was ended with the Init phase. Lambda then
+// repeats the initialisation at the first invocation, in the function's timeout:
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+// Here it does so at once, and the first invocation has the rest of the time. A
+// Lambda Managed Instance has no second try.
+func (proc *process) isLate() bool {
+	return proc.initTimedOut && proc.initReport == "" && proc.repeated.IsZero() && !proc.p.managed()
 }
 
 // wait returns how the process ended, after everything it printed and posted

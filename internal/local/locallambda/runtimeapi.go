@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 )
 
 const (
@@ -74,6 +75,9 @@ func (proc *process) ask() (chan *call, *refusal) {
 	if !proc.ready { // the end of the Init phase
 		proc.ready = true
 		proc.initTimer.Stop()
+		if !proc.repeated.IsZero() {
+			proc.spent = time.Since(proc.repeated)
+		}
 		proc.env.failures = 0
 		proc.env.reportFirst(nil)
 	}

@@ -32,14 +32,51 @@ func TestStartReportsFailedInit(t *testing.T) {
 }
 
 func TestInitHasALimit(t *testing.T) {
-	p, err := newPlatform(config("init hang"))
+	for concurrency, want := range map[int]string{
+		1: "within 50ms, nor, in the second try, within the function's timeout of 60ms; it printed nothing",
+		2: "within 50ms; it printed nothing",
+	} {
+		cfg := config("init hang")
+		cfg.Concurrency, cfg.Timeout = concurrency, 60*time.Millisecond
+		p, err := newPlatform(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		p.initLimit = 50 * time.Millisecond
+		if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// TestLateInitIsRepeated: an initialisation that outlasts the Init phase is
+// repeated, in the time of the first invocation.
+func TestLateInitIsRepeated(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "late")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config("late")
+	cfg.Env = append(cfg.Env, "LATE="+file)
+	p, err := newPlatform(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.initLimit = 50 * time.Millisecond
-	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "within 50ms; it printed nothing") {
-		t.Errorf("error %v", err)
+	p.initLimit = time.Second
+	if err := p.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t)
+	for _, first := range []bool{true, false} {
+		result := background(t, p, Invocation{Payload: g.event()})
+		v := g.next(t)
+		v.tell(t, "return")
+		r := receive(t, result, "result")
+		if whole := r.Started.Add(cfg.Timeout).UnixMilli(); r.Outcome != Succeeded || first != (v.DeadlineMS < whole) {
+			t.Errorf("first %v: %s, deadline %d, %d with the whole timeout", first, r.Outcome, v.DeadlineMS, whole)
+		}
 	}
 }
 
