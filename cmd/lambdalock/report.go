@@ -105,8 +105,8 @@ func (r *report) count(w row) {
 	}
 }
 
-// words are the outcomes in the order of the summary, which has ran, skipped
-// and failed always, and the others if there are any.
+// words are the outcomes in the order of the summary. It has ran, skipped and
+// failed even if there are none.
 var words = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
 // summary prints what was given up, and how many deliveries had each outcome.
@@ -123,7 +123,9 @@ func (r *report) summary() error {
 	}
 	fmt.Fprintf(r.out, "deliveries %d", r.deliveries)
 	for _, word := range words {
-		if n := r.counts[word]; n > 0 || word == ran || word == skipped || word == failed {
+		// In a delivery that failed in part, handlers ran.
+		always := word == ran && r.counts[partly] == 0 || word == skipped || word == failed
+		if n := r.counts[word]; n > 0 || always {
 			fmt.Fprintf(r.out, "   %s %d", word, n)
 		}
 	}

@@ -56,6 +56,9 @@ func TestSources(t *testing.T) {
 			if rows := r.rows(); c.rows != nil && !slices.Equal(rows, c.rows) {
 				t.Errorf("rows %q, want %q\n%s", rows, c.rows, r)
 			}
+			if strings.Contains(r.summary(), "ran 0") && strings.Contains(r.summary(), "in part") {
+				t.Errorf("some messages were handled, but it says %q", r.summary())
+			}
 		})
 	}
 }
