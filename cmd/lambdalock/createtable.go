@@ -17,6 +17,13 @@ type createTableCmd struct {
 	Store string `placeholder:"URL" env:"LAMBDALOCK_STORE" help:"dynamodb://TABLE, with ?region=REGION to create the table in another Region than that of the AWS configuration."`
 }
 
+// Help returns what --help adds.
+func (c *createTableCmd) Help() string {
+	return `Examples:
+  lambdalock create-table locks
+  lambdalock create-table --store "dynamodb://locks?region=eu-central-1"`
+}
+
 func (c *createTableCmd) Run(ctx context.Context) error {
 	client, table, err := c.place(ctx)
 	if err != nil {

@@ -17,6 +17,13 @@ type demoCmd struct {
 	drawing
 }
 
+// Help returns what --help adds.
+func (c *demoCmd) Help() string {
+	return `Examples:
+  lambdalock demo
+  lambdalock demo -n 8 --store redis://localhost:6379 --html demo.html`
+}
+
 func (c *demoCmd) Run(ctx context.Context) error {
 	if c.Environments < 4 {
 		return fmt.Errorf("-n %d: the demo needs at least 4 environments", c.Environments)

@@ -31,7 +31,12 @@ With a store and a namespace it also says what the row of that key would mean fo
 
 The status is 0 if a key function takes a record of the event, 1 if none does, 64 if the file holds no JSON or a flag or the environment is wrong, and 69 if the store did not answer or refused.
 
-On DynamoDB it needs dynamodb:GetItem. It changes nothing.`
+On DynamoDB it needs dynamodb:GetItem. It changes nothing.
+
+Examples:
+  lambdalock explain event.json                                # which key functions take it
+  lambdalock explain --namespace orders event.json             # and what would become of it now
+  lambdalock explain --namespace orders --name 42 --event e1   # with a key function of your own`
 }
 
 func (c *explainCmd) Run(ctx context.Context) error { return trouble(c.explain(ctx, os.Stdout)) }

@@ -36,7 +36,11 @@ Where keys have an Order (FIFO queues, streams, S3LatestRecord), an event up to 
 
 The status is 0 if the event was forgotten, 1 if the row does not remember it, while the lock is held, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
 
-On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.`
+On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
+
+Examples:
+  lambdalock forget --namespace orders s3/my-bucket/cat.png 0055AED6DCD90281E5
+  lambdalock forget --reset-order orders/42 e1`
 }
 
 func (c *forgetCmd) Run(ctx context.Context) error {

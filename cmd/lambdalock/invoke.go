@@ -57,7 +57,12 @@ Without --source, each file is a batch or an event of its own; messages and reco
 
 --scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here, unless other records of its delivery failed for another reason: such a delivery counts.
 
-Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. Its other tables, such as those of a handler with Transact, are created with --table and --items; tell it their names with its own variables. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.`
+Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credentials. Its other tables, such as those of a handler with Transact, are created with --table and --items; tell it their names with its own variables. With it, the function gets the Region, endpoint and credentials that create-table would use. There is no --store: a function that uses another store says so in its code (middleware.Store), and its outcomes are then known from its log alone.
+
+Examples:
+  lambdalock invoke ./bootstrap event.json                                 # one event, once
+  lambdalock invoke -n 4 -c 8 --async ./bootstrap event.json               # 8 copies at once, in 4 environments
+  lambdalock invoke --source sqs --timeout 10s ./bootstrap messages.json   # as a queue delivers them`
 }
 
 func (c *invokeCmd) Run(ctx context.Context) error {

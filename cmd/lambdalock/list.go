@@ -29,7 +29,12 @@ func (c *listCmd) Help() string {
 
 Up to 1,000 rows are sorted by name; more are printed while they are read, in no order. --json prints one object on each line; the last line of the table goes to standard error.
 
-It reads the whole table, whatever it prints: on DynamoDB one read unit for each 4 KB, and it needs dynamodb:Scan.`
+It reads the whole table, whatever it prints: on DynamoDB one read unit for each 4 KB, and it needs dynamodb:Scan.
+
+Examples:
+  lambdalock list                                       # who holds what, in the table LOCK_TABLE_NAME
+  lambdalock list --namespace orders --expired          # whose holder died
+  lambdalock list --store redis://localhost:6379 --json # for scripts`
 }
 
 // chunk is how many rows are kept before they are printed.

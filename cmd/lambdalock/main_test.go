@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
@@ -162,4 +164,28 @@ func TestWidth(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	command(t, nil, "--version").expect(t, 0, "lambdalock ", "go1.")
+}
+
+// TestExamplesOfHelp: the help of each command has examples, which its flags
+// allow.
+func TestExamplesOfHelp(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(decodeWait)), kong.Vars{"version": "", "storeForms": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Leaves(true) {
+		_, examples, _ := strings.Cut(command.Detail, "Examples:\n")
+		lines := strings.Split(examples, "\n")
+		for _, line := range lines {
+			line, _, _ = strings.Cut(line, " #")
+			args, ok := strings.CutPrefix(line, "  lambdalock "+command.Name)
+			if !ok {
+				t.Errorf("%s has the example %q", command.Name, line)
+			}
+			if _, err := parser.Parse(append([]string{command.Name}, strings.Fields(args)...)); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
 }

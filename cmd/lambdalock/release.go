@@ -28,7 +28,11 @@ It does not stop the holder. A holder that is still alive goes on working, besid
 
 The status is 0 if the lock was released, 1 if nobody holds it, if the holder changed, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
 
-On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.`
+On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
+
+Examples:
+  lambdalock release --namespace orders nightly   # shows the holder, and asks
+  lambdalock release --yes orders/nightly         # the name as list prints it`
 }
 
 func (c *releaseCmd) Run(ctx context.Context) error {

@@ -30,7 +30,11 @@ func (c *showCmd) Help() string {
 
 The status is 0 if there is a row, 1 if not, 64 if a flag or the environment is wrong, and 69 if the store did not answer or refused.
 
-On DynamoDB it needs dynamodb:GetItem, and dynamodb:Scan for --digest.`
+On DynamoDB it needs dynamodb:GetItem, and dynamodb:Scan for --digest.
+
+Examples:
+  lambdalock show --namespace orders s3/my-bucket/cat.png   # the key as the key function gives it
+  lambdalock show --digest 0a1b2c3d4e5f                     # the "key" of a log line`
 }
 
 // digest is what lock.Key.Digest returns.

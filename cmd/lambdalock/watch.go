@@ -28,7 +28,11 @@ Without keys, each look reads the whole store: on DynamoDB one read unit for eac
 
 It ends with Ctrl-C, and then its status is 0. A look that fails is reported and repeated, unless an action is denied or the store is not there.
 
-On DynamoDB it needs dynamodb:Scan or, with keys, dynamodb:GetItem.`
+On DynamoDB it needs dynamodb:Scan or, with keys, dynamodb:GetItem.
+
+Examples:
+  lambdalock watch --namespace orders        # everything that changes
+  lambdalock watch --interval 1s orders/42   # one lock`
 }
 
 // shortestInterval keeps a slip of the finger from becoming expensive.

@@ -148,4 +148,16 @@ var command = []mutant{
 		new: `left := p.cfg.Timeout`,
 		by:  "TestLateInitIsRepeated",
 	},
+	{
+		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says that nothing ran of a delivery that failed in part",
+		old: `word == ran && r.counts[partly] == 0 ||`,
+		new: `word == ran ||`,
+		by:  "TestSources",
+	},
+	{
+		file: "cmd/lambdalock/createtable.go", breaks: "P7", bug: "the help shows a flag that there is not",
+		old: `create-table --store`,
+		new: `create-table --url`,
+		by:  "TestExamplesOfHelp",
+	},
 }
