@@ -39,7 +39,7 @@ type mutant struct {
 }
 
 // table has every planted bug.
-var table = slices.Concat(engine, leases, sets, stores, objects, quorum, keys, handlers, requests, batches, command, setup, oracles)
+var table = slices.Concat(engine, leases, sets, stores, objects, quorum, keys, handlers, requests, batches, command, setup, construct, oracles)
 
 func main() {
 	only := flag.String("only", "", "plant only the bugs whose file or description matches `regexp`")
