@@ -146,6 +146,19 @@ func TestReplayOfAnything(t *testing.T) { // F35
 	f.want(t, lock.OutcomeAlreadyCompleted) // and no second report that the result is missing
 }
 
+// TestReplayOfRawJSON shows that a duplicate gets the bytes of the first result.
+func TestReplayOfRawJSON(t *testing.T) { // F35
+	t.Parallel()
+	f := newFixture()
+	const result = `{"page":"<b>&</b>"}`
+	h := middleware.WithLock(byOrder, func(context.Context, order) (json.RawMessage, error) { return json.RawMessage(result), nil }, f.options(middleware.OnCompleted(middleware.Replay))...)
+	for range 2 {
+		if out, err := h(t.Context(), order{ID: "1"}); string(out) != result || err != nil {
+			t.Errorf("%s, %v", out, err)
+		}
+	}
+}
+
 // TestReplayIntoAnotherType shows that a duplicate is skipped if the stored
 // result does not fit the handler's result type.
 func TestReplayIntoAnotherType(t *testing.T) {

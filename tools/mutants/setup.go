@@ -1,8 +1,119 @@
 package main
 
-// setup has the bugs in how the store is opened and its table made, and in what
-// people read of it.
+// setup has the bugs in what is set up once: the options of a handler and its
+// environment, how the store is opened and its table made, and what people read
+// of it.
 var setup = []mutant{
+	{
+		file: "middleware/environment.go", breaks: "F15", bug: "managed instances are taken for a platform that kills",
+		old: `lambdacontext.MaxConcurrency() == 1 && os.Getenv("AWS_LAMBDA_INITIALIZATION_TYPE") != "lambda-managed-instances"`,
+		new: `lambdacontext.MaxConcurrency() == 1`,
+		by:  "TestOverdueWhereNobodyKills",
+	},
+	{
+		file: "middleware/environment.go", breaks: "F13", bug: "the holder does not name the request",
+		old: `			request = lc.AwsRequestID
+`,
+		new: `			_ = lc
+`,
+		by: "TestHolder",
+	},
+	{
+		file: "middleware/policy.go", breaks: "P6", bug: "a handler without an error acknowledges an event whose lock is held",
+		old: `sig.t.NumOut() == 0 && (held == fail || completed == fail)`,
+		new: `sig.t.NumOut() == 0 && completed == fail`,
+		by:  "TestWrongUsePanicsAtConstruction",
+	},
+	{
+		file: "middleware/policy.go", breaks: "P5", bug: "Replay takes a result that cannot be decoded",
+		old: `case sig.result.Kind() == reflect.Interface && sig.result.NumMethod() > 0:`,
+		new: `case sig.result.Kind() == reflect.Struct && sig.result.NumMethod() < 0:`,
+		by:  "TestReplayNeedsAResultThatCanBeDecoded",
+	},
+	{
+		file: "middleware/policy.go", breaks: "P6", bug: "one stream is returned to several callers",
+		old: `	case sig.streams():
+		refuse("OnHeld(Respond)`,
+		new: `	case sig.streams() && sig.result == nil:
+		refuse("OnHeld(Respond)`,
+		by: "TestWrongUsePanicsAtConstruction",
+	},
+	{
+		file: "middleware/result.go", breaks: "P5", bug: "numbers of a replayed result lose their digits",
+		old: `	d.UseNumber()
+`,
+		new: ``,
+		by:  "TestReplayOfAnything",
+	},
+	{
+		file: "middleware/result.go", breaks: "P5", bug: "a replayed result is escaped for HTML",
+		old: `	e.SetEscapeHTML(false)
+`,
+		new: ``,
+		by:  "TestReplayOfRawJSON",
+	},
+	{
+		file: "middleware/batcherror.go", breaks: "P6", bug: "the error of a large batch names every record",
+		old: `e.Failed[:min(shown, len(e.Failed))]`,
+		new: `e.Failed[:min(1000, len(e.Failed))]`,
+		by:  "TestBatchErrorStaysShort",
+	},
+	{
+		file: "middleware/withlocks.go", breaks: "P5", bug: "an event under several keys is reported as the first one, which has no duplicates",
+		old: `if i == 0 || s.Event == "" && all[i].Event != "" {`,
+		new: `if i == 0 {`,
+		by:  "TestResultOfASetDropped|TestWithLocks",
+	},
+	{
+		file: "middleware/withlocks.go", breaks: "P6", bug: "an event without keys runs without a lock",
+		old: `append([]lock.Key{}, all...)} // never nil`,
+		new: `append([]lock.Key(nil), all...)} // maybe nil`,
+		by:  "TestWithLocksWrongUse|TestWithLocks",
+	},
+	{
+		file: "middleware/signature.go", breaks: "P6", bug: "a handler that takes the key function's event by pointer is refused",
+		old: `	s.byPointer = in == reflect.PointerTo(event)
+`,
+		new: `	s.byPointer = false
+`,
+		by: "TestEventByPointer",
+	},
+	{
+		file: "middleware/settings.go", breaks: "F40", bug: "the namespace may differ from the one that the permission allows",
+		old: `allowed != "" && s.engine.Namespace != allowed`,
+		new: `allowed != "" && s.engine.Namespace == ""`,
+		by:  "TestOtherNamespaceIsRefused",
+	},
+	{
+		file: "middleware/settings.go", breaks: "P5", bug: "messages of a queue are remembered for a day",
+		old: `s.engine.Remember = rememberBySource[event]`,
+		new: `s.engine.Remember = 0 * rememberBySource[event]`,
+		by:  "TestRememberedAsLongAsTheSourceKeeps",
+	},
+	{
+		file: "middleware/body.go", breaks: "P6", bug: "an error of a record's key is blamed on its body",
+		old: `errors.As(err, &ofRecord) {`,
+		new: `errors.As(err, &ofRecord) && ofRecord.err == nil {`,
+		by:  "TestRecordKeyErrors",
+	},
+	{
+		file: "middleware/problem.go", breaks: "P7", bug: "the client of a request in progress is not told when to try again",
+		old: `if p.retryAfter > 0 {`,
+		new: `if p.retryAfter > 100 {`,
+		by:  "TestHTTPRetryAfter|TestHTTPInProgress",
+	},
+	{
+		file: "middleware/problem.go", breaks: "P7", bug: "a mistake in the function is blamed on the client",
+		old: `errors.As(err, &noKey) && noKey.Client:`,
+		new: `errors.As(err, &noKey):`,
+		by:  "TestOperatorsMistakeIsNotABadRequest",
+	},
+	{
+		file: "middleware/observe.go", breaks: "P7", bug: "names of keys are logged without LogKeys",
+		old: `if w.engine.LogKeys {`,
+		new: `if !w.engine.LogKeys {`,
+		by:  "TestLogKeys",
+	},
 	{
 		file: "stores/dynamostore/table.go", breaks: "P5", bug: "a table that expires items by another attribute is accepted",
 		old: `name != "deleteAfter" {`,
