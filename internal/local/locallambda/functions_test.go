@@ -142,8 +142,8 @@ func held() {
 	lambda.Start(gated)
 }
 
-// late does not finish its initialisation the first time, when the file named by
-// LATE exists.
+// late does not finish its initialisation the first time, when the file named
+// by LATE exists.
 func late() {
 	if os.Remove(os.Getenv("LATE")) == nil {
 		hang()

@@ -99,9 +99,9 @@ type Platform struct {
 // invocation. If one of them ends, reports an error, or does not ask within
 // Lambda's limit for the Init phase (10 s; 130 s with Concurrency above 1) nor,
 // in a second try that Concurrency above 1 does not have, within the function's
-// timeout, Start closes the platform and returns an error that includes the last
-// lines that the environment printed. The context bounds the start only; Close
-// ends the platform.
+// timeout, Start closes the platform and returns an error that includes the
+// last lines that the environment printed. The context bounds the start only;
+// Close ends the platform.
 func Start(ctx context.Context, cfg Config) (*Platform, error) {
 	p, err := newPlatform(cfg)
 	if err != nil {

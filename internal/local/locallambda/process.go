@@ -111,7 +111,8 @@ func (proc *process) endInit() {
 }
 
 // isLate reports whether the process was ended with the Init phase. Lambda then
-// repeats the initialisation at the first invocation, in the function's timeout:
+// repeats the initialisation at the first invocation, in the function's
+// timeout:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 // Here it does so at once, and the first invocation has the rest of the time. A
 // Lambda Managed Instance has no second try.
