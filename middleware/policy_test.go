@@ -146,7 +146,8 @@ func TestReplayOfAnything(t *testing.T) { // F35
 	f.want(t, lock.OutcomeAlreadyCompleted) // and no second report that the result is missing
 }
 
-// TestReplayOfRawJSON shows that a duplicate gets the bytes of the first result.
+// TestReplayOfRawJSON shows that a duplicate gets the bytes of the first
+// result.
 func TestReplayOfRawJSON(t *testing.T) { // F35
 	t.Parallel()
 	f := newFixture()

@@ -25,9 +25,9 @@ const (
 
 // classify returns the error as a [*driver.Error], which says whether a later
 // try may succeed and whether the write may have been applied. Without an
-// answer it may have been, and after one of 408, 429, 500 or more: Azure's pages
-// that we know do not say that nothing is applied then. The action is that of
-// the request.
+// answer it may have been, and after one of 408, 429, 500 or more: Azure's
+// pages that we know do not say that nothing is applied then. The action is
+// that of the request.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
 func classify(place, action string, err error) *driver.Error {
