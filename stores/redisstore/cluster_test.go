@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func newCluster(t *testing.T) (minis [2]*miniredis.Miniredis, second *atomic.Boo
 	minis = [2]*miniredis.Miniredis{newMini(t), newMini(t)}
 	for _, m := range minis {
 		m.Server().SetPreHook(func(c *minserver.Peer, command string, args ...string) bool {
-			if command != "CLUSTER" || args[0] != "SLOTS" {
+			if command != "CLUSTER" || !strings.EqualFold(args[0], "SLOTS") {
 				return false
 			}
 			primary := minis[0]
