@@ -12,11 +12,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// patience is how long a client may take to notice that its context has ended.
-const patience = 50 * time.Millisecond
-
-var errHangs = errors.New("the client hangs, although its deadline has passed")
-
 // answers has an answer of each node of a [Quorum].
 type answers []answer
 
@@ -42,36 +37,40 @@ func (got answers) where(is func(*answer) bool) func(node int) bool {
 func all(int) bool { return true }
 
 // ask sends a request to the selected nodes and waits for their answers. Nodes
-// that are not asked have the zero answer. A client may hang although its
-// context has ended, so ask waits only a little longer than that; what such a
-// client still sends is a late copy like any other.
+// that are not asked have the zero answer. Once the time for one request is
+// over, ask waits for nodes to be connected only while there is no majority of
+// answers.
 func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request func(ctx context.Context, node int) answer) answers {
 	type numbered struct {
 		answer
 		node int
 	}
-	c := clock.From(ctx)
-	ctx, cancel := c.WithDeadlineCause(ctx, c.Now().Add(q.timeout), nil)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	got := make(answers, len(q.nodes))
-	answered := make(chan numbered, len(q.nodes)) // nobody may be left to receive
+	answered := make(chan numbered, len(q.nodes))
 	waiting := 0
 	for i, node := range q.nodes {
 		if selected(i) {
 			waiting++
-			got[i].err = &driver.Error{Store: node.server, Temporary: true, Err: errHangs}
-			go func() { answered <- numbered{request(ctx, i), i} }()
+			got[i].err = errHangs // until it answers
+			go func() {
+				answered <- numbered{node.exchange(ctx, q.timeout, func(ctx context.Context) answer { return request(ctx, i) }), i}
+			}()
 		}
 	}
-	deadline, _ := ctx.Deadline()
-	hang := make(chan struct{})
-	defer c.AfterFunc(deadline.Sub(c.Now())+patience, func() { close(hang) }).Stop()
-	for ; waiting > 0; waiting-- {
+	late := make(chan struct{})
+	defer clock.From(ctx).AfterFunc(q.timeout, func() { close(late) }).Stop()
+	for isLate := false; waiting > 0; {
 		select {
 		case a := <-answered:
 			got[a.node] = a.answer
-		case <-hang:
-			return got
+			waiting--
+		case <-late:
+			isLate, late = true, nil
+		}
+		if isLate && len(got)-count(got, failed) >= q.need {
+			cancel()
 		}
 	}
 	return got

@@ -29,6 +29,7 @@ func New(client redis.Scripter) (*Store, error) {
 		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}
 	case *redis.Client:
 		s.client, s.pool, s.server, s.repeats = own(c), c, "Redis "+c.Options().Addr, false
+		s.idle = make(chan struct{}, c.Options().PoolSize)
 	case interface{ Options() *redis.Options }:
 		o := c.Options()
 		s.server, s.repeats = "Redis "+o.Addr, o.MaxRetries > 0

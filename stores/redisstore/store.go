@@ -22,6 +22,7 @@ type Store struct {
 	repeats bool          // the client repeats requests by itself
 	cluster bool          // the client follows redirections
 	told    atomic.Bool
+	idle    chan struct{} // has one for each connection that a quorum has opened and does not use; nil: never
 }
 
 // Acquire implements [driver.Store]. A claim that is repeated unchanged while

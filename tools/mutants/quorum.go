@@ -4,6 +4,27 @@ package main
 // independent servers.
 var quorum = []mutant{
 	{
+		file: "stores/redisstore/connect.go", breaks: "F42", bug: "the time of a request includes that of its connection",
+		old: `	if s.pool == nil { // the`,
+		new: `	if s.pool != nil { // the`,
+		by:  "TestDistantQuorum",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/connect.go", breaks: "F42", bug: "a request that is cut short ends the opening of its connection",
+		old: `c.WithDeadlineCause(context.WithoutCancel(ctx), c.Now()`,
+		new: `c.WithDeadlineCause(ctx, c.Now()`,
+		by:  "TestConnectingGoesOn",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/answers.go", breaks: "F42", bug: "a quorum waits for a server that is out of reach although a majority has answered",
+		old: `		if isLate && len(got)-count(got, failed) >= q.need {`,
+		new: `		if isLate && waiting < 0 {`,
+		by:  "TestDistantQuorum",
+		in:  "stores/redisstore",
+	},
+	{
 		file: "stores/redisstore/scripts/acquire.lua", breaks: "P1", bug: "a lease can be taken at the instant at which it ends",
 		old: `elseif owner and now <= leaseEnd then`,
 		new: `elseif owner and now < leaseEnd then`,

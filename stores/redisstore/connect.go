@@ -1,0 +1,101 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+const (
+	// connectTimeout is how long a node of a quorum may take to be connected.
+	// Package lock gives a whole step a second.
+	connectTimeout = time.Second
+	// patience is how long a client may take to notice that its context has ended.
+	patience = 50 * time.Millisecond
+)
+
+var (
+	errHangs        = errors.New("the client hangs, although its deadline has passed")
+	errNotConnected = errors.New("no connection yet")
+)
+
+// exchange sends a request to a node of a quorum. The node has the timeout from
+// when it is connected. A client may hang although its context has ended, so
+// exchange waits only a little longer than that; what such a client still sends
+// is a late copy like any other.
+func (s *Store) exchange(ctx context.Context, timeout time.Duration, request func(context.Context) answer) answer {
+	if err := s.connect(ctx); err != nil {
+		return answer{err: err}
+	}
+	c := clock.From(ctx)
+	ctx, cancel := c.WithDeadlineCause(ctx, c.Now().Add(timeout), nil)
+	defer cancel()
+	answered := make(chan answer, 1) // nobody may be left to receive
+	go func() { answered <- s.keep(request(ctx)) }()
+	select {
+	case a := <-answered:
+		return a
+	case <-ctx.Done():
+	}
+	hangs := make(chan struct{})
+	defer c.AfterFunc(patience, func() { close(hangs) }).Stop()
+	select {
+	case a := <-answered:
+		return a
+	case <-hangs:
+		return answer{err: &driver.Error{Store: s.server, Temporary: true, Err: errHangs}}
+	}
+}
+
+// connect waits until there is an open connection for one request. To open one
+// takes several round trips, so that goes on in the background if ctx ends
+// first: otherwise a server that is far away would never be connected, because
+// each request would begin anew.
+func (s *Store) connect(ctx context.Context) error {
+	if s.pool == nil { // the client's connections are not known
+		return nil
+	}
+	select {
+	case <-s.idle:
+		return nil
+	default:
+	}
+	opened := make(chan error, 1) // nobody may be left to receive
+	go func() {
+		c := clock.From(ctx)
+		ctx, cancel := c.WithDeadlineCause(context.WithoutCancel(ctx), c.Now().Add(connectTimeout), nil)
+		defer cancel()
+		opened <- s.keep(answer{err: s.Check(ctx)}).err
+	}()
+	for {
+		select {
+		case <-s.idle:
+			return nil
+		case err := <-opened:
+			var e *driver.Error
+			if errors.As(err, &e) && !e.Answered {
+				e.Unapplied = true // the request was not sent
+				return e
+			}
+			opened = nil
+		case <-ctx.Done():
+			return &driver.Error{Store: s.server, Temporary: true, Unapplied: true, Err: errNotConnected}
+		}
+	}
+}
+
+// keep returns a, and remembers that its connection is open and idle. The
+// client closes the connection of a request that has no answer.
+func (s *Store) keep(a answer) answer {
+	var e *driver.Error
+	if !errors.As(a.err, &e) || e.Answered {
+		select {
+		case s.idle <- struct{}{}:
+		default: // as many as the client keeps
+		}
+	}
+	return a
+}
