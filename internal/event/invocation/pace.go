@@ -15,7 +15,7 @@ const (
 	longestGap = 2 * time.Second
 	// outage is for how long a store takes nothing if it is not only busy. What it
 	// takes afterwards has nothing to do with the gap that it left.
-	outage = 5 * time.Second
+	outage = 2800 * time.Millisecond
 	// firstSafe is the safe gap of a batch that does not know what the store takes.
 	firstSafe = 10 * time.Millisecond
 	// noGap is a gap that is too short to matter.
