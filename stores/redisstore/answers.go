@@ -76,8 +76,20 @@ func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request 
 	return got
 }
 
-// tooFew returns an error if there is no majority of answers.
+// tooFew returns an error if there is no majority of answers, or if two nodes
+// are the same server.
 func (q *Quorum) tooFew(got answers) error {
+	seen := map[string]*Store{}
+	for _, node := range q.nodes {
+		id := node.process.Load()
+		if id == nil || *id == "" {
+			continue
+		}
+		if other := seen[*id]; other != nil {
+			return &driver.ConfigError{Reason: fmt.Sprintf("%s and %s of the quorum are one server, so it would count twice: pass redisstore.NewQuorum clients of independent servers", other.server, node.server)}
+		}
+		seen[*id] = node
+	}
 	if len(got)-count(got, failed) >= q.need {
 		return nil
 	}

@@ -61,7 +61,8 @@
 //	~lambdalock:* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat
 //
 // Listing rows needs +scan, and with a cluster client +cluster. +info allows
-// the warning of eviction.
+// the warning of eviction, and lets a quorum notice that two of its clients
+// reach one server.
 //
 // # The row
 //

@@ -43,9 +43,11 @@ const nodeTimeout = 250 * time.Millisecond
 //   - What is forgotten on purpose (lambdalock forget) comes back from a server
 //     that was down then, because one server that remembers is enough.
 //
-// The servers must not replicate each other: a replica that takes over counts
-// as a server that has lost its latest writes. Three servers go on when one is
-// down, five when two are.
+// Two clients of one server are refused with a [*driver.ConfigError], at the
+// first request, if the server may tell its run_id. The servers must not
+// replicate each other either: a replica that takes over counts as a server
+// that has lost its latest writes. Three servers go on when one is down, five
+// when two are.
 //
 // Each step is sent to all servers at once, and each has 250 ms to answer. So a
 // server that does not answer makes each step take that long. Opening the

@@ -22,7 +22,8 @@ type Store struct {
 	repeats bool          // the client repeats requests by itself
 	cluster bool          // the client follows redirections
 	told    atomic.Bool
-	idle    chan struct{} // has one for each connection that a quorum has opened and does not use; nil: never
+	process atomic.Pointer[string] // the server's run_id; nil: it has not told it
+	idle    chan struct{}          // has one for each connection that a quorum has opened and does not use; nil: never
 }
 
 // Acquire implements [driver.Store]. A claim that is repeated unchanged while
@@ -151,6 +152,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, name string, v vi
 	}
 	if len(r.settings) > 0 && !s.told.Swap(true) {
 		warnOfEviction(s.server, r.settings)
+		s.process.Store(&r.settings[2])
 	}
 	row, err := parse(&r, v)
 	if err != nil {

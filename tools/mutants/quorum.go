@@ -4,6 +4,20 @@ package main
 // independent servers.
 var quorum = []mutant{
 	{
+		file: "stores/redisstore/answers.go", breaks: "P1", bug: "one server counts several times in a quorum",
+		old: `if other := seen[*id]; other != nil {`,
+		new: `if other := seen[*id]; other == node {`,
+		by:  "TestOneServerIsNoQuorum",
+		in:  "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/answers.go", breaks: "P1", bug: "a quorum whose servers do not tell their names is refused",
+		old: `if id == nil || *id == "" {`,
+		new: `if id == nil {`,
+		by:  "TestOneServerIsNoQuorum",
+		in:  "stores/redisstore",
+	},
+	{
 		file: "stores/redisstore/connect.go", breaks: "F42", bug: "the time of a request includes that of its connection",
 		old: `	if s.pool == nil { // the`,
 		new: `	if s.pool != nil { // the`,

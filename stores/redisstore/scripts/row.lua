@@ -24,8 +24,8 @@ local function earlier(a, b)
   return #a < #b
 end
 
--- settings returns maxmemory and maxmemory-policy, or nothing if the server
--- does not tell.
+-- settings returns maxmemory, maxmemory-policy and run_id, or nothing if the
+-- server does not tell.
 local function settings(asked)
   if asked ~= '1' then
     return {}
@@ -34,7 +34,9 @@ local function settings(asked)
   if type(info) ~= 'string' then
     return {}
   end
-  return { string.match(info, 'maxmemory:(%d+)') or '', string.match(info, 'maxmemory_policy:([%w-]+)') or '' }
+  local server = redis.pcall('INFO', 'server')
+  local id = type(server) == 'string' and string.match(server, 'run_id:(%x+)') or ''
+  return { string.match(info, 'maxmemory:(%d+)') or '', string.match(info, 'maxmemory_policy:([%w-]+)') or '', id }
 end
 
 local function answer(applied, previous, asked, before)
