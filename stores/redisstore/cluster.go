@@ -39,7 +39,10 @@ func (c routed) send(ctx context.Context, key string, request func(redis.Scripte
 	}
 	cmd := request(own(primary))
 	var answer redis.Error
-	if err := cmd.Err(); err != nil && !errors.As(err, &answer) {
+	if err := cmd.Err(); errors.Is(err, context.DeadlineExceeded) && exhausted(primary) {
+		cmd.SetErr(exhaustedPool{err})
+		return cmd
+	} else if err != nil && !errors.As(err, &answer) {
 		c.ReloadState(ctx) // another server may be the primary now
 		return cmd
 	}

@@ -131,10 +131,12 @@ func (e *silence) Unwrap() error { return e.err }
 func (s *Store) explain(err error) (hint string, cause error) {
 	hint = "can the function reach the server? Both must be in one VPC, and the server's security group must let the function in; a server that encrypts in transit needs TLSConfig in the client's options"
 	var timeout net.Error
+	var pool exhaustedPool
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		return "the client was closed: close it when nothing uses the store any more", err
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded) && s.exhausted():
+	case errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &pool),
+		s.pool != nil && errors.Is(err, context.DeadlineExceeded) && exhausted(s.pool):
 		return "all connections of the client are in use: raise PoolSize in its options", err
 	case errors.Is(err, context.Canceled):
 		return "", &silence{"the caller's context ended before there was an answer", err}
@@ -147,13 +149,16 @@ func (s *Store) explain(err error) (hint string, cause error) {
 // exhausted reports whether all connections of the client are in use. A request
 // whose context ends while it waits for one has the same error as one that
 // waits for a connection to be opened.
-func (s *Store) exhausted() bool {
-	if s.pool == nil {
-		return false
-	}
-	stats := s.pool.PoolStats()
-	return stats.IdleConns == 0 && int(stats.TotalConns) >= s.pool.Options().PoolSize
+func exhausted(c *redis.Client) bool {
+	stats := c.PoolStats()
+	return stats.IdleConns == 0 && int(stats.TotalConns) >= c.Options().PoolSize
 }
+
+// exhaustedPool is the error of a request to a node of a cluster whose pool was
+// exhausted.
+type exhaustedPool struct{ error }
+
+func (e exhaustedPool) Unwrap() error { return e.error }
 
 // unreadable returns a permanent error without Unapplied: an acquire may have
 // been applied.

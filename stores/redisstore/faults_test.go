@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
@@ -514,29 +515,41 @@ func TestSettingsOfTheClient(t *testing.T) {
 // only connection. The hint names the pool, and not the network.
 func TestPoolIsExhausted(t *testing.T) {
 	t.Parallel()
-	mini := newMini(t)
-	began, end := make(chan struct{}), make(chan struct{})
-	arrived := sync.OnceFunc(func() { close(began) })
-	mini.Server().SetPreHook(func(_ *minserver.Peer, command string, _ ...string) bool {
-		if command == "EVALSHA" {
-			arrived()
-			<-end
-		}
-		return false
-	})
-	client := redis.NewClient(&redis.Options{Addr: mini.Addr(), PoolSize: 1})
-	t.Cleanup(func() { _ = client.Close() })
-	store := must(redisstore.New(client))
-	var first sync.WaitGroup
-	defer first.Wait()
-	defer close(end)
-	first.Go(func() { _ = store.Check(t.Context()) })
-	<-began
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	var e *driver.Error
-	if err := store.Check(ctx); !errors.As(err, &e) || !strings.Contains(e.Hint, "PoolSize") {
-		t.Errorf("error %v, want a hint that names PoolSize", err)
+	for name, connect := range map[string]func(*miniredis.Miniredis) redis.Scripter{
+		"client": func(m *miniredis.Miniredis) redis.Scripter {
+			return redis.NewClient(&redis.Options{Addr: m.Addr(), PoolSize: 1})
+		},
+		"cluster client": func(m *miniredis.Miniredis) redis.Scripter {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{m.Addr()}, ContextTimeoutEnabled: true, PoolSize: 1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mini := newMini(t)
+			began, end := make(chan struct{}), make(chan struct{})
+			arrived := sync.OnceFunc(func() { close(began) })
+			mini.Server().SetPreHook(func(_ *minserver.Peer, command string, _ ...string) bool {
+				if command == "EVALSHA" {
+					arrived()
+					<-end
+				}
+				return false
+			})
+			client := connect(mini)
+			t.Cleanup(func() { _ = client.(io.Closer).Close() })
+			store := must(redisstore.New(client))
+			var first sync.WaitGroup
+			defer first.Wait()
+			defer close(end)
+			first.Go(func() { _ = store.Check(t.Context()) })
+			<-began
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			var e *driver.Error
+			if err := store.Check(ctx); !errors.As(err, &e) || !strings.Contains(e.Hint, "PoolSize") {
+				t.Errorf("error %v, want a hint that names PoolSize", err)
+			}
+		})
 	}
 }
 

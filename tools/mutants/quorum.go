@@ -4,6 +4,13 @@ package main
 // independent servers.
 var quorum = []mutant{
 	{
+		file: "stores/redisstore/cluster.go", breaks: "F42", bug: "an exhausted pool of a cluster client is blamed on the network",
+		old: `errors.Is(err, context.DeadlineExceeded) && exhausted(primary)`,
+		new: `errors.Is(err, context.Canceled) && exhausted(primary)`,
+		by:  "TestPoolIsExhausted",
+		in:  "stores/redisstore",
+	},
+	{
 		file: "stores/redisstore/answers.go", breaks: "P1", bug: "one server counts several times in a quorum",
 		old: `if other := seen[*id]; other != nil {`,
 		new: `if other := seen[*id]; other == node {`,
