@@ -489,7 +489,7 @@ end`,
 	},
 	{
 		file: "stores/redisstore/errors.go", breaks: "F8", bug: "a pool without a free connection is blamed on the network",
-		old: `errors.Is(err, context.DeadlineExceeded) && s.exhausted()`,
+		old: `s.pool != nil && errors.Is(err, context.DeadlineExceeded) && exhausted(s.pool)`,
 		new: `false`,
 		by:  "TestPoolIsExhausted",
 		in:  "stores/redisstore",
