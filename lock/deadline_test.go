@@ -375,3 +375,23 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 		})
 	}
 }
+
+// TestCompletionWithoutDeadline shows that a completion without a deadline is
+// tried until the lease ends, which may be much longer than any other request.
+func TestCompletionWithoutDeadline(t *testing.T) { // F7
+	for answers, completes := range map[time.Duration]bool{25 * time.Second: true, time.Hour: false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			l := f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)})
+			lk, start := f.mustAcquire(l, event("e1")), time.Now()
+			f.faulty.Always(fault.Renew, fault.DropBefore)
+			f.faulty.Always(fault.Release, fault.DropBefore)
+			up := time.AfterFunc(answers, func() { f.faulty.Always(fault.Release, fault.None) })
+			defer up.Stop()
+			err := lk.Complete(nil)
+			if took := time.Since(start); (err == nil) != completes || !completes && (took < 25*time.Second || took > 31*time.Second) {
+				t.Errorf("the store answers after %v: completion %v after %v", answers, err, took)
+			}
+		})
+	}
+}

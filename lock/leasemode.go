@@ -47,8 +47,8 @@ func (m LeaseMode) check(grace time.Duration) error {
 		return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", name, m.lease)}
 	case m.kind == fixedLease && m.lease == 0:
 		return &ConfigError{Reason: "FixedLease is zero: say how long the lease lasts"}
-	case lease < grace+shortestWork:
-		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is too short for a Grace of %v, by which clocks may differ: the work would have to end that long before its lease; use a lease of at least %v", lease, grace, grace+shortestWork)}
+	case lease-shortestWork < grace: // a sum could overflow
+		return &ConfigError{Reason: fmt.Sprintf("a lease of %v is too short for a Grace of %v, by which clocks may differ: the work would have to end that long before its lease; use a lease that is at least %v longer than Grace", lease, grace, shortestWork)}
 	}
 	return nil
 }

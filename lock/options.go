@@ -1,11 +1,13 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -75,8 +77,8 @@ type Options struct {
 	// waits for the result. Zero: until shortly before the deadline, because nobody
 	// else can complete the event.
 	CompleteWithin time.Duration
-	// Holder describes this process to others who find the name held. Nil: program,
-	// host and process id.
+	// Holder describes this process to others who find the name held, in up to 512
+	// bytes; what is longer is cut. Nil or empty: program, host and process id.
 	Holder func(context.Context) string
 	// Logger gets one line per outcome. Nil: slog.Default().
 	Logger *slog.Logger
@@ -106,12 +108,29 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.Holder == nil {
-		host, _ := os.Hostname() // the program's name still describes a host without one
-		self := fmt.Sprintf("%s on %s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
-		o.Holder = func(context.Context) string { return self }
-	}
+	o.Holder = described(o.Holder)
 	return o, nil
+}
+
+// longestHolder leaves room for events in a row that costs one write unit.
+const longestHolder = 512
+
+// described returns a function like holder whose result is neither empty, which
+// would hide that a dead holder was taken over, nor too long for a row.
+func described(holder func(context.Context) string) func(context.Context) string {
+	host, _ := os.Hostname() // the program's name still describes a host without one
+	self := fmt.Sprintf("%s on %s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
+	return func(ctx context.Context) string {
+		text := ""
+		if holder != nil {
+			text = holder(ctx)
+		}
+		text = cmp.Or(text, self)
+		if len(text) > longestHolder {
+			text = strings.ToValidUTF8(text[:longestHolder], "")
+		}
+		return text
+	}
 }
 
 func (o *Options) check() error {

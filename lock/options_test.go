@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
@@ -281,5 +283,39 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestHolderIsNeverEmptyNorLong shows that a takeover is seen whatever the
+// holder says about itself, and that no description is too long for a row.
+func TestHolderIsNeverEmptyNorLong(t *testing.T) { // F19
+	for name, holder := range map[string]string{"empty": "", "500 KB": strings.Repeat("é", 250_000), "as usual": "me"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				options := lock.Options{Lease: lock.FixedLease(3 * time.Second), Holder: func(context.Context) string { return holder }}
+				f.mustAcquire(f.locker(options), resource)
+				got := f.row().Holder
+				if got == "" || len(got) > 512 || !utf8.ValidString(got) || len(holder) < 512 && holder != "" && got != holder {
+					t.Errorf("the holder is %q", got)
+				}
+				time.Sleep(4 * time.Second)
+				f.outcomes()
+				lk := f.mustAcquire(f.locker(options), resource)
+				f.wantOutcomes(lock.OutcomeTakenOver)
+				_ = lk.Release()
+			})
+		})
+	}
+}
+
+// TestHugeGrace shows that a Grace that no lease can have is refused.
+func TestHugeGrace(t *testing.T) {
+	for _, mode := range []lock.LeaseMode{{}, lock.UntilDeadline(), lock.FixedLease(time.Hour), lock.Heartbeat(math.MaxInt64)} {
+		for _, grace := range []time.Duration{math.MaxInt64, math.MaxInt64 - time.Second/2} {
+			if _, err := lock.New(memstore.New(), &lock.Options{Lease: mode, Grace: grace}); !errors.As(err, new(*lock.ConfigError)) {
+				t.Errorf("%v with a Grace of %v: %v", mode, grace, err)
+			}
+		}
 	}
 }
