@@ -19,7 +19,7 @@ import (
 func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
 	steps := map[string][]time.Duration{
 		"back": {-time.Hour}, "back by a lease": {-14 * time.Second}, "back twice": {-time.Hour, -24 * time.Hour},
-		"back and forward again": {-time.Hour, time.Hour}, "forward a little, and back": {time.Second, -time.Hour},
+		"forward a little, and back": {time.Second, -time.Hour},
 	}
 	for name, steps := range steps {
 		for store, open := range map[string]func() driver.Store{
@@ -77,7 +77,11 @@ func TestResumeBehindTheHandOver(t *testing.T) { // F14, F58
 			h := f.handOver(f.mustAcquire(f.locker(lock.Options{}), event("e1")), time.Minute)
 			var lk *lock.Lock
 			for i := range resumes {
-				there := skewed(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), time.Duration(-1-i)*time.Hour)
+				mode := lock.Heartbeat(30 * time.Second)
+				if i+1 < resumes {
+					mode = lock.FixedLease(3 * time.Hour)
+				}
+				there := skewed(f.locker(lock.Options{Lease: mode}), time.Duration(-1-i)*time.Hour)
 				lk = f.resume(there, t.Context(), h)
 				if i+1 < resumes {
 					lk.Leave() // it failed, and is repeated

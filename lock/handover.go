@@ -121,9 +121,10 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	began := c.Now()
 	lk := &Lock{
 		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember), dated: began,
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember),
 	}
 	lk.until.Store(h.Until.UnixMicro())
+	lk.startTime(began)
 	requests, err := lk.resume(h, began)
 	lk.decided = c.Now()
 	lk.observeHandOver(lk.ctx, OutcomeResumed, began, requests, err)

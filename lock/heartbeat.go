@@ -185,18 +185,23 @@ func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Durat
 	return ok, r.sent, err
 }
 
-// renewOnce is one attempt. If the row is ours with a later end, it asks for
-// one after that: the end may be by the clock of another process that resumed
-// the lock, and says nothing until it is moved. So until may become later.
+// renewOnce is one attempt. If the row is ours with a later end, a copy of a
+// request of this lock came first. Otherwise that end is by the clock of
+// another process that resumed the lock, and says nothing until it is moved:
+// then renewOnce asks for one after it. So until may become later.
 func (l *Lock) renewOnce(ctx context.Context, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
 	for range 2 {
+		raise(&l.asked, until.UnixMicro())
 		row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: *until, DeleteAfter: keepHeld(*until),
 		})
 		if ok || err != nil || row.Token != l.claim.Token || row.Until.Before(*until) {
 			break
 		}
-		*until = row.Until.Add(time.Microsecond)
+		if *until = row.Until; until.UnixMicro() <= l.asked.Load() {
+			return row, true, nil
+		}
+		*until = until.Add(time.Microsecond)
 	}
 	return row, ok, err
 }

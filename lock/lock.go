@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,11 @@ type Lock struct {
 	timing   timing
 	decided  time.Time
 	until    atomic.Int64 // microseconds: end of the lease as last confirmed
-	dated    time.Time    // when the lease was asked for first, by both clocks
-	ahead    atomic.Int64 // nanoseconds: how far the wall clock was set forward since
+	asked    atomic.Int64 // microseconds: the latest end that this process has asked for
+
+	reading sync.Mutex
+	read    time.Time // the last reading of the clock; guarded by reading
+	time    time.Time // the time of wall then; guarded by reading
 
 	work   context.Context
 	cancel context.CancelFunc // of work
@@ -49,7 +53,7 @@ const (
 func (a *acquisition) newLock() *Lock {
 	l := &Lock{
 		locker: a.locker, ctx: a.ctx, clock: a.clock, outer: heldIn(a.ctx), set: a.set, key: a.key, claim: a.claim, row: a.row, timing: a.timing,
-		remember: a.locker.opts.Remember, decided: a.decided, dated: a.dated, settling: make(chan struct{}, 1),
+		remember: a.locker.opts.Remember, decided: a.decided, settling: make(chan struct{}, 1),
 	}
 	// An earlier copy of the claim, whose lease ends earlier, may have been
 	// applied.
@@ -57,6 +61,8 @@ func (a *acquisition) newLock() *Lock {
 		l.claim.Until = l.row.Until
 	}
 	l.until.Store(l.claim.Until.UnixMicro())
+	l.asked.Store(a.claim.Until.UnixMicro())
+	l.startTime(a.dated)
 	return l
 }
 
@@ -87,25 +93,22 @@ func (l *Lock) check() error {
 // lostAt returns when the work must have ended if the lease is not renewed.
 func (l *Lock) lostAt() time.Time { return time.UnixMicro(l.until.Load()).Add(-l.timing.margin) }
 
-// wall returns the time by which the lease is asked for and judged: that of the
-// wall clock, but it runs on while that clock is set back. A store with a clock
-// of its own takes only differences of these times, so they must never be those
-// of two clocks. Unlike the monotonic clock it does not stand still while the
-// process is frozen.
+// wall returns the time by which the lease is asked for and judged. It runs
+// with the wall clock, or with the monotonic clock while the wall clock is
+// set back: the ends that a store with a clock of its own compares must be
+// by one clock. The monotonic clock alone stands still while the process is
+// frozen.
 func (l *Lock) wall() time.Time {
+	l.reading.Lock()
+	defer l.reading.Unlock()
 	now := l.clock.Now()
-	ran := now.Sub(l.dated)
-	ahead := int64(now.Round(0).Sub(l.dated.Round(0)) - ran)
-	for {
-		known := l.ahead.Load()
-		if ahead <= known {
-			return l.dated.Round(0).Add(ran + time.Duration(known))
-		}
-		if l.ahead.CompareAndSwap(known, ahead) {
-			return now.Round(0)
-		}
-	}
+	l.time = l.time.Add(max(now.Sub(l.read), now.Round(0).Sub(l.read.Round(0))))
+	l.read = now
+	return l.time
 }
+
+// startTime begins the time of wall with a reading of the clock.
+func (l *Lock) startTime(read time.Time) { l.read, l.time = read, read.Round(0) }
 
 // begin makes the work's context and starts the heartbeat, if there is one.
 // The heartbeats of the locks around it look at the wall clock, because their
@@ -163,10 +166,12 @@ func (l *Lock) Lease() Lease {
 
 // confirm notes that the lease lasts until end, or longer if that was confirmed
 // before: the requests of a heartbeat and of HandOver may overlap.
-func (l *Lock) confirm(end time.Time) {
+func (l *Lock) confirm(end time.Time) { raise(&l.until, end.UnixMicro()) }
+
+// raise sets v to n unless it is higher already.
+func raise(v *atomic.Int64, n int64) {
 	for {
-		known := l.until.Load()
-		if end.UnixMicro() <= known || l.until.CompareAndSwap(known, end.UnixMicro()) {
+		if known := v.Load(); n <= known || v.CompareAndSwap(known, n) {
 			return
 		}
 	}

@@ -235,8 +235,8 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/lock.go", breaks: "P2", bug: "a lease that was confirmed moves back",
-		old: `if end.UnixMicro() <= known || l.until`,
-		new: `if l.until`,
+		old: `n <= known || v.CompareAndSwap(known, n)`,
+		new: `v.CompareAndSwap(known, n)`,
 		by:  "TestHandOverDuringARenewal",
 	},
 	{
@@ -336,18 +336,37 @@ var engine = []mutant{
 		by: "TestWaitForDeadHolder",
 	},
 
+	{
+		file: "lock/settlement.go", breaks: "F7", bug: "a completion without a deadline gives up after 2 s instead of at the end of its lease",
+		old: `until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))`,
+		new: `until = now.Add(maxBudget)`,
+		by:  "TestCompletionWithoutDeadline",
+	},
+	{
+		file: "lock/options.go", breaks: "F19", bug: "a holder without a description hides that it was taken over",
+		old: `text = cmp.Or(text, self)`,
+		new: `_ = self`,
+		by:  "TestHolderIsNeverEmptyNorLong",
+	},
+	{
+		file: "lock/options.go", breaks: "F13", bug: "a long description of the holder makes every claim fail",
+		old: `if len(text) > longestHolder {`,
+		new: `if len(text) > 1<<20 {`,
+		by:  "TestHolderIsNeverEmptyNorLong",
+	},
+	{
+		file: "lock/leasemode.go", breaks: "P2, F14", bug: "a huge Grace overflows its check",
+		old: `lease-shortestWork < grace`,
+		new: `lease < grace+shortestWork`,
+		by:  "TestHugeGrace",
+	},
+
 	// Clocks that are set during a hold, and rows that go back.
 	{
 		file: "lock/lock.go", breaks: "P2, F58", bug: "the time of a lease goes back with the wall clock",
-		old: `		if ahead <= known {
-			return l.dated.Round(0).Add(ran + time.Duration(known))
-		}
-`,
-		new: `		if ahead <= known {
-			return now.Round(0)
-		}
-`,
-		by: "TestClockIsSetBackDuringAHold",
+		old: `l.time.Add(max(now.Sub(l.read), now.Round(0).Sub(l.read.Round(0))))`,
+		new: `now.Round(0)`,
+		by:  "TestClockIsSetBackDuringAHold",
 	},
 	{
 		file: "lock/handover.go", breaks: "P1, F58", bug: "a lock is resumed without moving the end of its lease",
@@ -357,12 +376,9 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P1, F58", bug: "a later end that another process has set counts as a renewal",
-		old: `		*until = row.Until.Add(time.Microsecond)
-`,
-		new: `		*until, ok = row.Until, true
-		break
-`,
-		by: "TestResumeBehindTheHandOver",
+		old: `until.UnixMicro() <= l.asked.Load() {`,
+		new: `!ok {`,
+		by:  "TestResumeBehindTheHandOver",
 	},
 	{
 		file: "lock/settlement.go", breaks: "P5, F56", bug: "a completion is believed if the row is gone",

@@ -5,14 +5,20 @@ var leases = []mutant{
 	// The heartbeat.
 	{
 		file: "lock/heartbeat.go", breaks: "P2, F4", bug: "a heartbeat takes another owner's row for its own",
-		old: `longer := row.Token == l.claim.Token && !row.Until.Before(until); longer && !ok`,
-		new: `longer := !row.Until.Before(until); longer && !ok`,
-		by:  "TestHeartbeatNoticesLoss",
+		old: `	return row, ok, err
+}
+
+func (l *Lock) observeBeat`,
+		new: `	return row, ok || err == nil && !row.Until.Before(*until), err
+}
+
+func (l *Lock) observeBeat`,
+		by: "TestHeartbeatNoticesLoss",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "F4", bug: "a renewal whose answer was lost counts as a lost lease",
-		old: `longer := row.Token == l.claim.Token && !row.Until.Before(until); longer && !ok`,
-		new: `longer := false; longer && !ok`,
+		old: `row.Token != l.claim.Token || row.Until.Before(*until)`,
+		new: `row.Token == l.claim.Token`,
 		by:  "TestLeaseOfFailedHandOver",
 	},
 	{
@@ -46,14 +52,14 @@ var leases = []mutant{
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P4", bug: "a renewal writes a longer lease than its owner believes",
-		old: `Now: now, Until: until, DeleteAfter: keepHeld(until),`,
-		new: `Now: now, Until: until.Add(time.Minute), DeleteAfter: keepHeld(until),`,
+		old: `Now: now, Until: *until, DeleteAfter: keepHeld(*until),`,
+		new: `Now: now, Until: until.Add(time.Minute), DeleteAfter: keepHeld(*until),`,
 		by:  "TestHeartbeatRenewsLease",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P4", bug: "a renewal lets the row expire with its lease",
-		old: `Now: now, Until: until, DeleteAfter: keepHeld(until),`,
-		new: `Now: now, Until: until, DeleteAfter: until,`,
+		old: `Now: now, Until: *until, DeleteAfter: keepHeld(*until),`,
+		new: `Now: now, Until: *until, DeleteAfter: *until,`,
 		by:  "TestHeartbeatRenewsLease",
 	},
 	{
@@ -368,30 +374,29 @@ var leases = []mutant{
 	},
 	{
 		file: "lock/handover.go", breaks: "P2, F54", bug: "the first renewal of a resumed lock is due after its lease",
-		old: `	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+		old: `	now := l.wall().Truncate(time.Microsecond)
 	if h.Until`,
 		new: `	l.timing.beat = l.timing.lease
-	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	now := l.wall().Truncate(time.Microsecond)
 	if h.Until`,
 		by: "TestLeaseOfAStep",
 	},
 	{
 		file: "lock/handover.go", breaks: "P2, F14, F54", bug: "a resumed lease ends less than Grace after the deadline",
-		old: `	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+		old: `	now := l.wall().Truncate(time.Microsecond)
 	if h.Until`,
 		new: `	if !l.timing.renew && l.timing.lease == 0 {
 		l.timing.killed = l.timing.killed.Add(-1500 * time.Millisecond)
 	}
-	now := clock.Wall(l.clock).Truncate(time.Microsecond)
+	now := l.wall().Truncate(time.Microsecond)
 	if h.Until`,
 		by: "TestLeaseOfAStep",
 	},
 	{
-		file: "lock/handover.go", breaks: "F54", bug: "a hand-over shortens the lease",
-		old:      `until := later(now.Add(lease), time.UnixMicro(l.until.Load()))`,
-		new:      `until := now.Add(lease)`,
-		by:       "TestHandOverNeverShortensTheLease",
-		survives: "a store refuses to move a lease back, and the renewal then takes the end that the row has",
+		file: "lock/heartbeat.go", breaks: "F54", bug: "a hand-over shortens the lease",
+		old: `until := later(now.Add(lease), time.UnixMicro(l.until.Load()))`,
+		new: `until := now.Add(lease)`,
+		by:  "TestSimulation",
 	},
 	{
 		file: "lock/handover.go", breaks: "F54", bug: "a heartbeat goes on after a hand-over",
@@ -428,8 +433,8 @@ var leases = []mutant{
 	},
 	{
 		file: "lock/handover.go", breaks: "F54", bug: "a step shortens the lease that it resumes",
-		old: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), h.Until)`,
-		new: `l.claim.Until = l.locker.leaseEnd(l.timing, now)`,
+		old: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)`,
+		new: `l.claim.Until, _ = l.locker.leaseEnd(l.timing, now), moved`,
 		by:  "TestResumeWithoutDetail",
 	},
 	{

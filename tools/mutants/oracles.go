@@ -52,9 +52,9 @@ var oracles = []mutant{
 	{
 		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
 		old: `	for range 2 {
-		row, ok, err`,
+		raise(`,
 		new: `	for range 1 {
-		row, ok, err`,
+		raise(`,
 		by: "TestSimulation|TestHandOverNeverShortensTheLease",
 	},
 	// What is said about a key.

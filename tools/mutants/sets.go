@@ -184,8 +184,8 @@ var sets = []mutant{
 	},
 	{
 		file: "lock/lock.go", breaks: "P2, F15", bug: "work begins under a lock whose lease has ended",
-		old: `if !wall.Before(held.lostAt()) {`,
-		new: `if held == l && !wall.Before(held.lostAt()) {`,
+		old: `if !held.wall().Before(held.lostAt()) {`,
+		new: `if held == l && !held.wall().Before(held.lostAt()) {`,
 		by:  "TestFrozenBeyondTheLease|TestSlowAcquireAll",
 	},
 	{

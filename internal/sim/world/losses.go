@@ -18,6 +18,7 @@ const drift = 10 * time.Millisecond
 // tenure is what an invocation was told about a lease.
 type tenure struct {
 	until  time.Time // as confirmed last, by the clock of the process
+	asked  time.Time // the latest end that the process has asked for
 	upsets int64     // of the process, before the lease was asked for
 	ended  bool      // by a settlement, as the store said
 }
@@ -45,27 +46,30 @@ func (w *world) granted(inv *invocation, upsets int64, c *driver.Claim, a *answe
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	inv.tenures[grip{c.Name, c.Token}] = &tenure{until: until, upsets: upsets}
+	inv.tenures[grip{c.Name, c.Token}] = &tenure{until: until, asked: until, upsets: upsets}
 }
 
 // renewed notes the answer to a renewal that was sent after that many upsets.
 func (w *world) renewed(inv *invocation, upsets int64, r *driver.Renewal, a *answer) {
-	if a.err != nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := grip{r.Name, r.Token}
 	of := inv.tenures[g]
+	if of != nil && r.Until.After(of.asked) {
+		of.asked = r.Until
+	}
+	if a.err != nil {
+		return
+	}
 	if of == nil { // it is resumed
-		of = &tenure{upsets: upsets}
+		of = &tenure{upsets: upsets, asked: r.Until}
 		inv.tenures[g] = of
 		inv.freezes = a.freezes
 	}
 	switch {
 	case a.ok && r.Until.After(of.until):
 		of.until = r.Until
-	case !a.ok && a.row.Token == r.Token && a.row.Until.After(of.until):
+	case !a.ok && a.row.Token == r.Token && a.row.Until.After(of.until) && !a.row.Until.After(of.asked): // by its own clock
 		of.until = a.row.Until
 	case !a.ok:
 		of.ended = w.grips[g].settlements > 0

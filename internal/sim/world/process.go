@@ -26,9 +26,14 @@ type process struct {
 	// managed: the process has several invocations at a time, and nobody kills it
 	// at a deadline, as on Lambda Managed Instances.
 	managed bool
+	// steps: the clock is set by any time, and the process is never frozen. A
+	// freeze that falls together with a step back cannot be seen by any of its
+	// clocks.
+	steps bool
 
 	freezes atomic.Int64 // how often it was frozen
 	upsets  atomic.Int64 // how often it was frozen, or its clock set
+	upsetAt atomic.Int64 // when, for the last time, by the true time
 	dieAt   atomic.Int64 // the process dies at that request from now on; zero: not at a request
 
 	life context.Context
@@ -48,6 +53,7 @@ func (w *world) start(client uint64, random *rand.Rand) *process {
 		managed: random.IntN(3) == 0, lockers: map[setup]*lock.Locker{}, holds: map[*hold]bool{},
 	}
 	w.trace("process %p of client %d begins %v ahead", p, client, time.Until(clock.Wall(p.clock)))
+	p.steps = w.c.ServerClock && w.c.Skew > lock.DefaultGrace && random.IntN(2) == 0
 	p.life, p.end = context.WithCancelCause(clock.With(context.Background(), p.clock))
 	return p
 }
@@ -79,7 +85,7 @@ func (p *process) freeze(d time.Duration) {
 	}
 	p.w.count(func(f *Figures) { f.Freezes++ })
 	p.w.trace("process %p is frozen for %v", p, d)
-	p.upsets.Add(1)
+	p.upset()
 	p.clock.Freeze()
 	p.mu.Lock()
 	for h := range p.holds { // from now on it cannot stop in time
@@ -107,6 +113,9 @@ func (p *process) trouble(random *rand.Rand) {
 		happens = func() { p.freeze(d) }
 	case 2:
 		ahead := p.w.offset(random, p.w.c.Skew)
+		if p.w.c.ServerClock && p.w.c.Skew > lock.DefaultGrace && !p.steps {
+			ahead = p.ahead + p.w.offset(random, lock.DefaultGrace)/2
+		}
 		happens = func() { p.set(ahead) }
 	default:
 		return
@@ -117,10 +126,25 @@ func (p *process) trouble(random *rand.Rand) {
 	})
 }
 
+func (p *process) upset() {
+	p.upsets.Add(1)
+	p.upsetAt.Store(time.Now().UnixNano())
+}
+
+// since returns how many upsets there were before now. One at this very instant
+// may have come after the process read its clock.
+func (p *process) since() int64 {
+	n := p.upsets.Load()
+	if p.upsetAt.Load() == time.Now().UnixNano() {
+		n--
+	}
+	return n
+}
+
 // set sets the wall clock.
 func (p *process) set(ahead time.Duration) {
 	p.w.trace("process %p sets its clock %v ahead", p, ahead)
-	p.upsets.Add(1)
+	p.upset()
 	p.clock.Step(ahead - time.Until(clock.Wall(p.clock)))
 }
 
@@ -190,7 +214,7 @@ func (w *wire) send(name string, request func() answer) (a answer, unseen bool) 
 func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the caller dates its claim anew
 	g := w.p.w.claims(ctx, &claim)
-	sent, upsets := time.Now(), w.p.upsets.Load()
+	sent, upsets := time.Now(), w.p.since()
 	a, unseen := w.send(g.name, func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
 		return answer{row: row, ok: ok, err: err}
@@ -208,7 +232,7 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 
 // Renew implements [driver.Store].
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	upsets := w.p.upsets.Load()
+	upsets := w.p.since()
 	a, _ := w.send(r.Name, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}
