@@ -131,8 +131,8 @@ func certificateOf(id events.APIGatewayRequestIdentity) string {
 }
 
 // besidesCaller returns what an authorizer said besides that which
-// gatewayCaller names the caller by. A Lambda authorizer may give its own values
-// the names that a Cognito authorizer uses.
+// gatewayCaller names the caller by. A Lambda authorizer may give its own
+// values the names that a Cognito authorizer uses.
 func besidesCaller(authorizer map[string]any) map[string]any {
 	besides := maps.Clone(authorizer)
 	delete(besides, "integrationLatency") // differs between two requests

@@ -68,9 +68,9 @@ type Observation struct {
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
-// LogValue implements [slog.LogValuer]. Its attributes are, where there are any,
-// key (the digest of the name), duration, requests, fence, forgotten, holder
-// with until, and error. It shows neither name nor event.
+// LogValue implements [slog.LogValuer]. Its attributes are, where there are
+// any, key (the digest of the name), duration, requests, fence, forgotten,
+// holder with until, and error. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {

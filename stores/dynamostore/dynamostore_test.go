@@ -515,8 +515,10 @@ func TestHandOver(t *testing.T) {
 				if lk, err = shorter.Resume(t.Context(), h); err != nil {
 					t.Fatal(err)
 				}
-				if until := lk.Lease().Until; !until.Equal(h.Until) {
-					t.Errorf("the lease until %v became one until %v", h.Until, until)
+				// Each step moves the end by up to a millisecond, so that a store with a clock
+				// of its own counts from now.
+				if moved := lk.Lease().Until.Sub(h.Until); moved < 0 || moved > 3*time.Millisecond {
+					t.Errorf("the lease until %v was moved by %v", h.Until, moved)
 				}
 				lk.Leave()
 			}
@@ -526,8 +528,8 @@ func TestHandOver(t *testing.T) {
 			if err := lk.Complete(nil); err != nil {
 				t.Error(err)
 			}
-			if requests != 6 {
-				t.Errorf("%d requests, want 6", requests)
+			if requests < 6 || requests > 8 { // a step that meets a later end asks once more
+				t.Errorf("%d requests, want 6 to 8", requests)
 			}
 			_, err = fixed.Resume(t.Context(), h)
 			if want := map[bool]error{true: lock.ErrCompleted, false: lock.ErrLost}[key.Event != ""]; !errors.Is(err, want) {
