@@ -23,8 +23,9 @@ const credentialsTimeout = 2 * time.Second
 
 // Open returns a Store with its own client, made from the default AWS
 // configuration. An empty table means the one named in LOCK_TABLE_NAME. The
-// error is a [*driver.ConfigError]: there is no table name, no Region or no
-// credentials.
+// error is a [*driver.ConfigError] if there is no table name, no Region or no
+// credentials, and a temporary [*driver.Error] if the credentials do not come
+// before ctx ends, or within 2 s.
 func Open(ctx context.Context, table string) (*Store, error) {
 	if table == "" {
 		table = os.Getenv(TableVariable)
@@ -51,7 +52,14 @@ func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+	_, err = cfg.Credentials.Retrieve(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil: // they may be there, but not yet
+		return nil, &driver.Error{
+			Store: "DynamoDB", Temporary: true, Unapplied: true, Err: err,
+			Hint: "the AWS credentials did not come in time: if there are none, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; if they come from a program or a role that is assumed, raise the function's timeout",
+		}
+	case err != nil:
 		return nil, &driver.ConfigError{Reason: "no AWS credentials: in Lambda the function's role provides them, elsewhere set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", Err: err}
 	}
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), nil

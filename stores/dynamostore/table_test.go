@@ -3,8 +3,11 @@ package dynamostore_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -157,5 +161,27 @@ func TestOpen(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "missing")
 	if _, err := dynamostore.Open(t.Context(), ""); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("unreadable configuration: %v", err)
+	}
+}
+
+// TestSlowCredentials shows that credentials which are not there yet are no
+// wrong setting: nothing was sent, and a later try may succeed.
+func TestSlowCredentials(t *testing.T) { // F10, F11
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": "eu-central-1", "AWS_PROFILE": "slow",
+		"AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": filepath.Join(t.TempDir(), "config"),
+	} {
+		t.Setenv(name, value)
+	}
+	if err := os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte("[profile slow]\ncredential_process = sleep 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := dynamostore.Open(ctx, "locks")
+	var e *driver.Error
+	if !errors.As(err, &e) || !e.Temporary || e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "in time") {
+		t.Errorf("%#v", err)
 	}
 }
