@@ -99,11 +99,11 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 	return requests, nil
 }
 
-// Resume continues a lock that was handed over, with one renewal of its lease.
-// The lease lasts as long as an acquired one would, or as long as the handle
-// says if that is longer. The Lock is ended as after [Locker.Acquire], or
-// handed over again. If the work fails and is to be repeated with the same
-// handle, end the Lock with [Lock.Leave].
+// Resume continues a lock that was handed over, with one renewal of its lease,
+// or two if it was resumed before. The lease lasts as long as an acquired one
+// would, or as long as the handle says if that is longer. The Lock is ended as
+// after [Locker.Acquire], or handed over again. If the work fails and is to be
+// repeated with the same handle, end the Lock with [Lock.Leave].
 //
 // One invocation at a time may resume a handle: the lock does not keep two from
 // using the same one. If two do, the first that completes or releases the lock

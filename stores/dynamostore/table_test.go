@@ -164,8 +164,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSlowCredentials shows that credentials which are not there yet are no
-// wrong setting: nothing was sent, and a later try may succeed.
+// TestSlowCredentials shows that credentials which come late do not count as
+// missing: nothing was sent, and a later try may succeed.
 func TestSlowCredentials(t *testing.T) { // F10, F11
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": "eu-central-1", "AWS_PROFILE": "slow",
