@@ -80,8 +80,8 @@ func TestHandOverToAnotherProcess(t *testing.T) {
 		do.Who = "the one that completes"
 		second := startChild(t, "resume", do)
 		second.read(&line)
-		if line.Fence != fence {
-			t.Errorf("resumed with fence %d, want that of the hand-over, %d", line.Fence, fence)
+		if line.Fence < fence { // a quorum without one of its servers may have to raise it
+			t.Errorf("resumed with fence %d, want that of the hand-over, %d, or more", line.Fence, fence)
 		}
 		wantHeld("while it is resumed")
 		if err := json.NewEncoder(second.stdin).Encode(line); err != nil {

@@ -52,6 +52,11 @@ func newTrap(t *testing.T, b backend, p place) *trap {
 	}
 	f.wire.plan, f.wire.late = f, f
 	f.store = p.store(t, f.wire)
+	if c, ok := f.store.(driver.Checker); ok { // as during INIT, so that what is lost is not a check of the server
+		if err := c.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return f
 }
 

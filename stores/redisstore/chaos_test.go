@@ -195,10 +195,12 @@ func TestChaosOfFailovers(t *testing.T) { // F24, F42, F56
 	primary.Store(newServer(t, "--port", port))
 	c := &chaos{T: t, began: map[string]int{}}
 	open := func() driver.Store {
-		client := redis.NewClient(&redis.Options{DialerRetries: 1, DialerRetryTimeout: time.Millisecond,
+		client := redis.NewClient(&redis.Options{
+			DialerRetries: 1, DialerRetryTimeout: time.Millisecond,
 			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "unix", primary.Load().addr)
-			}})
+			},
+		})
 		t.Cleanup(func() { _ = client.Close() })
 		return must(redisstore.New(client))
 	}
