@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -15,10 +16,12 @@ import (
 // *redis.ClusterClient, or what wraps one. It returns a [*driver.ConfigError]
 // if the client cannot keep locks.
 //
-// A *redis.Client may have any settings, because the Store uses its connections
-// with settings of its own: requests obey their context, and are not repeated.
-// Add hooks before you call New; those of a cluster client must be added to its
-// nodes. Any other client needs ContextTimeoutEnabled.
+// A *redis.Client may have any settings, because the Store adds a hook to it
+// that sends the Store's requests with other settings: they obey their context,
+// and are not repeated. So call New before the client is used elsewhere, and
+// after your own hooks are added: they see the Store's requests, too. Any other
+// client needs ContextTimeoutEnabled. The hooks of a cluster client's nodes see
+// the requests if its MaxRetries is 0, the default.
 func New(client redis.Scripter) (*Store, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
@@ -28,7 +31,8 @@ func New(client redis.Scripter) (*Store, error) {
 	case *redis.Ring:
 		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}
 	case *redis.Client:
-		s.client, s.pool, s.server, s.repeats = own(c), c, "Redis "+c.Options().Addr, false
+		c.AddHook(once{own(c)})
+		s.pool, s.server, s.repeats = c, "Redis "+c.Options().Addr, false
 		s.idle = make(chan struct{}, c.Options().PoolSize)
 	case interface{ Options() *redis.Options }:
 		o := c.Options()
@@ -45,7 +49,33 @@ func New(client redis.Scripter) (*Store, error) {
 	return s, nil
 }
 
-// own returns a client with the connections of c and settings of its own.
+// once is the hook of a client by which its requests for a Store are sent with
+// the settings of another client, which has the same connections.
+type once struct{ own *redis.Client }
+
+// onceKey marks the context of a Store's request.
+type onceKey struct{}
+
+// ProcessHook implements [redis.Hook].
+func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if ctx.Value(onceKey{}) != nil {
+			return o.own.Process(ctx, cmd)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// DialHook implements [redis.Hook].
+func (once) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// own returns a client with the connections of c, settings of its own and no
+// hooks.
 func own(c *redis.Client) *redis.Client {
 	settings := c.Options()
 	read, write := max(settings.ReadTimeout, 0), max(settings.WriteTimeout, 0) // a negative one ignores contexts

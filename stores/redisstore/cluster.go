@@ -37,7 +37,11 @@ func (c routed) send(ctx context.Context, key string, request func(redis.Scripte
 		cmd.SetErr(err)
 		return cmd
 	}
-	cmd := request(own(primary))
+	once := primary
+	if once.Options().MaxRetries > 0 {
+		once = own(primary)
+	}
+	cmd := request(once)
 	var answer redis.Error
 	if err := cmd.Err(); errors.Is(err, context.DeadlineExceeded) && exhausted(primary) {
 		cmd.SetErr(exhaustedPool{err})

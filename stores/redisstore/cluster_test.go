@@ -92,3 +92,54 @@ func TestRedirection(t *testing.T) {
 	})
 	mustAcquire(t, store, claim("n"))
 }
+
+// seen is a hook, such as one for traces, that counts what it sees.
+type seen struct{ scripts, others atomic.Int32 }
+
+func (*seen) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*seen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			s.scripts.Add(1)
+		} else {
+			s.others.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestHooks shows that the hooks of a client see the requests of its Stores.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	minis, _ := newCluster(t)
+	var hook seen
+	client := redis.NewClient(&redis.Options{Addr: minis[0].Addr()})
+	client.AddHook(&hook)
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{minis[0].Addr()}, ContextTimeoutEnabled: true})
+	cluster.OnNewNode(func(node *redis.Client) { node.AddHook(&hook) })
+	for name, client := range map[string]interface {
+		redis.UniversalClient
+		redis.Scripter
+	}{"client": client, "cluster": cluster} {
+		t.Cleanup(func() { _ = client.Close() })
+		for range 2 { // the second Store has the client of the first one
+			store := must(redisstore.New(client))
+			hook.scripts.Store(0)
+			if err := store.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if hook.scripts.Swap(0) == 0 {
+				t.Errorf("%s: a hook has not seen the request", name)
+			}
+		}
+		hook.others.Store(0)
+		if err := client.Ping(t.Context()).Err(); err != nil || hook.others.Load() == 0 {
+			t.Errorf("%s: a PING is seen %d times, error %v", name, hook.others.Load(), err)
+		}
+	}
+}

@@ -142,7 +142,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, name string, v vi
 	if err := ctx.Err(); err != nil {
 		return answer{err: &driver.Error{Store: s.server, Temporary: true, Unapplied: true, Err: err}}
 	}
-	out, err := script.Run(ctx, s.client, []string{keyPrefix + name}, args...).Result()
+	out, err := script.Run(context.WithValue(ctx, onceKey{}, true), s.client, []string{keyPrefix + name}, args...).Result()
 	if err != nil {
 		return answer{err: s.classify(err)}
 	}

@@ -494,4 +494,20 @@ end`,
 		by:  "TestPoolIsExhausted",
 		in:  "stores/redisstore",
 	},
+	{
+		file: "stores/redisstore/client.go", breaks: "F55", bug: "the hooks of a client do not see the requests of its Stores",
+		old: `		c.AddHook(once{own(c)})
+		s.pool,`,
+		new: `		s.client, s.pool = own(c), c
+		s.pool,`,
+		by: "TestHooks",
+		in: "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/cluster.go", breaks: "F55", bug: "the hooks of a cluster client's nodes do not see the requests of its Stores",
+		old: `	if once.Options().MaxRetries > 0 {`,
+		new: `	if true {`,
+		by:  "TestHooks",
+		in:  "stores/redisstore",
+	},
 }
