@@ -227,17 +227,15 @@ func (p *passage) end(answered *operation, err error) (copied bool) {
 	defer p.mu.Unlock()
 	p.ended = true
 	p.refused = err == nil && !answered.Applied && answered.Kind == opAcquire
-	others := p.sent
 	if err == nil {
 		p.tell(line{Op: answered})
-		others = others[:max(0, len(others)-1)]
+		if len(p.sent) == 1 {
+			p.sent = nil // it is the one that was answered
+		}
 	}
 	copied = p.leaving > 0
-	for _, o := range others {
+	for _, o := range p.sent { // which of them was answered is not known
 		copied = copied || o.Return == forever
-		if err == nil { // which of them was answered is not known
-			o.Call, o.Return = answered.Call, max(o.Return, answered.Return)
-		}
 		p.tell(line{Op: &o})
 	}
 	return copied
