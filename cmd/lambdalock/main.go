@@ -30,6 +30,9 @@ type cli struct {
 	Forget  forgetCmd  `cmd:"" help:"Make a completed event run again."`
 	Explain explainCmd `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
 
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete commands and flags."`
+	Man        manCmd        `cmd:"" help:"Print the manual page."`
+
 	Version kong.VersionFlag `help:"Print the version, the Go version and the revision."`
 }
 

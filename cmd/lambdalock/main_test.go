@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
@@ -166,19 +167,26 @@ func TestVersion(t *testing.T) {
 	command(t, nil, "--version").expect(t, 0, "lambdalock ", "go1.")
 }
 
+// parser returns what reads the arguments.
+func parser(t *testing.T) *kong.Kong {
+	t.Helper()
+	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(decodeWait)), kong.Vars{"version": "", "storeForms": storeurl.Forms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parser
+}
+
 // TestExamplesOfHelp: the help of each command has examples, which its flags
 // allow.
 func TestExamplesOfHelp(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(decodeWait)), kong.Vars{"version": "", "storeForms": ""})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := parser(t)
 	for _, command := range parser.Model.Leaves(true) {
 		_, examples, _ := strings.Cut(command.Detail, "Examples:\n")
 		lines := strings.Split(examples, "\n")
 		for _, line := range lines {
-			line, _, _ = strings.Cut(line, " #")
+			line = regexp.MustCompile(` [#|>].*`).ReplaceAllString(line, "")
 			args, ok := strings.CutPrefix(line, "  lambdalock "+command.Name)
 			if !ok {
 				t.Errorf("%s has the example %q", command.Name, line)

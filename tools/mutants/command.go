@@ -160,4 +160,22 @@ var command = []mutant{
 		new: `create-table --url`,
 		by:  "TestExamplesOfHelp",
 	},
+	{
+		file: "cmd/lambdalock/shell/bash", breaks: "P7", bug: "bash completes the flags of exec for the command that it runs",
+		old: `COMP_WORDS[i]} == --`,
+		new: `COMP_WORDS[i]} == ---`,
+		by:  "TestBashCompletion", in: "cmd/lambdalock",
+	},
+	{
+		file: "cmd/lambdalock/shell.go", breaks: "P7", bug: "an apostrophe in a help text ends the completion of fish",
+		old: "`'`, `\\'`",
+		new: "`'`, `'`",
+		by:  "TestShellTexts",
+	},
+	{
+		file: "cmd/lambdalock/shell/man", breaks: "P7", bug: "the manual page has no arguments",
+		old: `{{- range .Positional}}`,
+		new: `{{- range slice .Positional 0 0}}`,
+		by:  "TestShellTexts", in: "cmd/lambdalock",
+	},
 }
