@@ -58,8 +58,11 @@ func say(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "lambdalock:", printable(fmt.Sprintf(format, args...)))
 }
 
-// plain is an error's text for a line that begins with our name already.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "lambdalock: ") }
+// plain is an error's text for a line that begins with our name already. The
+// errors that it wraps begin with the name too.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), ": lambdalock: ", ": "), "lambdalock: ")
+}
 
 // printable keeps what others wrote from breaking the line or the terminal.
 func printable(text string) string {

@@ -66,8 +66,16 @@ func main() {
 	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = interruption{}
 	}
-	app.FatalIfErrorf(err)
+	if err != nil {
+		app.FatalIfErrorf(spoken{err})
+	}
 }
+
+// spoken is an error that is printed after the program's name.
+type spoken struct{ error }
+
+func (e spoken) Error() string { return plain(e.error) }
+func (e spoken) Unwrap() error { return e.error }
 
 // asTyped takes a text with all its bytes. Kong's own mapper sends it through
 // JSON, which has no bytes that are not UTF-8: two names of files became one.

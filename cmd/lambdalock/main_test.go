@@ -102,6 +102,9 @@ func (r run) expect(t *testing.T, status int, within ...string) {
 			t.Errorf("no %q in\n%s", want, r)
 		}
 	}
+	if twice := regexp.MustCompile(`(?m)^lambdalock: .*\blambdalock: .*`).FindString(r.stderr); twice != "" {
+		t.Errorf("it says who speaks more than once: %s", twice)
+	}
 }
 
 func TestCreateTable(t *testing.T) {

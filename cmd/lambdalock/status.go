@@ -19,8 +19,8 @@ type statusError struct {
 	err    error
 }
 
-// Error implements error. The program's name is printed before it.
-func (e *statusError) Error() string { return plain(e.err) }
+// Error implements error.
+func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
 // ExitCode returns the exit status.

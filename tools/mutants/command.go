@@ -178,4 +178,16 @@ var command = []mutant{
 		new: `{{- range slice .Positional 0 0}}`,
 		by:  "TestShellTexts", in: "cmd/lambdalock",
 	},
+	{
+		file: "cmd/lambdalock/main.go", breaks: "P7", bug: "an error begins with the program's name twice",
+		old: `app.FatalIfErrorf(spoken{err})`,
+		new: `app.FatalIfErrorf(err)`,
+		by:  "TestDemoRefusesWhatItCannotDo",
+	},
+	{
+		file: "cmd/lambdalock/execend.go", breaks: "P7", bug: "an error names the program again in its middle",
+		old: `strings.ReplaceAll(err.Error(), ": lambdalock: ", ": ")`,
+		new: `err.Error()`,
+		by:  "TestInvokeWithoutCredentials",
+	},
 }
