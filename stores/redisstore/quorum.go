@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -331,26 +330,4 @@ func (q *Quorum) Release(ctx context.Context, t *driver.Settlement) (driver.Row,
 		row.Memory = driver.Memory{} // what only a minority knows is not recorded
 	}
 	return row, false, nil
-}
-
-// settledBefore reports whether t was applied to the node, or the rest of it by
-// clear. If t completes something, what the row remembers tells that: another
-// claim may have raised the stamp since, and later owners may have completed
-// more.
-func settledBefore(a *answer, t *driver.Settlement) bool {
-	row, m := &a.row, t.Memory
-	switch {
-	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder:
-		return false
-	case m != nil && len(m.Completed) > 0:
-		last := m.Completed[len(m.Completed)-1]
-		return slices.ContainsFunc(row.Memory.Completed, func(c driver.CompletedEvent) bool {
-			return c.Event == last.Event && c.Until.UnixMilli() == last.Until.UnixMilli()
-		})
-	case m != nil && m.HighestOrder != "":
-		return true
-	case a.cleared == t.Token:
-		return true
-	}
-	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
 }
