@@ -30,21 +30,11 @@
 // https://redis.io/docs/latest/commands/wait/. The same holds for ElastiCache:
 // https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/Replication.html. A
 // lock whose acquire is lost can then have a second owner until the first one
-// notices, at its next renewal or its release. The row may also go back to an
-// earlier state, which does not know the last completed events. The fencing
-// token still rises, because a new owner's is at least the server's clock in
-// microseconds: give it to the resource that must not be written twice. It
-// could only repeat or fall if the clock of the server that takes over is
-// behind by more than the time between the two acquisitions.
-//
-// MemoryDB keeps every acknowledged write across failovers:
-// https://docs.aws.amazon.com/memorydb/latest/devguide/consistency.html. So
-// does ElastiCache for Valkey with synchronous durability, but not with the
-// asynchronous one:
-// https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/Durability.Options.html.
-// A single server keeps them across restarts with appendonly yes and
-// appendfsync always:
-// https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/.
+// notices, at its next renewal or its release. The fencing token still rises,
+// because a new owner's is at least the server's clock in microseconds: give it
+// to the resource that must not be written twice. What else can be lost, by
+// what, and which services and settings lose nothing:
+// https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#what-redis-may-lose.
 //
 // # Eviction
 //

@@ -234,3 +234,42 @@ func completedError(err error) *lock.CompletedError {
 	}
 	return e
 }
+
+// TestNodeForgets lets one server of three return at once without the last
+// owner's writes. That matters only for what was written while a third server
+// was down.
+func TestNodeForgets(t *testing.T) { // F42
+	t.Parallel()
+	for name, c := range map[string]struct {
+		wrote, answer []int // the servers that answer before and after the loss
+		held, done    bool  // whether the next claim is refused
+	}{
+		"all have it":                           {[]int{0, 1, 2}, []int{0, 1, 2}, true, true},
+		"all have it, another server goes down": {[]int{0, 1, 2}, []int{1, 2}, true, true},
+		"two have it":                           {[]int{0, 1}, []int{0, 1, 2}, false, true},
+		"two have it, and one of them answers":  {[]int{0, 1}, []int{1, 2}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, completed := range []bool{false, true} {
+				q := newQuorum(t, 3)
+				q.only(c.wrote...)
+				first, want := claim("n"), c.held
+				first.Event = "e"
+				fence := mustAcquire(t, q, first).Fence
+				if completed {
+					mustRelease(t, q, first, &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: first.Now.Add(time.Hour)}}})
+					want = c.done
+				}
+				state{}.goBack(q.minis[1])
+				q.only(c.answer...)
+				next := claim("n")
+				next.Event = "e"
+				row, ok, err := q.Acquire(t.Context(), next)
+				if err != nil || ok == want || ok && row.Fence <= fence {
+					t.Errorf("completed %v: the next claim was granted: %v, with fence %d after %d, error %v; want it refused: %v", completed, ok, row.Fence, fence, err, want)
+				}
+			}
+		})
+	}
+}

@@ -22,16 +22,12 @@ const nodeTimeout = 250 * time.Millisecond
 // Redlock). It is safe for concurrent use.
 //
 // It does not promise that at most one owner exists, whatever happens:
-//   - A server that restarts without its latest writes forgets locks. If a
-//     lock has only just a majority, a second owner can then get one. So let
-//     the servers write each change to disk (appendfsync always), or let a
-//     server that has crashed stay down for longer than the longest lease.
-//   - Such a server also forgets completed events. It learns them again with
-//     the next completion of the name. Until then a duplicate can run while no
-//     other server that remembers the event answers.
-//   - If a majority loses its latest writes, the fence rises all the same, from
-//     the servers' clocks. It could only repeat or fall if these differ by more
-//     than the time between the two acquisitions.
+//   - A server that loses writes can lose locks and completed events with them.
+//     The fence rises all the same. What is lost in each case:
+//     https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#what-redis-may-lose.
+//     So let the servers write each change to disk (appendfsync always), or let
+//     a server that has crashed stay down for longer than the longest lease.
+//     What it has lost it learns again with the next completion of the name.
 //   - The clocks of the servers and of the function must run at the same rate,
 //     about. A server whose clock is set forward ends leases early.
 //   - A function that was paused can write after its lease has ended. Only
