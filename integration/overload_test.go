@@ -6,12 +6,17 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -61,7 +66,7 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 	defer rt.CloseIdleConnections()
 	store := dynamostore.New(newClient(srv.URL, rt), table)
 	began := time.Now()
-	t := &throttle{tokens: tableRate, last: began}
+	t := newThrottle(tableRate)
 	server.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
 		at := time.Since(began)
 		third := time.Duration(seconds) * time.Second * 3 / 10
@@ -106,22 +111,75 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 	}
 }
 
+// BenchmarkThrottledBatch gives a function one batch of messages, each of which
+// needs two writes, and a minute (a handler of 1 ms).
+func BenchmarkThrottledBatch(b *testing.B) {
+	const rate = 100 // writes per second of the table
+	messages := 1000
+	if testing.Short() {
+		messages = 100
+	}
+	f := newFigures(fmt.Sprintf("A throttled batch: %d writes/s and a burst of one second, handler %v, %v per request, deadline 1m", rate, batchHandler, batchDelay),
+		"messages", "untried", "returned", "requests a message", "of the capacity used", "s")
+	for b.Loop() {
+		f.add(throttledBatch(b, messages, rate)...)
+	}
+}
+
+// throttledBatch runs one batch and returns its line of figures.
+func throttledBatch(b *testing.B, messages int, rate float64) []string {
+	server := fakedynamo.New()
+	srv := httptest.NewServer(server)
+	defer srv.Close()
+	newTable(b, servers.Server{Name: "embedded endpoint", Endpoint: srv.URL})
+	w := newWire(batchDelay)
+	defer w.next.CloseIdleConnections()
+	var tried atomic.Int64
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { tried.Add(1); batchWork(); return nil },
+		middleware.Store(dynamostore.New(newClient(srv.URL, w), table)), middleware.Logger(discard))
+	var e events.SQSEvent
+	for i := range messages {
+		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint("m", i)})
+	}
+	t := newThrottle(rate)
+	server.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return t.take() })
+	before, began := server.Requests(), time.Now()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+	defer cancel()
+	r, err := h(ctx, e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(began).Seconds()
+	return []string{
+		fmt.Sprint(messages), fmt.Sprint(messages - int(tried.Load())), fmt.Sprint(len(r.BatchItemFailures)),
+		fmt.Sprintf("%.1f", float64(server.Requests()-before)/float64(messages)), fmt.Sprintf("%.0f %%", 100*float64(t.taken)/(rate*(took+1))), fmt.Sprintf("%.1f", took),
+	}
+}
+
 // throttle is a token bucket.
 type throttle struct {
 	mu     sync.Mutex
+	rate   float64 // tokens per second, and the burst
 	tokens float64
 	last   time.Time
+	taken  int
+}
+
+func newThrottle(rate float64) *throttle {
+	return &throttle{rate: rate, tokens: rate, last: time.Now()}
 }
 
 func (t *throttle) take() fakedynamo.Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	t.tokens = min(tableRate, t.tokens+tableRate*now.Sub(t.last).Seconds())
+	t.tokens = min(t.rate, t.tokens+t.rate*now.Sub(t.last).Seconds())
 	t.last = now
 	if t.tokens < 1 {
 		return fakedynamo.Throttle
 	}
 	t.tokens--
+	t.taken++
 	return fakedynamo.None
 }
