@@ -109,6 +109,9 @@ func (p *process) trouble(random *rand.Rand) {
 		p.dieAt.Store(int64(1 + random.IntN(8)))
 		return
 	case 1:
+		if p.steps {
+			return
+		}
 		d := time.Duration(random.IntN(12000)) * time.Millisecond
 		happens = func() { p.freeze(d) }
 	case 2:
