@@ -187,9 +187,14 @@ func (inv *invocation) nested(outer *lock.Lock, around lock.Key) {
 		}
 		return err
 	})
-	// Beyond Grace, others may have had the name meanwhile.
-	if key.Name == around.Name && err == nil && !inv.p.w.c.beyond() && !inv.p.isDead() && clock.Wall(inv.p.clock).Before(outer.Lease().Until.Add(-lock.DefaultGrace)) {
-		inv.p.w.fail("%s was locked under itself", key.Name)
+	w := inv.p.w
+	w.mu.Lock()
+	forgotten := w.isForgotten(&hold{key: around, fence: outer.Lease().Fence})
+	w.mu.Unlock()
+	// Others may have had the name meanwhile if the clocks are beyond Grace or the
+	// row went back.
+	if key.Name == around.Name && err == nil && !w.c.beyond() && !forgotten && !inv.p.isDead() && clock.Wall(inv.p.clock).Before(outer.Lease().Until.Add(-lock.DefaultGrace)) {
+		w.fail("%s was locked under itself", key.Name)
 	}
 }
 
@@ -316,11 +321,14 @@ func (inv *invocation) resume(ctx context.Context) {
 func (inv *invocation) complete(key lock.Key, complete func([]byte) error) {
 	w := inv.p.w
 	w.works(key)
+	w.mu.Lock()
+	losses := w.losses(eventOf(key).name)
+	w.mu.Unlock()
 	err := complete(nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case inv.p.isDead():
+	case inv.p.isDead(), losses != w.losses(eventOf(key).name):
 	case err == nil:
 		w.confirmed(eventOf(key), "")
 	default:

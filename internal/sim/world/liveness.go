@@ -39,6 +39,8 @@ type grabbed struct {
 	shared      bool      // two invocations resume it
 	holders     int       // invocations that have it
 	gone        time.Time // from when nobody holds it; zero: somebody may
+	losses      int       // of its row when its last settlement was sent
+	forgotten   bool      // its row has gone back since
 }
 
 // grant is a claim that was granted, as its sender saw it.
@@ -57,6 +59,7 @@ func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
 		w.grips[g] = &grabbed{event: c.Event}
 		if w.rows[g.name] == nil {
 			w.rows[g.name] = &watched{}
+			w.save(g.name, w.rows[g.name])
 		}
 	}
 	if inv := invocationOf(ctx); inv != nil && !inv.claims[g] {
@@ -88,6 +91,10 @@ func (w *world) settles(s *driver.Settlement) grip {
 	if known := w.grips[g]; known != nil {
 		known.settling = true
 		known.settlements++
+		known.losses = w.losses(g.name)
+		if known.forgotten && s.Memory != nil {
+			w.overwrites(g.name, s.Memory)
+		}
 		w.excuseOthers(known)
 	}
 	return g
@@ -106,7 +113,7 @@ func (w *world) answered(g grip, s *driver.Settlement, a *answer) {
 	if known.gone.IsZero() {
 		known.gone = time.Now()
 	}
-	if a.ok && s.Memory != nil {
+	if a.ok && s.Memory != nil && known.losses == w.losses(g.name) {
 		w.confirmed(event{g.name, known.event}, g.token)
 	}
 }
@@ -163,6 +170,9 @@ type watched struct {
 	row     driver.Row
 	fresh   bool // no request was about it since it was read
 	glances int  // since it was read
+
+	states []state     // of the last minute; none if it never goes back
+	losses []time.Time // when it went back
 }
 
 // touched notes that a request about a row may have been applied; empty: about
@@ -171,7 +181,10 @@ func (w *world) touched(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for n, row := range w.rows {
-		row.fresh = row.fresh && n != name && name != ""
+		if n == name || name == "" {
+			row.fresh = false
+			w.save(n, row)
+		}
 	}
 }
 
@@ -225,7 +238,7 @@ func (w *world) look(rows reader) {
 		w.mu.Lock()
 		w.figures.Watched++
 		known := w.grips[grip{name, row.Token}]
-		if row.Token != "" && row.Until.After(time.Now()) && known != nil && !known.gone.IsZero() && time.Since(known.gone) > patience {
+		if row.Token != "" && row.Until.After(time.Now()) && known != nil && !known.gone.IsZero() && !known.forgotten && time.Since(known.gone) > patience {
 			w.fail("%s is held until %v by %s, although nobody holds it since %v", name, row.Until.Sub(w.began), row.Token, known.gone.Sub(w.began))
 			known.gone = time.Time{} // once is enough
 		}
@@ -266,7 +279,7 @@ func (w *world) fencesRise() {
 			}
 			byAnswer = byAnswer[1:]
 		}
-		if before := highest[g.name]; before.token != g.token && before.fence >= g.fence {
+		if before := highest[g.name]; before.token != g.token && before.fence >= g.fence && !w.mayRepeat(g.name, g.sent) {
 			w.fail("%s has fence %d, although %s had %d before", g.token, g.fence, before.token, before.fence)
 		}
 	}

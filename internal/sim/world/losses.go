@@ -86,8 +86,8 @@ func (w *world) unsettled(inv *invocation, g grip) {
 }
 
 // lost checks that a lock is reported as lost for a reason: its process was
-// frozen or its clock set, its end came near before a renewal was answered, or
-// an earlier settlement ended it. Nobody can take it over before that, except
+// frozen or its clock set, its end came near before a renewal was answered, an
+// earlier settlement ended it, or its row went back. Nobody can take it over before that, except
 // where clocks differ by more than Grace.
 func (w *world) lost(inv *invocation, err error) {
 	var lost *lock.LostError
@@ -102,7 +102,7 @@ func (w *world) lost(inv *invocation, err error) {
 		if !strings.HasSuffix(g.name, lost.Key.Name) {
 			continue
 		}
-		if known = true; of.ended || of.upsets != upsets || !near.Before(of.until) {
+		if known = true; w.grips[g].forgotten || of.ended || of.upsets != upsets || !near.Before(of.until) {
 			return
 		}
 	}

@@ -147,6 +147,7 @@ func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode
 		if known := w.shared[h.lock()]; known != nil && known.settlements > 0 {
 			excused = true
 		}
+		excused = excused || w.isForgotten(h)
 		if done, ok := w.completions[eventOf(key)]; ok && key.Event != "" && !excused && !w.stale(h, done.at) {
 			w.fail("%v runs, although it was completed at %v", key, done.at.Sub(w.began))
 		}
@@ -211,6 +212,7 @@ func (w *world) effectLocked(h *hold) {
 		w.fences[h.key.Name] = h
 	case h == highest:
 	case h.fence == highest.fence && h.key == highest.key: // the same lock, handed over
+	case w.mayHaveRepeated(h):
 	case h.fence == highest.fence:
 		w.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)
 	case h.excused || w.c.beyond():

@@ -31,7 +31,8 @@ type Opener func(t *testing.T, h *History) func(client uint64) driver.Store
 
 // Watcher is the client whose requests meet no faults. Its store must have
 // the method Read of a [driver.Inspector]. It reads every row that may have
-// changed, and acquires every name in the end.
+// changed, and acquires every name in the end. If it also has the method Save,
+// rows go back to earlier states: see saver.
 const Watcher uint64 = 0
 
 // History is one simulated history.
@@ -191,7 +192,7 @@ type Figures struct {
 	Kills, Freezes, Panics, Resumed      int
 	TakenOver, LostLeases                int // as the engine observed them
 	Completed, Lost, Skipped, WhileLimit int
-	Watched                              int // rows read
+	Watched, WentBack                    int // rows read, and rows that went back to an earlier state
 }
 
 func (f *Figures) add(g Figures) {
@@ -214,14 +215,15 @@ func (f *Figures) add(g Figures) {
 	f.Skipped += g.Skipped
 	f.WhileLimit = max(f.WhileLimit, g.WhileLimit)
 	f.Watched += g.Watched
+	f.WentBack += g.WentBack
 }
 
 // String shows the figures in one line.
 func (f Figures) String() string {
 	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
-		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched",
+		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
 		f.Histories, f.Requests, f.Faults, f.Acquired, f.Refused, f.Runs, f.Completed, f.Lost, f.Skipped,
-		f.Kills, f.Freezes, f.Panics, f.TakenOver, f.LostLeases, f.Resumed, f.Stale, f.Overlaps, f.Watched)
+		f.Kills, f.Freezes, f.Panics, f.TakenOver, f.LostLeases, f.Resumed, f.Stale, f.Overlaps, f.Watched, f.WentBack)
 }
 
 // MustVary fails the test if no lock was taken over, lost or resumed. Fewer
@@ -240,6 +242,7 @@ type world struct {
 	history *History
 	copies  fault.Copies
 	open    func(client uint64) driver.Store
+	saver   saver // nil: rows never go back
 	traces  bool
 	broken  func(string)
 
@@ -255,13 +258,19 @@ func play(t *testing.T, open Opener, c Config, seed uint64, broken func(string))
 	mix.Late = c.LateBy
 	w.history = &History{Seed: seed, Late: w, mix: mix, streams: map[uint64]*fault.Stream{}}
 	w.open = open(t, w.history)
-	stop := w.watch(w.open(Watcher))
+	watcher := w.open(Watcher)
+	stop := w.watch(watcher)
+	if seed%2 == 1 {
+		w.saver, _ = watcher.(saver)
+	}
+	stay := w.goBack()
 	var clients sync.WaitGroup
 	for i := range c.Clients {
 		clients.Go(func() { w.client(uint64(i) + 1) })
 	}
 	clients.Wait()
 	w.busy.Wait()
+	stay()
 	w.copies.Wait()
 	time.Sleep(2 * patience)
 	stop()
