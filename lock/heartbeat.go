@@ -10,23 +10,52 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
+// patience is how long those who stop a heartbeat wait for an observer or a log
+// handler that it has called.
+const patience = maxBudget / 8
+
 // heartbeat renews a lease on its own goroutine. Stopping it waits for that
 // goroutine, because Lambda would freeze one that is left behind and thaw it
-// inside a later invocation.
+// inside a later invocation. But it does not wait for ever for an observer,
+// which may have stopped the heartbeat itself, or wait for somebody who does.
 type heartbeat struct {
+	clock    clock.Clock
 	quit     context.CancelFunc
 	done     chan struct{}
 	lose     context.CancelCauseFunc            // ends the work
 	watch    clock.Timer                        // calls lose if the goroutine is stuck
 	last     clock.Timer                        // calls lose once the lock is handed over; nil before that
 	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
-	panicked any                                // by an observer or a log handler
+	panicked any                                // by an observer or a log handler; known once done is closed
+	telling  atomic.Bool                        // one of them is running
+	stuck    atomic.Bool                        // somebody has waited for it in vain
 }
 
 func (h *heartbeat) stop() {
 	h.quit()
-	<-h.done
+	if !h.stuck.Load() {
+		h.join()
+	}
 	h.watch.Stop()
+}
+
+// join waits until the goroutine has ended, or a callback has used up the
+// patience.
+func (h *heartbeat) join() {
+	for {
+		enough := make(chan struct{})
+		t := h.clock.AfterFunc(patience, func() { close(enough) })
+		select {
+		case <-h.done:
+			t.Stop()
+			return
+		case <-enough:
+			if h.telling.Load() {
+				h.stuck.Store(true)
+				return
+			}
+		}
+	}
 }
 
 // stopForGood stops the heartbeat. As nobody renews the lease any more, the
@@ -43,13 +72,19 @@ func (l *Lock) stopForGood() {
 // raise repeats the panic of an observer on the caller's goroutine. On the
 // heartbeat's goroutine it would have ended the process and every lock in it.
 func (h *heartbeat) raise() {
-	if h.panicked != nil {
-		panic(h.panicked)
+	select {
+	case <-h.done:
+		if h.panicked != nil {
+			panic(h.panicked)
+		}
+	default: // it is stuck
 	}
 }
 
 // tell calls report and keeps its panic for raise.
 func (h *heartbeat) tell(report func()) {
+	h.telling.Store(true)
+	defer h.telling.Store(false)
 	defer func() {
 		if p := recover(); p != nil && h.panicked == nil {
 			h.panicked = p
@@ -65,7 +100,7 @@ func (h *heartbeat) tell(report func()) {
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
-	l.beat = &heartbeat{quit: quit, done: make(chan struct{}), lose: lose}
+	l.beat = &heartbeat{clock: l.clock, quit: quit, done: make(chan struct{}), lose: lose}
 	l.beat.watch = l.clock.AfterFunc(math.MaxInt64, l.watch)
 	l.watch()
 	go func() {

@@ -86,7 +86,9 @@ type Options struct {
 	// of a name is logged.
 	LogKeys bool
 	// Observe is called with every outcome, on the goroutine that caused it. It
-	// must be quick and safe for concurrent use. Nil: outcomes are only logged.
+	// must be quick and safe for concurrent use: the end of a lock waits for up to
+	// 250 ms for an observer that its heartbeat has called, even if that observer
+	// ends it. Nil: outcomes are only logged.
 	Observe func(context.Context, Observation)
 }
 

@@ -111,6 +111,9 @@ func (l *Lock) beginEnd(how int32) bool {
 		return true
 	}
 	<-l.settling
+	if l.beat != nil {
+		l.beat.join() // an observer that it called may have ended the lock
+	}
 	return false
 }
 
