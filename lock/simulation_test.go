@@ -33,9 +33,9 @@ func TestSimulationBeyondGrace(t *testing.T) { // F14, F15
 }
 
 // TestSimulationOnServerClock does the same with a store that judges leases by
-// its own clock, and whose rows go back. The clients' clocks differ by up to ten
-// hours, and are set by as much at any time: only events are remembered by them,
-// for a day.
+// its own clock, and whose rows go back. The clients' clocks differ by up to
+// ten hours, and are set by as much at any time: only events are remembered by
+// them, for a day.
 func TestSimulationOnServerClock(t *testing.T) { // F14, F56, F58
 	t.Parallel()
 	figures := world.Run(t, onNetwork(func() driver.Store { return newServerClock(time.Now) }), world.Config{Histories: world.Tenth(150), Share: 4, ServerClock: true, Skew: 10 * time.Hour})

@@ -30,8 +30,9 @@ type state struct {
 	restore func()
 }
 
-// goBack lets rows go back in every other history until stop is called. What the store has answered before is then not
-// promised any more; but fences rise, and whatever is answered later holds.
+// goBack lets rows go back in every other history until stop is called. What
+// the store has answered before is then not promised any more; but fences rise,
+// and what is answered later holds.
 func (w *world) goBack() (stop func()) {
 	if w.saver == nil {
 		return func() {}
@@ -117,8 +118,8 @@ func (w *world) forget(name string, to time.Time) {
 }
 
 // overwrites excuses the completions that the settlement of a forgotten owner
-// does not have in its memory. They may be those of later owners, if a late copy
-// of its claim has made it the owner again.
+// does not have in its memory. They may be those of later owners, if a late
+// copy of its claim has made it the owner again.
 func (w *world) overwrites(name string, by *driver.Memory) {
 	for e := range w.completions {
 		if e.name == name && !slices.ContainsFunc(by.Completed, func(c driver.CompletedEvent) bool { return c.Event == e.id }) {

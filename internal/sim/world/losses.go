@@ -87,8 +87,8 @@ func (w *world) unsettled(inv *invocation, g grip) {
 
 // lost checks that a lock is reported as lost for a reason: its process was
 // frozen or its clock set, its end came near before a renewal was answered, an
-// earlier settlement ended it, or its row went back. Nobody can take it over before that, except
-// where clocks differ by more than Grace.
+// earlier settlement ended it, or its row went back. Nobody can take it over
+// before that, except where clocks differ by more than Grace.
 func (w *world) lost(inv *invocation, err error) {
 	var lost *lock.LostError
 	if inv == nil || inv.p.isDead() || !errors.As(err, &lost) || w.c.beyond() {
