@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"net/http"
 	"reflect"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
@@ -43,23 +44,37 @@ func (r *handlerRun) settle(result *reflect.Value) {
 	}
 	v := result.Interface()
 	doc, err := []byte(nil), error(nil)
-	if r.storesResult() || r.gateway != eventkind.NoGateway {
+	if r.storesResult() || r.gateway != eventkind.NoGateway || r.w.http.byValue {
 		doc, err = encode(v)
+		r.judge(doc)
 	}
 	if !r.completes(v, doc) {
 		return
 	}
+	if !r.storesResult() {
+		doc, err = nil, nil
+	}
 	if err != nil {
 		r.reportDropped(err)
-	}
-	if err != nil || !r.storesResult() {
 		doc = nil
 	}
 	r.complete(doc)
 }
 
+// judge takes a result for a response if it has a status and nothing before it
+// shows whether there is a gateway. doc is its JSON form. All gateways mean the
+// same by a status, so any will do.
+func (r *handlerRun) judge(doc []byte) {
+	if r.gateway != eventkind.NoGateway || !r.w.http.byValue {
+		return
+	}
+	if status := statusOf(doc, eventkind.Payload1); status >= http.StatusContinue && status < 600 {
+		r.gateway = eventkind.Payload1
+	}
+}
+
 // completes reports whether a result completes the event. doc is its JSON form
-// if a gateway waits for it.
+// if a gateway may wait for it.
 func (r *handlerRun) completes(result any, doc []byte) bool {
 	switch {
 	case r.w.completedIf != nil:

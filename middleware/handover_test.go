@@ -343,6 +343,22 @@ func TestResumeOfCompleted(t *testing.T) {
 	}
 }
 
+// TestResumeWithAStatus shows that the result of a step is for a workflow, and
+// not a response, whatever is in it.
+func TestResumeWithAStatus(t *testing.T) { // F54
+	f := newFixture()
+	s := f.handedOver(t, lock.Key{Name: "orders", Event: "1"})
+	finish := middleware.Resume(handleOf, func(context.Context, step) (any, error) {
+		return map[string]any{"statusCode": 503}, nil // of a partner, which the workflow asks again
+	}, f.options()...)
+	for range 2 {
+		if _, err := finish(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want(t, lock.OutcomeResumed, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)
+}
+
 // TestReplayOfAnotherType shows that a result which does not fit the step is
 // reported with its key.
 func TestReplayOfAnotherType(t *testing.T) { // F35

@@ -11,12 +11,13 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/shape"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
 // A handler answers over HTTP if the type of its event or of its result says
 // so: by itself, or because it is defined as, points to or embeds a type of
 // aws-lambda-go that does. If the types leave it open, the payload of each
-// invocation tells.
+// invocation tells, and else the status in its result.
 
 // gatewayByEvent has the event types of all gateways.
 var gatewayByEvent = map[reflect.Type]eventkind.Gateway{
@@ -49,6 +50,8 @@ type overHTTP struct {
 	gateway eventkind.Gateway // NoGateway: the types do not show one
 	// byPayload is set if the payload shows the gateway.
 	byPayload bool
+	// byValue is set if nothing before the result may show that there is a gateway.
+	byValue bool
 	// responds is set if the result type can hold a response. A type of the user's
 	// may be only the body of one.
 	responds bool
@@ -69,18 +72,26 @@ func httpOf(event, result reflect.Type) overHTTP {
 			h.gateway = gatewayByResult[p.Type]
 		}
 	}
+	otherSource := ofAnotherSource(event)
 	holdsAnything := result.Kind() == reflect.Interface || result.Kind() == reflect.Map || result == rawType
 	switch {
 	case h.gateway != eventkind.NoGateway || !h.responds && !holdsAnything:
 	case takesAnyJSON(event) || keepsRequest(event):
 		h.byPayload = true
-	case !holdsAnything && !strings.HasPrefix(deref(event).PkgPath(), "github.com/aws/"):
+	case !holdsAnything && !otherSource:
 		h.gateway = eventkind.Payload2 // the result has a status, whose only use is a response
 	}
-	ownEvent := !strings.HasPrefix(deref(event).PkgPath(), "github.com/aws/")
+	h.byValue = h.gateway == eventkind.NoGateway && (h.responds || holdsAnything) && !otherSource
 	h.unreadable = !h.responds && (h.gateway != eventkind.NoGateway && result.Kind() == reflect.Interface ||
-		(h.gateway != eventkind.NoGateway || ownEvent) && writesStatus(result))
+		(h.gateway != eventkind.NoGateway || !otherSource) && writesStatus(result))
 	return h
+}
+
+// ofAnotherSource reports whether a type is that of an event that AWS sends:
+// unless it is a request, a status in the result is not for a gateway.
+func ofAnotherSource(event reflect.Type) bool {
+	path := deref(event).PkgPath()
+	return strings.HasPrefix(path, "github.com/aws/") || path == reflect.TypeFor[awsevents.DocumentDBEvent]().PkgPath()
 }
 
 // writesStatus reports whether a value of a result type has a status in its

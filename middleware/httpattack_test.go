@@ -96,7 +96,11 @@ func TestReplayOfAFieldNamedStreamed(t *testing.T) { // F35
 	} {
 		h := middleware.WithLock(byOrder, func(context.Context, order) (any, error) { return result, nil }, newFixture().options(middleware.OnCompleted(middleware.Replay))...)
 		for range 2 {
-			if got, err := h(t.Context(), order{ID: "1"}); err != nil || !reflect.DeepEqual(got, result) {
+			got, err := h(t.Context(), order{ID: "1"})
+			if m, ok := got.(map[string]any); ok {
+				delete(m, "headers") // the mark, if the result has a status
+			}
+			if err != nil || !reflect.DeepEqual(got, result) {
 				t.Errorf("%v, %v, want %v", got, err, result)
 			}
 		}

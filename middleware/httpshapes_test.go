@@ -3,10 +3,12 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -100,16 +102,24 @@ func keyed[G, E, R any](build func(reply) R) route {
 	}
 }
 
-// TestNotOverHTTP shows which results with a status are not responses.
+// TestNotOverHTTP shows which results are not responses: those without a
+// status, and those of handlers of another source.
 func TestNotOverHTTP(t *testing.T) {
 	t.Parallel()
 	status := map[string]any{"statusCode": 503}
-	notOverHTTP(t, order{ID: "1"}, status)
-	notOverHTTP[map[string]any](t, map[string]any{"id": "1"}, status)
-	notOverHTTP[any](t, order{ID: "1"}, any(status))
-	notOverHTTP(t, json.RawMessage(`{"id":"1"}`), ownResponse{Code: 503})
 	notOverHTTP(t, events.SQSEvent{}, ownResponse{Code: 503})
+	notOverHTTP(t, events.SQSEvent{}, status)
+	notOverHTTP(t, &events.SQSEvent{}, any(status))
+	notOverHTTP(t, awsevents.DocumentDBEvent{}, ownResponse{Code: 503})
+	notOverHTTP(t, order{ID: "1"}, map[string]any{"done": true})
 	notOverHTTP(t, order{ID: "1"}, struct{ StatusCode int }{503})
+	for name, result := range map[string]any{
+		"another name": map[string]any{"StatusCode": 503}, "below": map[string]any{"response": status}, "list": []any{status}, "text": `{"statusCode":503}`,
+		"no status": map[string]any{"statusCode": "OK"}, "too low": map[string]any{"statusCode": 99}, "too high": map[string]any{"statusCode": 600},
+		"none": map[string]any{"statusCode": nil}, "no number": map[string]any{"statusCode": status}, "broken": map[string]any{"statusCode": 503.5}, "null": nil,
+	} {
+		t.Run(name, func(t *testing.T) { notOverHTTP(t, order{ID: "1"}, result) })
+	}
 }
 
 // notOverHTTP checks that a result completes its event, and that a duplicate is
@@ -119,9 +129,10 @@ func notOverHTTP[E, R any](t *testing.T, event E, result R) {
 	f := newFixture()
 	key := func(context.Context, E) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
 	h := middleware.WithLock(key, func(context.Context, E) (R, error) { return result, nil }, f.options()...)
-	for range 2 {
-		if _, err := h(t.Context(), event); err != nil {
-			t.Errorf("%T, %T: %v", event, result, err)
+	for i := range 2 {
+		got, err := h(t.Context(), event)
+		if v := reflect.ValueOf(&got).Elem(); err != nil || i == 1 && !v.IsZero() {
+			t.Errorf("%d. %T: %v, %v", i+1, event, got, err)
 		}
 	}
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted)

@@ -55,6 +55,7 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	if err != nil {
 		return out, err
 	}
+	run.judge(out)
 	if run.lock == nil || !run.completes(out, out) {
 		return out, nil
 	}

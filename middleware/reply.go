@@ -17,6 +17,7 @@ import (
 // say: over HTTP the first response again or a problem document, and whatever
 // RespondWith makes of an error. result is the handler's result type.
 func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
+	r.judge(a.result)
 	overHTTP := r.gateway != eventkind.NoGateway
 	if overHTTP && r.w.replays(a) {
 		a = r.replayed(a, result)

@@ -45,7 +45,9 @@ func Resume[E, R any](handle func(E) lock.Handle, handler func(context.Context, 
 	sig := inspect[E](reflect.TypeOf(handler))
 	s := newSettings(reflect.TypeFor[E](), opts)
 	checkStep(sig, s)
-	s.use(httpOf(reflect.TypeFor[E](), sig.result))
+	h := httpOf(reflect.TypeFor[E](), sig.result)
+	h.byValue = false // the result is for a workflow
+	s.use(h)
 	w := newWrapper(s)
 	return func(ctx context.Context, event E) (R, error) {
 		gateway := w.http.gatewayOf(event)

@@ -51,6 +51,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 			return false
 		}
 		doc := head.encoded() // now, because the handler may change its maps while the body is read
+		r.judge(doc)
 		s := &stream{body: *body, run: *r, completes: r.completes(v, doc)}
 		if s.completes && r.storesResult() {
 			s.head = doc

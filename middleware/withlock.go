@@ -62,6 +62,15 @@ import (
 // [lambda.Handler], if the payload is such a request; and for a result of your
 // own with a statusCode, unless the event is that of another source.
 //
+// Where event and payload show no gateway, the result does: JSON with a
+// statusCode from 100 to 599 is a response, unless the event's type is that of
+// another source, such as events.SQSEvent. Then a failure runs again and a
+// success is replayed, but the errors below are returned, and a duplicate whose
+// response is not stored gets the zero result: let the event type have the
+// requestContext to get problem documents. Other results with such a field are
+// judged alike, so after one with 503 the event runs again when it is delivered
+// again: rename the field, or choose [CompletedIf] and [OnCompleted].
+//
 // A response completes the event if its status is from 200 to 499, except 401,
 // 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, and any other 4xx with the
 // header Retry-After, as a wrapper inside the handler answers if its lock is

@@ -41,10 +41,49 @@ var requests = []mutant{
 		by: "TestBadRequest",
 	},
 	{
-		file: "middleware/http.go", breaks: "F49", bug: "every map with a status is a response",
+		file: "middleware/http.go", breaks: "F49", bug: "every map is a response",
 		old: ` || result.Kind() == reflect.Map || result == rawType`,
 		new: ` || result == rawType`,
 		by:  "TestNotOverHTTP",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "a status in a result means nothing if types and payload are silent",
+		old: `	h.byValue = h.gateway == eventkind.NoGateway && `,
+		new: `	h.byValue = h.gateway != eventkind.NoGateway && `,
+		by:  "TestHTTPByValue",
+	},
+	{
+		file: "middleware/handlerrun.go", breaks: "F49", bug: "any number as a status makes a result a response",
+		old: `status >= http.StatusContinue && status < 600`,
+		new: `status != 0`,
+		by:  "TestNotOverHTTP",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "a status in the result for a queue is a response",
+		old: `	return strings.HasPrefix(path, "github.com/aws/") || path`,
+		new: `	return path`,
+		by:  "TestNotOverHTTP",
+	},
+	{
+		file: "middleware/rawhandler.go", breaks: "F49", bug: "the status that a lambda.Handler returns means nothing",
+		old: `	run.judge(out)
+`,
+		new: ``,
+		by:  "TestHTTPByValue",
+	},
+	{
+		file: "middleware/reply.go", breaks: "P5", bug: "a response that was recognised by its status is not replayed",
+		old: `	r.judge(a.result)
+`,
+		new: ``,
+		by:  "TestHTTPByValue",
+	},
+	{
+		file: "middleware/resume.go", breaks: "F54", bug: "a step that returns a status is not completed",
+		old: `	h.byValue = false // the result is for a workflow
+`,
+		new: ``,
+		by:  "TestResumeWithAStatus",
 	},
 	{
 		file: "middleware/http.go", breaks: "F49", bug: "a status in types of the user's means nothing",
