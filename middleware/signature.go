@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 var (
@@ -113,6 +114,29 @@ var perRecord = map[reflect.Type]string{
 
 func eachOrSingle(each, event string) string {
 	return "let the handler take one, and wrap it with " + each + " instead; or, for events of exactly one record, wrap the key function in keyfuncs.Single[events." + event + "]"
+}
+
+// ofOneRecord returns key, and if it takes a record, refuses what a whole event
+// becomes if it is decoded as one: nothing is in it but perhaps the stream,
+// which an event with a time window names as its records do. A handler of any
+// JSON, or of one record, does not show that mistake by its type.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-windows.html
+func ofOneRecord[E any](key keySource[E]) keySource[E] {
+	instead := perRecord[reflect.TypeFor[E]()]
+	if instead == "" {
+		return key
+	}
+	return func(ctx context.Context, event E) (keySet, error) {
+		v := event
+		record := reflect.ValueOf(&v).Elem()
+		if stream := record.FieldByName("EventSourceArn"); stream.IsValid() {
+			stream.SetZero()
+		}
+		if record.IsZero() {
+			return keySet{}, &lock.KeyError{Field: "event", Reason: "holds nothing of one record, a " + record.Type().String() + ", which the key function takes. Lambda delivers whole events: " + instead}
+		}
+		return key(ctx, event)
+	}
 }
 
 // takesAnyJSON reports whether a handler that takes an in gets any payload, or

@@ -115,6 +115,7 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 func wrap[E, H any](key keySource[E], handler H, opts []Option) H {
 	s := newSettings(reflect.TypeFor[E](), opts)
 	s.refuseEach()
+	key = ofOneRecord(key)
 	switch h := any(handler).(type) {
 	case nil:
 		refuse(nilHandler)

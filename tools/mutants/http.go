@@ -104,6 +104,18 @@ var requests = []mutant{
 		by:  "TestKeyOfRecordsAroundTheWholeEvent",
 	},
 	{
+		file: "middleware/signature.go", breaks: "F26", bug: "a whole event is taken for a record with nothing in it",
+		old: `		if record.IsZero() {`,
+		new: `		if !record.IsValid() {`,
+		by:  "TestDeliveryOfTheWholeEvent",
+	},
+	{
+		file: "middleware/signature.go", breaks: "F26", bug: "an event with a time window is taken for a record",
+		old: `			stream.SetZero()`,
+		new: `			_ = stream`,
+		by:  "TestDeliveryOfTheWholeEvent",
+	},
+	{
 		file: "keyfuncs/keyerror.go", breaks: "F26", bug: "a nil key function crashes at the first event",
 		old: `		if key == nil {`,
 		new: `		if key == nil && i > 0 {`,
