@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -72,6 +73,9 @@ func (r request) callerKey() (lock.Key, error) {
 	}
 	k := lock.Key{Name: cmp.Or(r.caller, "nobody")}
 	credentials, err := r.credentials()
+	if err == nil && strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError) {
+		err = &lock.KeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes what is no character, so the callers cannot be told apart"}
+	}
 	if err == nil && len(credentials) > 0 {
 		k.Payload = named("caller", k.Name, digest(named("credentials", credentials...)))
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -23,7 +24,9 @@ func Static(name string) Func[any] {
 }
 
 // ByField locks what find returns from the event: that is the Name. An empty
-// string is refused, like every key without a Name. There is no Event: on its
+// string is refused, like every key without a Name, and so is one with U+FFFD:
+// what was not UTF-8, or half of a surrogate pair, has become that character,
+// so two events that differ may have the same one. There is no Event: on its
 // own ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds
 // one.
 //
@@ -32,7 +35,13 @@ func ByField[E any](find func(E) string) Func[E] {
 	if find == nil {
 		panic("lambdalock: keyfuncs.ByField(nil): give it the function that finds the name in your event")
 	}
-	return func(_ context.Context, e E) (lock.Key, error) { return lock.Key{Name: find(e)}, nil }
+	return func(_ context.Context, e E) (lock.Key, error) {
+		name := find(e)
+		if strings.ContainsRune(name, utf8.RuneError) {
+			return lock.Key{}, &lock.KeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes what is no character: different names would be the same"}
+		}
+		return lock.Key{Name: name}, nil
+	}
 }
 
 // Prefix puts a part in front of the name of another key function, for example

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/canonical"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -26,7 +27,7 @@ func envelope[E any](ctx context.Context, carrier eventkind.Kind, field string, 
 	if err != nil {
 		return lock.Key{}, err
 	}
-	k, err := inner(ctx, event)
+	k, err := faithful(ctx, text, event, inner, func(text []byte) (E, error) { return decode[E](carrier, field, text) })
 	k.Event = cmp.Or(k.Event, id)
 	if _, ok := any(event).(events.SNSEventRecord); ok {
 		err = relocated(err, func(e *lock.KeyError) { e.Field = strings.TrimPrefix(e.Field, "Sns.") })
@@ -132,6 +133,28 @@ func parse(text []byte, target any) error {
 		return syntax // a decoder ends after the first value, and says less
 	}
 	return err
+}
+
+// faithful returns the key of an event that decode has read from a JSON text.
+// Halves of surrogate pairs all become U+FFFD there, so it refuses a key that
+// would be another one with another character in their place. inner is called
+// for event last.
+func faithful[E any](ctx context.Context, text []byte, event E, inner Func[E], decode func([]byte) (E, error)) (lock.Key, error) {
+	_, raw := any(event).(json.RawMessage)
+	other, lossy := canonical.WithoutHalves(text)
+	if raw || !lossy {
+		return inner(ctx, event)
+	}
+	var k lock.Key
+	e, otherErr := decode(other)
+	if otherErr == nil {
+		k, otherErr = inner(ctx, e)
+	}
+	exact, err := inner(ctx, event)
+	if err == nil && (otherErr != nil || k != exact) {
+		err = &lock.KeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", which is no character, where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
+	}
+	return exact, err
 }
 
 // kindOf has the kind of event that a type stands for, and none for the user's

@@ -45,7 +45,7 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 				Field: "body", Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", body, err), Client: client, Missing: text == "",
 			}
 		}
-		k, err := inner(ctx, body)
+		k, err := faithful(ctx, []byte(text), body, inner, func(text []byte) (b B, err error) { return b, parse(text, &b) })
 		if err == nil && k.Name == "" {
 			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
 		}

@@ -1,10 +1,12 @@
 package jmespath
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -21,7 +23,9 @@ import (
 // int64 keeps its digits; a float64 has rounded them already.
 //
 // Typed returns a *lock.KeyError for the zero E, because nothing of its payload
-// was found, and for an E that cannot be encoded. It panics if inner is nil.
+// was found, for an E that cannot be encoded, and for a key that depends on
+// U+FFFD: what was not UTF-8, or half of a surrogate pair, has become that
+// character when E was decoded. It panics if inner is nil.
 func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 	if inner == nil {
 		panic("lambdalock: jmespath.Typed(nil): pass a key function, such as jmespath.Path(\"order.id\")")
@@ -34,6 +38,17 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		if err != nil {
 			return lock.Key{}, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
 		}
-		return inner(ctx, payload)
+		k, err := inner(ctx, payload)
+		if err != nil || !bytes.Contains(payload, []byte(lost)) && !bytes.Contains(payload, []byte(lostBytes)) {
+			return k, err
+		}
+		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
+		if err != nil || other != k {
+			return lock.Key{}, &lock.KeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes what is no character, so different keys would be the same: let the handler take json.RawMessage", Err: err}
+		}
+		return k, nil
 	}
 }
+
+// What encoding/json writes for U+FFFD, and for bytes that are not UTF-8.
+const lost, lostBytes = "\ufffd", `\ufffd`

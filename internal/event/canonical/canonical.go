@@ -150,6 +150,31 @@ func unescape(s string) string {
 	return string(b)
 }
 
+// WithoutHalves returns a JSON text with another character in place of each
+// half of a surrogate pair. encoding/json reads every half as U+FFFD, so what
+// is decoded from the two texts differs exactly where it has lost something. It
+// reports false if there is no such half.
+func WithoutHalves(text []byte) ([]byte, bool) {
+	rest, found := string(text), false
+	var b []byte
+	for {
+		i := strings.IndexByte(rest, '\\')
+		if i < 0 {
+			return append(b, rest...), found
+		}
+		length, r := 2, unit(rest[i:])
+		if r >= 0 {
+			length = 6
+		}
+		if utf16.IsSurrogate(r) && utf16.DecodeRune(r, unit(rest[i+6:])) != utf8.RuneError {
+			length = 12
+		} else if utf16.IsSurrogate(r) {
+			found, rest = true, rest[:i]+`\ue000`+rest[i+6:]
+		}
+		b, rest = append(b, rest[:i+length]...), rest[i+length:]
+	}
+}
+
 // short returns what an escape of one letter stands for.
 func short(c byte) byte {
 	if i := strings.IndexByte("bfnrt", c); i >= 0 {
