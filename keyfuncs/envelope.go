@@ -50,8 +50,8 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 		target = &record.SNS // a topic puts only this part of a record into a message
 	}
 	if err := parse(text, target); err != nil {
-		if isPointer(text) {
-			return event, &lock.KeyError{Field: field, Reason: "is a pointer to an object of S3, which an extended client library of SQS or SNS put in place of a large body: take the key from the message, with SQSMessage or SNSRecord, and fetch the object in the handler"}
+		if eventkind.IsPointer(text) {
+			return event, &lock.KeyError{Field: field, Reason: eventkind.PointerRefusal}
 		}
 		return event, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
@@ -100,16 +100,6 @@ func unopened[E any](text []byte) string {
 		return "is an SNS message" + takes + "turn on raw message delivery for the subscription, or put SNSBody around the key function"
 	}
 	return "is an EventBridge event" + takes + "let the rule send only the detail, with the input path $.detail, or put EventBridgeDetail around the key function"
-}
-
-// isPointer recognises what the libraries for large messages send: a list of
-// the name of a class and the place of the object.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html
-// https://github.com/awslabs/payload-offloading-java-common-lib-for-aws
-func isPointer(text []byte) bool {
-	var parts []json.RawMessage
-	var class string
-	return json.Unmarshal(text, &parts) == nil && len(parts) == 2 && json.Unmarshal(parts[0], &class) == nil && strings.HasSuffix(class, "S3Pointer")
 }
 
 var errNotUTF8 = errors.New("it is not UTF-8")

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -53,6 +54,7 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"a test event of another service":       {inQueue(s3InQueue), `{"Event":"s3:TestEvent","Service":"Another"}`, "body", "no S3 notification"},
 		"a large message for S3 in a queue":     {inQueue(s3InQueue), pointer, "body", "SQSMessage or SNSRecord"},
 		"a large message in a topic":            {inTopic(keyfuncs.SNSBody(byCustomer)), pointer, "Sns.Message", "extended client"},
+		"the digest of a pointer":               {inQueue(keyfuncs.SQSBody(jmespath.Payload)), pointer, "body.payload", "extended client"},
 		"a large message of an old library":     {inQueue(keyfuncs.SQSBody(byCustomer)), `["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"b","s3Key":"k"}]`, "body", "extended client"},
 		"a list of another kind":                {inQueue(keyfuncs.SQSBody(byCustomer)), `["order",{"s3BucketName":"b"}]`, "body", "not JSON of the expected shape"},
 		"SQS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sqs.json"), "body", "SQSMessage"},

@@ -157,7 +157,7 @@ func (s *settings) use(h overHTTP) {
 	if h.unreadable && (s.completedIf == nil || !s.completed.chosen || s.completed.action == replay) {
 		refuse("the handler's result has a status that cannot be read back from its JSON form, so its responses can be neither judged nor replayed: return a response type of aws-lambda-go, give yours a field StatusCode int `json:\"statusCode\"` or an UnmarshalJSON, or declare the result as any; or choose with CompletedIf and OnCompleted(Fail)")
 	}
-	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && s.held.action == respond && isNil(s.held.response) {
+	if h.responds && (h.byPayload || h.gateway != eventkind.NoGateway) && s.held.action == respond && isNull(s.held.response) {
 		refuse("OnHeld(Respond(nil)) would answer an HTTP request without a status, which the gateway answers with an error: pass a response with status 409 for example, or leave the option out")
 	}
 	if h.gateway == eventkind.NoGateway {
@@ -181,6 +181,12 @@ func (s *settings) use(h overHTTP) {
 			refuse("OnHeld(Respond) was given a response without a status, which the gateway answers with an error: set its StatusCode, for example to 409")
 		}
 	}
+}
+
+// isNull reports whether a response is the JSON null, like a nil map.
+func isNull(response any) bool {
+	b, err := json.Marshal(response)
+	return err == nil && string(b) == "null"
 }
 
 // gatewayOf returns the gateway of one invocation. payload is what the handler

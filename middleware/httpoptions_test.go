@@ -308,6 +308,12 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"Respond(nil) of anything": {func() {
 			middleware.WithLock(byAPI, anything, opts(middleware.OnHeld(middleware.Respond(nil)))...)
 		}, "Respond(nil)"},
+		"Respond of a nil map": {func() {
+			middleware.WithLock(byAPI, anything, opts(middleware.OnHeld(middleware.Respond(map[string]any(nil))))...)
+		}, "Respond(nil)"},
+		"Respond of no JSON": {func() {
+			middleware.WithLock(byAPI, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(json.RawMessage(nil))))...)
+		}, "Respond(nil)"},
 		"OnHeld(Skip), own types": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) (ownResponse, error) { return ownResponse{}, nil }, opts(middleware.OnHeld(middleware.Skip))...)
 		}, "empty response"},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -16,10 +17,17 @@ import (
 // else does. Two events that say the same thing on purpose count as one. If a
 // part of the payload tells them apart, use [Path] with keyfuncs.EventFrom
 // instead.
+//
+// The error is a *lock.KeyError for what is not JSON, and for the pointer that
+// an extended client library of SQS or SNS sends in place of a large body: it
+// has a new name of an object for each send, and says nothing of the body.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)
 	if err != nil {
 		return lock.Key{}, notJSON(err)
+	}
+	if eventkind.IsPointer(text) {
+		return lock.Key{}, &lock.KeyError{Field: "payload", Reason: eventkind.PointerRefusal}
 	}
 	sum := sha256.Sum256(text)
 	digest := base64.RawURLEncoding.EncodeToString(sum[:])

@@ -93,9 +93,60 @@ var requests = []mutant{
 	},
 	{
 		file: "middleware/http.go", breaks: "F49", bug: "Respond(nil) answers a request without a status",
-		old: ` && s.held.action == respond && isNil(s.held.response) {`,
+		old: ` && s.held.action == respond && isNull(s.held.response) {`,
 		new: ` && s.held.action == respond && s.failOpen {`,
 		by:  "TestWrongUseOverHTTP",
+	},
+	{
+		file: "middleware/http.go", breaks: "F49", bug: "a nil map answers a request without a status",
+		old: ` && string(b) == "null"`,
+		new: ` && string(b) == "null" && response == nil`,
+		by:  "TestWrongUseOverHTTP",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F28", bug: "halves of surrogate pairs are one key",
+		old: `otherErr != nil || k != exact`,
+		new: `otherErr != nil`,
+		by:  "TestHalvesOfSurrogatePairs",
+	},
+	{
+		file: "keyfuncs/envelope.go", breaks: "F28", bug: "half of a surrogate pair is refused wherever it is",
+		old: `otherErr != nil || k != exact`,
+		new: `lossy`,
+		by:  "TestHalvesOfSurrogatePairs",
+	},
+	{
+		file: "internal/event/canonical/canonical.go", breaks: "F28", bug: "a whole character outside the basic plane counts as a half",
+		old: `			length = 12
+`,
+		new: `			length, found = 12, true
+			rest = rest[:i] + "\\ue000\\ue000" + rest[i+12:]
+`,
+		by: "TestHalvesOfSurrogatePairs", in: "keyfuncs",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F28", bug: "what was no character names a lock",
+		old: `if strings.ContainsRune(name, utf8.RuneError) {`,
+		new: `if name == string(utf8.RuneError) {`,
+		by:  "TestLostCharacters",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F61", bug: "callers that differ in what is no character are one",
+		old: `strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError)`,
+		new: `strings.ContainsRune(k.Name, utf8.RuneError)`,
+		by:  "TestLostCharacters",
+	},
+	{
+		file: "keyfuncs/jmespath/typed.go", breaks: "F28", bug: "what was no character is found as a name",
+		old: `if err != nil || other != k {`,
+		new: `if err != nil {`,
+		by:  "TestLostCharacters", in: "keyfuncs",
+	},
+	{
+		file: "keyfuncs/jmespath/payload.go", breaks: "F28", bug: "the digest of a pointer stands for a large message",
+		old: `	if eventkind.IsPointer(text) {`,
+		new: `	if eventkind.IsPointer(text) && text == nil {`,
+		by:  "TestNeighboursAreRefused", in: "keyfuncs",
 	},
 	{
 		file: "middleware/signature.go", breaks: "F26", bug: "the refusal of a key of records names no wrapper",

@@ -355,8 +355,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/envelope.go", breaks: "F31", bug: "the pointer to a large message is called malformed JSON",
-		old: `		if isPointer(text) {`,
-		new: `		if isPointer(text[:0]) {`,
+		old: `		if eventkind.IsPointer(text) {`,
+		new: `		if eventkind.IsPointer(text[:0]) {`,
 		by:  "TestNeighboursAreRefused",
 	},
 	{
