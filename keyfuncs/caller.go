@@ -35,8 +35,9 @@ import (
 // none:
 //
 //   - what a Lambda authorizer returned besides a principalId
-//   - if the gateway named nobody: the headers Authorization, Cookie and
-//     X-Api-Key, and the client certificate of mutual TLS
+//   - if the gateway named nobody, or by a principalId, which may be the same
+//     for everybody: the headers Authorization, Cookie and X-Api-Key, and the
+//     client certificate of mutual TLS
 //
 // There is no Event and no Order. Caller adds who asked to a key of your own:
 //
@@ -74,7 +75,7 @@ func (r request) callerKey() (lock.Key, error) {
 	k := lock.Key{Name: cmp.Or(r.caller, "nobody")}
 	credentials, err := r.credentials()
 	if err == nil && strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError) {
-		err = &lock.KeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes what is no character, so the callers cannot be told apart"}
+		err = &lock.KeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes broken characters, so the callers cannot be told apart"}
 	}
 	if err == nil && len(credentials) > 0 {
 		k.Payload = named("caller", k.Name, digest(named("credentials", credentials...)))
@@ -93,7 +94,7 @@ func (r request) credentials() ([]string, error) {
 		}
 		found = append(found, "authorizer", string(b))
 	}
-	if r.caller != "" {
+	if r.caller != "" && !r.byFunction {
 		return found, nil
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Issuer", "X-Amzn-Mtls-Clientcert-Serial-Number"} {
@@ -143,10 +144,18 @@ func besidesCaller(authorizer map[string]any) map[string]any {
 	if _, ok := besides["claims"].(map[string]any); ok {
 		delete(besides, "claims")
 		delete(besides, "scopes")
-	} else if _, ok := besides["principalId"].(string); ok {
+	} else if namesPrincipal(besides) {
 		delete(besides, "principalId")
 	}
 	return besides
+}
+
+// namesPrincipal reports whether the caller is the principalId that a Lambda
+// authorizer returned, which may be the same for everybody.
+func namesPrincipal(authorizer map[string]any) bool {
+	_, claims := authorizer["claims"].(map[string]any)
+	_, principal := authorizer["principalId"].(string)
+	return principal && !claims
 }
 
 // gatewayCaller returns the caller in events of REST and WebSocket APIs.

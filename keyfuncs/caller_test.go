@@ -73,6 +73,15 @@ func strangers[E any](t *testing.T, gateway string, plain func() E, senders map[
 	}
 }
 
+// principal is a request that a Lambda authorizer lets through which returns
+// the same for everybody, as those that AWS shows do.
+func principal(header, credential string) func(*restRequest) {
+	return func(e *restRequest) {
+		e.RequestContext.Authorizer = map[string]any{"principalId": "user", "integrationLatency": 7}
+		e.Headers[header] = credential
+	}
+}
+
 // TestStrangers shows that nothing that authenticates the sender of a request
 // is the same for two of them.
 func TestStrangers(t *testing.T) { // F28, F61
@@ -93,10 +102,16 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"other issuer": func(e *restRequest) {
 			e.RequestContext.Identity.ClientCert = &clientCert{IssuerDN: "cb", SerialNumber: "2"}
 		},
-		"principal jane": func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "jane"} },
-		"user a":         func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "a"} },
-		"user b":         func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "b"} },
-		"user, 1.0":      func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"id": "b"} },
+		"principal jane":     func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "jane"} },
+		"user a":             func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "a"} },
+		"user b":             func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"principalId": "user", "id": "b"} },
+		"of one principal a": principal("Authorization", "Bearer a"),
+		"of one principal b": principal("Authorization", "Bearer b"),
+		"its session a":      principal("Cookie", "s=a"),
+		"its session b":      principal("Cookie", "s=b"),
+		"its key a":          principal("X-Api-Key", "a"),
+		"its key b":          principal("X-Api-Key", "b"),
+		"user, 1.0":          func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"id": "b"} },
 		"Cognito user": func(e *restRequest) {
 			e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"sub": "a"}}
 		},
@@ -149,8 +164,14 @@ func TestStrangers(t *testing.T) { // F28, F61
 	})
 	strangers(t, "WebSocket", plainSocket, map[string]func(*webSocket){
 		"token a": func(e *webSocket) { e.Headers["authorization"] = "Bearer a" },
-		"user a":  func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "a"} },
-		"user b":  func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "b"} },
+		"of one principal a": func(e *webSocket) {
+			e.RequestContext.Authorizer, e.Headers["authorization"] = map[string]any{"principalId": "p"}, "a"
+		},
+		"of one principal b": func(e *webSocket) {
+			e.RequestContext.Authorizer, e.Headers["authorization"] = map[string]any{"principalId": "p"}, "b"
+		},
+		"user a": func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "a"} },
+		"user b": func(e *webSocket) { e.RequestContext.Authorizer = map[string]any{"principalId": "p", "id": "b"} },
 	})
 }
 
@@ -169,15 +190,25 @@ func TestSameCaller(t *testing.T) {
 		e.RequestContext.Authorizer, e.Headers["Authorization"] = authorized, token
 		return func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), e) }
 	}
+	byPrincipal := func(token string) func() (lock.Key, error) {
+		key := keyfuncs.HeaderKey("Idempotency-Key", func(_ context.Context, e restRequest) (lock.Key, error) {
+			user, _ := e.RequestContext.Authorizer["principalId"].(string)
+			return lock.Key{Name: user}, nil
+		})
+		e := plainREST()
+		e.RequestContext.Authorizer, e.Headers["Authorization"] = map[string]any{"principalId": "jane"}, token
+		return func() (lock.Key, error) { return key(t.Context(), e) }
+	}
 	token := func(text string) func(*httpRequest) {
 		return func(e *httpRequest) { e.Headers["authorization"] = text }
 	}
 	const jwt = `{"jwt":{"claims":{"sub":"a","iss":"i"}}}`
 	for name, c := range map[string]struct{ first, again func() (lock.Key, error) }{
-		"a fresh token that the gateway checked": {http(jwt, token("Bearer a")), http(jwt, token("Bearer b"))},
-		"a fresh signature":                      {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 b"))},
-		"a fresh token of a principal":           {rest(map[string]any{"principalId": "p"}, "Bearer a"), rest(map[string]any{"principalId": "p"}, "Bearer b")},
-		"the latency of an authorizer":           {rest(map[string]any{"principalId": "p", "integrationLatency": 7}, "a"), rest(map[string]any{"principalId": "p", "integrationLatency": 41}, "a")},
+		"a fresh token that the gateway checked":     {http(jwt, token("Bearer a")), http(jwt, token("Bearer b"))},
+		"a fresh signature":                          {http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 a")), http(`{"iam":{"callerId":"AIDAEXAMPLE"}}`, token("AWS4-HMAC-SHA256 b"))},
+		"a fresh token of a Cognito user":            {rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer a"), rest(map[string]any{"claims": map[string]any{"sub": "a"}}, "Bearer b")},
+		"a fresh token of a principal, by HeaderKey": {byPrincipal("Bearer a"), byPrincipal("Bearer b")},
+		"the latency of an authorizer":               {rest(map[string]any{"principalId": "p", "integrationLatency": 7}, "a"), rest(map[string]any{"principalId": "p", "integrationLatency": 41}, "a")},
 		"the order of cookies": {
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"a=1", "b=2"} }),
 			http(`null`, func(e *httpRequest) { e.Cookies = []string{"b=2; a=1"} }),

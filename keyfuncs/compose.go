@@ -38,7 +38,7 @@ func ByField[E any](find func(E) string) Func[E] {
 	return func(_ context.Context, e E) (lock.Key, error) {
 		name := find(e)
 		if strings.ContainsRune(name, utf8.RuneError) {
-			return lock.Key{}, &lock.KeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes what is no character: different names would be the same"}
+			return lock.Key{}, &lock.KeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes broken characters: different names would be the same"}
 		}
 		return lock.Key{Name: name}, nil
 	}

@@ -142,7 +142,7 @@ func faithful[E any](ctx context.Context, text []byte, event E, inner Func[E], d
 	}
 	exact, err := inner(ctx, event)
 	if err == nil && (otherErr != nil || k != exact) {
-		err = &lock.KeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", which is no character, where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
+		err = &lock.KeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
 	}
 	return exact, err
 }

@@ -99,7 +99,7 @@ func TestHalvesOfSurrogatePairs(t *testing.T) { // F28
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, use := range carriers(jmespath.Path("id")) { // keeps what is no character
+	for name, use := range carriers(jmespath.Path("id")) { // keeps halves
 		first, err := use(t.Context(), `{"id":"\ud800"}`)
 		second, errSecond := use(t.Context(), `{"id":"\udbff"}`)
 		if first.Name == second.Name || err != nil || errSecond != nil {

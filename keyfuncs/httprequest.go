@@ -23,6 +23,7 @@ type request struct {
 	keyErr            error // why it has no headers to take the key from
 
 	caller      string         // whom the gateway authenticated; empty: nobody
+	byFunction  bool           // the caller is what a Lambda authorizer called him
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
 	cookies     []string       // that the gateway took out of the headers
@@ -70,7 +71,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
 	}
 }
 
@@ -104,7 +105,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
 		r.keyErr = &lock.KeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}

@@ -25,11 +25,12 @@ import (
 // The caller counts because clients choose their keys, and nobody may be shown
 // the replayed answer of somebody else. Whom the gateway authenticated is in
 // Name, so two such callers never meet; see [Caller]. If it authenticated
-// nobody, the credentials that the request carries are in Payload: the same key
-// with other credentials, or without any, gets a [*lock.MismatchError] and not
-// the answer. That includes a client whose token or cookie has changed since
-// its first try: with [HeaderKey], say by what you know the caller, or that it
-// does not matter. A credential in another header is not seen.
+// nobody, or a Lambda authorizer did, the credentials that the request carries
+// are in Payload: the same key with other credentials, or without any, gets a
+// [*lock.MismatchError] and not the answer. That includes a client whose token
+// or cookie has changed since its first try: with [HeaderKey], say by what you
+// know the caller, or that it does not matter. A credential in another header
+// is not seen.
 //
 // A load balancer has a target group instead of an API. A WebSocket API has
 // headers only in the request that opens a connection; event type and route

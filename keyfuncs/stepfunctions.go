@@ -42,8 +42,8 @@ import (
 // The digest is one of the input as E, written as JSON. What changes with every
 // attempt, other than the context object, must not be in E: otherwise a retry
 // runs again. Such are a random number that the state machine makes, and the
-// time. Halves of surrogate pairs, which Go decodes as U+FFFD, tell inputs apart
-// only if E is json.RawMessage.
+// time. Halves of surrogate pairs, which Go decodes as U+FFFD, tell inputs
+// apart only if E is json.RawMessage.
 //
 // A redriven execution keeps its id. AWS does not say whether it keeps the
 // time, or what is the same in an Express workflow that is run twice. If the

@@ -44,7 +44,7 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		}
 		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
 		if err != nil || other != k {
-			return lock.Key{}, &lock.KeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes what is no character, so different keys would be the same: let the handler take json.RawMessage", Err: err}
+			return lock.Key{}, &lock.KeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
 		}
 		return k, nil
 	}

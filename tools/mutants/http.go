@@ -106,13 +106,13 @@ var requests = []mutant{
 	{
 		file: "keyfuncs/envelope.go", breaks: "F28", bug: "halves of surrogate pairs are one key",
 		old: `otherErr != nil || k != exact`,
-		new: `otherErr != nil`,
+		new: `otherErr != nil && k != exact`,
 		by:  "TestHalvesOfSurrogatePairs",
 	},
 	{
 		file: "keyfuncs/envelope.go", breaks: "F28", bug: "half of a surrogate pair is refused wherever it is",
 		old: `otherErr != nil || k != exact`,
-		new: `lossy`,
+		new: `otherErr == nil || k != exact`,
 		by:  "TestHalvesOfSurrogatePairs",
 	},
 	{
@@ -125,21 +125,21 @@ var requests = []mutant{
 		by: "TestHalvesOfSurrogatePairs", in: "keyfuncs",
 	},
 	{
-		file: "keyfuncs/compose.go", breaks: "F28", bug: "what was no character names a lock",
+		file: "keyfuncs/compose.go", breaks: "F28", bug: "a broken character names a lock",
 		old: `if strings.ContainsRune(name, utf8.RuneError) {`,
 		new: `if name == string(utf8.RuneError) {`,
 		by:  "TestLostCharacters",
 	},
 	{
-		file: "keyfuncs/caller.go", breaks: "F61", bug: "callers that differ in what is no character are one",
+		file: "keyfuncs/caller.go", breaks: "F61", bug: "callers that differ in a broken character are one",
 		old: `strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError)`,
 		new: `strings.ContainsRune(k.Name, utf8.RuneError)`,
 		by:  "TestLostCharacters",
 	},
 	{
-		file: "keyfuncs/jmespath/typed.go", breaks: "F28", bug: "what was no character is found as a name",
+		file: "keyfuncs/jmespath/typed.go", breaks: "F28", bug: "a broken character is found as a name",
 		old: `if err != nil || other != k {`,
-		new: `if err != nil {`,
+		new: `if err != nil && other != k {`,
 		by:  "TestLostCharacters", in: "keyfuncs",
 	},
 	{
@@ -217,11 +217,23 @@ var requests = []mutant{
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "P5", bug: "a fresh signature of an authenticated caller is another caller",
-		old: `	if r.caller != "" {
+		old: `	if r.caller != "" && !r.byFunction {
 		return found, nil
 	}`,
 		new: ``,
 		by:  "TestSameCaller",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F61", bug: "everybody whom an authorizer calls user is one caller",
+		old: `	return principal && !claims`,
+		new: `	return principal && claims`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/httprequest.go", breaks: "F61", bug: "everybody whom an authorizer of a WebSocket API calls user is one caller",
+		old: `byFunction: namesPrincipal(authorizer), `,
+		new: ``,
+		by:  "TestStrangers",
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "P5", bug: "the latency of an authorizer is another caller",
