@@ -81,7 +81,7 @@ func TestLeasesOfEachTable(t *testing.T) {
 func TestLogLevel(t *testing.T) {
 	const warning = "its application log level is "
 	for level, warned := range map[awslambda.ApplicationLogLevel]bool{
-		"": false, "WARN": false, "INFO": false, "ERROR": true, "FATAL": true,
+		"": false, "WARN": false, "INFO": false, "ERROR": false, "FATAL": true,
 	} {
 		t.Run("level "+string(level), func(t *testing.T) {
 			c := checkCase{fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: level}}

@@ -27,7 +27,7 @@ const (
 	OutcomeRenewed          Outcome = "renewed"           // debug
 	OutcomeHandedOver       Outcome = "handed_over"       // to another invocation: info
 	OutcomeResumed          Outcome = "resumed"           // after it was handed over: info
-	OutcomeLost             Outcome = "lost"              // warn
+	OutcomeLost             Outcome = "lost"              // another handler may have worked at the same time: error
 	OutcomeReleased         Outcome = "released"          // debug
 	OutcomeCompleteFailed   Outcome = "complete_failed"   // the work succeeded, but the event could not be completed: error
 	OutcomeResultDropped    Outcome = "result_dropped"    // completed, but the result is too large to replay or cannot be encoded: warn
@@ -42,7 +42,7 @@ func (o Outcome) level() slog.Level {
 		return slog.LevelDebug
 	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo
-	case OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
+	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError
 	}
 	return slog.LevelWarn

@@ -217,6 +217,38 @@ func TestLogLines(t *testing.T) { // F29, F30
 	}
 }
 
+// TestLostLeaseIsAnError shows that a lost lease is seen where only errors are
+// logged: another handler may have worked at the same time.
+func TestLostLeaseIsAnError(t *testing.T) { // F21
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l, err := lock.New(memstore.New(), &lock.Options{
+			Lease: lock.FixedLease(5 * time.Second), Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := l.Acquire(t.Context(), resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		second, err := l.Acquire(context.Background(), resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("completed late: %v", err)
+		}
+		if err := second.Release(); err != nil {
+			t.Error(err)
+		}
+		if lines := out.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, `level=ERROR msg="lambdalock: lost"`) {
+			t.Errorf("logged at level ERROR:\n%s", lines)
+		}
+	})
+}
+
 // TestErrorTexts shows that every error is one line that names the library and
 // does not show the key.
 func TestErrorTexts(t *testing.T) {

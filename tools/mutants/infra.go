@@ -45,8 +45,8 @@ var construct = []mutant{
 	},
 	{
 		file: "infra/lost_leases.go", breaks: "P6", bug: "no warning of a log level that drops lost leases",
-		old: `(f.logLevel == "ERROR" || f.logLevel == "FATAL")`,
-		new: `f.logLevel == "FATAL"`,
+		old: `f.logLevel == "FATAL"`,
+		new: `f.logLevel == "ERROR"`,
 		by:  "TestLogLevel",
 	},
 	{

@@ -455,4 +455,10 @@ func (l *Lock) observeBeat`,
 `,
 		by: "TestEditedHandles",
 	},
+	{
+		file: "lock/observation.go", breaks: "F21", bug: "a lost lease is not seen where only errors are logged",
+		old: `	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed`,
+		new: `	case OutcomeCompleteFailed, OutcomeStoreFailed`,
+		by:  "TestLostLeaseIsAnError",
+	},
 }
