@@ -115,6 +115,9 @@ func TestHTTPByTheHandlersEvent(t *testing.T) {
 	runs := 0
 	busy := func() (ownResponse, error) { runs++; return ownResponse{Code: http.StatusServiceUnavailable}, nil }
 	byAny := func(context.Context, any) (lock.Key, error) { return key, nil }
+	wantPanic(t, func() {
+		middleware.WithLock(byAny, func(context.Context, restEvent) (ownResponse, error) { return busy() }, newFixture().options(middleware.OnHeld(middleware.Skip))...)
+	}, "empty response")
 	for name, call := range map[string]func(f *fixture) (ownResponse, error){
 		"value": func(f *fixture) (ownResponse, error) {
 			return middleware.WithLock(byAny, func(context.Context, restEvent) (ownResponse, error) { return busy() }, f.options()...)(t.Context(), restEvent{})

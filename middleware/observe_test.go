@@ -156,3 +156,16 @@ func TestLinesOfRecordsNameThem(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfKafkaRecordsNameThem shows that such a record, which has no id, is
+// named by its place in the topic.
+func TestLinesOfKafkaRecordsNameThem(t *testing.T) {
+	t.Parallel()
+	var log warnings
+	noKey := func(context.Context, events.KafkaRecord) (lock.Key, error) { return lock.Key{}, errRecord }
+	h := middleware.EachKafkaRecord(noKey, func(context.Context, events.KafkaRecord) error { return nil }, middleware.Store(newFixture().faulty), log.option())
+	err := h(t.Context(), events.KafkaEvent{Records: map[string][]events.KafkaRecord{"orders-3": {{Topic: "orders", Partition: 3, Offset: 7}}}})
+	if lines := strings.Join(log.lines(), "\n"); err == nil || !strings.Contains(lines, "record=orders-3@7") {
+		t.Errorf("logged %s", lines)
+	}
+}

@@ -11,9 +11,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// patience is how long a batch without a deadline waits for a store that
+// longestOutage is how long a batch without a deadline waits for a store that
 // throttles everything.
-const patience = lock.DefaultLease
+const longestOutage = lock.DefaultLease
 
 var (
 	errBlocked  = errors.New("lambdalock: not begun, because an earlier record of its group failed")
@@ -115,7 +115,7 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	switch {
 	case t.blocked:
 		return errBlocked
-	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > patience:
+	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > longestOutage:
 		return errFull
 	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart):
 		return errNotBegun

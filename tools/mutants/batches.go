@@ -36,7 +36,7 @@ var batches = []mutant{
 	},
 	{
 		file: "internal/event/invocation/pace.go", breaks: "F63", bug: "a batch is slow for long after an outage",
-		old: `sent.Sub(p.full) > outage`,
+		old: `sent.Sub(p.full) > shortestOutage`,
 		new: `sent.Sub(p.full) < 0`,
 		by:  "TestPaceAfterOutage",
 	},
@@ -130,7 +130,7 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/task.go", breaks: "F63", bug: "without a deadline a batch waits for a full store for ever",
-		old: `d.pace.Full(clock.From(d.ctx).Now()) > patience:`,
+		old: `d.pace.Full(clock.From(d.ctx).Now()) > longestOutage:`,
 		new: `d.pace.Full(clock.From(d.ctx).Now()) < 0:`,
 		by:  "TestFullTable",
 	},

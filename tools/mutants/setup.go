@@ -91,6 +91,95 @@ var setup = []mutant{
 		by:  "TestRememberedAsLongAsTheSourceKeeps",
 	},
 	{
+		file: "middleware/options.go", breaks: "F11", bug: "OnHeld(Wait) does not wait",
+		old: `		o.engine.MaxWait = o.held.wait
+`,
+		new: ``,
+		by:  "TestWaitPolicy",
+	},
+	{
+		file: "middleware/options.go", breaks: "P5", bug: "Remember is ignored",
+		old: `o.engine.Remember = d }`,
+		new: `o.engine.Remember = 0 * d }`,
+		by:  "TestRememberedAsLongAsTheSourceKeeps",
+	},
+	{
+		file: "middleware/options.go", breaks: "F46", bug: "RememberAtLeast is ignored",
+		old: `o.engine.RememberAtLeast = events }`,
+		new: `o.engine.RememberAtLeast = 0 * events }`,
+		by:  "TestRememberAtLeast",
+	},
+	{
+		file: "middleware/options.go", breaks: "F16", bug: "Reserve is ignored",
+		old: `o.engine.Reserve = d }`,
+		new: `o.engine.Reserve = 0 * d }`,
+		by:  "TestNothingBeginsWithinReserve|TestOverdueRecordIsNamed",
+	},
+	{
+		file: "middleware/options.go", breaks: "F7", bug: "CompleteWithin is ignored",
+		old: `o.engine.CompleteWithin = d }`,
+		new: `o.engine.CompleteWithin = 0 * d }`,
+		by:  "TestClientsDoNotWaitForCompletion",
+	},
+	{
+		file: "middleware/options.go", breaks: "P1", bug: "Limit lets nobody in beside the first",
+		old: `		o.engine.Limit = n
+`,
+		new: ``,
+		by:  "TestLimit",
+	},
+	{
+		file: "middleware/options.go", breaks: "P5", bug: "CompletedIf sees a zero result",
+		old: `r, _ := result.(T) // a nil`,
+		new: `r, _ := any(nil).(T) // a nil`,
+		by:  "TestCompletedIf",
+	},
+	{
+		file: "middleware/options.go", breaks: "F48", bug: "an observer is not called if one before it panics",
+		old: `				defer f(ctx, seen) // also if before panics
+				before(ctx, seen)
+`,
+		new: `				before(ctx, seen)
+				f(ctx, seen)
+`,
+		by: "TestSeveralObservers",
+	},
+	{
+		file: "middleware/record.go", breaks: "F31", bug: "RecordFromContext returns a record of another type",
+		old: `	if r, ok := ctx.Value(recordKey[R]{}).(*R); ok {`,
+		new: `	if r, ok := ctx.Value(anyRecordKey{}).(*R); ok || ctx.Value(anyRecordKey{}) != nil {
+		if !ok {
+			r = new(R)
+		}`,
+		by: "TestRecordFromContext",
+	},
+	{
+		file: "middleware/record.go", breaks: "F30", bug: "a Kafka record is named without its partition",
+		old: `fmt.Sprintf("%s-%d@%d", r.Topic, r.Partition, r.Offset)`,
+		new: `fmt.Sprintf("%s-%d@%d", r.Topic, 0*r.Partition, r.Offset)`,
+		by:  "TestLinesOfKafkaRecordsNameThem",
+	},
+	{
+		file: "middleware/withlock.go", breaks: "P6", bug: "options for records are ignored around whole events",
+		old: `	s.refuseEach()
+	key`,
+		new: `	key`,
+		by:  "TestWithLocksWrongUse",
+	},
+	{
+		file: "middleware/withlock.go", breaks: "F49", bug: "a lambda.Handler of requests has no defaults for HTTP",
+		old: `		s.use(httpOf(reflect.TypeFor[E](), rawType))
+`,
+		new: ``,
+		by:  "TestHTTPReplay",
+	},
+	{
+		file: "middleware/withlock.go", breaks: "F49", bug: "the event of the handler does not show the gateway",
+		old: `s.use(httpOf(sig.event(reflect.TypeFor[E]()), sig.result))`,
+		new: `s.use(httpOf(reflect.TypeFor[E](), sig.result))`,
+		by:  "TestHTTPByTheHandlersEvent",
+	},
+	{
 		file: "middleware/body.go", breaks: "P6", bug: "an error of a record's key is blamed on its body",
 		old: `errors.As(err, &ofRecord) {`,
 		new: `errors.As(err, &ofRecord) && ofRecord.err == nil {`,

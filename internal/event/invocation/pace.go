@@ -13,9 +13,9 @@ const (
 	firstGap = 200 * time.Millisecond
 	// longestGap lets a batch notice soon that the store has recovered.
 	longestGap = 2 * time.Second
-	// outage is for how long a store takes nothing if it is not only busy. What it
-	// takes afterwards has nothing to do with the gap that it left.
-	outage = 2800 * time.Millisecond
+	// shortestOutage is for how long a store takes nothing if it is not only busy.
+	// What it takes afterwards has nothing to do with the gap that it left.
+	shortestOutage = 2800 * time.Millisecond
 	// firstSafe is the safe gap of a batch that does not know what the store takes.
 	firstSafe = 10 * time.Millisecond
 	// noGap is a gap that is too short to matter.
@@ -76,7 +76,7 @@ func (p *Pace) Taken(sent time.Time) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.full.IsZero() && sent.Sub(p.full) > outage {
+	if !p.full.IsZero() && sent.Sub(p.full) > shortestOutage {
 		p.gap = firstGap
 	}
 	p.full = time.Time{}
