@@ -202,14 +202,17 @@ func ordinal(field, number string) (string, error) {
 }
 
 // Join makes one unambiguous name out of several: Join(a, b) locks what a and b
-// name together. Its Event joins their Events, if any of them has one, and so
-// does its Payload; its Order is that of first.
+// name together. Its Event joins their Events, if any of them has one. So does
+// its Payload, in which the Name of a part stands for a Payload that it lacks:
+// PayloadFrom(key, Join(byAmount, Caller)) compares both. Its Order is that of
+// first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 	keys := append([]Func[E]{first}, more...)
 	notNil("Join", keys...)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		var names, events, payloads []string
 		var joined lock.Key
+		compared := false
 		for i, key := range keys {
 			k, err := key(ctx, event)
 			if err == nil && k.Name == "" {
@@ -218,20 +221,19 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 			if err != nil {
 				return lock.Key{}, err
 			}
-			names, events, payloads = append(names, k.Name), append(events, k.Event), append(payloads, k.Payload)
+			names, events, payloads = append(names, k.Name), append(events, k.Event), append(payloads, cmp.Or(k.Payload, k.Name))
+			compared = compared || k.Payload != ""
 			if i == 0 {
 				joined.Order = k.Order
 			}
 		}
-		joined.Name, joined.Event, joined.Payload = named("join", names...), anyJoined(events), anyJoined(payloads)
+		joined.Name = named("join", names...)
+		if slices.ContainsFunc(events, func(e string) bool { return e != "" }) {
+			joined.Event = named("join", events...)
+		}
+		if compared {
+			joined.Payload = named("join", payloads...)
+		}
 		return joined, nil
 	}
-}
-
-// anyJoined joins the parts if any of them has a value.
-func anyJoined(parts []string) string {
-	if !slices.ContainsFunc(parts, func(p string) bool { return p != "" }) {
-		return ""
-	}
-	return named("join", parts...)
 }

@@ -102,7 +102,8 @@ func TestCombinators(t *testing.T) { // F27, F28
 		"payload from a name":   {keyfuncs.PayloadFrom(itself, named("n2")), lock.Key{Name: "n", Event: "e", Order: "o", Payload: "n2"}},
 		"payload kept by Once":  {keyfuncs.Once(keyfuncs.PayloadFrom(itself, named("p"))), lock.Key{Name: "n", Event: "n", Payload: "p"}},
 		"payload kept by all":   {keyfuncs.Prefix(keyfuncs.EventFrom(keyfuncs.OrderFrom(keyfuncs.PayloadFrom(itself, named("p")), named("1")), named("x")), "a"), lock.Key{Name: "a/n", Event: "x", Order: "0011", Payload: "p"}},
-		"payload joined":        {keyfuncs.Join(keyfuncs.PayloadFrom(named("a"), named("p/q")), named("b")), lock.Key{Name: "join/a/b", Payload: "join/p%2Fq/"}},
+		"payload joined":        {keyfuncs.Join(keyfuncs.PayloadFrom(named("a"), named("p/q")), named("b")), lock.Key{Name: "join/a/b", Payload: "join/p%2Fq/b"}},
+		"payload of both":       {keyfuncs.PayloadFrom(itself, keyfuncs.Join(named("p"), keyfuncs.PayloadFrom(named("b"), named("q")))), lock.Key{Name: "n", Event: "e", Order: "o", Payload: "join/p/q"}},
 		"optional, there":       {keyfuncs.Optional(itself), lock.Key{Name: "n", Event: "e", Order: "o"}},
 		"joined without events": {keyfuncs.Join(named("a"), fixed(lock.Key{Name: "b", Order: "o"}, nil)), lock.Key{Name: "join/a/b"}},
 	} {

@@ -112,8 +112,14 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/compose.go", breaks: "P5", bug: "a joined key has the event of its first part alone",
-		old: `anyJoined(events), anyJoined(payloads)`,
-		new: `anyJoined(events[:1]), anyJoined(payloads)`,
+		old: `joined.Event = named("join", events...)`,
+		new: `joined.Event = named("join", events[:1]...)`,
+		by:  "TestCombinators",
+	},
+	{
+		file: "keyfuncs/compose.go", breaks: "F28", bug: "of a payload and a caller that are compared together, only one is",
+		old: `append(payloads, cmp.Or(k.Payload, k.Name))`,
+		new: `append(payloads, k.Payload)`,
 		by:  "TestCombinators",
 	},
 	{
