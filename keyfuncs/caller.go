@@ -39,11 +39,12 @@ import (
 //     for everybody: the headers Authorization, Cookie and X-Api-Key, and the
 //     client certificate of mutual TLS
 //
-// There is no Event and no Order. Caller adds who asked to a key of your own:
+// There is no Event and no Order. Package middleware adds who asked to a key of
+// your own that has an Event and no Payload, as PayloadFrom(key, Caller) does:
+// a stranger then gets status 422 instead of somebody else's response. To
+// compare a payload of your own as well, write
 //
-//	PayloadFrom(HTTPBody[events.APIGatewayV2HTTPRequest](inner), Caller)
-//
-// answers with status 422 instead of somebody else's response.
+//	PayloadFrom(key, Join(byAmount, Caller))
 //
 // The error is a [*lock.KeyError] if a token has no sub, and if the event comes
 // from another source.
@@ -61,9 +62,9 @@ func Caller[E any](_ context.Context, e E) (lock.Key, error) {
 	return r.callerKey()
 }
 
-// Anonymous names no caller, for [HeaderKey] in an API that anybody may use:
-// the answer to a request is replayed to everybody who has its key, whatever
-// their credentials.
+// Anonymous names no caller, for [HeaderKey] or PayloadFrom(key, Anonymous) in
+// an API that anybody may use: the answer to a request is replayed to everybody
+// who has its key, whatever their credentials.
 func Anonymous[E any](context.Context, E) (lock.Key, error) {
 	return lock.Key{Name: "anonymous"}, nil
 }
@@ -184,7 +185,7 @@ func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescript
 // at the first space.
 func subject(claims, iss, sub string) (string, error) {
 	if sub == "" {
-		return "", &lock.KeyError{Field: claims + ".sub", Reason: "is missing: the callers cannot be told apart without it"}
+		return "", &lock.KeyError{Field: claims + ".sub", Reason: "is missing: the callers cannot be told apart without it: let the issuer of the tokens send it, or name the caller in the Payload of a key of your own, or in keyfuncs.HeaderKey"}
 	}
 	return iss + " " + sub, nil
 }

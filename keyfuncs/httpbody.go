@@ -12,7 +12,8 @@ import (
 
 // HTTPBody takes the key of a request from the JSON in its body, decoded as B:
 // a type of your own, or json.RawMessage for package jmespath. The key is that
-// of inner: neither the path nor the caller is added to it. A body that is not
+// of inner: the path is not added to it, and the caller only by package
+// middleware, see [Caller]. A body that is not
 // such JSON gives a [*lock.KeyError], and so does one that is not base64
 // although the event says so. A number for which B has no type is a
 // json.Number, which keeps all its digits.

@@ -77,7 +77,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	if e.Version != "" && e.Version != "2.0" {
-		return request{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: payload format 1.0 needs IdempotencyKey[events.APIGatewayProxyRequest]", e.Version)}
+		return request{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest", e.Version)}
 	}
 	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)
@@ -118,7 +118,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
 	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
-		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: an HTTP API needs IdempotencyKey[events.APIGatewayV2HTTPRequest]"}
+		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"}
 	}
 	var caller string
 	if c.Authorizer != nil && c.Authorizer.IAM != nil {

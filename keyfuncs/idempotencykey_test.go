@@ -303,7 +303,7 @@ func TestIdempotencyKeyErrors(t *testing.T) { // F26
 		"no method":  {func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = "" }, "requestContext.http.method", "another source"},
 		"no path":    {func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }, "rawPath", "another source"},
 		"no subject": {func(e *events.APIGatewayV2HTTPRequest) { delete(e.RequestContext.Authorizer.JWT.Claims, "sub") }, "requestContext.authorizer.jwt.claims.sub", "told apart"},
-		"format 1.0": {func(e *events.APIGatewayV2HTTPRequest) { e.Version = "1.0" }, "version", "IdempotencyKey[events.APIGatewayProxyRequest]"},
+		"format 1.0": {func(e *events.APIGatewayV2HTTPRequest) { e.Version = "1.0" }, "version", "take an events.APIGatewayProxyRequest"},
 	})
 	operators(t, "apigateway-websocket-connect.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{
 		"no type":    {func(e *events.APIGatewayWebsocketProxyRequest) { e.RequestContext.EventType = "" }, "requestContext.eventType", "another source"},
@@ -322,7 +322,7 @@ func TestIdempotencyKeyErrors(t *testing.T) { // F26
 	})
 	// Its authorizer would be lost.
 	operators(t, "apigateway-http.json", map[string]operatorsMistake[events.LambdaFunctionURLRequest]{
-		"HTTP API":      {nil, "requestContext.domainName", "IdempotencyKey[events.APIGatewayV2HTTPRequest]"},
+		"HTTP API":      {nil, "requestContext.domainName", "take an events.APIGatewayV2HTTPRequest"},
 		"custom domain": {func(e *events.LambdaFunctionURLRequest) { e.RequestContext.DomainName = "api.example.com" }, "requestContext.domainName", "HTTP API"},
 	})
 	operators(t, "apigateway-websocket-message.json", map[string]operatorsMistake[events.APIGatewayWebsocketProxyRequest]{

@@ -21,7 +21,11 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 		if err == nil {
 			k, err = key(ctx, event)
 		}
-		gateway := w.http.gatewayOf(payload(sig, args)) // before the lock is taken, because it may panic
+		payload := payload(sig, args)
+		gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
+		if err == nil {
+			err = w.http.addCaller(ctx, &k, gateway, payload)
+		}
 		run, instead := w.enter(ctx, k, err)
 		run.gateway = gateway
 		if instead != nil {

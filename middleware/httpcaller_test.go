@@ -2,7 +2,9 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -33,29 +35,87 @@ func sentWith(authorization string) func(map[string]any) {
 func TestStrangerGetsNoStoredAnswer(t *testing.T) { // F28, F37, F61
 	t.Parallel()
 	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
-		f, runs := newFixture(), 0
-		alice := edited(t, doc, sentWith("Bearer alice"))
-		strangers := [][]byte{edited(t, doc, sentWith("Bearer mallory")), edited(t, doc, sentWith(""))}
-		var call func([]byte) (reply, error)
-		refused := func() {
-			for _, s := range strangers {
-				got, err := call(s)
-				wantProblem(t, got, err, http.StatusUnprocessableEntity, "another caller")
+		for _, key := range []keyOption{required, own} {
+			strangersAreRefused(t, r, key, edited(t, doc, sentWith("Bearer alice")),
+				edited(t, doc, sentWith("Bearer mallory")), edited(t, doc, sentWith("")))
+			strangersAreRefused(t, r, key, edited(t, doc, sentWith("")), edited(t, doc, sentWith("Bearer mallory")))
+		}
+	})
+}
+
+// strangersAreRefused checks that strangers get neither the work nor the answer
+// of the request of alice.
+func strangersAreRefused(t *testing.T, r route, key keyOption, alice []byte, strangers ...[]byte) {
+	t.Helper()
+	f, runs := newFixture(), 0
+	var call func([]byte) (reply, error)
+	refused := func() {
+		for _, s := range strangers {
+			got, err := call(s)
+			wantProblem(t, got, err, http.StatusUnprocessableEntity, "another caller")
+		}
+	}
+	call = r(t, f, key, func() (reply, error) {
+		runs++
+		refused()
+		return created, nil
+	})
+	for _, mark := range []string{"", "true"} {
+		if got, err := call(alice); err != nil || got.status != created.status || got.mark() != mark {
+			t.Errorf("%+v, %v; want mark %q", got, err, mark)
+		}
+		refused()
+	}
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// authenticatedAs makes a request one whose sender the gateway authenticated.
+func authenticatedAs(who string) func(map[string]any) {
+	return func(e map[string]any) {
+		sentWith("")(e)
+		c := e["requestContext"].(map[string]any)
+		domain, _ := c["domainName"].(string)
+		switch {
+		case c["elb"] != nil && e["headers"] != nil:
+			e["headers"].(map[string]any)["x-amzn-oidc-identity"] = who
+		case c["elb"] != nil:
+			e["multiValueHeaders"].(map[string]any)["x-amzn-oidc-identity"] = []string{who}
+		case strings.Contains(domain, ".lambda-url."):
+			c["authorizer"] = map[string]any{"iam": map[string]any{"callerId": who}}
+		case c["http"] != nil:
+			c["authorizer"] = map[string]any{"jwt": map[string]any{"claims": map[string]string{"iss": "i", "sub": who}}}
+		default:
+			c["authorizer"] = map[string]any{"claims": map[string]any{"iss": "i", "sub": who}}
+		}
+	}
+}
+
+// TestAuthenticatedStrangerWithOwnKey shows that a key function of the user's
+// needs to say nothing of callers: the answer is replayed to the caller whom the
+// gateway authenticated, whatever his session, and to nobody else.
+func TestAuthenticatedStrangerWithOwnKey(t *testing.T) { // F28, F61
+	t.Parallel()
+	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
+		if strings.Contains(t.Name(), "own_event_without_a_context") {
+			t.Skip("the handler does not see either whom the gateway authenticated")
+		}
+		alice := edited(t, doc, authenticatedAs("alice"))
+		strangersAreRefused(t, r, own, alice, edited(t, doc, authenticatedAs("mallory")), edited(t, doc, sentWith("")))
+		f := newFixture()
+		call := r(t, f, own, func() (reply, error) { return created, nil })
+		for _, e := range [][]byte{alice, edited(t, alice, func(e map[string]any) {
+			if headers, ok := e["headers"].(map[string]any); ok {
+				headers["authorization"] = "Bearer fresh"
+			}
+		})} {
+			if got, err := call(e); err != nil || got.status != created.status {
+				t.Errorf("%+v, %v", got, err)
 			}
 		}
-		call = r(t, f, required, func() (reply, error) {
-			runs++
-			refused()
-			return created, nil
-		})
-		for _, mark := range []string{"", "true"} {
-			if got, err := call(alice); err != nil || got.status != created.status || got.mark() != mark {
-				t.Errorf("%+v, %v; want mark %q", got, err, mark)
-			}
-			refused()
-		}
-		if runs != 1 {
-			t.Errorf("%d runs", runs)
+		if n := f.count(lock.OutcomeAlreadyCompleted); n != 1 {
+			t.Errorf("%d of 1 duplicates recognised", n)
 		}
 	})
 }
@@ -82,6 +142,113 @@ func TestRefusedTokenIsNotStored(t *testing.T) {
 				t.Errorf("%s: %+v, %v; want status %d", c.token, got, err, c.status)
 			}
 		}
+	})
+}
+
+// TestStrangerWithoutGateway shows that a stranger gets no stored answer where
+// only the result shows that it is a response, and that nothing changes for a
+// payload that names nobody.
+func TestStrangerWithoutGateway(t *testing.T) { // F28
+	t.Parallel()
+	alice := map[string]any{"headers": map[string]string{"Authorization": "Bearer alice"}}
+	for name, c := range map[string]struct {
+		first, second map[string]any
+		refused       bool
+	}{
+		"the same":              {alice, alice, false},
+		"another token":         {alice, map[string]any{"headers": map[string]string{"authorization": "Bearer mallory"}}, true},
+		"no token":              {alice, map[string]any{"headers": map[string]string{}}, true},
+		"a token afterwards":    {map[string]any{"headers": nil}, alice, true},
+		"another cookie":        {map[string]any{"cookies": []string{"s=a"}}, map[string]any{"cookies": []string{"s=b"}}, true},
+		"of a load balancer":    {map[string]any{"multiValueHeaders": map[string][]string{"cookie": {"s=a"}}}, map[string]any{"multiValueHeaders": map[string][]string{"cookie": {"s=b"}}}, true},
+		"another claim":         {authorized("claims", "a"), authorized("claims", "b"), true},
+		"another user":          {authorized("lambda", "a"), authorized("lambda", "b"), true},
+		"no request":            {map[string]any{"id": 1}, map[string]any{"id": 1, "body": "other"}, false},
+		"no field of a request": {map[string]any{"Authorization": "a"}, map[string]any{"Authorization": "b"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			key := func(context.Context, map[string]any) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
+			h := middleware.WithLock(key, func(context.Context, map[string]any) (map[string]any, error) {
+				return map[string]any{"statusCode": 201}, nil
+			}, f.options()...)
+			if _, err := h(t.Context(), c.first); err != nil {
+				t.Fatal(err)
+			}
+			_, err := h(t.Context(), c.second)
+			if errors.As(err, new(*lock.MismatchError)) != c.refused || err != nil != c.refused {
+				t.Errorf("%v; want refused: %t", err, c.refused)
+			}
+		})
+	}
+}
+
+func authorized(by, who string) map[string]any {
+	return map[string]any{"requestContext": map[string]any{"authorizer": map[string]any{by: map[string]any{"sub": who}}}}
+}
+
+// TestStrangerOfSeveralKeys shows that the caller counts for every key of a
+// request that needs several locks, but for one that has a Payload of its own
+// or no Event.
+func TestStrangerOfSeveralKeys(t *testing.T) { // F28
+	t.Parallel()
+	for name, c := range map[string]struct {
+		keys    []lock.Key
+		refused bool
+	}{
+		"first":       {[]lock.Key{{Name: "a", Event: "e"}, {Name: "b"}}, true},
+		"second":      {[]lock.Key{{Name: "a"}, {Name: "b", Event: "e"}}, true},
+		"own payload": {[]lock.Key{{Name: "a"}, {Name: "b", Event: "e", Payload: "p"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keys := func(context.Context, v2Event) ([]lock.Key, error) { return c.keys, nil }
+			h := middleware.WithLocks(keys, func(context.Context, v2Event) (ownResponse, error) {
+				return ownResponse{Code: http.StatusCreated}, nil
+			}, newFixture().options()...)
+			if got, err := h(t.Context(), v2Event{Headers: map[string]string{"authorization": "alice"}}); err != nil || got.Code != 201 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			got, err := h(t.Context(), v2Event{Headers: map[string]string{"authorization": "mallory"}})
+			if err != nil || (got.Code == http.StatusUnprocessableEntity) != c.refused {
+				t.Errorf("%+v, %v; want refused: %t", got, err, c.refused)
+			}
+		})
+	}
+}
+
+// TestUnreadableCaller shows that a request whose callers cannot be told apart
+// is refused with what to change.
+func TestUnreadableCaller(t *testing.T) { // F28
+	t.Parallel()
+	type odd struct {
+		Headers []string `json:"headers"`
+	}
+	for name, k := range map[string]lock.Key{"event": {Name: "n", Event: "e"}, "payload": {Name: "n", Event: "e", Payload: "p"}, "mutex": {Name: "n"}} {
+		h := middleware.WithLock(func(context.Context, odd) (lock.Key, error) { return k, nil }, func(context.Context, odd) (ownResponse, error) {
+			return ownResponse{Code: http.StatusCreated}, nil
+		}, newFixture().options()...)
+		_, err := h(t.Context(), odd{[]string{"authorization: a"}})
+		if refused := name == "event"; errors.As(err, new(*lock.KeyError)) != refused || refused && !strings.Contains(err.Error(), "keyfuncs.PayloadFrom(key, caller)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAnonymousOwnKey shows that a key function of the user's may say that
+// credentials do not matter.
+func TestAnonymousOwnKey(t *testing.T) {
+	t.Parallel()
+	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
+		f := newFixture()
+		call := r(t, f, anonymous, func() (reply, error) { return created, nil })
+		for _, e := range [][]byte{edited(t, doc, sentWith("Bearer a")), edited(t, doc, sentWith("")), edited(t, doc, authenticatedAs("b"))} {
+			if got, err := call(e); err != nil || got.status != created.status {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 	})
 }
 

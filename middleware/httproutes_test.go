@@ -34,14 +34,25 @@ type work func() (reply, error)
 // route is a function behind a gateway, which takes events as JSON.
 type route func(t *testing.T, f *fixture, key keyOption, do work, opts ...middleware.Option) func(doc []byte) (reply, error)
 
-// keyOption says whether the key is optional.
-type keyOption bool
+// keyOption says which key function a route has.
+type keyOption int
 
-const optional, required = keyOption(true), keyOption(false)
+const (
+	required  keyOption = iota // IdempotencyKey
+	optional                   // the same in Optional
+	own                        // one of the user's, which knows nothing of callers
+	anonymous                  // the same for everybody
+)
 
 func keyFor[E any](o keyOption) keyfuncs.Func[E] {
-	if o == optional {
+	order := keyfuncs.Once(keyfuncs.ByField(func(E) string { return "order-7" }))
+	switch o {
+	case optional:
 		return keyfuncs.Optional(keyfuncs.IdempotencyKey[E])
+	case own:
+		return order
+	case anonymous:
+		return keyfuncs.PayloadFrom(order, keyfuncs.Anonymous)
 	}
 	return keyfuncs.IdempotencyKey[E]
 }

@@ -45,6 +45,9 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		k, err = h.key(ctx, event)
 	}
 	gateway := h.http.gatewayOf(payload)
+	if err == nil {
+		err = h.http.addCaller(ctx, &k, gateway, payload)
+	}
 	run, instead := h.enter(ctx, k, err)
 	run.gateway = gateway
 	if instead != nil {

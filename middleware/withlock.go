@@ -86,6 +86,11 @@ import (
 //   - a *lock.KeyError that the client can correct, such as a missing
 //     Idempotency-Key, with status 400
 //
+// A key that has an Event and no Payload gets the caller as its Payload, as
+// keyfuncs.PayloadFrom(key, keyfuncs.Caller) would give it, so that only the
+// caller who got an answer gets it again. Of an event type of your own, its
+// JSON form counts. [keyfuncs.Anonymous] in place of Caller switches that off.
+//
 // [RespondWith] changes the answers, and [OnHeld] and [OnCompleted] come before
 // these defaults. Every other error is returned and becomes a 5xx, so that
 // alarms see an event of another source or the wrong key function. After

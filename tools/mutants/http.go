@@ -173,6 +173,36 @@ var requests = []mutant{
 		by:  "TestNilKeyFunctions",
 	},
 	{
+		file: "middleware/funchandler.go", breaks: "F28", bug: "with a key function of the user's, everybody who knows the key gets the answer",
+		old: `			err = w.http.addCaller(ctx, &k, gateway, payload)`,
+		new: `			_ = ctx`,
+		by:  "TestStrangerGetsNoStoredAnswer",
+	},
+	{
+		file: "middleware/rawhandler.go", breaks: "F28", bug: "the same around a lambda.Handler",
+		old: `		err = h.http.addCaller(ctx, &k, gateway, payload)`,
+		new: `		_ = ctx`,
+		by:  "TestStrangerGetsNoStoredAnswer",
+	},
+	{
+		file: "middleware/caller.go", breaks: "F28", bug: "the caller is not compared where only the result shows that it is a response",
+		old: `	if gateway == eventkind.NoGateway && !h.byValue {`,
+		new: `	if gateway == eventkind.NoGateway {`,
+		by:  "TestStrangerWithoutGateway",
+	},
+	{
+		file: "middleware/caller.go", breaks: "F28", bug: "of several keys only the first counts for a caller",
+		old: `	for i := range keys.all {`,
+		new: `	for i := range keys.all[:min(1, len(keys.all))] {`,
+		by:  "TestStrangerOfSeveralKeys",
+	},
+	{
+		file: "middleware/caller.go", breaks: "F28", bug: "an API for anybody cannot be had",
+		old: `if k.Event == "" || k.Payload != "" {`,
+		new: `if k.Event == "" {`,
+		by:  "TestAnonymousOwnKey",
+	},
+	{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "a stranger gets the stored answer",
 		old: `if err == nil && len(credentials) > 0 {`,
 		new: `if err == nil && len(credentials) > 99 {`,
