@@ -68,10 +68,12 @@ func Once[E any](key Func[E]) Func[E] {
 	}
 }
 
-// Optional lets events without a key run without a lock. If key finds no Name,
-// or returns a [*lock.KeyError] with Client and Missing set, Optional returns
-// [ErrNoLock]. Every other error stays an error, such as a malformed header or
-// an event of another source.
+// Optional lets events without a key run unlocked: at the same time, and once
+// for every delivery. Only the outcome middleware.OutcomeNoLock tells of them,
+// to Observe and in the log at level debug. If key finds no Name, or returns a
+// [*lock.KeyError] with Client and Missing set, Optional returns [ErrNoLock].
+// Every other error stays an error, such as a malformed header or an event of
+// another source.
 //
 //	Optional(IdempotencyKey[events.APIGatewayV2HTTPRequest])
 //

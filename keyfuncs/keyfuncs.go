@@ -74,5 +74,6 @@ type For[E any] interface {
 var ErrIgnore = errors.New("lambdalock: nothing to work on")
 
 // ErrNoLock says that the event needs no lock: the handler runs without one,
-// and its event is not remembered. [Optional] returns it.
+// its event is not remembered, and every duplicate runs too. The outcome is
+// middleware.OutcomeNoLock. [Optional] returns it.
 var ErrNoLock = errors.New("lambdalock: the event needs no lock")

@@ -79,6 +79,7 @@ var callbackCases = map[lock.Outcome]callbackCase{
 		opts:  []middleware.Option{middleware.FailOpen()},
 		store: func(f *fixture) { f.faulty.Always(fault.Acquire, fault.DropBefore) },
 	},
+	middleware.OutcomeNoLock:        {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }},
 	middleware.OutcomeIgnored:       {key: func(string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }},
 	middleware.OutcomeHandlerFailed: {recordsOnly: true, work: func(*testing.T, *fixture) error { return errRecord }},
 	middleware.OutcomeNotBegun: {recordsOnly: true, opts: []middleware.Option{middleware.Concurrency(1)}, work: func(*testing.T, *fixture) error {

@@ -177,6 +177,8 @@ func TestHTTPWithoutKey(t *testing.T) { // F26
 				f.want(t, lock.OutcomeRefused)
 			} else if err != nil || got.status != created.status || runs != 1 {
 				t.Errorf("optional: %+v, %v, %d runs", got, err, runs)
+			} else {
+				f.want(t, middleware.OutcomeNoLock)
 			}
 			got, err := call(malformed)
 			wantProblem(t, got, err, http.StatusBadRequest, "is empty")

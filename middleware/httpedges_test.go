@@ -297,7 +297,7 @@ func TestErrNoLock(t *testing.T) {
 	if runs != 4 || f.faulty.Requests(fault.Acquire) != 0 {
 		t.Errorf("%d runs, %d requests", runs, f.faulty.Requests(fault.Acquire))
 	}
-	f.want(t)
+	f.want(t, middleware.OutcomeNoLock, middleware.OutcomeNoLock, middleware.OutcomeNoLock, middleware.OutcomeNoLock)
 }
 
 // TestFailOpenOverHTTP shows that a response is returned as it is if there is

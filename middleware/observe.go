@@ -12,6 +12,7 @@ import (
 // occurs, [Observe] is called, and one line of the level given here is logged.
 const (
 	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, because of FailOpen: error
+	OutcomeNoLock        lock.Outcome = "no_lock"        // the handler runs without a lock, because of keyfuncs.ErrNoLock: debug
 	OutcomeIgnored       lock.Outcome = "ignored"        // the event has nothing to work on: warn
 	OutcomeHandlerFailed lock.Outcome = "handler_failed" // the handler of one record of a batch, or what [Around] calls, returned an error or panicked: error
 	OutcomeNotBegun      lock.Outcome = "not_begun"      // records of a batch are returned without being handled: warn
@@ -23,6 +24,8 @@ func level(o lock.Outcome) slog.Level {
 	switch o {
 	case OutcomeUnlocked, OutcomeHandlerFailed, lock.OutcomeRefused:
 		return slog.LevelError
+	case OutcomeNoLock:
+		return slog.LevelDebug
 	}
 	return slog.LevelWarn
 }

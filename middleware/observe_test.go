@@ -25,6 +25,7 @@ import (
 func TestLevels(t *testing.T) {
 	for outcome, level := range map[lock.Outcome]string{
 		middleware.OutcomeUnlocked:      "ERROR",
+		middleware.OutcomeNoLock:        "DEBUG",
 		middleware.OutcomeIgnored:       "WARN",
 		middleware.OutcomeHandlerFailed: "ERROR",
 		middleware.OutcomeNotBegun:      "WARN",
@@ -35,9 +36,10 @@ func TestLevels(t *testing.T) {
 			c := callbackCases[outcome]
 			synctest.Test(t, func(t *testing.T) {
 				var log warnings
+				all := middleware.Logger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
-				_, _ = c.wrapRecords(t, c.prepare(t, new(atomic.Int32)), log.option())(ctx, sqsBatch(message("1", ""), message("2", "")))
+				_, _ = c.wrapRecords(t, c.prepare(t, new(atomic.Int32)), all)(ctx, sqsBatch(message("1", ""), message("2", "")))
 				want := "level=" + level + ` msg="lambdalock: ` + string(outcome) + `"`
 				if lines := strings.Join(log.lines(), "\n"); !strings.Contains(lines, want) {
 					t.Errorf("logged %s, want %s", lines, want)

@@ -197,10 +197,17 @@ var requests = []mutant{
 		by:  "TestStrangerOfSeveralKeys",
 	},
 	{
-		file: "middleware/caller.go", breaks: "F28", bug: "an API for anybody cannot be had",
+		file: "middleware/caller.go", breaks: "F28", bug: "credentials count in an API for anybody",
 		old: `if k.Event == "" || k.Payload != "" {`,
 		new: `if k.Event == "" {`,
 		by:  "TestAnonymousOwnKey",
+	},
+	{
+		file: "middleware/wrapper.go", breaks: "F26", bug: "nobody sees that a handler runs without a lock",
+		old: `			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock, Err: keyErr})
+`,
+		new: ``,
+		by:  "TestErrNoLock|TestLevels",
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "a stranger gets the stored answer",
