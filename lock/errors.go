@@ -38,6 +38,7 @@ type HeldError struct {
 	// not completed yet, so do not acknowledge it: if the holder fails, the source
 	// must deliver it again.
 	Duplicate bool
+	Limit     int // of [Options.Limit]: so many invocations hold the name
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
 	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error
@@ -52,8 +53,14 @@ func (e *HeldError) Error() string {
 	case e.Key.Event == "":
 		what = "another invocation"
 	}
-	if e.Holder == "" {
+	if e.Limit > 1 {
+		what = fmt.Sprintf("%d other invocations, as many as its Limit allows", e.Limit)
+	}
+	switch {
+	case e.Holder == "":
 		return fmt.Sprintf("lambdalock: key %s is held by %s", e.Key.Digest(), what)
+	case e.Limit > 1:
+		what += ", one of them"
 	}
 	return fmt.Sprintf("lambdalock: key %s is held by %s in %q until %s at the latest",
 		e.Key.Digest(), what, e.Holder, e.Until.UTC().Format(time.RFC3339))
@@ -99,7 +106,7 @@ type MismatchError struct {
 
 // Error implements error.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("lambdalock: key %s: this event came before with another payload: give every new request an event identity of its own", e.Key.Digest())
+	return fmt.Sprintf("lambdalock: key %s: this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged", e.Key.Digest())
 }
 
 // DeadlineError says that too little time is left before the context's deadline

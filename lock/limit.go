@@ -56,7 +56,7 @@ func firstSlot(row string) string {
 // what all slots have in common.
 func (a *acquisition) runLimited() error {
 	if a.key.Event != "" || a.key.Order != "" {
-		return &ConfigError{Reason: fmt.Sprintf("key %s has an Event or an Order, and a Limit of %d: a duplicate would only take another slot; leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Digest(), a.locker.opts.Limit)}
+		return &ConfigError{Reason: fmt.Sprintf("key %s has an Event or an Order, and a Limit of %d: a duplicate would only take another slot: put the Limit on a wrapper of its own, inside the one that has this key, such as middleware.EachSQSMessage(keyfuncs.SQSMessage, middleware.WithLock(keyfuncs.Static(\"partner\"), handler, middleware.Limit(%[2]d), middleware.OnHeld(middleware.Wait(wait))))", a.key.Digest(), a.locker.opts.Limit)}
 	}
 	slots := make([]slot, a.locker.opts.Limit)
 	for i, n := range rand.Perm(len(slots)) {

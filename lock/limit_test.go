@@ -94,7 +94,7 @@ func TestLimit(t *testing.T) {
 				if n := f.faulty.Requests(fault.Acquire) - before; n != limit {
 					t.Errorf("%d requests when all of %d slots are held", n, limit)
 				}
-				if held.Holder != first || held.Duplicate || held.Until != all[0].Lease().Until || held.Key != resource || held.Cause != nil {
+				if held.Holder != first || held.Limit != limit || held.Duplicate || held.Until != all[0].Lease().Until || held.Key != resource || held.Cause != nil {
 					t.Errorf("got %+v, want the holder whose lease ends first", held)
 				}
 				if o := f.observations(); len(o) != 1 || o[0].Outcome != lock.OutcomeHeld || o[0].Requests != limit || o[0].Holder != first {
@@ -199,7 +199,7 @@ func TestLimitRefusesEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			_, err := f.locker(lock.Options{Limit: 2}).Acquire(t.Context(), key)
-			if _, ok := err.(*lock.ConfigError); !ok || !strings.Contains(err.Error(), "outer wrapper") {
+			if _, ok := err.(*lock.ConfigError); !ok || !strings.Contains(err.Error(), `middleware.Limit(2), middleware.OnHeld(middleware.Wait(`) {
 				t.Errorf("got %v, want a ConfigError that says what to do", err)
 			}
 			f.wantOutcomes(lock.OutcomeRefused)

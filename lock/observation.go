@@ -70,7 +70,8 @@ type Observation struct {
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
 // any, key (the digest of the name), duration, requests, fence, forgotten,
-// holder with until, and error. It shows neither name nor event.
+// holder with until, and error, which is called reason if the outcome is no
+// failure: nothing is wrong with a duplicate. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {
@@ -92,7 +93,11 @@ func (o Observation) LogValue() slog.Value {
 		attrs = append(attrs, slog.String("holder", printable.Text(o.Holder)), slog.Time("until", o.Until))
 	}
 	if o.Err != nil {
-		attrs = append(attrs, slog.String("error", printable.Text(o.Err.Error())))
+		why := "error"
+		if o.Outcome.level() == slog.LevelInfo {
+			why = "reason"
+		}
+		attrs = append(attrs, slog.String(why, printable.Text(o.Err.Error())))
 	}
 	return slog.GroupValue(attrs...)
 }

@@ -204,10 +204,13 @@ func TestLogLines(t *testing.T) { // F29, F30
 	if n := strings.Count(lines, "\n"); n != 4 {
 		t.Errorf("%d lines, want one each for acquired, held, released, already_completed:\n%s", n, lines)
 	}
-	for _, want := range []string{"lambdalock: acquired", "lambdalock: held", "lambdalock: released", "lambdalock: already_completed", "key=" + key.Digest(), "holder=me", "fence="} {
+	for _, want := range []string{"lambdalock: acquired", "lambdalock: held", "lambdalock: released", "lambdalock: already_completed", "key=" + key.Digest(), "holder=me", "fence=", "reason="} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %q in\n%s", want, lines)
 		}
+	}
+	if strings.Contains(lines, "error=") {
+		t.Errorf("a duplicate looks like an error:\n%s", lines)
 	}
 	if strings.Contains(lines, "jane") {
 		t.Errorf("the key is in the log:\n%s", lines)
@@ -256,12 +259,15 @@ func TestErrorTexts(t *testing.T) {
 	cause := errors.New("cause")
 	key, noon := resource.Digest(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for want, err := range map[string]error{
-		"key " + key + " is held by another invocation":                                                            &lock.HeldError{Key: resource},
-		"key " + key + " is held by another event":                                                                 &lock.HeldError{Key: lock.Key{Name: resource.Name, Event: "e"}},
-		"key " + key + ` is held by a delivery of the same event in "fn" until 2026-11-22T12:00:00Z at the latest`: &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Duplicate: true},
-		"key " + key + ": this event was already completed":                                                        &lock.CompletedError{Key: resource},
-		"key " + key + ": a later event was already completed":                                                     &lock.CompletedError{Key: resource, Stale: true},
-		"key " + key + ": the lease until 2026-11-22T12:00:00Z is lost":                                            &lock.LostError{Key: resource, Until: noon},
+		"key " + key + " is held by another invocation":                                                                                             &lock.HeldError{Key: resource},
+		"key " + key + " is held by another event":                                                                                                  &lock.HeldError{Key: lock.Key{Name: resource.Name, Event: "e"}},
+		"key " + key + ` is held by a delivery of the same event in "fn" until 2026-11-22T12:00:00Z at the latest`:                                  &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Duplicate: true},
+		"key " + key + ` is held by 3 other invocations, as many as its Limit allows, one of them in "fn" until 2026-11-22T12:00:00Z at the latest`: &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Limit: 3},
+		"key " + key + " is held by 3 other invocations, as many as its Limit allows":                                                               &lock.HeldError{Key: resource, Limit: 3},
+		"key " + key + ": this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged": &lock.MismatchError{Key: resource},
+		"key " + key + ": this event was already completed":             &lock.CompletedError{Key: resource},
+		"key " + key + ": a later event was already completed":          &lock.CompletedError{Key: resource, Stale: true},
+		"key " + key + ": the lease until 2026-11-22T12:00:00Z is lost": &lock.LostError{Key: resource, Until: noon},
 		"1s are left before the deadline, and at least 2s are needed to run and to release the lock: raise the function's timeout, or lower Reserve": &lock.DeadlineError{
 			Left: time.Second, Need: 2 * time.Second,
 		},

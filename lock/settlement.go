@@ -82,7 +82,7 @@ func (l *Lock) drop() {
 func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
 	l := (*Lock)(h)
 	if l.set != nil {
-		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: give the event a lock of its own inside these, with a WithLock inside WithLocks for example, and let these be without an Event"}
+		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Once(byID), handler))"}
 	}
 	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
 		return cause // such as a *LostError

@@ -25,7 +25,8 @@ import (
 //     them is lost.
 //   - Neither dynamostore.Transact nor [lock.HandOver] works on these locks,
 //     because both are for a single one. To use them, put a WithLock inside
-//     whose key has the Event.
+//     whose key has the Event, and give the keys here none:
+//     WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
 //
 // The store gets two requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Several[E], handler H, opts ...Option) H {

@@ -38,7 +38,7 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 	run := handlerRun{w: w, ctx: ctx, key: key}
 	if keyErr != nil {
 		if errors.Is(keyError(keyErr), keyfuncs.ErrNoLock) {
-			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock, Err: keyErr})
+			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock})
 			return run, nil
 		}
 		return run, w.answerWithoutKey(ctx, key, keyErr)

@@ -204,7 +204,7 @@ var requests = []mutant{
 	},
 	{
 		file: "middleware/wrapper.go", breaks: "F26", bug: "nobody sees that a handler runs without a lock",
-		old: `			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock, Err: keyErr})
+		old: `			w.report(ctx, lock.Observation{Outcome: OutcomeNoLock})
 `,
 		new: ``,
 		by:  "TestErrNoLock|TestLevels",

@@ -84,8 +84,8 @@ var oracles = []mutant{
 	},
 	{
 		file: "lock/limit.go", breaks: "F29", bug: "an event with a limit makes an error tell the name",
-		old: `leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Digest(),`,
-		new: `leave both out of the key, and refuse duplicates in an outer wrapper that has no Limit", a.key.Name,`,
+		old: `middleware.OnHeld(middleware.Wait(wait))))", a.key.Digest(),`,
+		new: `middleware.OnHeld(middleware.Wait(wait))))", a.key.Name,`,
 		by:  "TestHostileKeys",
 	},
 	{
