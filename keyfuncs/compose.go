@@ -19,6 +19,11 @@ import (
 // every event is handled, one after the other, also one that is delivered
 // twice. For a scheduled job use [EventBridgeSchedule], which runs it once for
 // each time it is due.
+//
+// To combine it with keys of an Order in [All], [Join] and their like, which
+// take key functions of one type, write
+//
+//	ByField(func(Order) string { return "search-index" })
 func Static(name string) Func[any] {
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }
@@ -111,7 +116,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
 		if err == nil && k.Event == "" {
-			err = missing("Event")
+			err = &lock.KeyError{Field: "Event", Reason: "is missing, because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads", Missing: true}
 		}
 		return k, err
 	}

@@ -48,6 +48,11 @@ import (
 // request needs the header: use [Optional] for requests that may come without
 // it, like a GET, a preflight request or a health check.
 //
+// E is the event type of a gateway: events.APIGatewayProxyRequest,
+// APIGatewayV2HTTPRequest, APIGatewayWebsocketProxyRequest,
+// ALBTargetGroupRequest or LambdaFunctionURLRequest; or a type that is defined
+// as one, points to one or embeds one. With any other, every event is refused.
+//
 // Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format,
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html,
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html#principaltable,
@@ -117,7 +122,7 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	}
 	for _, p := range []part{r.api, r.method, r.path} {
 		if p.value == "" {
-			return lock.Key{}, &lock.KeyError{Field: p.field, Reason: "is missing: this is an event of another source"}
+			return lock.Key{}, &lock.KeyError{Field: p.field, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.field, r.method.field, r.path.field)}
 		}
 	}
 	key, err := headerValue(header, values(header, r.headers, r.multi))

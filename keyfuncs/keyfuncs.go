@@ -63,7 +63,11 @@ import (
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // For is every key function for an E: one that takes an E, and one that takes
-// any event, such as [Static] returns.
+// any event, such as [Static] returns. If a wrapper does not compile, its key
+// function is for something else: SQSBody(k) goes with
+// middleware.EachSQSMessage, and k alone with middleware.EachSQSBody, where
+// middleware.RecordKey[B](SQSMessage) has the key of the message, and
+// jmespath.Typed[B] that of a path.
 type For[E any] interface {
 	Func[E] | func(context.Context, E) (lock.Key, error) | Func[any] | func(context.Context, any) (lock.Key, error)
 }

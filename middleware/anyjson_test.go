@@ -205,10 +205,10 @@ func TestWrongOrderPanics(t *testing.T) {
 		}, []string{"the wrapped function to nrlambda.Wrap"}},
 		"JSON key": {func() {
 			middleware.WithLock(func(context.Context, json.RawMessage) (lock.Key, error) { return lock.Key{}, nil }, func(order) error { return nil }, opts...)
-		}, []string{"takes a middleware_test.order", "jmespath.Typed"}},
+		}, []string{"takes middleware_test.order", "jmespath.Typed"}},
 		"event that cannot be decoded": {func() {
 			middleware.WithLock(func(context.Context, error) (lock.Key, error) { return lock.Key{}, nil }, func(any) error { return nil }, opts...)
-		}, []string{"takes a interface {}, but the key function takes a error"}},
+		}, []string{"takes interface {}, but the key function takes error"}},
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within...) })
 	}

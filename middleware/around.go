@@ -58,7 +58,7 @@ func aroundOf[R any](s *settings) around[R] {
 	}
 	f, ok := s.each.around.(around[R])
 	if !ok {
-		refuse("Around was given a function for a %s, but each record is a %s: let the function take that", reflect.TypeOf(s.each.around).In(1), reflect.TypeFor[R]())
+		refuse("Around was given a function for %s, but each record is of type %s: let the function take that", reflect.TypeOf(s.each.around).In(1), reflect.TypeFor[R]())
 	}
 	return f
 }

@@ -319,10 +319,10 @@ func TestWrongAround(t *testing.T) {
 		"nil": {func() { middleware.Around[order](nil) }, "Around(nil)"},
 		"other records": {func() {
 			middleware.EachSNSRecord(keyfuncs.SNSRecord, func(context.Context, events.SNSEventRecord) error { return nil }, opts(around)...)
-		}, "for a events.SQSMessage, but each record is a events.SNSEventRecord"},
+		}, "for events.SQSMessage, but each record is of type events.SNSEventRecord"},
 		"the body": {func() {
 			middleware.EachSQSBody(lockPerOrder, func(context.Context, order) error { return nil }, opts(body)...)
-		}, "for a middleware_test.order, but each record is a events.SQSMessage"},
+		}, "for middleware_test.order, but each record is of type events.SQSMessage"},
 		"whole events": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, opts(around)...)
 		}, "Around are for handlers of single records"},

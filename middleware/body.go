@@ -21,7 +21,11 @@ import (
 // handler. B is a type of your own, an AWS event such as events.S3Event, or
 // json.RawMessage; where B has no type for a number, it is a json.Number. The
 // key is that of [keyfuncs.SQSBody]: if key gives it no Event, the message id
-// becomes it. The message is in the context, see [RecordFromContext]; to take
+// becomes it, and an order that is sent again in another message runs again,
+// unless key is keyfuncs.Once(byID). Pass key itself: keyfuncs.SQSBody(key) is
+// for EachSQSMessage. Of keyfuncs.SQSMessage make RecordKey[B](SQSMessage), of
+// a jmespath key jmespath.Typed[B](key), and of a func(B) string
+// keyfuncs.ByField. The message is in the context, see [RecordFromContext]; to take
 // the key from it, use [RecordKey].
 //
 // A message whose body is not JSON of the expected shape, is empty or null, or
@@ -63,6 +67,7 @@ func EventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Con
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
+	s.refuseLimit()
 	checkPolicies(inspect[D](reflect.TypeOf(handler)), s)
 	w := newWrapper(s)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
@@ -73,7 +78,16 @@ func EventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Con
 }
 
 func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
-	return batchOf(bodyOpener(lift, key, handler), inspect[B](reflect.TypeOf(handler)), opts)
+	b := batchOf(bodyOpener(lift, key, handler), inspect[B](reflect.TypeOf(handler)), opts)
+	b.refuseLimit()
+	return b
+}
+
+// refuseLimit panics if there is a Limit where every key has an Event.
+func (s *settings) refuseLimit() {
+	if n := s.engine.Limit; n > 1 {
+		refuse("Limit(%d) is for keys without an Event, and here every key has one, at least the id of what carries the body: put it around the handler, WithLock(keyfuncs.Static(\"partner\"), handler, Limit(%d), OnHeld(Wait(wait)))", n, n)
+	}
 }
 
 // bodyOpener is the opener of handlers that take what a record carries. lift,
@@ -105,11 +119,11 @@ func bodyOpener[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyf
 func checkBody(record, body reflect.Type) {
 	switch {
 	case body == record:
-		refuse("the handler takes a %s, which is the record itself and not what it carries: use the wrapper for handlers of records, such as EachSQSMessage, or WithLock for an EventBridge event", body)
+		refuse("the handler takes %s, which is the record itself and not what it carries: use the wrapper for handlers of records, such as EachSQSMessage, or WithLock for an EventBridge event", typeName(body))
 	case body.Kind() == reflect.Pointer:
-		refuse("the handler takes a %s, but bodies are decoded by value: let handler and key function take a %s", body, body.Elem())
+		refuse("the handler takes %s, but bodies are decoded by value: let handler and key function take %s", body, body.Elem())
 	case body.Kind() == reflect.Interface && body.NumMethod() > 0:
-		refuse("the handler takes a %s, an interface into which JSON cannot be decoded: let handler and key function take a concrete type, any or json.RawMessage", body)
+		refuse("the handler takes %s, an interface into which JSON cannot be decoded: let handler and key function take a concrete type, any or json.RawMessage", body)
 	}
 }
 
@@ -131,7 +145,7 @@ func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 		r, ok := RecordFromContext[R](ctx)
 		if !ok {
 			return lock.Key{}, recordKeyError{&lock.KeyError{
-				Field: "record", Reason: "is not a " + reflect.TypeFor[R]().String() + ", which the key function given to middleware.RecordKey takes: use the key function for the records of this wrapper",
+				Field: "record", Reason: "is not of type " + typeName(reflect.TypeFor[R]()) + ", which the key function given to middleware.RecordKey takes: use the key function for the records of this wrapper",
 			}}
 		}
 		k, err := key(ctx, r)

@@ -418,7 +418,7 @@ func TestRecordKeyErrors(t *testing.T) {
 			}
 		}
 		_, err := middleware.RecordKey[order](keyfuncs.SQSMessage)(ctx, order{})
-		if err == nil || !strings.Contains(err.Error(), "is not a events.SQSMessage") {
+		if err == nil || !strings.Contains(err.Error(), "is not of type events.SQSMessage") {
 			t.Errorf("outside a wrapper: %v", err)
 		}
 	})
@@ -556,7 +556,7 @@ func TestWrongBody(t *testing.T) {
 	}{
 		"pointer": {func() {
 			middleware.EachSQSBody(keyfuncs.ByField(func(o *order) string { return o.ID }), func(context.Context, *order) error { return nil }, opts()...)
-		}, "take a middleware_test.order"},
+		}, "take middleware_test.order"},
 		"interface": {func() {
 			middleware.EachSNSBody(keyfuncs.ByField(func(s fmt.Stringer) string { return s.String() }), func(context.Context, fmt.Stringer) error { return nil }, opts()...)
 		}, "fmt.Stringer"},

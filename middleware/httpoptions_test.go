@@ -332,7 +332,7 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"CompletedIf(nil)": {func() { middleware.CompletedIf[int](nil) }, "CompletedIf(nil)"},
 		"RespondWith, other type": {func() {
 			middleware.WithLock(byOrder, rest, opts(middleware.RespondWith(func(context.Context, error) (int, error) { return 0, nil }))...)
-		}, "return a events.APIGatewayProxyResponse"},
+		}, "return events.APIGatewayProxyResponse"},
 		"RespondWith of records": {func() {
 			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts(middleware.RespondWith(func(context.Context, error) (any, error) { return nil, nil }))...)
 		}, "has none"},

@@ -60,9 +60,16 @@ func Namespace(ns string) Option {
 //
 // A handler runs after one request to the store, and one more for every slot
 // of the name that is found held. If all are, [OnHeld] decides. The key has
-// neither Event nor Order, or the invocation fails with a *lock.ConfigError:
-// refuse duplicates in an outer wrapper whose key has the Event. Records of one
-// batch that have the same name are still handled one after the other; the
+// neither Event nor Order, or the invocation fails with a *lock.ConfigError.
+// So put the limit on a wrapper of its own, inside the one that recognises
+// duplicates:
+//
+//	EachSQSMessage(keyfuncs.SQSMessage, WithLock(keyfuncs.Static("partner"), handle, Limit(3), OnHeld(Wait(d))))
+//
+// Without [Wait], the messages of a batch for which there is no slot at once
+// fail as held, and each counts one receive more. [EachSQSBody] and its
+// siblings refuse Limit, because their keys always have an Event. Records of
+// one batch that have the same name are still handled one after the other; the
 // limit is for different invocations.
 //
 // Give all functions that share a name the same limit. Where two of them

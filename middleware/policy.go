@@ -143,7 +143,7 @@ func (s *settings) checkResult(sig signature) {
 		refuse("CompletedIf was given a func(%s) bool, but the handler returns a %s: pass a func(%s) bool", asks, sig.result, sig.result)
 	}
 	if gives != nil && !gives.AssignableTo(sig.result) {
-		refuse("RespondWith was given a function that returns a %s, but the handler returns a %s: return a %s", gives, sig.result, sig.result)
+		refuse("RespondWith was given a function that returns %s, but the handler returns %s: return %s", gives, sig.result, sig.result)
 	}
 }
 

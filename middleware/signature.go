@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -76,7 +78,7 @@ func (s *signature) event(key reflect.Type) reflect.Type {
 func (s *signature) checkEvent(event reflect.Type) {
 	if !s.takesEvent {
 		if event.Kind() != reflect.Interface || event.NumMethod() > 0 {
-			refuse("the handler %s takes no event, so the key cannot come from a %s: use keyfuncs.Static, or let the handler take the event", s.t, event)
+			refuse("the handler %s takes no event, so the key cannot come from %s: let the handler take the event, or use keyfuncs.Static, with which duplicates run again", s.t, typeName(event))
 		}
 		return
 	}
@@ -90,12 +92,40 @@ func (s *signature) checkEvent(event reflect.Type) {
 	switch {
 	case s.forKeyAlone:
 	case event == reflect.TypeFor[json.RawMessage]():
-		refuse("the handler takes a %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", in)
+		refuse("the handler takes %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", typeName(in))
 	case perRecord[event] != "":
-		refuse("the handler takes a %s, but the key function takes one record, a %s: %s", in, event, perRecord[event])
+		refuse("the handler takes %s, but the key function takes one record, %s: %s", typeName(in), typeName(event), perRecord[event])
 	default:
-		refuse("the handler takes a %s, but the key function takes a %s: use the key function for the handler's event", in, event)
+		refuse("the handler takes %s, but the key function takes %s: %s", typeName(in), typeName(event), otherKey(in, event))
 	}
+}
+
+// otherKey says what to do with a key function for another event than that of
+// the handler.
+func otherKey(in, event reflect.Type) string {
+	each := ""
+	switch deref(in) {
+	case reflect.TypeFor[events.SQSEvent]():
+		each = "EachSQSBody"
+	case reflect.TypeFor[events.SNSEvent]():
+		each = "EachSNSBody"
+	case reflect.TypeFor[events.KinesisEvent]():
+		each = "EachKinesisBody"
+	case reflect.TypeFor[events.EventBridgeEvent]():
+		each = "EventBridgeDetail"
+	}
+	switch {
+	case each != "":
+		return "use the key function for the handler's event; or, to lock what it carries, let the handler take " + typeName(event) + ", and wrap it with " + each
+	case gatewayOfEvent(in) != eventkind.NoGateway && gatewayOfEvent(event) != eventkind.NoGateway:
+		return "write the handler's type, such as IdempotencyKey[" + typeName(in) + "]"
+	}
+	return "use the key function for the handler's event"
+}
+
+// typeName returns the name that the documents use for a type.
+func typeName(t reflect.Type) string {
+	return strings.ReplaceAll(t.String(), "events.CloudWatchEvent", "events.EventBridgeEvent")
 }
 
 // perRecord says what to do with a key function for records of that type around
@@ -133,7 +163,7 @@ func ofOneRecord[E any](key keySource[E]) keySource[E] {
 			stream.SetZero()
 		}
 		if record.IsZero() {
-			return keySet{}, &lock.KeyError{Field: "event", Reason: "holds nothing of one record, a " + record.Type().String() + ", which the key function takes. Lambda delivers whole events: " + instead}
+			return keySet{}, &lock.KeyError{Field: "event", Reason: "holds nothing of one record, " + typeName(record.Type()) + ", which the key function takes. Lambda delivers whole events: " + instead}
 		}
 		return key(ctx, event)
 	}

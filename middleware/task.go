@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
@@ -49,7 +50,7 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 		var e *lock.KeyError
 		if errors.As(err, &e) && e != nil {
 			located := *keyError(err) // a copy, because the error may be one value for all records
-			located.Field = d.place(t) + "." + e.Field
+			located.Field = strings.TrimSuffix(d.place(t)+"."+e.Field, ".")
 			err = &located
 		}
 	}()
@@ -58,7 +59,7 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 	}
 	k, handler, err = d.open(withRecord(d.ctx, t.record), t.record)
 	if err == nil && k.Name == "" {
-		err = &lock.KeyError{Field: "Name", Reason: "is empty: the key function must name the resource"}
+		err = &lock.KeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that the key function reads"}
 	}
 	return k, handler, err
 }

@@ -34,11 +34,26 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"variadic": {func() {
 			middleware.WithLock(byOrder, func(context.Context, ...order) error { return nil }, opts()...)
 		}, "no more"},
-		"no context first":    {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, opts()...) }, "context.Context"},
-		"other event":         {func() { middleware.WithLock(keyfuncs.S3Object, ok, opts()...) }, "takes a middleware_test.order, but the key function takes a events.S3Event"},
-		"no event":            {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, opts()...) }, "keyfuncs.Static"},
-		"result, no error":    {func() { middleware.WithLock(byOrder, func(order) string { return "" }, opts()...) }, "an error"},
-		"three results":       {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, opts()...) }, "an error"},
+		"no context first": {func() { middleware.WithLock(byOrder, func(order, context.Context) error { return nil }, opts()...) }, "context.Context"},
+		"other event":      {func() { middleware.WithLock(keyfuncs.S3Object, ok, opts()...) }, "takes middleware_test.order, but the key function takes events.S3Event"},
+		"no event":         {func() { middleware.WithLock(byOrder, func(context.Context) error { return nil }, opts()...) }, "let the handler take the event, or use keyfuncs.Static, with which duplicates run again"},
+		"result, no error": {func() { middleware.WithLock(byOrder, func(order) string { return "" }, opts()...) }, "an error"},
+		"three results":    {func() { middleware.WithLock(byOrder, func(order) (int, int, error) { return 0, 0, nil }, opts()...) }, "an error"},
+		"other gateway": {func() {
+			middleware.WithLock(keyfuncs.IdempotencyKey[v2Event], func(context.Context, embeddedEvent) (restResponse, error) { return restResponse{}, nil }, opts()...)
+		}, "write the handler's type, such as IdempotencyKey[middleware_test.embeddedEvent]"},
+		"key of the body": {func() {
+			middleware.WithLock(byOrder, func(context.Context, events.SQSEvent) error { return nil }, opts()...)
+		}, "takes events.SQSEvent, but the key function takes middleware_test.order: use the key function for the handler's event; or, to lock what it carries, let the handler take middleware_test.order, and wrap it with EachSQSBody"},
+		"key of the detail": {func() {
+			middleware.WithLock(byOrder, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
+		}, "the handler takes events.EventBridgeEvent, but"},
+		"Limit of bodies": {func() {
+			middleware.EachSQSBody(byOrder, ok, opts(middleware.Limit(3))...)
+		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3), OnHeld(Wait(wait)))`},
+		"Limit of a detail": {func() {
+			middleware.EventBridgeDetail(byOrder, ok, opts(middleware.Limit(3))...)
+		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3)`},
 		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, opts()...) }, "OnHeld(Skip)"},
 		"no function":         {func() { middleware.WithLock(byOrder, 42, opts()...) }, "not a function"},
 		"nil":                 {func() { middleware.WithLock[order, any](byOrder, nil, opts()...) }, "nil"},

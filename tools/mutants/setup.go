@@ -31,6 +31,13 @@ var setup = []mutant{
 		by:  "TestReplayNeedsAResultThatCanBeDecoded",
 	},
 	{
+		file: "middleware/body.go", breaks: "P6", bug: "a Limit that refuses every message is seen at the first one",
+		old: `	b.refuseLimit()
+`,
+		new: ``,
+		by:  "TestWrongUsePanicsAtConstruction",
+	},
+	{
 		file: "middleware/policy.go", breaks: "P6", bug: "one stream is returned to several callers",
 		old: `	case sig.streams():
 		refuse("OnHeld(Respond)`,
