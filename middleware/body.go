@@ -25,8 +25,8 @@ import (
 // unless key is keyfuncs.Once(byID). Pass key itself: keyfuncs.SQSBody(key) is
 // for EachSQSMessage. Of keyfuncs.SQSMessage make RecordKey[B](SQSMessage), of
 // a jmespath key jmespath.Typed[B](key), and of a func(B) string
-// keyfuncs.ByField. The message is in the context, see [RecordFromContext]; to take
-// the key from it, use [RecordKey].
+// keyfuncs.ByField. The message is in the context, see [RecordFromContext]; to
+// take the key from it, use [RecordKey].
 //
 // A message whose body is not JSON of the expected shape, is empty or null, or
 // holds the AWS event of another source, fails alone, with a *lock.KeyError

@@ -93,8 +93,8 @@ func authenticatedAs(who string) func(map[string]any) {
 }
 
 // TestAuthenticatedStrangerWithOwnKey shows that a key function of the user's
-// needs to say nothing of callers: the answer is replayed to the caller whom the
-// gateway authenticated, whatever his session, and to nobody else.
+// needs to say nothing of callers: the answer is replayed to the caller whom
+// the gateway authenticated, whatever his session, and to nobody else.
 func TestAuthenticatedStrangerWithOwnKey(t *testing.T) { // F28, F61
 	t.Parallel()
 	onEveryRoute(t, func(t *testing.T, r route, doc []byte) {

@@ -157,6 +157,9 @@ func TestLinesOfRecordsNameThem(t *testing.T) {
 			t.Errorf("line %d: %s", i, lines[i])
 		}
 	}
+	if !strings.Contains(lines[2], "no key: Records[2] has no key, because the key function returned an empty Name") {
+		t.Errorf("the line names no field that the event has: %s", lines[2])
+	}
 }
 
 // TestLinesOfKafkaRecordsNameThem shows that such a record, which has no id, is

@@ -1,0 +1,38 @@
+package keyfuncs_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+)
+
+// TestErrorsNameTheWayOut shows that the errors of a first try say what to
+// change.
+func TestErrorsNameTheWayOut(t *testing.T) {
+	t.Parallel()
+	type order struct{ Customer, ID string }
+	byCustomer := keyfuncs.ByField(func(o order) string { return o.Customer })
+	byID := keyfuncs.ByField(func(o order) string { return o.ID })
+	for want, use := range map[string]func(context.Context) error{
+		"docs/SOURCES.md#the-input-of-a-schedule": func(ctx context.Context) error {
+			_, err := keyfuncs.EventBridgeSchedule(ctx, events.EventBridgeEvent{})
+			return err
+		},
+		"a test builds needs requestContext.apiId, requestContext.http.method and rawPath": func(ctx context.Context) error {
+			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{})
+			return err
+		},
+		"the second key function of EventFrom returned an empty Name": func(ctx context.Context) error {
+			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{Customer: "c"})
+			return err
+		},
+	} {
+		if err := use(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q in it", err, want)
+		}
+	}
+}
