@@ -39,10 +39,10 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 	return nil
 }
 
-// callerOf returns what [keyfuncs.PayloadFrom] takes from [keyfuncs.Caller], for
-// a payload of any type. Where that is a type of the user's, the handler knows
-// the caller by no more than is in its JSON form. Without a gateway it returns
-// "" if nothing in the payload can name the caller.
+// callerOf returns what [keyfuncs.PayloadFrom] takes from [keyfuncs.Caller],
+// for a payload of any type. Where that is a type of the user's, the handler
+// knows the caller by no more than is in its JSON form. Without a gateway it
+// returns "" if nothing in the payload can name the caller.
 func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (string, error) {
 	if _, ok := shape.RequestIn(payload); ok {
 		return fingerprint(keyfuncs.Caller(ctx, payload))
