@@ -194,7 +194,7 @@ func TestInterruptedSources(t *testing.T) {
 				}
 				time.AfterFunc(c.at, func() { cancel(stop) })
 				cmd := &invokeCmd{Source: c.source, BatchSize: 1, Timeout: 3 * time.Second, Scale: 1, Copies: 1, Environments: 1, Concurrency: 1}
-				r := newReport(t.Output(), []*event{c.e})
+				r := newReport(t.Output(), []*event{c.e}, false)
 				d := &deliverer{invokeCmd: cmd, platform: f, table: &localtable.Table{}, report: r}
 				d.all(ctx, d.sources(r.events))
 				if len(f.calls) != c.deliveries || r.counts[interrupted] != c.interrupted || len(r.letters) != 0 {

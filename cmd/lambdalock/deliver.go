@@ -72,7 +72,10 @@ type delivery struct {
 	// failed are the records that the function did not complete, returned those
 	// of them that the source delivers again.
 	failed, returned []*record
-	remark           string // shown in place of the answer
+	ignored          []*record // of a batch
+	remark           string    // shown in place of the answer
+	claims           localtable.Claims
+	fates            fates // of the records of a batch
 }
 
 // send delivers records as one batch. It reports false if the run ends first.
@@ -91,12 +94,17 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 	if d.Concurrency > 1 {
 		stream = "" // others share it
 	}
-	v := &delivery{records: records, result: r, outcome: outcomeOf(r, d.table.Claims(r.RequestID, stream), len(records))}
-	switch b := records[0].event.batch; {
+	log, claims := logged(r.Log), d.table.Claims(r.RequestID, stream)
+	v := &delivery{records: records, result: r, outcome: outcomeOf(r, log, claims, len(records)), claims: claims}
+	b := records[0].event.batch
+	switch {
 	case r.Outcome != locallambda.Succeeded:
 		v.failed, v.returned = records, records
 	case b != nil:
-		v.judgeRecords(b, !d.IgnoreFailures)
+		v.judgeRecords(b, log, !d.IgnoreFailures)
+	}
+	if b != nil {
+		v.fates, v.ignored = v.fatesOf(log, claims), ignoredOf(records, r.Log)
 	}
 	return v
 }
@@ -106,7 +114,7 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 // does not read what the function returns, and every record counts as
 // completed, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
-func (v *delivery) judgeRecords(b *batch, reported bool) {
+func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
 	v.failed = failures(v.records, v.result.Payload, b.stream())
 	if len(v.failed) == 0 {
 		return
@@ -117,7 +125,7 @@ func (v *delivery) judgeRecords(b *batch, reported bool) {
 	} else {
 		v.remark += ", and are lost: without ReportBatchItemFailures, Lambda takes them for completed"
 	}
-	heldUp := onlyHeld(logged(v.result.Log))
+	heldUp := onlyHeld(log)
 	switch {
 	case len(v.failed) < len(v.records):
 		v.outcome = outcome{word: partly}
@@ -141,7 +149,7 @@ func (v *delivery) completed() []*record {
 	case whole:
 		return v.records
 	}
-	return without(v.records, v.failed)
+	return without(without(v.records, v.failed), v.ignored)
 }
 
 // again returns the records to deliver again, of a delivery that counts or not.
@@ -159,7 +167,7 @@ func without(records, some []*record) []*record {
 
 // finish reports a delivery.
 func (d *deliverer) finish(v *delivery, counts bool) {
-	w := row{name: nameOf(v.records), records: v.records, outcome: v.outcome, result: v.result, completed: v.completed(), remark: v.remark}
+	w := row{name: nameOf(v.records), delivery: v, outcome: v.outcome, completed: v.completed()}
 	if !counts {
 		w.outcome = w.outcome.note("too early")
 	}

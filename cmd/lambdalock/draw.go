@@ -46,7 +46,7 @@ const maxDrawn = 2000
 
 // kinds says how an outcome is drawn.
 var kinds = map[string]timeline.Kind{
-	ran: timeline.Ran, succeeded: timeline.Ran, skipped: timeline.Skipped, refused: timeline.Skipped, ignored: timeline.Skipped,
+	ran: timeline.Ran, succeeded: timeline.Succeeded, skipped: timeline.Skipped, refused: timeline.Declined, ignored: timeline.Ignored,
 	held: timeline.Refused, partly: timeline.Failed, failed: timeline.Failed,
 	timedOut: timeline.Killed, killed: timeline.Killed, crashed: timeline.Killed,
 }
@@ -146,6 +146,9 @@ func (r *report) timeline(c *invokeCmd) timeline.Timeline {
 	panel := timeline.Panel{
 		Title:   fmt.Sprintf("%s of %s", plural(r.deliveries, "delivery"), plural(len(r.events), "event")),
 		Caption: "every event was completed", Spans: r.spans, Waits: r.waits,
+	}
+	if n := r.counts[succeeded]; n > 0 {
+		panel.Caption = fmt.Sprintf("no event failed; of %s it is unknown whether the handler ran", plural(n, "delivery"))
 	}
 	open := len(r.missing())
 	if panel.Bad = open > 0 || len(r.letters) > 0; panel.Bad {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,6 +25,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // The variables that a test gives to the function that the command runs.
@@ -58,6 +60,20 @@ var functions = map[string]func(){
 	"answers":  func() { lambda.Start(func() (any, error) { return os.Getenv("ANSWER"), nil }) },
 	"payments": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], pay, middleware.Observe(markHeld)))
+	},
+	"optional": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.Optional(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), charge))
+	},
+	"charges": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], charge))
+	},
+	"elsewhere": func() {
+		lambda.Start(middleware.WithLock(keyfuncs.S3Object, resize, middleware.Store(memstore.New())))
+	},
+	"filter": func() { lambda.Start(middleware.EachSQSMessage(filtered, message)) },
+	"quiet": func() {
+		quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+		lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, message, middleware.Logger(quiet)))
 	},
 	"transact": func() { lambda.Start(middleware.WithLock(keyfuncs.S3Object, payOnce)) },
 	"batches":  func() { lambda.Start(func(events.SQSEvent) error { return errors.New("no batch") }) },
@@ -158,6 +174,18 @@ func pay(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (events.APIGatew
 		return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "paid"}, await(ctx, "refused")
 	}
 	return events.APIGatewayV2HTTPResponse{StatusCode: 500, Body: "paid twice"}, nil
+}
+
+func charge(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	return events.APIGatewayV2HTTPResponse{StatusCode: 201, Body: "charged"}, nil
+}
+
+// filtered takes no messages whose body is odd.
+func filtered(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
+	if m.Body == "odd" {
+		return lock.Key{}, keyfuncs.ErrIgnore
+	}
+	return keyfuncs.SQSMessage(ctx, m)
 }
 
 func message(_ context.Context, m events.SQSMessage) error {

@@ -43,7 +43,9 @@ type invokeCmd struct {
 
 // Help returns what --help adds.
 func (c *invokeCmd) Help() string {
-	return `Each delivery prints a row with its outcome: ran; skipped, and why (completed: the event was completed before; stale: a later event was; held: another invocation holds the lock); held (refused, to be delivered again); failed; failed in part (some records of a batch); timed out; killed; crashed. "succeeded" means that neither the lock table nor the function's log tells whether the handler ran. A timeline shows them by environment. The last line counts the outcomes. The status is 1 if an event was not completed, and 130 after Ctrl-C.
+	return `Each delivery prints a row with its outcome: ran; skipped, and why (completed: the event was completed before; stale: a later event was; held: another invocation holds the lock); held (it did not get the lock, and is delivered again); refused (answered by the function: the event gave no key, or came with another request, which is another payload or other credentials for the key of one before); ignored (acknowledged without being handled, because it holds nothing to work on: the function's log says why); failed; failed in part (some records of a batch); timed out; killed; crashed. "too early" means that a shortened wait brought the event back while the lock was still held; such a delivery does not count. "succeeded" means that neither the lock table nor the function's log tells whether the handler ran: it took no lock, or has another store. A timeline shows them by environment.
+
+A line at the end counts deliveries by outcome, and for batches another line counts their messages or records: ran; skipped; ignored; held; failed, which came back or is lost; given up. If the function's log does not tell them apart, they are counted together. The status is 1 if an event was not completed, which one that was refused or ignored was not, and 130 after Ctrl-C.
 
 --source delivers all events as one source does, and repeats what failed as it does:
 
@@ -53,7 +55,7 @@ kinesis: the records of each shard in order, in batches of up to 100, one at a t
 s3: an asynchronous invocation for each event. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
 api: a request, once. The client repeats it, with the same headers and a new requestId, if there is no answer, after 429 and 5xx, and after 409 with Retry-After, up to 3 requests; it waits as Retry-After says, or 1 and 2 s.
 
-Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed before the last line, and makes the status 1.
+Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed at the end, and makes the status 1.
 
 --scale shortens waits, but handlers and leases take their real time. If a redelivery was refused because of a lock and its wait was shortened, it does not count: it is repeated, each time after twice the wait, at most 5 s, until it is not refused or the real wait is over. So a lock that a real retry would not have met cannot lose an event here, unless other records of its delivery failed for another reason: such a delivery counts.
 
@@ -97,7 +99,7 @@ func (c *invokeCmd) Run(ctx context.Context) error {
 		return explainStart(c.Bootstrap, err)
 	}
 	defer func() { _ = platform.Close() }()
-	d := &deliverer{invokeCmd: c, platform: platform, table: table, report: newReport(os.Stdout, events)}
+	d := &deliverer{invokeCmd: c, platform: platform, table: table, report: newReport(os.Stdout, events, table.URL != "")}
 	d.all(ctx, d.sources(events))
 	if err := d.report.draw(os.Stdout, page, c); err != nil {
 		return err

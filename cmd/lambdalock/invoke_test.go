@@ -68,7 +68,7 @@ func TestOutcomes(t *testing.T) {
 			"deliveries 2   ran 2   skipped 0   failed 0   events 2   not completed 0",
 		},
 		"no context": {"no context", []string{cat}, 0, []string{"ran"}, "deliveries 1   ran 1   skipped 0   failed 0   events 1   not completed 0"},
-		"no lock":    {"plain", []string{cat}, 0, []string{"succeeded"}, "deliveries 1   ran 0   skipped 0   succeeded 1   failed 0   events 1   not completed 0"},
+		"no lock":    {"plain", []string{cat}, 0, []string{"succeeded"}, "deliveries 1   succeeded 1   failed 0   events 1   not completed 0"},
 		"failed":     {"", []string{s3Event(t, "bad.png")}, 1, []string{"failed"}, "deliveries 1   ran 0   skipped 0   failed 1   events 1   not completed 1"},
 		"timed out":  {"blocked", []string{"--timeout", "1s", s3Event(t, "blocked.png")}, 1, []string{"timed out"}, "deliveries 1   ran 0   skipped 0   timed out 1   failed 0   events 1   not completed 1"},
 		"killed":     {"killed once", []string{cat}, 1, []string{"killed"}, "deliveries 1   ran 0   skipped 0   killed 1   failed 0   events 1   not completed 1"},

@@ -53,6 +53,11 @@ func (r run) summary() string {
 	return regexp.MustCompile(`(?m)^deliveries .*$`).FindString(r.stdout)
 }
 
+// messages is the line about the records of batches.
+func (r run) messages() string {
+	return regexp.MustCompile(`(?m)^(messages|records) delivered .*$`).FindString(r.stdout)
+}
+
 // noAWS is an environment that knows nothing of AWS.
 var noAWS = []string{
 	"LAMBDALOCK_TEST_COMMAND=1", "LOCK_TABLE_NAME=", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_PROFILE=", "AWS_REGION=", "AWS_DEFAULT_REGION=",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,8 +17,8 @@ const (
 	skipped     = "skipped"
 	succeeded   = "succeeded" // it is unknown whether the handler ran
 	held        = "held"      // refused because of a lock, to be delivered again
-	refused     = "refused"   // the event gave no key, and the function answered that itself
-	ignored     = "ignored"   // the event holds nothing to work on
+	refused     = "refused"   // by an answer of the function, which is not delivered again
+	ignored     = "ignored"   // acknowledged, because the event holds nothing to work on
 	timedOut    = "timed out"
 	killed      = "killed"
 	crashed     = "crashed"
@@ -50,10 +49,10 @@ func (o outcome) heldUp() bool { return o.word == held || slices.Contains(o.note
 
 // completed reports whether the event needs no further delivery because it was
 // completed now or earlier. One that was skipped because its lock was held was
-// not.
+// not, nor one that was acknowledged because it holds nothing to work on.
 func (o outcome) completed() bool {
 	switch o.word {
-	case ran, skipped, succeeded, ignored:
+	case ran, skipped, succeeded:
 		return !o.heldUp()
 	}
 	return slices.Contains(o.notes, completed)
@@ -66,6 +65,7 @@ const (
 	waited    = "waited"
 	takenOver = "taken over"
 	unlocked  = "unlocked"
+	another   = "another request" // or other credentials, with the key of one before
 )
 
 // noted holds what the log may add to an outcome. The first that is in the log
@@ -76,12 +76,13 @@ var noted = map[string][]struct {
 }{
 	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}},
 	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeHeld, held}},
+	refused: {{lock.OutcomeMismatch, another}},
 }
 
 // explain adds what only the log says.
-func (o outcome) explain(log map[lock.Outcome]bool) outcome {
+func (o outcome) explain(log tally) outcome {
 	for _, n := range noted[o.word] {
-		if log[n.logged] {
+		if log.any(n.logged) {
 			return o.note(n.note)
 		}
 	}
@@ -90,8 +91,7 @@ func (o outcome) explain(log map[lock.Outcome]bool) outcome {
 
 // outcomeOf judges a delivery by its result, by what the invocation claimed
 // from an embedded table, and by the lines that lambdalock logs by default.
-func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outcome {
-	log := logged(r.Log)
+func outcomeOf(r locallambda.Result, log tally, claims localtable.Claims, records int) outcome {
 	switch r.Outcome {
 	case locallambda.TimedOut:
 		return outcome{word: timedOut}
@@ -107,8 +107,11 @@ func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outc
 		return byLog(log, records)
 	}
 	o := outcome{word: skipped}
-	if claims.Acquired > 0 {
+	switch {
+	case claims.Acquired > 0:
 		o.word = ran
+	case log.any(lock.OutcomeMismatch):
+		o.word = refused
 	}
 	if claims.Waited {
 		o = o.note(waited)
@@ -116,7 +119,7 @@ func outcomeOf(r locallambda.Result, claims localtable.Claims, records int) outc
 	return o.explain(log)
 }
 
-func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {
+func failure(r locallambda.Result, log tally) outcome {
 	switch {
 	case r.ErrorType == "HeldError" || r.ErrorType == "BatchError" && onlyHeld(log):
 		return outcome{word: held}
@@ -128,39 +131,22 @@ func failure(r locallambda.Result, log map[lock.Outcome]bool) outcome {
 
 // onlyHeld reports whether every record that a batch returned was held, and
 // none failed.
-func onlyHeld(log map[lock.Outcome]bool) bool {
-	return log[lock.OutcomeHeld] && !log[middleware.OutcomeHandlerFailed] && !log[lock.OutcomeStoreFailed] && !log[lock.OutcomeRefused]
+func onlyHeld(log tally) bool {
+	return log.any(lock.OutcomeHeld) && !log.any(middleware.OutcomeHandlerFailed, lock.OutcomeStoreFailed, lock.OutcomeRefused)
 }
 
 // byLog returns what the log alone tells. It does not tell by default that a
 // lock was acquired, nor how many of several records were skipped.
-func byLog(log map[lock.Outcome]bool, records int) outcome {
+func byLog(log tally, records int) outcome {
 	switch {
-	case log[lock.OutcomeTakenOver], log[middleware.OutcomeUnlocked]:
+	case log.any(lock.OutcomeTakenOver, middleware.OutcomeUnlocked):
 		return outcome{word: ran}.explain(log)
-	case log[lock.OutcomeRefused]:
-		return outcome{word: refused}
-	case log[middleware.OutcomeIgnored]:
+	case log.any(lock.OutcomeRefused, lock.OutcomeMismatch):
+		return outcome{word: refused}.explain(log)
+	case log[middleware.OutcomeIgnored] >= records:
 		return outcome{word: ignored}
-	case records <= 1 && (log[lock.OutcomeAlreadyCompleted] || log[lock.OutcomeStale] || log[lock.OutcomeHeld]):
+	case records <= 1 && log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeHeld):
 		return outcome{word: skipped}.explain(log)
 	}
 	return outcome{word: succeeded}
-}
-
-// logLine finds an outcome in a line of the log, as text or as JSON. The number
-// of requests, which each of these lines has, tells them from the text of an
-// error.
-var logLine = regexp.MustCompile(
-	`lambdalock: (held|already_completed|stale|taken_over|unlocked|ignored|refused|handler_failed|store_failed)\b.*requests"?[=:]`)
-
-// logged returns the outcomes in the log of an invocation.
-func logged(lines []string) map[lock.Outcome]bool {
-	outcomes := map[lock.Outcome]bool{}
-	for _, line := range lines {
-		if m := logLine.FindStringSubmatch(line); m != nil {
-			outcomes[lock.Outcome(m[1])] = true
-		}
-	}
-	return outcomes
 }

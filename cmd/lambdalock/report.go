@@ -10,24 +10,30 @@ import (
 	"unicode"
 
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
 
 // report prints a row for each delivery, and in the end a summary.
 type report struct {
 	begun time.Time
+	own   bool // the function's table is embedded in this command
 
 	mu         sync.Mutex // guards what follows, and keeps rows whole
 	out        io.Writer
 	deliveries int
 	counts     map[string]int
+	fates      fates
+	noun       string // of the records of batches
+	givenUp    int    // of them
+	claimed    bool   // a request for a lock reached the embedded table
 	events     []*event
 	open       map[*event]map[string]bool // by id, the records that no delivery has completed
 	letters    []string                   // a line for each record that was given up
 	picture
 }
 
-func newReport(out io.Writer, events []*event) *report {
-	r := &report{begun: time.Now(), out: out, counts: map[string]int{}, events: events, open: map[*event]map[string]bool{}}
+func newReport(out io.Writer, events []*event, own bool) *report {
+	r := &report{begun: time.Now(), own: own, out: out, counts: map[string]int{}, events: events, open: map[*event]map[string]bool{}}
 	for _, e := range events {
 		r.open[e] = map[string]bool{}
 		for _, id := range e.ids() {
@@ -40,18 +46,17 @@ func newReport(out io.Writer, events []*event) *report {
 
 // row is one delivery that ended.
 type row struct {
+	*delivery // nil: it was interrupted
 	name      string
-	records   []*record
 	outcome   outcome
-	result    locallambda.Result
 	completed []*record
-	remark    string // shown in place of the answer
 }
 
 func (r *report) add(w row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(w)
+	r.countRecords(w)
 	r.delivered(r.begun, w)
 	result := w.result
 	text := oneLine(w.remark, longestAnswer)
@@ -83,6 +88,7 @@ func (r *report) giveUp(records []*record, fate string) {
 	for _, rec := range records {
 		name := rec.event.name
 		if rec.event.batch != nil {
+			r.givenUp++
 			name = fmt.Sprintf("%s (%s %s)", name, rec.event.batch.noun(), oneLine(rec.id, longestAnswer))
 		}
 		r.letters = append(r.letters, name+", "+fate)
@@ -105,12 +111,29 @@ func (r *report) count(w row) {
 	}
 }
 
+func (r *report) countRecords(w row) {
+	r.claimed = r.claimed || w.claims != localtable.Claims{}
+	r.fates.add(w.fates)
+	if b := w.records[0].event.batch; b != nil {
+		if noun := b.noun(); r.noun == "" {
+			r.noun = noun
+		} else if r.noun != noun {
+			r.noun = "record" // of a queue and a stream
+		}
+	}
+}
+
 // words are the outcomes in the order of the summary. It has ran, skipped and
 // failed even if there are none.
 var words = []string{ran, skipped, succeeded, held, refused, ignored, timedOut, killed, crashed, interrupted, partly, failed}
 
-// summary prints what was given up, and how many deliveries had each outcome.
-// Its error names the events that were not completed.
+// elsewhere is what to say if the function asked another store, or none.
+const elsewhere = `No lock was claimed in the table that this command gives the function: it has another store, which this command does
+not know, or took no lock. What another store remembers outlives this command, and makes the same event a duplicate.`
+
+// summary prints what was given up, how many deliveries had each outcome, and
+// what became of the records of batches. Its error names the events that were
+// not completed.
 func (r *report) summary() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,16 +144,20 @@ func (r *report) summary() error {
 		}
 		fmt.Fprintln(r.out, "given up:", line)
 	}
+	if known := r.counts[ran] + r.counts[skipped] + r.counts[succeeded] + r.counts[held]; r.own && !r.claimed && known > 0 {
+		fmt.Fprintln(r.out, elsewhere)
+	}
 	fmt.Fprintf(r.out, "deliveries %d", r.deliveries)
 	for _, word := range words {
-		// In a delivery that failed in part, handlers ran.
-		always := word == ran && r.counts[partly] == 0 || word == skipped || word == failed
+		// In a delivery that failed in part, handlers ran, and in one that succeeded perhaps.
+		always := word == failed || r.counts[succeeded] == 0 && (word == skipped || word == ran && r.counts[partly] == 0)
 		if n := r.counts[word]; n > 0 || always {
 			fmt.Fprintf(r.out, "   %s %d", word, n)
 		}
 	}
 	missing := r.missing()
 	fmt.Fprintf(r.out, "   events %d   not completed %d\n", len(r.events), len(missing))
+	r.fates.print(r.out, r.noun, r.givenUp)
 	switch {
 	case len(missing) > 0:
 		return fmt.Errorf("not completed: %s", strings.Join(missing, ", "))

@@ -104,7 +104,7 @@ func (f *fake) deliver(t *testing.T, c invokeCmd, events ...*event) (*report, er
 	}
 	var r *report
 	synctest.Test(t, func(t *testing.T) {
-		r = newReport(io.Discard, events)
+		r = newReport(io.Discard, events, false)
 		d := &deliverer{invokeCmd: &c, platform: f, table: &localtable.Table{}, report: r}
 		d.all(t.Context(), d.sources(events))
 	})

@@ -124,7 +124,7 @@ var command = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/deliver.go", breaks: "P5", bug: "invoke counts a record that was returned as completed",
-		old: `	return without(v.records, v.failed)
+		old: `	return without(without(v.records, v.failed), v.ignored)
 }
 
 // again`,
@@ -150,9 +150,29 @@ var command = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says that nothing ran of a delivery that failed in part",
-		old: `word == ran && r.counts[partly] == 0 ||`,
-		new: `word == ran ||`,
+		old: `word == ran && r.counts[partly] == 0)`,
+		new: `word == ran)`,
 		by:  "TestSources",
+	},
+	{
+		file: "cmd/lambdalock/outcome.go", breaks: "P5", bug: "invoke counts an event that was ignored as completed",
+		old: `case ran, skipped, succeeded:
+`,
+		new: `case ran, skipped, succeeded, ignored:
+`,
+		by: "TestNotHandled",
+	},
+	{
+		file: "cmd/lambdalock/outcome.go", breaks: "P5", bug: "invoke calls a request with another payload a duplicate",
+		old: `case log.any(lock.OutcomeMismatch):`,
+		new: `case log.any(lock.OutcomeMismatch) && log.any(lock.OutcomeAcquired):`,
+		by:  "TestNotHandled",
+	},
+	{
+		file: "cmd/lambdalock/messages.go", breaks: "P6", bug: "invoke says that messages ran that a quiet function skipped",
+		old: `claims.Refused > refused`,
+		new: `claims.Refused > refused+f.delivered`,
+		by:  "TestFates",
 	},
 	{
 		file: "cmd/lambdalock/createtable.go", breaks: "P7", bug: "the help shows a flag that there is not",

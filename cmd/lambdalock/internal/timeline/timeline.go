@@ -64,20 +64,23 @@ type Kind int
 
 // The kinds of spans.
 const (
-	Ran      Kind = iota // the handler ran to its end
-	TookOver             // it did, after the lock was taken over from a dead holder
-	Failed               // the handler returned an error
-	Killed               // the process died while the handler was running
-	Refused              // another delivery held the lock; the event will be delivered again
-	Skipped              // the handler did not have to run
-	GivenUp              // no delivery: the event will not be delivered again
+	Ran       Kind = iota // the handler ran to its end
+	TookOver              // it did, after the lock was taken over from a dead holder
+	Failed                // the handler returned an error
+	Killed                // the process died while the handler was running
+	Refused               // another delivery held the lock; the event will be delivered again
+	Skipped               // the handler did not have to run
+	Ignored               // it was acknowledged, although no handler ran
+	Declined              // the function answered that it does not take the event
+	Succeeded             // it is unknown whether the handler ran
+	GivenUp               // no delivery: the event will not be delivered again
 	overlap
 	locked
 	fenced
 )
 
-// ran reports whether the handler was called.
-func (k Kind) ran() bool { return k != Refused && k != Skipped && k != GivenUp }
+// ran reports whether the handler was called, as far as is known.
+func (k Kind) ran() bool { return k < Refused || k == Succeeded }
 
 // look is how something is drawn: a class of the page and a symbol in captions,
 // and for a terminal what a bar is made of. A bar of one cell shows its last
@@ -91,16 +94,19 @@ type look struct {
 
 // looks are the marks of a drawing, in the order of the legend.
 var looks = []look{
-	Ran:      {"ran", "✓", "██", "32", "ran to its end"},
-	TookOver: {"took", "↻", "█»", "36", "ran after a dead holder"},
-	Failed:   {"fail", "!", "█!", "31", "failed"},
-	Killed:   {"fail", "✕", "█×", "31", "killed"},
-	Refused:  {"held", "", "▒▒", "33", "held: another delivery has the lock"},
-	Skipped:  {"skip", "", "··", "2", "skipped"},
-	GivenUp:  {"dead", "", "xx", "1;31", "given up: not delivered again"},
-	overlap:  {"overlap", "", "╳╳", "1;31", "two handlers of one object at once"},
-	locked:   {"lock", "", "[]", "2", "the lock is held"},
-	fenced:   {"fence", "#2", "#2", "", "fence: a number that rises with every holder of the lock"},
+	Ran:       {"ran", "✓", "██", "32", "ran to its end"},
+	TookOver:  {"took", "↻", "█»", "36", "ran after a dead holder"},
+	Failed:    {"fail", "!", "█!", "31", "failed"},
+	Killed:    {"fail", "✕", "█×", "31", "killed"},
+	Refused:   {"held", "", "▒▒", "33", "held: another delivery has the lock"},
+	Skipped:   {"skip", "", "··", "2", "skipped"},
+	Ignored:   {"skip", "", "··", "33", "acknowledged without being handled"},
+	Declined:  {"held", "", "▒▒", "31", "refused by the function"},
+	Succeeded: {"ran", "", "██", "2", "succeeded: whether the handler ran is unknown"},
+	GivenUp:   {"dead", "", "xx", "1;31", "given up: not delivered again"},
+	overlap:   {"overlap", "", "╳╳", "1;31", "two handlers of one object at once"},
+	locked:    {"lock", "", "[]", "2", "the lock is held"},
+	fenced:    {"fence", "#2", "#2", "", "fence: a number that rises with every holder of the lock"},
 }
 
 // legend returns the looks of what t shows.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// fates counts the records of batches by what became of them.
+type fates struct {
+	delivered, ran, skipped, ignored, held, failed int
+
+	hidden  bool // the log may hide why records did not run
+	unclear bool // it does not tell which records its lines are of
+	visible bool // it shows outcomes of the level INFO
+}
+
+func (f *fates) add(other fates) {
+	f.delivered += other.delivered
+	f.ran += other.ran
+	f.skipped += other.skipped
+	f.ignored += other.ignored
+	f.held += other.held
+	f.failed += other.failed
+	f.hidden = f.hidden || other.hidden
+	f.unclear = f.unclear || other.unclear
+	f.visible = f.visible || other.visible
+}
+
+// fatesOf counts the records of a delivery. A record that the source delivers
+// again, or would if it read the answer, was held or failed. Of the others, the
+// log names those that were skipped or ignored, and the rest ran. The claims
+// show whether the log can be trusted to do so.
+func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
+	var (
+		f       = fates{delivered: len(v.records)}
+		back    = len(v.failed)
+		done    = f.delivered - back
+		skips   = log.sum(lock.OutcomeAlreadyCompleted, lock.OutcomeStale)
+		got     = max(claims.Acquired, log.sum(lock.OutcomeAcquired, lock.OutcomeTakenOver, middleware.OutcomeUnlocked))
+		refused = skips + log.sum(lock.OutcomeHeld, lock.OutcomeMismatch)
+		errors  = log.sum(middleware.OutcomeHandlerFailed, lock.OutcomeRefused, lock.OutcomeStoreFailed, lock.OutcomeMismatch, lock.OutcomeLost, lock.OutcomeCompleteFailed)
+	)
+	f.held = min(log[lock.OutcomeHeld], max(0, back-errors))
+	f.failed = back - f.held
+	f.skipped = min(skips+log[lock.OutcomeHeld]-f.held, done) // OnHeld(Skip) skips what is held, too
+	f.ignored = min(log[middleware.OutcomeIgnored], done-f.skipped)
+	f.ran = done - f.skipped - f.ignored
+	f.visible = log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeHeld)
+	f.hidden = got+refused+f.ignored < done || claims.Refused > refused
+	whole := v.result.Outcome != locallambda.Succeeded
+	f.unclear = !whole && done > 0 && skips > 0 && back > errors+f.held
+	return f
+}
+
+// print writes the line about the records, unless there were none. Numbers that
+// nobody knows are not told apart.
+func (f *fates) print(out io.Writer, noun string, givenUp int) {
+	if f.delivered == 0 {
+		return
+	}
+	fmt.Fprintf(out, "%ss delivered %d", noun, f.delivered)
+	ignored := ""
+	if f.ignored > 0 {
+		ignored = fmt.Sprintf("   ignored %d", f.ignored)
+	}
+	hidden := f.hidden && !f.visible
+	if !hidden && !f.unclear {
+		fmt.Fprintf(out, "   ran %d   skipped %d%s   held %d   failed %d   given up %d\n", f.ran, f.skipped, ignored, f.held, f.failed, givenUp)
+		return
+	}
+	hint := ""
+	if hidden {
+		hint = "; let it log at level INFO"
+	}
+	fmt.Fprintf(out, "   ran or skipped %d%s   held or failed %d   given up %d   (the function's log does not tell which%s)\n",
+		f.ran+f.skipped, ignored, f.held+f.failed, givenUp, hint)
+}
