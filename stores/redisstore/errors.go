@@ -2,10 +2,12 @@ package redisstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
@@ -129,10 +131,18 @@ func (e *silence) Unwrap() error { return e.err }
 
 // explain returns why there was no answer, and what to check.
 func (s *Store) explain(err error) (hint string, cause error) {
-	hint = "can the function reach the server? Both must be in one VPC, and the server's security group must let the function in; a server that encrypts in transit needs TLSConfig in the client's options"
+	hint = "check host and port; a server that encrypts in transit needs rediss:// in a URL, or TLSConfig in the client's options; a function must be in the server's VPC, and the server's security group must let it in"
 	var timeout net.Error
+	var name *net.DNSError
+	var plain tls.RecordHeaderError
 	var pool exhaustedPool
 	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there: check host and port", err
+	case errors.As(err, &name) && name.IsNotFound:
+		return "check the host's name", err
+	case errors.As(err, &plain):
+		return "the server does not use TLS: write redis:// in a URL, or leave TLSConfig out of the client's options", err
 	case errors.Is(err, redis.ErrClosed):
 		return "the client was closed: close it when nothing uses the store any more", err
 	case errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &pool),
