@@ -26,7 +26,7 @@ import (
 // execCmd runs a command under a lock. It never runs one without it.
 type execCmd struct {
 	storeFlags
-	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name."`
+	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
 	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
 	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
@@ -113,7 +113,7 @@ func (c *execCmd) Run() error {
 	switch {
 	case err == nil, errors.Is(err, exec.ErrDot): // as in a shell, PATH may name the current folder
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return fail(statusNotFound, "%s: there is no such command", c.Command[0])
+		return fail(statusNotFound, "%s: there is no such command%s", c.Command[0], syntaxHint(c.Command[0]))
 	default:
 		return fail(statusCannotRun, "%v", err)
 	}
@@ -251,6 +251,7 @@ func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
 		}
 		lk, err := locker.Acquire(ctx, r.key())
 		if !r.again(ctx, err, end, try) {
+			r.warnOfNamesake(ctx, store, err)
 			return lk, err
 		}
 	}

@@ -101,6 +101,7 @@ func TestExecStatus(t *testing.T) {
 		"killed":           {[]string{"--key", "k", "--", "sh", "-c", "kill -9 $$"}, 137, ""},
 		"terminated":       {[]string{"--key", "k", "--", "sh", "-c", "kill -TERM $$"}, 143, ""},
 		"not found":        {[]string{"--key", "k", "--", "no-such-command"}, 127, "no-such-command: there is no such command"},
+		"shell syntax":     {[]string{"--key", "k", "--", "echo a && echo b"}, 127, "echo a && echo b: there is no such command; for shell syntax: sh -c"},
 		"no such file":     {[]string{"--key", "k", "--", "/nowhere/x"}, 127, "/nowhere/x: there is no such command"},
 		"not executable":   {[]string{"--key", "k", "--", script}, 126, "permission denied"},
 		"folder":           {[]string{"--key", "k", "--", "/"}, 126, "is a directory"},

@@ -175,6 +175,18 @@ var command = []mutant{
 		by:  "TestFates",
 	},
 	{
+		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
+		old: `r.own && !r.claimed`,
+		new: `r.own && r.claimed`,
+		by:  "TestAnotherStore",
+	},
+	{
+		file: "cmd/lambdalock/namesake.go", breaks: "P1", bug: "exec is silent about the lock that list prints by the name of its key",
+		old: `row, err := reader.Read(ctx, r.Key)`,
+		new: `row, err := reader.Read(ctx, "//"+r.Key)`,
+		by:  "TestNamesake",
+	},
+	{
 		file: "cmd/lambdalock/createtable.go", breaks: "P7", bug: "the help shows a flag that there is not",
 		old: `create-table --store`,
 		new: `create-table --url`,
