@@ -117,6 +117,9 @@ func explained(name string, e *explain.Event) string {
 			}
 		}
 	}
+	if e.MayCarry() {
+		text.WriteString("\nThese are functions of package keyfuncs. For a key function of your own, give what it returns: lambdalock explain --name NAME --event EVENT\n")
+	}
 	return text.String()
 }
 

@@ -22,7 +22,7 @@ type invokeCmd struct {
 	Environments int           `short:"n" default:"1" help:"Number of execution environments (${default})."`
 	Copies       int           `short:"c" default:"1" help:"Number of times to deliver each event, all at once (${default})."`
 	Shuffle      bool          `help:"Deliver the events in random order."`
-	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (S3, SNS, EventBridge): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
+	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (use it for SNS, EventBridge and all others that invoke asynchronously; for S3, --source s3 does the same and checks the events): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
 	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
 	Concurrency  int           `default:"1" help:"Invocations at once in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
@@ -52,7 +52,7 @@ A line at the end counts deliveries by outcome, and for batches another line cou
 sqs: messages of all files in batches of up to 10, as many batches at once as there are environments. A message that failed comes back when the visibility timeout, six times the function's timeout, has passed since it was received, and after 5 receives it is given up to the dead-letter queue. --copies are received at the same time, in different batches.
 sqs-fifo: the same, but in the order of each message group, one batch of a group at a time; a failed message blocks its group. --copies come again one after the other, as after a lost deletion.
 kinesis: the records of each shard in order, in batches of up to 100, one at a time. A batch is repeated from the first failed record on, and after 5 attempts given up to the on-failure destination. Lambda's own default is to repeat it until it expires, so a refusal because of a lock does not count. --copies come again, as after a lost checkpoint.
-s3: an asynchronous invocation for each event. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
+s3: an asynchronous invocation for each event, as with --async, for S3 notifications only; for SNS, EventBridge and other events use --async. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
 api: a request, once. The client repeats it, with the same headers and a new requestId, if there is no answer, after 429 and 5xx, and after 409 with Retry-After, up to 3 requests; it waits as Retry-After says, or 1 and 2 s.
 
 Without --source, each file is a batch or an event of its own; messages and records that fail are delivered again as above. A partial batch response (batchItemFailures) is read as with ReportBatchItemFailures. What is given up is listed at the end, and makes the status 1.

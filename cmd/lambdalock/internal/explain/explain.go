@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -52,6 +53,12 @@ func newKey(function string, k lock.Key) Key {
 type Refusal struct {
 	Function string `json:"function"`
 	Reason   string `json:"reason"`
+}
+
+// MayCarry reports whether an event of this kind carries what a program of the
+// user's wrote, which key functions of the user's own read.
+func (e *Event) MayCarry() bool {
+	return !slices.Contains([]string{string(eventkind.S3), string(eventkind.S3Test), givenKey}, e.Kind)
 }
 
 // Accepted reports whether any key function takes any record.
@@ -107,8 +114,12 @@ func explainUnknown(ctx context.Context, doc []byte) (*Event, error) {
 		return nil, errors.New("this is not a JSON object, as the events of all AWS sources are: see jmespath.Path and jmespath.Payload for JSON of your own")
 	}
 	functions := unknown(members)
-	if len(functions) == 0 {
-		return nil, errors.New("this is not an event of a source that has a key function: see ByField, jmespath.Path and jmespath.Payload for events of your own, and docs/SOURCES.md for all sources")
+	switch {
+	case len(functions) > 0:
+	case members["schedule"] != nil && members["time"] != nil:
+		return nil, errors.New("this looks like a schedule's own input, which docs/SOURCES.md#the-input-of-a-schedule describes: take a key from it with EventFrom(ByField(schedule), ByField(scheduledTime))")
+	default:
+		return nil, errors.New("this is not an event of a source that has a key function: see ByField, jmespath.Path and jmespath.Payload for events of your own; for those of a schedule with an input of its own: docs/SOURCES.md#the-input-of-a-schedule; for all sources: docs/SOURCES.md")
 	}
 	r := explainRecord(ctx, place{doc: doc}, functions, true)
 	return &Event{Kind: "an event that does not name its source", Records: []Record{r}}, nil

@@ -224,6 +224,8 @@ func TestRubbish(t *testing.T) {
 		`{"Records":[{}]}`:     "not an event of a source",
 		`{"Records":{"s3":1}}`: "not an event of a source",
 		`{"order":{"id":17}}`:  "jmespath.Path",
+		`{"task":"nightly"}`:   "a schedule with an input of its own: docs/SOURCES.md#the-input-of-a-schedule",
+		`{"schedule":"arn:aws:scheduler:eu-west-1:1:schedule/default/nightly","time":"2026-11-22T21:30:06Z"}`: "this looks like a schedule's own input, which docs/SOURCES.md#the-input-of-a-schedule describes: take a key from it with EventFrom",
 		`{"requestContext":5}`: "authorizer",
 		`{"requestContext":{"apiId":"x"},"methodArn":"a","httpMethod":"GET"}`: "authorizer",
 		`{"Type":"Notification","Message":"x"}`:                               "an SNS message without its envelope; in the envelope, the key function is SQSBody(SNSBody(S3Object))",

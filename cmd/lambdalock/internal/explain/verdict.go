@@ -29,10 +29,13 @@ const (
 	Unknown = "unknown"
 )
 
+// givenKey is the kind of what is no event.
+const givenKey = "a key"
+
 // OfKey returns an event that has only this key, which a key function of
 // somebody's own gave.
 func OfKey(key lock.Key) *Event {
-	return &Event{Kind: "a key", Records: []Record{{Keys: []Key{newKey("the given key", key)}}}}
+	return &Event{Kind: givenKey, Records: []Record{{Keys: []Key{newKey("the given key", key)}}}}
 }
 
 // Judge asks the store about every key of the event.
