@@ -28,7 +28,7 @@ func TestUnreachable(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte("-ERR this is no TLS\r\n"))
+			_, _ = c.Write([]byte("-ERR unknown command\r\n"))
 			_ = c.Close()
 		}
 	}()

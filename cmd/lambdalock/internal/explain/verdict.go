@@ -29,7 +29,7 @@ const (
 	Unknown = "unknown"
 )
 
-// givenKey is the kind of what is no event.
+// givenKey is the kind of a key that was given without an event.
 const givenKey = "a key"
 
 // OfKey returns an event that has only this key, which a key function of
