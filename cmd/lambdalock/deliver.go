@@ -75,7 +75,7 @@ type delivery struct {
 	ignored          []*record // of a batch
 	remark           string    // shown in place of the answer
 	claims           localtable.Claims
-	fates            fates // of the records of a batch
+	fates            fates // of its records
 }
 
 // send delivers records as one batch. It reports false if the run ends first.
@@ -104,8 +104,9 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 		v.judgeRecords(b, log, !d.IgnoreFailures)
 	}
 	if b != nil {
-		v.fates, v.ignored = v.fatesOf(log, claims), ignoredOf(records, r.Log)
+		v.ignored = ignoredOf(records, r.Log)
 	}
+	v.fates = v.fatesOf(log, claims)
 	return v
 }
 

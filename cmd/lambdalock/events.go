@@ -22,6 +22,7 @@ type event struct {
 	payload []byte
 	batch   *batch // nil: it is completed or not, as a whole
 	api     api
+	several int // records, if it has more than one and is no batch
 }
 
 func readEvents(names []string, async bool) ([]*event, error) {
@@ -86,7 +87,31 @@ func readEvent(name string) (*event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &event{name: name, payload: payload, batch: readBatch(payload), api: readAPI(payload)}, nil
+	e := &event{name: name, payload: payload, batch: readBatch(payload), api: readAPI(payload)}
+	if e.batch == nil {
+		e.several = several(payload)
+	}
+	return e, nil
+}
+
+// several returns how many records an event has, or 0 if that is one or none.
+// Kafka has a list for each partition.
+func several(payload []byte) int {
+	var document map[string]json.RawMessage
+	var list []json.RawMessage
+	var lists map[string][]json.RawMessage
+	if json.Unmarshal(payload, &document) != nil {
+		return 0
+	}
+	_ = json.Unmarshal(document["Records"], &list) // another document: none
+	_ = json.Unmarshal(document["records"], &lists)
+	for _, l := range lists {
+		list = append(list, l...)
+	}
+	if len(list) == 1 {
+		return 0
+	}
+	return len(list)
 }
 
 // checkJSON finds mistakes that the function would only report as its own

@@ -70,6 +70,14 @@ var functions = map[string]func(){
 	"elsewhere": func() {
 		lambda.Start(middleware.WithLock(keyfuncs.S3Object, resize, middleware.Store(memstore.New())))
 	},
+	"objects": func() {
+		lambda.Start(middleware.EachS3Record(keyfuncs.S3Record, func(_ context.Context, r events.S3EventRecord) error {
+			return message(context.Background(), events.SQSMessage{Body: r.S3.Object.Key})
+		}))
+	},
+	"offsets": func() {
+		lambda.Start(middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return nil }))
+	},
 	"filter": func() { lambda.Start(middleware.EachSQSMessage(filtered, message)) },
 	"quiet": func() {
 		quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -10,7 +10,8 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// fates counts the records of batches by what became of them.
+// fates counts the records of batches, and of other events with several, by
+// what became of them.
 type fates struct {
 	delivered, ran, skipped, ignored, held, failed int
 
@@ -36,9 +37,13 @@ func (f *fates) add(other fates) {
 // log names those that were skipped or ignored, and the rest ran. The claims
 // show whether the log can be trusted to do so.
 func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
+	f, back := fates{delivered: len(v.records)}, len(v.failed)
+	if e := v.records[0].event; e.batch == nil && e.several == 0 {
+		return fates{}
+	} else if e.batch == nil {
+		f.delivered, back = e.several, back*e.several // it is delivered again as a whole
+	}
 	var (
-		f       = fates{delivered: len(v.records)}
-		back    = len(v.failed)
 		done    = f.delivered - back
 		skips   = log.sum(lock.OutcomeAlreadyCompleted, lock.OutcomeStale)
 		got     = max(claims.Acquired, log.sum(lock.OutcomeAcquired, lock.OutcomeTakenOver, middleware.OutcomeUnlocked))
@@ -75,7 +80,7 @@ func (f *fates) print(out io.Writer, noun string, givenUp int) {
 	}
 	hint := ""
 	if hidden {
-		hint = "; let it log at level INFO"
+		hint = "; at level INFO it does, if each has a lock"
 	}
 	fmt.Fprintf(out, "   ran or skipped %d%s   held or failed %d   given up %d   (the function's log does not tell which%s)\n",
 		f.ran+f.skipped, ignored, f.held+f.failed, givenUp, hint)

@@ -116,7 +116,7 @@ func TestFates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := &delivery{records: make([]*record, 4), failed: make([]*record, c.failed), result: locallambda.Result{Outcome: locallambda.Succeeded}}
+			v := &delivery{records: []*record{{event: &event{batch: &batch{}}}, {}, {}, {}}, failed: make([]*record, c.failed), result: locallambda.Result{Outcome: locallambda.Succeeded}}
 			c.want.delivered = 4
 			if got := v.fatesOf(c.log, c.claims); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)

@@ -23,7 +23,7 @@ type report struct {
 	deliveries int
 	counts     map[string]int
 	fates      fates
-	noun       string // of the records of batches
+	noun       string // of the records
 	givenUp    int    // of them
 	claimed    bool   // a request for a lock reached the embedded table
 	events     []*event
@@ -87,6 +87,7 @@ func (r *report) giveUp(records []*record, fate string) {
 	r.given(r.begun, time.Now(), records)
 	for _, rec := range records {
 		name := rec.event.name
+		r.givenUp += rec.event.several
 		if rec.event.batch != nil {
 			r.givenUp++
 			name = fmt.Sprintf("%s (%s %s)", name, rec.event.batch.noun(), oneLine(rec.id, longestAnswer))
@@ -114,12 +115,17 @@ func (r *report) count(w row) {
 func (r *report) countRecords(w row) {
 	r.claimed = r.claimed || w.claims != localtable.Claims{}
 	r.fates.add(w.fates)
+	if w.fates.delivered == 0 {
+		return
+	}
+	noun := "record"
 	if b := w.records[0].event.batch; b != nil {
-		if noun := b.noun(); r.noun == "" {
-			r.noun = noun
-		} else if r.noun != noun {
-			r.noun = "record" // of a queue and a stream
-		}
+		noun = b.noun()
+	}
+	if r.noun == "" || r.noun == noun {
+		r.noun = noun
+	} else {
+		r.noun = "record" // of a queue and of something else
 	}
 }
 

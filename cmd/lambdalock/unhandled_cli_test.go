@@ -114,7 +114,7 @@ func TestMessages(t *testing.T) {
 			"quiet",
 			[]string{"-c", "2", queueFile(t, "a", "b", "c")},
 			0,
-			"messages delivered 6   ran or skipped 6   held or failed 0   given up 0   (the function's log does not tell which; let it log at level INFO)",
+			"messages delivered 6   ran or skipped 6   held or failed 0   given up 0   (the function's log does not tell which; at level INFO it does, if each has a lock)",
 		},
 		"lost": {"messages", []string{"--source", "sqs", "--no-report-batch-item-failures", queueFile(t, "good", "bad")}, 1, "messages delivered 2   ran 1   skipped 0   held 0   failed 1   given up 1"},
 		"stream": {
@@ -129,7 +129,23 @@ func TestMessages(t *testing.T) {
 			"answers",
 			[]string{queueFile(t, "a")},
 			0,
-			"messages delivered 1   ran or skipped 1   held or failed 0   given up 0   (the function's log does not tell which; let it log at level INFO)",
+			"messages delivered 1   ran or skipped 1   held or failed 0   given up 0   (the function's log does not tell which; at level INFO it does, if each has a lock)",
+		},
+		"objects": {
+			"objects",
+			[]string{"--async", file(t, "objects.json", `{"Records":[
+		{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"good","sequencer":"01"}}},
+		{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"once","sequencer":"01"}}}]}`)},
+			0,
+			"records delivered 4   ran 1   skipped 1   held 0   failed 2   given up 0",
+		},
+		"Kafka": {
+			"offsets",
+			[]string{"-c", "2", file(t, "kafka.json", `{"eventSource":"aws:kafka","eventSourceArn":"arn:aws:kafka:eu-west-1:1:cluster/c/1","records":{
+		"t-0":[{"topic":"t","partition":0,"offset":1,"timestamp":1,"key":"aw==","value":"dg=="},{"topic":"t","partition":0,"offset":2,"timestamp":1,"key":"aw==","value":"dg=="}],
+		"t-1":[{"topic":"t","partition":1,"offset":1,"timestamp":1,"key":"bA==","value":"dg=="}]}}`)},
+			0,
+			"records delivered 6   ran 3   skipped 3   held 0   failed 0   given up 0",
 		},
 		"no batch": {"", []string{s3Event(t, "cat.png")}, 0, ""},
 	} {

@@ -175,6 +175,12 @@ var command = []mutant{
 		by:  "TestFates",
 	},
 	{
+		file: "cmd/lambdalock/logged.go", breaks: "P6", bug: "invoke takes the error in a line of the log for an outcome",
+		old: `strings.HasPrefix(m[1], "err") ||`,
+		new: ``,
+		by:  "TestLogLines",
+	},
+	{
 		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
 		old: `r.own && !r.claimed`,
 		new: `r.own && r.claimed`,
