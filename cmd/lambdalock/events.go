@@ -22,7 +22,7 @@ type event struct {
 	payload []byte
 	batch   *batch // nil: it is completed or not, as a whole
 	api     api
-	several int // records, if it has more than one and is no batch
+	several int // records of an event that is not a batch, if it has more than one
 }
 
 func readEvents(names []string, async bool) ([]*event, error) {

@@ -78,6 +78,10 @@ var functions = map[string]func(){
 	"offsets": func() {
 		lambda.Start(middleware.EachKafkaRecord(keyfuncs.KafkaRecord, func(context.Context, events.KafkaRecord) error { return nil }))
 	},
+	"partner": func() {
+		one := middleware.WithLock(keyfuncs.Static("partner"), func(ctx context.Context, _ events.SQSMessage) error { return await(ctx, "refused") }, middleware.Observe(markHeld))
+		lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSMessage, one))
+	},
 	"filter": func() { lambda.Start(middleware.EachSQSMessage(filtered, message)) },
 	"quiet": func() {
 		quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -157,5 +158,16 @@ func TestMessages(t *testing.T) {
 				t.Errorf("got  %q\nwant %q\n%s", got, c.want, r)
 			}
 		})
+	}
+}
+
+// TestInnerLocks: a message whose handler finds a lock of its own held is held,
+// and did not fail.
+func TestInnerLocks(t *testing.T) {
+	t.Parallel()
+	r := invoke(t, "partner", "--source", "sqs", "--scale", "600", queueFile(t, "a", "b", "c", "d"))
+	r.expect(t, 0, "failed in part (held", "not completed 0")
+	if line := r.messages(); !regexp.MustCompile(`   ran 4   skipped 0   held [1-9][0-9]*   failed 0   given up 0$`).MatchString(line) {
+		t.Errorf("%s\n%s", line, r)
 	}
 }

@@ -181,6 +181,12 @@ var command = []mutant{
 		by:  "TestLogLines",
 	},
 	{
+		file: "cmd/lambdalock/logged.go", breaks: "P6", bug: "invoke says that a message failed whose handler found a lock of its own held",
+		old: `o == middleware.OutcomeHandlerFailed && innerHeld`,
+		new: `o == middleware.OutcomeOverdue && innerHeld`,
+		by:  "TestInnerLocks",
+	},
+	{
 		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
 		old: `r.own && !r.claimed`,
 		new: `r.own && r.claimed`,
