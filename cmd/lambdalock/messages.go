@@ -16,7 +16,7 @@ type fates struct {
 	delivered, ran, skipped, ignored, held, failed int
 
 	hidden  bool // the log may hide why records did not run
-	unclear bool // it does not tell which records its lines are of
+	unclear bool // it does not tell which records its lines are of, or is cut off
 	visible bool // it shows outcomes of the level INFO
 }
 
@@ -58,7 +58,8 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	f.visible = log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeHeld)
 	f.hidden = got+refused+f.ignored < done || claims.Refused > refused
 	whole := v.result.Outcome != locallambda.Succeeded
-	f.unclear = !whole && done > 0 && skips > 0 && back > errors+f.held
+	cut := len(v.result.Log) >= locallambda.MaxLog
+	f.unclear = cut || !whole && done > 0 && skips > 0 && back > errors+f.held
 	return f
 }
 

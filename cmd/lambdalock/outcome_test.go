@@ -121,6 +121,10 @@ func TestFates(t *testing.T) {
 			if got := v.fatesOf(c.log, c.claims); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
+			v.result.Log = make([]string, locallambda.MaxLog)
+			if !v.fatesOf(c.log, c.claims).unclear {
+				t.Error("the end of a log was cut off, and yet its lines are counted")
+			}
 		})
 	}
 }

@@ -187,6 +187,12 @@ var command = []mutant{
 		by:  "TestInnerLocks",
 	},
 	{
+		file: "cmd/lambdalock/messages.go", breaks: "P6", bug: "invoke counts the lines of a log that was cut off",
+		old: `f.unclear = cut ||`,
+		new: `f.unclear = cut && f.delivered < 0 ||`,
+		by:  "TestFates",
+	},
+	{
 		file: "cmd/lambdalock/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
 		old: `r.own && !r.claimed`,
 		new: `r.own && r.claimed`,

@@ -108,7 +108,7 @@ func chatty(word string) error {
 	case "exit":
 		os.Exit(1)
 	case "flood":
-		for n := range 2 * maxLog {
+		for n := range 2 * MaxLog {
 			fmt.Println("line", n)
 		}
 	}

@@ -28,7 +28,7 @@ func TestResultHasTheLog(t *testing.T) {
 func TestManyLinesInTheLog(t *testing.T) {
 	p, _ := start(t, config("chatty"))
 	r := invoke(t, p, Invocation{Payload: []byte(`"flood"`)})
-	if len(r.Log) != maxLog || r.Log[0] != "flood begun" {
+	if len(r.Log) != MaxLog || r.Log[0] != "flood begun" {
 		t.Errorf("%d lines, the first %q", len(r.Log), r.Log[0])
 	}
 }

@@ -15,11 +15,11 @@ const (
 	// keptLines is the number of lines quoted when an environment cannot be
 	// initialised.
 	keptLines = 20
-
-	// maxLog is the number of lines of one invocation that a Result has, so that
-	// a function that prints without end does not fill the memory.
-	maxLog = 10_000
 )
+
+// MaxLog is the number of lines of one invocation that a Result has at most, so
+// that a function that prints without end does not fill the memory.
+const MaxLog = 10_000
 
 // print passes a line on, one at a time.
 func (p *Platform) print(env int, line string) {
@@ -90,7 +90,7 @@ func (l *lines) emit(line []byte) {
 	text := string(line)
 	l.last = append(l.last[max(0, len(l.last)+1-keptLines):], text)
 	l.mu.Lock()
-	if len(l.log) < maxLog {
+	if len(l.log) < MaxLog {
 		l.log = append(l.log, text)
 	}
 	l.mu.Unlock()
