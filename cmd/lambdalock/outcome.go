@@ -65,8 +65,12 @@ const (
 	waited    = "waited"
 	takenOver = "taken over"
 	unlocked  = "unlocked"
+	noLock    = "no lock" // the key function said that none is needed
 	another   = "another request" // or other credentials, with the key of one before
 )
+
+// outcomeNoLock is the line, of level DEBUG, about an event that needs no lock.
+const outcomeNoLock lock.Outcome = "no_lock"
 
 // noted holds what the log may add to an outcome. The first that is in the log
 // counts.
@@ -74,7 +78,7 @@ var noted = map[string][]struct {
 	logged lock.Outcome
 	note   string
 }{
-	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}},
+	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}, {outcomeNoLock, noLock}},
 	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeHeld, held}},
 	refused: {{lock.OutcomeMismatch, another}},
 }
@@ -139,7 +143,7 @@ func onlyHeld(log tally) bool {
 // lock was acquired, nor how many of several records were skipped.
 func byLog(log tally, records int) outcome {
 	switch {
-	case log.any(lock.OutcomeTakenOver, middleware.OutcomeUnlocked):
+	case log.any(lock.OutcomeTakenOver, middleware.OutcomeUnlocked, outcomeNoLock):
 		return outcome{word: ran}.explain(log)
 	case log.any(lock.OutcomeRefused, lock.OutcomeMismatch):
 		return outcome{word: refused}.explain(log)

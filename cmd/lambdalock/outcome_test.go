@@ -128,3 +128,13 @@ func TestFates(t *testing.T) {
 		})
 	}
 }
+
+// TestWithoutALock: a function that logs at level DEBUG tells that its handler
+// ran without a lock.
+func TestWithoutALock(t *testing.T) {
+	t.Parallel()
+	r := locallambda.Result{Outcome: locallambda.Succeeded, Log: []string{"level=DEBUG msg=\"lambdalock: no_lock\""}}
+	if got := outcomeOf(r, logged(r.Log), localtable.Claims{}, 1).String(); got != "ran (no lock)" {
+		t.Errorf("got %q", got)
+	}
+}
