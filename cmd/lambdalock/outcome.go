@@ -65,7 +65,7 @@ const (
 	waited    = "waited"
 	takenOver = "taken over"
 	unlocked  = "unlocked"
-	noLock    = "no lock" // the key function said that none is needed
+	noLock    = "no lock"         // the key function said that none is needed
 	another   = "another request" // or other credentials, with the key of one before
 )
 
