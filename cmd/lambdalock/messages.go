@@ -46,7 +46,7 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	var (
 		done    = f.delivered - back
 		skips   = log.sum(lock.OutcomeAlreadyCompleted, lock.OutcomeStale)
-		got     = max(claims.Acquired, log.sum(lock.OutcomeAcquired, lock.OutcomeTakenOver, middleware.OutcomeUnlocked, outcomeNoLock))
+		got     = max(claims.Acquired, log.sum(lock.OutcomeAcquired, lock.OutcomeTakenOver, middleware.OutcomeUnlocked, middleware.OutcomeNoLock))
 		refused = skips + log.sum(lock.OutcomeHeld, lock.OutcomeMismatch)
 		errors  = log.sum(middleware.OutcomeHandlerFailed, lock.OutcomeRefused, lock.OutcomeStoreFailed, lock.OutcomeMismatch, lock.OutcomeLost, lock.OutcomeCompleteFailed)
 	)

@@ -69,16 +69,13 @@ const (
 	another   = "another request" // or other credentials, with the key of one before
 )
 
-// outcomeNoLock is the line, of level DEBUG, about an event that needs no lock.
-const outcomeNoLock lock.Outcome = "no_lock"
-
 // noted holds what the log may add to an outcome. The first that is in the log
 // counts.
 var noted = map[string][]struct {
 	logged lock.Outcome
 	note   string
 }{
-	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}, {outcomeNoLock, noLock}},
+	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}, {middleware.OutcomeNoLock, noLock}},
 	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeHeld, held}},
 	refused: {{lock.OutcomeMismatch, another}},
 }
@@ -143,7 +140,7 @@ func onlyHeld(log tally) bool {
 // lock was acquired, nor how many of several records were skipped.
 func byLog(log tally, records int) outcome {
 	switch {
-	case log.any(lock.OutcomeTakenOver, middleware.OutcomeUnlocked, outcomeNoLock):
+	case log.any(lock.OutcomeTakenOver, middleware.OutcomeUnlocked, middleware.OutcomeNoLock):
 		return outcome{word: ran}.explain(log)
 	case log.any(lock.OutcomeRefused, lock.OutcomeMismatch):
 		return outcome{word: refused}.explain(log)
