@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
@@ -176,9 +175,9 @@ func (a *acquisition) prepare() error {
 		Name:   stored.Name(a.locker.prefix, a.key.Name),
 		Event:  stored.Event(a.key.Event),
 		Order:  a.key.Order,
-		Token:  rand.Text(),
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
+	a.claim.Token = newToken(a.claim.Event, a.claim.Order, a.locker.opts.Remember)
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 	}

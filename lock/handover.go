@@ -2,6 +2,9 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -21,7 +24,7 @@ type Handle struct {
 	Name  string    `json:"name"`            // as stored, with its namespace
 	Event string    `json:"event,omitempty"` // as stored
 	Order string    `json:"order,omitempty"` // of the key
-	Token string    `json:"token"`           // proves who owns the name
+	Token string    `json:"token"`           // proves who owns the name, and with which event
 	Fence int64     `json:"fence,string"`    // never falls; below that of any later owner
 	Until time.Time `json:"until"`           // when the lease ends unless somebody resumes
 	// Remember is how long the completed event is remembered if the Locker that
@@ -121,7 +124,7 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	began := c.Now()
 	lk := &Lock{
 		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: max(l.opts.Remember, h.Remember),
+		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: h.Remember,
 	}
 	lk.until.Store(h.Until.UnixMicro())
 	lk.startTime(began)
@@ -135,6 +138,20 @@ func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
 	return lk, nil
 }
 
+// newToken returns the token of a claim. It is as short as a random text,
+// because rows pay for it.
+func newToken(event, order string, remember time.Duration) string {
+	return rand.Text()[:16] + seal(event, order, remember)
+}
+
+// seal returns the end of a token, which is a digest of what a handle says
+// about the event. So none of that can be edited without the token, which the
+// row knows.
+func seal(event, order string, remember time.Duration) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", event, order, remember))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:10]
+}
+
 // key returns a key that tells the lock in logs and errors.
 func (h *Handle) key() Key {
 	_, name, _ := strings.Cut(firstSlot(h.Name), "/")
@@ -146,15 +163,15 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 	if h.Name == "" || h.Token == "" {
 		return 0, &ConfigError{Reason: "the handle is empty: pass the one that HandOver returned, as JSON, through every step"}
 	}
+	if !strings.HasSuffix(h.Token, seal(h.Event, h.Order, h.Remember)) {
+		return 0, &ConfigError{Reason: "the event, order or remember of the handle for key " + l.key.Digest() + " is not the one for which the lock was acquired: let every step pass the handle on unchanged"}
+	}
 	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
 		return 0, err
 	}
 	now := l.wall().Truncate(time.Microsecond)
 	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
 		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
-	}
-	if h.Remember > longestRemember {
-		return 0, &ConfigError{Reason: "the handle's remember is longer than 366 days: pass the handle on unchanged"}
 	}
 	// The end in the handle is by another clock. A store with a clock of its own
 	// moves an end only if it changes, and two who resume must not ask for the
@@ -173,8 +190,6 @@ func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
 		return r.sent, completedError(l.key, &l.row, l.claim.Event)
 	case !ok:
 		return r.sent, l.lostError()
-	case l.row.Event != l.claim.Event:
-		return r.sent, &ConfigError{Reason: "the event in the handle is not the one for which key " + l.key.Digest() + " is held: pass the handle on unchanged"}
 	}
 	l.claim.Until, l.claim.Payload = l.row.Until, l.row.Payload
 	l.until.Store(l.claim.Until.UnixMicro())

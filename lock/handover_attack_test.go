@@ -1,10 +1,12 @@
 package lock_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/sim/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 func isConfig(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
@@ -345,50 +348,101 @@ func TestResumeByOtherClocks(t *testing.T) { // F14
 	}
 }
 
-// TestEditedHandles shows that a handle which a partner edited cannot hold the
-// name for longer than HandOver can, and changes nothing that is remembered.
-func TestEditedHandles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
-		key := lock.Key{Name: "resource", Event: "e1", Payload: "10 EUR"}
-		h := f.handOver(f.mustAcquire(l, key), time.Hour)
-		edited := h
-		edited.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-		if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
-			t.Errorf("a handle until the year 9999: %v", err)
+// TestEditedHandles edits every field of a handle. What would change what the
+// row remembers, or whose it is, is refused. The rest changes nothing, and does
+// not hold the name for longer than HandOver can.
+func TestEditedHandles(t *testing.T) { // F54
+	const fields = 7
+	if n := reflect.TypeFor[lock.Handle]().NumField(); n != fields {
+		t.Errorf("a handle has %d fields, and %d are tried", n, fields)
+	}
+	full := lock.Key{Name: "resource", Event: "e1", Order: "7", Payload: "10 EUR"}
+	for name, c := range map[string]struct {
+		key  lock.Key // zero: full
+		edit func(*lock.Handle)
+		want func(error) bool // nil: harmless
+	}{
+		"another name":          {edit: func(h *lock.Handle) { h.Name = "/other" }, want: isLost},
+		"a free name":           {edit: func(h *lock.Handle) { h.Name = "/free" }, want: isLost},
+		"another event":         {edit: func(h *lock.Handle) { h.Event = "e2" }, want: isEdited},
+		"no event":              {edit: func(h *lock.Handle) { h.Event = "" }, want: isEdited},
+		"an event added":        {key: resource, edit: func(h *lock.Handle) { h.Event = "e2" }, want: isEdited},
+		"a larger order":        {edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
+		"a smaller order":       {edit: func(h *lock.Handle) { h.Order = "3" }, want: isEdited},
+		"no order":              {edit: func(h *lock.Handle) { h.Order = "" }, want: isEdited},
+		"an order added":        {key: event("e1"), edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
+		"an order for a mutex":  {key: resource, edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
+		"part moved":            {edit: func(h *lock.Handle) { h.Event, h.Order = "e17", "" }, want: isEdited},
+		"remembered for less":   {edit: func(h *lock.Handle) { h.Remember = -1 }, want: isEdited},
+		"remembered for longer": {edit: func(h *lock.Handle) { h.Remember = 367 * 24 * time.Hour }, want: isEdited},
+		"another token":         {edit: func(h *lock.Handle) { h.Token = strings.Repeat("A", 16) + h.Token[16:] }, want: isLost},
+		"order and token":       {edit: otherHandle(lock.Key{Name: "other", Event: "e1", Order: "9"}), want: isLost},
+		"another fence":         {edit: func(h *lock.Handle) { h.Fence = 1 << 62 }},
+		"until the year 9999":   {edit: func(h *lock.Handle) { h.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }, want: isEdited},
+		"until zero":            {edit: func(h *lock.Handle) { h.Until = time.Time{} }},
+		"until the past":        {edit: func(h *lock.Handle) { h.Until = h.Until.AddDate(-300, 0, 0) }},
+		"until in milliseconds": {edit: func(h *lock.Handle) { h.Until = h.Until.Truncate(time.Millisecond) }},
+		"nothing":               {edit: func(*lock.Handle) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				key := cmp.Or(c.key, full)
+				h := f.handOver(f.mustAcquire(l, key), time.Hour)
+				edited := h
+				c.edit(&edited)
+				before := f.row()
+				resumed, err := l.Resume(t.Context(), edited)
+				if c.want == nil {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := resumed.Lease(); !sameEnd(got.Until, h.Until) || got.Fence != h.Fence {
+						t.Errorf("the lease %+v became %+v", h, got)
+					}
+					resumed.Leave()
+				} else if !c.want(err) {
+					t.Errorf("Resume: %v", err)
+				}
+				if row := f.row(); row.Token != before.Token || !sameEnd(row.Until, before.Until) {
+					t.Errorf("the row %+v became %+v", before, row)
+				}
+				if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+					t.Errorf("the handle as it was: %v", err)
+				}
+				if m := f.row().Memory; m.HighestOrder != key.Order {
+					t.Errorf("the row remembers the order %q", m.HighestOrder)
+				}
+			})
+		})
+	}
+}
+
+// isEdited reports whether an error says what to change.
+func isEdited(err error) bool {
+	return isConfig(err) && strings.Contains(err.Error(), "unchanged")
+}
+
+// otherHandle returns an edit that gives a handle order and token of another
+// lock, which belong together.
+func otherHandle(key lock.Key) func(*lock.Handle) {
+	return func(h *lock.Handle) {
+		l, err := lock.New(memstore.New(), &lock.Options{Logger: discard})
+		if err != nil {
+			panic(err)
 		}
-		for _, other := range []string{"", "e2"} {
-			edited = h
-			edited.Event = other
-			if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
-				t.Errorf("a handle of the event %q: %v", other, err)
-			}
+		lk, err := l.Acquire(context.Background(), key)
+		if err != nil {
+			panic(err)
 		}
-		edited = h
-		edited.Remember = 367 * 24 * time.Hour
-		if _, err := l.Resume(t.Context(), edited); !isConfig(err) {
-			t.Errorf("a handle that remembers for more than a year: %v", err)
+		defer lk.Release() //nolint:errcheck // in a store of its own
+		other, err := lk.HandOver(context.Background(), time.Hour)
+		if err != nil {
+			panic(err)
 		}
-		edited = h
-		for name, until := range map[string]time.Time{
-			"zero": {}, "the past": time.Now().AddDate(-300, 0, 0), "in milliseconds": h.Until.Truncate(time.Millisecond),
-		} {
-			edited.Until = until
-			resumed := f.resume(l, t.Context(), edited)
-			if got := resumed.Lease().Until; !sameEnd(got, h.Until) {
-				t.Errorf("%s: the lease until %v ends at %v", name, h.Until, got)
-			}
-			resumed.Leave()
-		}
-		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
-			t.Error(err)
-		}
-		key.Payload = "20 EUR"
-		if _, err := l.Acquire(t.Context(), key); !isMismatch(err) {
-			t.Errorf("another payload: %v", err)
-		}
-	})
+		h.Order, h.Token = other.Order, other.Token
+	}
 }
 
 // TestHandleThroughJavaScript shows that a handle stands what a JavaScript

@@ -175,7 +175,7 @@ func TestWorthlessHandles(t *testing.T) { // F54
 			_ = f.mustAcquire(l, event("e1")).Complete(nil)
 		}, want: isCompleted},
 		"another name":   {edit: func(h *lock.Handle) { h.Name = "/other" }, want: isLost},
-		"another token":  {edit: func(h *lock.Handle) { h.Token = "guessed" }, want: isLost},
+		"another token":  {edit: func(h *lock.Handle) { h.Token = "guessed" }, want: isConfig},
 		"another event":  {edit: func(h *lock.Handle) { h.Event = "e2" }, want: isConfig},
 		"no event":       {edit: func(h *lock.Handle) { h.Event = "" }, want: isConfig},
 		"empty":          {edit: func(h *lock.Handle) { *h = lock.Handle{} }, want: isConfig},
@@ -406,7 +406,7 @@ func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
 
 // TestResumedEventIsRememberedAsAcquired shows that a completed event is
 // remembered for as long as the Locker that acquired its lock says, which knows
-// the source, and longer if one that resumes says so.
+// the source, and longer if the one that completes it says so.
 func TestResumedEventIsRememberedAsAcquired(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct{ acquires, resumes, remembered time.Duration }{
@@ -418,7 +418,7 @@ func TestResumedEventIsRememberedAsAcquired(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				h := f.handOver(f.mustAcquire(f.locker(lock.Options{Remember: c.acquires}), event("e1")), time.Hour)
-				h = f.handOver(f.resume(f.locker(lock.Options{}), t.Context(), h), time.Hour)
+				h = f.handOver(f.resume(f.locker(lock.Options{Remember: 30 * day}), t.Context(), h), time.Hour) // completes nothing
 				if err := f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete(nil); err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ type Lock struct {
 	outer    *Lock  // under which this one was acquired; nil: none
 	set      *Locks // with which it was acquired, and is ended; nil: none
 	key      Key
-	remember time.Duration // for which the completed event is remembered
+	remember time.Duration // Options.Remember of the Locker that acquired the lock
 	claim    driver.Claim
 	row      driver.Row // as it was acquired
 	timing   timing

@@ -169,11 +169,14 @@ func (l *Lock) completion(result []byte) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.remember), result: result, now: now}
+		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.rememberFor()), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	return s
 }
+
+// rememberFor returns how long the completed event is remembered.
+func (l *Lock) rememberFor() time.Duration { return max(l.remember, l.locker.opts.Remember) }
 
 // sendOnce is one attempt.
 func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
@@ -222,7 +225,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
-	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock), l.remember)
+	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock), l.rememberFor())
 	op := "release"
 	if s.completes {
 		op = "complete"

@@ -157,9 +157,9 @@ var engine = []mutant{
 		by:  "TestClockBehindTheLastOwner",
 	},
 	{
-		file: "lock/acquisition.go", breaks: "P1", bug: "the token is that of the invocation, which retries reuse",
-		old: `rand.Text()`,
-		new: `rand.Text()[:0] + a.key.Name + a.key.Event`,
+		file: "lock/handover.go", breaks: "P1", bug: "the token is that of the invocation, which retries reuse",
+		old: `rand.Text()[:16] + seal`,
+		new: `rand.Text()[:0] + seal`,
 		by:  "TestHeld",
 	},
 	{

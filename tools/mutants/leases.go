@@ -263,8 +263,8 @@ func (l *Lock) observeBeat`,
 
 	{
 		file: "lock/handover.go", breaks: "P5", bug: "an event that was handed over is remembered for a day only",
-		old: `remember: max(l.opts.Remember, h.Remember),`,
-		new: `remember: l.opts.Remember,`,
+		old: `Token: h.Token}, remember: h.Remember,`,
+		new: `Token: h.Token}, remember: l.opts.Remember,`,
 		by:  "TestResumedEventIsRememberedAsAcquired",
 	},
 
@@ -449,11 +449,27 @@ func (l *Lock) observeBeat`,
 	},
 	{
 		file: "lock/handover.go", breaks: "P5", bug: "an edited handle completes another event",
-		old: `	case l.row.Event != l.claim.Event:
-`,
-		new: `	case l.row.Event != l.claim.Event && l.claim.Event == "":
-`,
-		by: "TestEditedHandles",
+		old: `fmt.Appendf(nil, "%q %q %d", event, order, remember)`,
+		new: `fmt.Appendf(nil, "%q %d", order, remember)`,
+		by:  "TestEditedHandles",
+	},
+	{
+		file: "lock/handover.go", breaks: "P5", bug: "an edited handle makes later events stale",
+		old: `fmt.Appendf(nil, "%q %q %d", event, order, remember)`,
+		new: `fmt.Appendf(nil, "%q %d", event, remember)`,
+		by:  "TestEditedHandles",
+	},
+	{
+		file: "lock/handover.go", breaks: "P5", bug: "an edited handle makes the event forgotten early",
+		old: `fmt.Appendf(nil, "%q %q %d", event, order, remember)`,
+		new: `fmt.Appendf(nil, "%q %q", event, order)`,
+		by:  "TestEditedHandles",
+	},
+	{
+		file: "lock/handover.go", breaks: "P5", bug: "a handle's order may become part of its event",
+		old: `fmt.Appendf(nil, "%q %q %d", event, order, remember)`,
+		new: `fmt.Appendf(nil, "%s%s %d", event, order, remember)`,
+		by:  "TestEditedHandles",
 	},
 	{
 		file: "lock/observation.go", breaks: "F21", bug: "a lost lease is not seen where only errors are logged",

@@ -66,8 +66,8 @@ var oracles = []mutant{
 	},
 	{
 		file: "lock/handover.go", breaks: "F29", bug: "an edited handle makes an error tell the name",
-		old: `for which key " + l.key.Digest() + " is held`,
-		new: `for which key " + l.key.Name + " is held`,
+		old: `of the handle for key " + l.key.Digest() + " is not`,
+		new: `of the handle for key " + l.key.Name + " is not`,
 		by:  "TestHostileKeys",
 	},
 	{
