@@ -36,6 +36,7 @@ type acquisition struct {
 	row      driver.Row // the last one seen
 	floor    time.Time  // the next stamp must be above it
 	requests retries
+	share    time.Time // until when this slot may be asked, because there are others; zero: there are none
 
 	dated   time.Time // when the claim was dated, by both clocks
 	began   time.Time
@@ -202,10 +203,10 @@ func (a *acquisition) nestedError() error {
 	return &ConfigError{Reason: "key " + a.key.Digest() + " is already held by this invocation: nested wrappers need different names, for example through keyfuncs.Prefix"}
 }
 
-// dateClaim dates the claim of a round. A claim without an answer is sent again
-// unchanged, so that its copies cannot outlive it. Only a refused claim gets a
-// new date and a higher stamp, so that copies of an earlier round can never
-// undo those of a later one.
+// dateClaim dates the claim of a round. Within a round, a claim without an
+// answer is sent again unchanged, so that its copies cannot outlive it. In the
+// next one it gets a new date and a higher stamp, so that copies of an earlier
+// round can never undo those of a later one.
 func (a *acquisition) dateClaim() {
 	a.floor = later(a.floor, a.claim.Stamp)
 	before := a.claim.Until
@@ -243,6 +244,9 @@ func (a *acquisition) ask() (bool, error) {
 // work, however often it asked again.
 func (a *acquisition) askUntil() time.Time {
 	until := a.clock.Now().Add(a.timing.budget * 3 / 4)
+	if !a.share.IsZero() && a.share.Before(until) {
+		until = a.share
+	}
 	if a.timing.deadline.IsZero() {
 		return until
 	}

@@ -1,8 +1,10 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +30,7 @@ const (
 type slot struct {
 	acquisition
 	refusals int
+	failures int       // since its last answer
 	due      time.Time // when it is worth asking; zero if it was never asked
 }
 
@@ -60,10 +63,10 @@ func (a *acquisition) runLimited() error {
 	}
 	slots := make([]slot, a.locker.opts.Limit)
 	for i, n := range rand.Perm(len(slots)) {
-		slots[i].acquisition = *a
+		slots[i].acquisition, slots[i].requests.once = *a, true
 		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, n+1)
 	}
-	got, err := a.takeOne(slots)
+	got, err := (&search{acquisition: a, slots: slots}).takeOne()
 	if got != nil {
 		a.claim, a.row, a.dated = got.claim, got.row, got.dated
 	}
@@ -71,31 +74,141 @@ func (a *acquisition) runLimited() error {
 	return err
 }
 
+// search is the search for a free slot. A slot whose server does not answer
+// counts as held as long as another one answers.
+type search struct {
+	*acquisition
+	slots []slot
+	// until is when a search in which no slot answers ends.
+	until   time.Time
+	failure *StoreError // the most telling one since the last answer
+	streak  int         // how many requests have failed since then
+}
+
 // takeOne asks the slots until one is granted: each of them once, and then the
 // one whose holder is the most likely to have ended.
-func (a *acquisition) takeOne(slots []slot) (*slot, error) {
-	enough := a.clock.Now().Add(a.timing.budget * 3 / 4) // for the first round
+func (s *search) takeOne() (*slot, error) {
+	enough := s.clock.Now().Add(s.timing.budget * 3 / 4) // for the first round
+	s.until = enough
 	for {
-		next, now := a.nextSlot(slots), a.clock.Now()
-		if !next.due.IsZero() || now.After(enough) {
-			a.row = firstToEnd(slots).row
-			if err := a.rest(now, max(next.due.Sub(now), a.pace(next, now))); err != nil {
+		next, now := s.nextSlot(s.slots), s.clock.Now()
+		over := now.After(enough) || s.streak > 0 && enough.Sub(now) <= shortestAttempt
+		if over || !next.due.IsZero() {
+			var err error
+			if next, err = s.again(next, now); err != nil {
 				return nil, err
 			}
 		}
-		next.requests.sent = a.requests.sent // so that an error reports all of them
-		granted, err := next.try()
-		a.requests.sent = next.requests.sent
-		if err != nil {
-			return nil, err
-		}
+		granted, err := s.tryNext(next)
 		if granted {
 			return next, nil
 		}
-		now = a.clock.Now()
+		if err != nil {
+			if err = s.fail(next, err); err != nil {
+				return nil, err
+			}
+		}
+		now = s.clock.Now()
 		next.due = now.Add(next.nextLook(now, next.refusals))
 		next.refusals++
 	}
+}
+
+// tryNext asks a slot. One without an answer may take half of the time that is
+// left, so that there is some for the others.
+func (s *search) tryNext(next *slot) (bool, error) {
+	now := s.clock.Now()
+	next.share = time.Time{}
+	if now.Before(s.until) {
+		next.share = now.Add(max(s.until.Sub(now)/2, shortestAttempt))
+	}
+	next.requests.sent = s.requests.sent // so that an error reports all of them
+	granted, err := next.try()
+	s.requests.sent = next.requests.sent
+	if err == nil {
+		next.failures = 0
+		s.failure, s.streak, s.requests.throttled = nil, 0, 0
+	}
+	return granted, err
+}
+
+// fail returns nil if the search goes on after err, and after a pause.
+func (s *search) fail(next *slot, err error) error {
+	e := (*StoreError)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	s.failure = moreTelling(s.failure, e)
+	if !e.Temporary || s.ctx.Err() != nil {
+		return s.failed()
+	}
+	// A store of many slots that is down gets hardly more requests than one of few.
+	shift := s.streak / 8
+	if !s.mayWait() {
+		shift = max(shift, next.failures)
+	}
+	pause := jitter(firstPause << min(shift, 7))
+	next.failures++
+	s.streak++
+	if next.requests.throttled > 0 {
+		s.requests.throttled++
+		if giveUp := s.requests.onThrottle; giveUp != nil && giveUp(s.locker, s.requests.throttled) && (s.requests.pace != nil || !s.mayWait()) {
+			return s.refused()
+		}
+		s.requests.until = s.until
+		pause = s.requests.rest(s.began)
+	}
+	if left := s.until.Sub(s.clock.Now()) - shortestAttempt; left > 0 && s.clock.Sleep(s.ctx, min(pause, left)) != nil {
+		return s.failed()
+	}
+	return nil
+}
+
+// again returns the slot to ask once each was asked. If none can be waited for,
+// it is one that failed, for as long as any request may be repeated.
+func (s *search) again(next *slot, now time.Time) (*slot, error) {
+	if s.mayWait() {
+		s.row = firstToEnd(s.slots).row
+		if err := s.rest(now, max(next.due.Sub(now), s.pace(next, now))); err != nil {
+			return nil, err
+		}
+		s.until = s.askUntil()
+		return next, nil
+	}
+	var failed *slot
+	for i := range s.slots {
+		if one := &s.slots[i]; one.failures > 0 && (failed == nil || one.due.Before(failed.due)) {
+			failed = one
+		}
+	}
+	if failed == nil || s.until.Sub(now) <= shortestAttempt {
+		return nil, s.refused()
+	}
+	return failed, nil
+}
+
+// answered reports whether any slot has answered the last request to it.
+func (s *search) answered() bool {
+	return slices.ContainsFunc(s.slots, func(one slot) bool { return !one.due.IsZero() && one.failures == 0 })
+}
+
+// mayWait reports whether there is a slot to wait for.
+func (s *search) mayWait() bool { return s.locker.opts.MaxWait > 0 && s.answered() }
+
+// refused returns why no slot was granted: all are held, or none has answered.
+func (s *search) refused() error {
+	if s.failure != nil && (!s.answered() || s.requests.throttled > 0 && s.requests.pace != nil) {
+		return s.failed()
+	}
+	s.row = firstToEnd(s.slots).row
+	return s.heldError(nil)
+}
+
+// failed returns the failure, about the requests to all slots.
+func (s *search) failed() error {
+	s.failure.Requests = s.requests.sent
+	s.failure.Unapplied = !slices.ContainsFunc(s.slots, func(one slot) bool { return one.requests.unsure })
+	return s.failure
 }
 
 // nextSlot returns the slot to ask next: one whose lease has ended since it was

@@ -49,9 +49,10 @@ type Options struct {
 	// two slots cannot be compared. Acquire asks the slots in random order: it
 	// sends one request, and one more for every slot that is found held. Slots that
 	// it has not asked after 1.5 s, or sooner if the deadline is near, count as
-	// held. A key has neither Event nor Order, or Acquire returns a
-	// [*ConfigError]: a duplicate would only take another slot, so refuse it in an
-	// outer lock whose key has the Event.
+	// held. So does a slot that does not answer, such as one on a server that is
+	// down, while another slot answers. A key has neither Event nor Order, or
+	// Acquire returns a [*ConfigError]: a duplicate would only take another slot,
+	// so refuse it in an outer lock whose key has the Event.
 	//
 	// All Lockers need the same Limit for a name. Where two of them differ, as
 	// during a deployment that changes it, there are up to as many holders as the

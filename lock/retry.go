@@ -39,6 +39,7 @@ type retries struct {
 	// request that many times. Nil: never.
 	onThrottle func(l *Locker, times int) bool
 	pace       *invocation.Pace // of the batch whose record sends the request; nil: none
+	once       bool             // the caller repeats the request, after others
 
 	sent      int
 	throttled int
@@ -50,7 +51,7 @@ type retries struct {
 // permanent one, or else the last one with which the store answered, or else
 // the last one that says more than that the time was over.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
-	var failure *driver.Error
+	var failure *StoreError
 	began := r.clock.Now()
 	for try := 0; ; try++ {
 		at := r.clock.Now()
@@ -63,9 +64,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		}
 		e := reported(err)
 		r.unsure = r.unsure || !e.Unapplied
-		if failure == nil || e.Answered || !e.Temporary || !failure.Answered && !errors.Is(e, context.DeadlineExceeded) {
-			failure = e
-		}
+		failure = moreTelling(failure, storeError(op, r.sent, e))
 		pause := jitter(firstPause << min(try, 7))
 		if throttled(e) {
 			r.pace.Throttled(at, r.clock.Now())
@@ -73,22 +72,30 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 				defer r.pace.Stuck()()
 			}
 			if r.onThrottle != nil && r.onThrottle(r.locker, r.throttled) {
-				return false, r.failed(op, failure)
+				return false, r.failed(failure)
 			}
 			pause = r.rest(began)
 		}
 		left := r.until.Sub(r.clock.Now()) - shortestAttempt
-		if !e.Temporary || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
-			return false, r.failed(op, failure)
+		if r.once || !e.Temporary || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
+			return false, r.failed(failure)
 		}
 	}
 }
 
+// moreTelling returns the error to report of those before, or nil, and of the
+// next one.
+func moreTelling(before, next *StoreError) *StoreError {
+	if before == nil || next.Answered || !next.Temporary || !before.Answered && !errors.Is(next, context.DeadlineExceeded) {
+		return next
+	}
+	return before
+}
+
 // failed returns e, about all attempts.
-func (r *retries) failed(op string, e *driver.Error) *StoreError {
-	err := storeError(op, r.sent, e)
-	err.Unapplied = !r.unsure
-	return err
+func (r *retries) failed(e *StoreError) *StoreError {
+	e.Requests, e.Unapplied = r.sent, !r.unsure
+	return e
 }
 
 // rest returns a pause that doubles each time, up to an eighth of the whole

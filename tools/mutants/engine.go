@@ -442,33 +442,32 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/retry.go", breaks: "P4, F2", bug: "a StoreError tells only what became of its last attempt",
-		old: `	err.Unapplied = !r.unsure
-`,
-		new: ``,
+		old: `e.Requests, e.Unapplied = r.sent, !r.unsure`,
+		new: `e.Requests = r.sent`,
 		by:  "TestAnsweredAndUnapplied|TestErrorReportsStoreAnswer",
 	},
 	{
 		file: "lock/retry.go", breaks: "F10", bug: "a permanent error hides behind a throttle that came before",
-		old: `e.Answered || !e.Temporary || !failure`,
-		new: `e.Answered || !failure`,
+		old: `next.Answered || !next.Temporary || !before`,
+		new: `next.Answered || !before`,
 		by:  "TestAnsweredAndUnapplied",
 	},
 	{
 		file: "lock/retry.go", breaks: "F10", bug: "a permanent refusal is repeated",
-		old: `if !e.Temporary || left <= 0`,
-		new: `if left <= 0`,
+		old: `r.once || !e.Temporary || left <= 0`,
+		new: `r.once || left <= 0`,
 		by:  "TestDeniedIsNotRetried",
 	},
 	{
 		file: "lock/retry.go", breaks: "F1", bug: "the last error hides what the store answered before",
-		old: `if failure == nil || e.Answered || !e.Temporary || !failure.Answered && !errors.Is(e, context.DeadlineExceeded) {`,
-		new: `if failure == nil || e.Temporary {`,
+		old: `if before == nil || next.Answered || !next.Temporary || !before.Answered && !errors.Is(next, context.DeadlineExceeded) {`,
+		new: `if before == nil || next.Temporary {`,
 		by:  "TestErrorReportsStoreAnswer",
 	},
 	{
 		file: "lock/retry.go", breaks: "F11", bug: "an attempt that was cut short hides why the one before failed",
-		old: `!failure.Answered && !errors.Is(e, context.DeadlineExceeded)`,
-		new: `!failure.Answered`,
+		old: `!before.Answered && !errors.Is(next, context.DeadlineExceeded)`,
+		new: `!before.Answered`,
 		by:  "TestErrorReportsTheCause",
 	},
 	{

@@ -10,6 +10,55 @@ var sets = []mutant{
 		by:  "TestLateClaimsOfSlots",
 	},
 	{
+		file: "lock/limit.go", breaks: "F13", bug: "one dead slot makes the claim fail",
+		old: `if !e.Temporary || s.ctx.Err() != nil {`,
+		new: `if e != nil {`,
+		by:  "TestFreeSlotBesideDeadOnes",
+	},
+	{
+		file: "lock/limit.go", breaks: "F11", bug: "the first dead slot takes the time of all",
+		old: `max(s.until.Sub(now)/2, shortestAttempt)`,
+		new: `max(s.until.Sub(now), shortestAttempt)`,
+		by:  "TestFreeSlotBesideDeadOnes",
+	},
+	{
+		file: "lock/limit.go", breaks: "P1, F13", bug: "a dead slot beside held ones counts as a store that failed",
+		old: `if s.failure != nil && (!s.answered() ||`,
+		new: `if s.failure != nil && (true ||`,
+		by:  "TestDeadSlotCountsAsHeld",
+	},
+	{
+		file: "lock/limit.go", breaks: "F13", bug: "a store that does not answer counts as one whose slots are held",
+		old: `if s.failure != nil && (!s.answered() ||`,
+		new: `if s.failure != nil && (false ||`,
+		by:  "TestAllSlotsDead",
+	},
+	{
+		file: "lock/limit.go", breaks: "F55", bug: "a throttled store is asked for every slot",
+		old: `giveUp(s.locker, s.requests.throttled) && (s`,
+		new: `giveUp(s.locker, 1) && (s`,
+		by:  "TestAllSlotsDead",
+	},
+	{
+		file: "lock/limit.go", breaks: "F55", bug: "all slots of a store that is down are asked at once",
+		old: `shift := s.streak / 8`,
+		new: `shift := 0`,
+		by:  "TestAllSlotsDead",
+	},
+	{
+		file: "lock/limit.go", breaks: "F13", bug: "a wait ends when no slot answers for a moment",
+		old: `		s.until = s.askUntil()
+`,
+		new: ``,
+		by:  "TestWaitOutlastsABreak",
+	},
+	{
+		file: "lock/limit.go", breaks: "F2", bug: "the failure of one slot says that nothing was applied to any",
+		old: `	s.failure.Unapplied = !slices.ContainsFunc(`,
+		new: `	_ = !slices.ContainsFunc(`,
+		by:  "TestFailureOfSeveralSlots",
+	},
+	{
 		file: "lock/limit.go", breaks: "P1", bug: "the slot that was granted is given up too",
 		old: `if s.requests.unsure && s != got {`,
 		new: `if s.requests.unsure {`,

@@ -1,0 +1,304 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// shards is a store of which a part may fail, as where each row is in one of
+// several servers.
+type shards struct {
+	driver.Store
+	down       func(name string) bool
+	how        func(ctx context.Context) error
+	late       []func() // the claims that had no answer
+	claimsOnly bool     // what gives a claim up arrives
+}
+
+func (s *shards) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if !s.down(c.Name) {
+		return s.Store.Acquire(ctx, c)
+	}
+	claim := *c
+	s.late = append(s.late, func() { _, _, _ = s.Store.Acquire(context.Background(), &claim) })
+	return driver.Row{}, false, s.how(ctx)
+}
+
+func (s *shards) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	if s.claimsOnly || !s.down(t.Name) {
+		return s.Store.Release(ctx, t)
+	}
+	return driver.Row{}, false, s.how(ctx)
+}
+
+// How a server fails.
+var (
+	refused   = func(context.Context) error { return &driver.Error{Temporary: true, Unapplied: true, Err: errDropped} }
+	breaks    = func(context.Context) error { return &driver.Error{Temporary: true, Err: errDropped} }
+	throttled = func(context.Context) error {
+		return &driver.Error{Temporary: true, Answered: true, Unapplied: true, Err: errors.New("slow down")}
+	}
+	hangs = func(ctx context.Context) error {
+		<-ctx.Done()
+		return &driver.Error{Temporary: true, Err: context.Cause(ctx)}
+	}
+	failures = map[string]func(context.Context) error{"refused": refused, "breaks": breaks, "throttled": throttled, "hangs": hangs}
+)
+
+// failing makes the store one of which some slots of the resource fail from now
+// on.
+func (f *fixture) failing(how func(context.Context) error, numbers ...int) *shards {
+	names := map[string]bool{}
+	for _, n := range numbers {
+		names[slotRow(n)] = true
+	}
+	s := &shards{Store: f.faulty.Store, how: how, down: func(name string) bool { return names[name] }}
+	f.faulty.Store = s
+	return s
+}
+
+func slotRow(number int) string {
+	if number == 1 {
+		return "/resource"
+	}
+	return fmt.Sprintf("/slot:%d:resource", number)
+}
+
+// TestFreeSlotBesideDeadOnes shows that a name is granted as long as one of its
+// slots answers and is free, and that no copy of a claim holds another one.
+func TestFreeSlotBesideDeadOnes(t *testing.T) { // F2, F13
+	for name, how := range failures {
+		for _, dead := range [][]int{{1}, {2}, {1, 3}} {
+			if name == "throttled" && len(dead) > 1 {
+				continue // a claim that was throttled twice gives up
+			}
+			t.Run(fmt.Sprint(name, dead), func(t *testing.T) {
+				for range 10 { // random orders
+					synctest.Test(t, func(t *testing.T) {
+						f := newFixture(t)
+						s := f.failing(how, dead...)
+						s.claimsOnly = name != "refused"
+						start := time.Now()
+						lk := f.mustAcquire(f.locker(lock.Options{Limit: 3}), resource)
+						if d := time.Since(start); d > 2*time.Second {
+							t.Errorf("acquired after %v", d)
+						}
+						s.down = func(string) bool { return false }
+						for _, apply := range s.late {
+							if name == "breaks" || name == "hangs" {
+								apply()
+							}
+						}
+						f.wantSlots(3, 2)
+						if err := lk.Release(); err != nil {
+							t.Error(err)
+						}
+						f.wantSlots(3, 3)
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestGhostOfADeadSlot shows that a copy which arrives when nothing could give
+// it up any more holds its slot for one lease, and not beside the limit.
+func TestGhostOfADeadSlot(t *testing.T) { // F2, F19
+	ghosts := 0
+	for range 20 { // random orders
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			s := f.failing(hangs, 1, 2)
+			l := f.locker(lock.Options{Limit: 3, Lease: lock.FixedLease(10 * time.Second)})
+			lk := f.mustAcquire(l, resource)
+			s.down = func(string) bool { return false }
+			for _, apply := range s.late {
+				apply()
+			}
+			for range 2 - len(s.late) {
+				f.hold(l)
+			}
+			f.wantFull(l)
+			if err := lk.Release(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(20 * time.Second)
+			f.wantSlots(3, 3)
+			ghosts += len(s.late)
+		})
+	}
+	if ghosts == 0 {
+		t.Error("no slot was held for nobody")
+	}
+}
+
+// TestDeadSlotCountsAsHeld shows that those who find all other slots held are
+// told so, and not that the store failed: otherwise FailOpen would let them run
+// beside as many holders as there may be.
+func TestDeadSlotCountsAsHeld(t *testing.T) { // F13
+	for name, how := range failures {
+		for _, wait := range []time.Duration{0, 5 * time.Second} {
+			t.Run(fmt.Sprint(name, wait), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t)
+					l := f.locker(lock.Options{Limit: 3, MaxWait: wait, Holder: func(context.Context) string { return "holder" }})
+					all := f.holdAll(l, 3)
+					free := 1
+					for _, lk := range all {
+						if f.bySlot(3)[1].Fence == lk.Lease().Fence {
+							_ = lk.Release()
+						}
+					}
+					f.failing(how, 2)
+					start, before := time.Now(), f.faulty.Requests(fault.Acquire)
+					held := f.refused(l)
+					if held.Holder != "holder" || held.Until.IsZero() {
+						t.Errorf("got %+v, want the holder of another slot", held)
+					}
+					if d := time.Since(start); d > wait+2*time.Second {
+						t.Errorf("refused after %v", d)
+					}
+					if n := f.faulty.Requests(fault.Acquire) - before; n > 3+12+20*int(wait/time.Second) {
+						t.Errorf("%d requests", n)
+					}
+					f.faulty.Store.(*shards).down = func(string) bool { return false }
+					f.wantSlots(3, free)
+				})
+			})
+		}
+	}
+}
+
+// TestWaitBesideADeadSlot shows that a waiter finds a slot that is released.
+func TestWaitBesideADeadSlot(t *testing.T) { // F13
+	for name, how := range failures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				all := f.holdAll(f.locker(lock.Options{Limit: 3}), 3)
+				f.failing(how, 2)
+				time.AfterFunc(30*time.Second, func() {
+					for _, lk := range all {
+						go func() { _ = lk.Release() }()
+					}
+				})
+				start := time.Now()
+				f.hold(f.locker(lock.Options{Limit: 3, MaxWait: time.Minute}))
+				if d := time.Since(start); d < 30*time.Second || d > 36*time.Second {
+					t.Errorf("acquired after %v", d)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitOutlastsABreak shows that a wait goes on if no slot answers for a
+// moment, and ends with a StoreError if none answers for longer.
+func TestWaitOutlastsABreak(t *testing.T) { // F13
+	for _, lasts := range []time.Duration{time.Second, time.Minute} {
+		t.Run(fmt.Sprint(lasts), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				all := f.holdAll(f.locker(lock.Options{Limit: 2}), 2)
+				s := f.failing(breaks)
+				from := time.Now().Add(10 * time.Second)
+				s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
+				time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
+				lk, err := f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(t.Context(), resource)
+				if err == nil {
+					defer lk.Release() //nolint:errcheck // the test is over
+				}
+				if lasts == time.Second && err != nil {
+					t.Errorf("a short break: %v", err)
+				}
+				if lasts == time.Minute && (!isStoreError(err) || time.Since(from) > 10*time.Second) {
+					t.Errorf("a long break: %v after %v", err, time.Since(from))
+				}
+			})
+		})
+	}
+}
+
+// TestAllSlotsDead shows what a store that does not answer at all costs: as
+// much time as for a name without a limit, and few requests.
+func TestAllSlotsDead(t *testing.T) { // F13, F55
+	for name, c := range map[string]struct {
+		how      func(context.Context) error
+		requests int // of a name with two slots
+		answered bool
+	}{
+		"refused": {refused, 20, false}, "breaks": {breaks, 20, false}, "hangs": {hangs, 10, false}, "throttled": {throttled, 2, true},
+	} {
+		for _, limit := range []int{2, lock.MaxLimit} {
+			for _, wait := range []time.Duration{0, time.Minute} {
+				t.Run(fmt.Sprint(name, limit, wait), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := newFixture(t)
+						s := f.failing(c.how)
+						s.down = func(string) bool { return true }
+						start := time.Now()
+						_, err := f.locker(lock.Options{Limit: limit, MaxWait: wait}).Acquire(t.Context(), resource)
+						var e *lock.StoreError
+						if !errors.As(err, &e) || !e.Temporary || e.Answered != c.answered || e.Unapplied != (name == "refused" || name == "throttled") {
+							t.Errorf("got %+v", err)
+						}
+						if d := time.Since(start); d > 2*time.Second {
+							t.Errorf("it took %v", d)
+						}
+						most := c.requests
+						if limit > 2 && !c.answered {
+							most *= 3
+						}
+						if n := f.faulty.Requests(fault.Acquire); n < 2 || n > most || e.Requests != n {
+							t.Errorf("%d requests, and the error says %d; want at most %d", n, e.Requests, most)
+						}
+						f.wantOutcomes(lock.OutcomeStoreFailed)
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestFailureOfSeveralSlots shows that the error is about all of them: the
+// request to one may have been applied, and that to another was not.
+func TestFailureOfSeveralSlots(t *testing.T) { // F2, F13
+	for range 20 { // random orders
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			one := f.failing(refused, 1)
+			one.Store = &shards{Store: one.Store, how: breaks, down: func(string) bool { return true }}
+			_, err := f.locker(lock.Options{Limit: 2}).Acquire(t.Context(), resource)
+			var e *lock.StoreError
+			if !errors.As(err, &e) || e.Unapplied {
+				t.Errorf("got %+v", err)
+			}
+		})
+	}
+}
+
+// TestDeadSlotAndCancel shows that an acquisition that is cancelled sends
+// no further requests.
+func TestDeadSlotAndCancel(t *testing.T) { // F13
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.failing(hangs).down = func(string) bool { return true }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		time.AfterFunc(100*time.Millisecond, cancel)
+		start := time.Now()
+		if _, err := f.locker(lock.Options{Limit: 100}).Acquire(ctx, resource); !isStoreError(err) {
+			t.Errorf("got %v", err)
+		}
+		if n := f.faulty.Requests(fault.Acquire); n != 1 || time.Since(start) > time.Second {
+			t.Errorf("%d requests in %v", n, time.Since(start))
+		}
+	})
+}
