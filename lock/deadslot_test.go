@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +24,7 @@ type shards struct {
 	how        func(ctx context.Context) error
 	late       []func() // the claims that had no answer
 	claimsOnly bool     // what gives a claim up arrives
+	comesLate  bool     // a claim without an answer arrives within 8 s
 }
 
 func (s *shards) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
@@ -28,7 +32,12 @@ func (s *shards) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool
 		return s.Store.Acquire(ctx, c)
 	}
 	claim := *c
-	s.late = append(s.late, func() { _, _, _ = s.Store.Acquire(context.Background(), &claim) })
+	late := func() { _, _, _ = s.Store.Acquire(context.Background(), &claim) }
+	if s.comesLate {
+		time.AfterFunc(rand.N(8*time.Second), late)
+	} else {
+		s.late = append(s.late, late)
+	}
 	return driver.Row{}, false, s.how(ctx)
 }
 
@@ -301,4 +310,54 @@ func TestDeadSlotAndCancel(t *testing.T) { // F13
 			t.Errorf("%d requests in %v", n, time.Since(start))
 		}
 	})
+}
+
+// TestLimitWhileServersFail lets the servers of the slots fail in turns, also
+// several at once, and late copies arrive: there are never more holders than
+// slots, and at the end every slot is free.
+func TestLimitWhileServersFail(t *testing.T) { // F2, F13, F44
+	for name, how := range failures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const limit = 3
+				f := newFixture(t)
+				s := f.failing(how)
+				began := time.Now()
+				s.down = func(row string) bool { // each for half of the time, in another rhythm
+					for n := range limit {
+						if row == slotRow(n+1) {
+							return time.Since(began)/(time.Duration(3+2*n)*time.Second)%2 == 1
+						}
+					}
+					return false
+				}
+				s.comesLate = name != "refused" && name != "throttled"
+				var wg sync.WaitGroup
+				var holders, turns atomic.Int64
+				for range 8 {
+					l := f.locker(lock.Options{Limit: limit, MaxWait: 10 * time.Second, Lease: lock.FixedLease(5 * time.Second)})
+					wg.Go(func() {
+						for range 20 {
+							_ = l.Do(t.Context(), resource, func(context.Context) error {
+								if n := holders.Add(1); n > limit {
+									t.Errorf("%d holders", n)
+								}
+								time.Sleep(rand.N(2 * time.Second))
+								holders.Add(-1)
+								turns.Add(1)
+								return nil
+							})
+						}
+					})
+				}
+				wg.Wait()
+				if n := turns.Load(); n < 30 || n < 100 && name != "throttled" { // where claims give up
+					t.Errorf("%d of 160 got a slot", n)
+				}
+				s.down = func(string) bool { return false }
+				time.Sleep(time.Minute)
+				f.wantSlots(limit, limit)
+			})
+		})
+	}
 }
