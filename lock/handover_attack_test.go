@@ -232,6 +232,43 @@ func TestTwoResume(t *testing.T) {
 	})
 }
 
+// crowded is a store in which other processes that resumed the lock move its
+// end, each just before the next of our renewals.
+type crowded struct {
+	driver.Store
+	others int
+}
+
+func (s *crowded) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if s.others > 0 {
+		s.others--
+		other := *r
+		other.Until = r.Until.Add(time.Millisecond)
+		if _, ok, err := s.Store.Renew(ctx, &other); !ok || err != nil {
+			return driver.Row{}, false, errors.New("the others cannot move the end")
+		}
+	}
+	return s.Store.Renew(ctx, r)
+}
+
+// TestOthersMoveTheEnd: a lock is not lost while its token owns the row.
+func TestOthersMoveTheEnd(t *testing.T) { // F54
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		store := &crowded{Store: f.faulty.Store}
+		f.faulty.Store = store
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
+		store.others = 3
+		time.Sleep(30 * time.Second)
+		if err := context.Cause(lk.Context()); err != nil || store.others > 0 {
+			t.Errorf("after all but %d others: %v", store.others, err)
+		}
+		if err := lk.Complete(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestConcurrentEnds calls everything that ends a lock at once. Whatever comes
 // first, the lock ends in one way, and a handle is worth something if and only
 // if the name is still held.

@@ -223,9 +223,10 @@ func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Durat
 // renewOnce is one attempt. If the row is ours with a later end, a copy of a
 // request of this lock came first. Otherwise that end is by the clock of
 // another process that resumed the lock, and says nothing until it is moved:
-// then renewOnce asks for one after it. So until may become later.
+// then renewOnce asks for one after it, and again if others have moved the end
+// meanwhile. So until may become later.
 func (l *Lock) renewOnce(ctx context.Context, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
-	for range 2 {
+	for range 4 {
 		raise(&l.asked, until.UnixMicro())
 		row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: *until, DeleteAfter: keepHeld(*until),

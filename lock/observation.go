@@ -70,8 +70,8 @@ type Observation struct {
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
 // any, key (the digest of the name), duration, requests, fence, forgotten,
-// holder with until, and error, which is called reason if the outcome is not
-// a failure: nothing is wrong with a duplicate. It shows neither name nor event.
+// holder with until, and error, which is called reason if the outcome is not a
+// failure: nothing is wrong with a duplicate. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {

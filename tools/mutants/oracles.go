@@ -51,7 +51,7 @@ var oracles = []mutant{
 	// Resumed work that meets trouble.
 	{
 		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
-		old: `	for range 2 {
+		old: `	for range 4 {
 		raise(`,
 		new: `	for range 1 {
 		raise(`,
