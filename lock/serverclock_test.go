@@ -92,13 +92,13 @@ func (s *serverClock) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, seen := s.seen(r.Name, r.Token, r.Now)
-	if row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
+	before := row.Until
+	if !row.Extend(r) {
 		return seen, false, nil
 	}
-	if r.Until.After(row.Until) { // a copy must not extend the lease
+	if r.Until.After(before) { // a copy must not extend the lease
 		row.end = s.now().Add(r.Until.Sub(r.Now))
 	}
-	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
 	return row.Row, true, nil
 }
 
@@ -109,22 +109,8 @@ func (s *serverClock) Release(ctx context.Context, t *driver.Settlement) (driver
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, _ := s.seen(t.Name, t.Token, s.now())
-	owner := row.Token != "" && row.Token == t.Token
-	raise := t.Abandon && row.Stamp.Before(t.Stamp)
-	if !owner && !raise {
-		return row.Row, false, nil
-	}
-	if raise {
-		row.Stamp = t.Stamp
-	}
-	if owner {
-		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
-		if t.Memory != nil {
-			row.Memory = *t.Memory
-		}
-	}
-	row.DeleteAfter = t.DeleteAfter
-	return row.Row, true, nil
+	ok := row.Settle(t)
+	return row.Row, ok, nil
 }
 
 // TestHandOverOnServerClock checks that the times of a hand-over and of a step

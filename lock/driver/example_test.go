@@ -39,12 +39,9 @@ func (s *tinyStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.rows[r.Name]
-	if row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
-		return row, false, nil
-	}
-	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
+	ok := row.Extend(r)
 	s.rows[r.Name] = row
-	return row, true, nil
+	return row, ok, nil
 }
 
 func (s *tinyStore) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
@@ -54,23 +51,9 @@ func (s *tinyStore) Release(ctx context.Context, t *driver.Settlement) (driver.R
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.rows[t.Name]
-	owner := row.Token != "" && row.Token == t.Token
-	raise := t.Abandon && row.Stamp.Before(t.Stamp)
-	if !owner && !raise {
-		return row, false, nil
-	}
-	if raise {
-		row.Stamp = t.Stamp
-	}
-	if owner {
-		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
-	}
-	if owner && t.Memory != nil {
-		row.Memory = *t.Memory
-	}
-	row.DeleteAfter = t.DeleteAfter
+	ok := row.Settle(t)
 	s.rows[t.Name] = row
-	return row, true, nil
+	return row, ok, nil
 }
 
 // The whole of a store that keeps its rows in a map. It passes locktest.Run.

@@ -58,7 +58,7 @@ func (r *Row) Judge(c *Claim) Verdict {
 		return Completed
 	case c.Order != "" && r.Memory.HighestOrder != "" && c.Order <= r.Memory.HighestOrder:
 		return Stale
-	case r.Token != "" && r.Token == c.Token:
+	case r.OwnedBy(c.Token):
 		if r.Stamp.After(c.Stamp) || r.Until.After(c.Until) {
 			return Held
 		}
@@ -88,6 +88,39 @@ func (r *Row) Take(c *Claim, now time.Time) {
 	r.Fence = max(next, now.UnixMicro())
 	r.Token, r.Event, r.Payload, r.Holder = c.Token, c.Event, c.Payload, c.Holder
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+}
+
+// OwnedBy reports whether the token owns the row.
+func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == token }
+
+// Extend moves the end of the lease as n asks, and reports whether it did: only
+// for the owner, and never back.
+func (r *Row) Extend(n *Renewal) bool {
+	if r.Newer || !r.OwnedBy(n.Token) || n.Until.Before(r.Until) {
+		return false
+	}
+	r.Until, r.DeleteAfter = n.Until, n.DeleteAfter
+	return true
+}
+
+// Settle applies s, and reports whether anything changed: the owner releases
+// the row, and what abandons a claim raises the stamp in any row.
+func (r *Row) Settle(s *Settlement) bool {
+	owner, raise := r.OwnedBy(s.Token), s.Abandon && r.Stamp.Before(s.Stamp)
+	if r.Newer || !owner && !raise {
+		return false
+	}
+	if raise {
+		r.Stamp = s.Stamp
+	}
+	if owner {
+		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", time.Time{}, "", "", ""
+		if s.Memory != nil {
+			r.Memory = *s.Memory
+		}
+	}
+	r.DeleteAfter = s.DeleteAfter
+	return true
 }
 
 // Unknown reports whether the store answered without a row: there is none, or

@@ -39,11 +39,12 @@ type Store interface {
 	// [Row.Take] does.
 	Acquire(context.Context, *Claim) (Row, bool, error)
 	// Renew moves the end of the lease if the token is still the owner and the
-	// new end is not before the present one. It never creates a row.
+	// new end is not before the present one, as [Row.Extend] does. It never
+	// creates a row.
 	Renew(context.Context, *Renewal) (Row, bool, error)
 	// Release releases the name if the token is still the owner, and replaces
 	// the row's memory if the settlement has one. With Abandon it gives up a
-	// claim.
+	// claim. [Row.Settle] does both.
 	Release(context.Context, *Settlement) (Row, bool, error)
 }
 

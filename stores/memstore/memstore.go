@@ -57,11 +57,8 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(r.Name)
-	if row.Newer || !owns(row, r.Token) || r.Until.Before(row.Until) {
-		return *row, false, nil
-	}
-	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
-	return *row, true, nil
+	ok := row.Extend(r)
+	return *row, ok, nil
 }
 
 // Release implements [driver.Store].
@@ -72,22 +69,8 @@ func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(t.Name)
-	owner := owns(row, t.Token)
-	raise := t.Abandon && row.Stamp.Before(t.Stamp)
-	if row.Newer || !owner && !raise {
-		return *row, false, nil
-	}
-	if raise {
-		row.Stamp = t.Stamp
-	}
-	if owner {
-		row.Token, row.Event, row.Payload, row.Holder = "", "", "", ""
-		if t.Memory != nil {
-			row.Memory = *t.Memory
-		}
-	}
-	row.DeleteAfter = t.DeleteAfter
-	return *row, true, nil
+	ok := row.Settle(t)
+	return *row, ok, nil
 }
 
 // Read implements [driver.Inspector].
@@ -157,8 +140,6 @@ func (s *Store) row(name string) *driver.Row {
 	}
 	return row
 }
-
-func owns(row *driver.Row, token string) bool { return token != "" && row.Token == token }
 
 // rejected returns the error of a request whose context had already ended:
 // nothing was applied.

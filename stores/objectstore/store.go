@@ -55,7 +55,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		if row.Judge(c) != driver.Granted {
 			return refused
 		}
-		if owns(row, c.Token) && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
+		if row.OwnedBy(c.Token) && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
 			return unchanged
 		}
 		row.Take(c, c.Stamp) // the server's time is known only after a read
@@ -66,13 +66,13 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 // Renew implements [driver.Store].
 func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	return s.do(ctx, &request{name: r.Name, token: r.Token, now: r.Now, lease: r.Until.Sub(r.Now), apply: func(row *driver.Row) outcome {
+		before := *row
 		switch {
-		case !owns(row, r.Token) || r.Until.Before(row.Until):
+		case !row.Extend(r):
 			return refused
-		case r.Until.Equal(row.Until) && r.DeleteAfter.Equal(row.DeleteAfter):
+		case r.Until.Equal(before.Until) && r.DeleteAfter.Equal(before.DeleteAfter):
 			return unchanged
 		}
-		row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
 		return changed
 	}})
 }
@@ -80,26 +80,12 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // Release implements [driver.Store].
 func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), memory: t.Memory, apply: func(row *driver.Row) outcome {
-		owner := owns(row, t.Token)
-		raise := t.Abandon && row.Stamp.Before(t.Stamp)
-		if row.Newer || !owner && !raise {
+		if !row.Settle(t) {
 			return refused
 		}
-		if raise {
-			row.Stamp = t.Stamp
-		}
-		if owner {
-			row.Token, row.Until, row.Event, row.Payload, row.Holder = "", time.Time{}, "", "", ""
-			if t.Memory != nil {
-				row.Memory = *t.Memory
-			}
-		}
-		row.DeleteAfter = t.DeleteAfter
 		return changed
 	}})
 }
-
-func owns(row *driver.Row, token string) bool { return token != "" && row.Token == token }
 
 // do looks at the row and, if the request changes it, writes it under the
 // condition that it is still the same. If it is not, do looks again. Only a row

@@ -70,30 +70,6 @@ var objects = []mutant{
 		by:  "TestConformance",
 	},
 	{
-		file: "stores/objectstore/store.go", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
-		old: `owner := owns(row, t.Token)`,
-		new: `owner := owns(row, t.Token) || !t.Abandon && row.Token != ""`,
-		by:  "TestConformance",
-	},
-	{
-		file: "stores/objectstore/store.go", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
-		old: `raise := t.Abandon && row.Stamp.Before(t.Stamp)`,
-		new: `raise := t.Abandon && row.Token == "" && row.Stamp.Before(t.Stamp)`,
-		by:  "TestConformance",
-	},
-	{
-		file: "stores/objectstore/store.go", breaks: "P2, F21", bug: "anybody renews a lease",
-		old: `case !owns(row, r.Token) || r.Until.Before(row.Until):`,
-		new: `case row.Token == "" || r.Until.Before(row.Until):`,
-		by:  "TestConformance",
-	},
-	{
-		file: "stores/objectstore/store.go", breaks: "F41", bug: "to give up a claim rewrites the row of a newer version",
-		old: `if row.Newer || !owner && !raise {`,
-		new: `if !owner && !raise {`,
-		by:  "TestNewerRows|TestConformance",
-	},
-	{
 		file: "stores/objectstore/store.go", breaks: "F2", bug: "an object without the service's time is used",
 		old: `(object.Version == "" || object.Modified.IsZero() || object.Now.IsZero())`,
 		new: `object.Version == ""`,

@@ -52,33 +52,21 @@ func (m *Model) begin(lease time.Duration, own bool) {
 }
 
 func (m *Model) renew(r *driver.Renewal) (driver.Row, bool) {
-	if m.Row.Token == "" || m.Row.Token != r.Token || r.Until.Before(m.Row.Until) {
+	before := m.Row.Until
+	if !m.Row.Extend(r) {
 		return m.seenBy(r.Token, r.Now), false
 	}
-	if !r.Until.Equal(m.Row.Until) {
+	if !r.Until.Equal(before) {
 		m.begin(r.Until.Sub(r.Now), true)
 	}
-	m.Row.Until, m.Row.DeleteAfter = r.Until, r.DeleteAfter
 	return m.Row, true
 }
 
 func (m *Model) release(t *driver.Settlement) (driver.Row, bool) {
-	owner := m.Row.Token != "" && m.Row.Token == t.Token
-	raise := t.Abandon && m.Row.Stamp.Before(t.Stamp)
-	if !owner && !raise {
-		return m.Row, false
+	before := m.Row
+	ok := m.Row.Settle(t)
+	if ok && m.c.KeepsLonger && !before.OwnedBy(t.Token) && before.DeleteAfter.After(t.DeleteAfter) {
+		m.Row.DeleteAfter = before.DeleteAfter
 	}
-	if raise {
-		m.Row.Stamp = t.Stamp
-	}
-	if owner || !m.c.KeepsLonger || t.DeleteAfter.After(m.Row.DeleteAfter) {
-		m.Row.DeleteAfter = t.DeleteAfter
-	}
-	if owner {
-		m.Row.Token, m.Row.Event, m.Row.Payload, m.Row.Holder, m.Row.Until = "", "", "", "", time.Time{}
-		if t.Memory != nil {
-			m.Row.Memory = *t.Memory
-		}
-	}
-	return m.Row, true
+	return m.Row, ok
 }

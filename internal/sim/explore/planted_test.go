@@ -27,52 +27,52 @@ func TestPlantedBugs(t *testing.T) {
 		want   string
 	}{
 		"abandon leaves the stamp": {bounds: one, want: "P4", plant: func(r *Rules, _ *Client) {
-			r.Release = func(row driver.Row, s *driver.Settlement) (driver.Row, bool) {
+			r.Settle = func(row *driver.Row, s *driver.Settlement) bool {
 				plain := *s
 				plain.Abandon = false
-				return release(row, &plain)
+				return row.Settle(&plain)
 			}
 		}},
 		"abandon leaves another owner's stamp": {bounds: one, want: "P4", plant: func(r *Rules, _ *Client) {
-			r.Release = func(row driver.Row, s *driver.Settlement) (driver.Row, bool) {
+			r.Settle = func(row *driver.Row, s *driver.Settlement) bool {
 				if row.Token != "" && row.Token != s.Token {
-					return row, false
+					return false
 				}
-				return release(row, s)
+				return row.Settle(s)
 			}
 		}},
 		"release of any owner": {bounds: one, want: "P1", plant: func(r *Rules, _ *Client) {
-			r.Release = func(row driver.Row, s *driver.Settlement) (driver.Row, bool) {
+			r.Settle = func(row *driver.Row, s *driver.Settlement) bool {
 				own := *s
 				own.Token = row.Token
-				return release(row, &own)
+				return row.Settle(&own)
 			}
 		}},
 		"release forgets the stamp": {bounds: one, want: "P4", plant: func(r *Rules, _ *Client) {
-			r.Release = func(row driver.Row, s *driver.Settlement) (driver.Row, bool) {
-				row, ok := release(row, s)
+			r.Settle = func(row *driver.Row, s *driver.Settlement) bool {
+				ok := row.Settle(s)
 				if ok && !s.Abandon {
 					row.Stamp = zero
 				}
-				return row, ok
+				return ok
 			}
 		}},
 		"renewal makes a row": {bounds: renewing, want: "P4", plant: func(r *Rules, _ *Client) {
-			r.Renew = func(row driver.Row, q *driver.Renewal) (driver.Row, bool) {
+			r.Extend = func(row *driver.Row, q *driver.Renewal) bool {
 				if row.Token == "" {
 					row.Token, row.Until = q.Token, q.Until
-					return row, true
+					return true
 				}
-				return renew(row, q)
+				return row.Extend(q)
 			}
 		}},
 		"renewal moves the end back": {bounds: renewing, want: "P2", plant: func(r *Rules, _ *Client) {
-			r.Renew = func(row driver.Row, q *driver.Renewal) (driver.Row, bool) {
+			r.Extend = func(row *driver.Row, q *driver.Renewal) bool {
 				if row.Token == q.Token {
 					row.Until = q.Until
-					return row, true
+					return true
 				}
-				return renew(row, q)
+				return row.Extend(q)
 			}
 		}},
 		"own token is enough": {bounds: renewing, want: "P2", plant: judge(func(row *driver.Row, c *driver.Claim) driver.Verdict {
@@ -137,12 +137,12 @@ func TestPlantedBugs(t *testing.T) {
 			return Remember(driver.Memory{}, k, now, until)
 		}},
 		"release clears the memory": {bounds: one, want: "P5", plant: func(r *Rules, _ *Client) {
-			r.Release = func(row driver.Row, s *driver.Settlement) (driver.Row, bool) {
-				row, ok := release(row, s)
+			r.Settle = func(row *driver.Row, s *driver.Settlement) bool {
+				ok := row.Settle(s)
 				if ok && s.Memory == nil {
 					row.Memory = driver.Memory{}
 				}
-				return row, ok
+				return ok
 			}
 		}},
 		"no claim is abandoned": {bounds: one, want: "P4", plant: func(_ *Rules, c *Client) {

@@ -20,40 +20,15 @@ type Stored struct {
 type Rules struct {
 	// Judge decides about claims.
 	Judge func(*driver.Row, *driver.Claim) driver.Verdict
-	// Renew and Release return what a request makes of the row, and whether it is
-	// applied.
-	Renew   func(driver.Row, *driver.Renewal) (driver.Row, bool)
-	Release func(driver.Row, *driver.Settlement) (driver.Row, bool)
+	// Extend and Settle apply a renewal or a settlement, and report whether they
+	// did.
+	Extend func(*driver.Row, *driver.Renewal) bool
+	Settle func(*driver.Row, *driver.Settlement) bool
 }
 
-// Right returns the rules of [driver.Store].
-func Right() Rules { return Rules{Judge: (*driver.Row).Judge, Renew: renew, Release: release} }
-
-func renew(row driver.Row, r *driver.Renewal) (driver.Row, bool) {
-	if row.Newer || row.Token == "" || row.Token != r.Token || r.Until.Before(row.Until) {
-		return row, false
-	}
-	row.Until, row.DeleteAfter = r.Until, r.DeleteAfter
-	return row, true
-}
-
-func release(row driver.Row, t *driver.Settlement) (driver.Row, bool) {
-	owner := row.Token != "" && row.Token == t.Token
-	raise := t.Abandon && row.Stamp.Before(t.Stamp)
-	if row.Newer || !owner && !raise {
-		return row, false
-	}
-	if raise {
-		row.Stamp = t.Stamp
-	}
-	if owner {
-		row.Token, row.Event, row.Payload, row.Holder, row.Until = "", "", "", "", time.Time{}
-		if t.Memory != nil {
-			row.Memory = *t.Memory
-		}
-	}
-	row.DeleteAfter = t.DeleteAfter
-	return row, true
+// Right returns the rules of [driver.Row].
+func Right() Rules {
+	return Rules{Judge: (*driver.Row).Judge, Extend: (*driver.Row).Extend, Settle: (*driver.Row).Settle}
 }
 
 // seenBy returns the row by the clock of an asker, which shows now. at is the
@@ -90,12 +65,10 @@ func (s Stored) Acquire(rules *Rules, c *driver.Claim, at time.Time) (after Stor
 // Renew applies a renewal.
 func (s Stored) Renew(rules *Rules, r *driver.Renewal, at time.Time) (after Stored, answer driver.Row, ok bool) {
 	before := s.Until
-	row, ok := rules.Renew(s.Row, r)
-	if !ok {
+	if !rules.Extend(&s.Row, r) {
 		return s, s.seenBy(r.Token, r.Now, at), false
 	}
-	s.Row = row
-	if !row.Until.Equal(before) { // a copy must not extend the lease again
+	if !s.Until.Equal(before) { // a copy must not extend the lease again
 		s.extend(true, r.Until.Sub(r.Now), at)
 	}
 	return s, s.Row, true
@@ -113,10 +86,9 @@ func (s *Stored) extend(own bool, lease time.Duration, at time.Time) {
 
 // Release applies a settlement.
 func (s Stored) Release(rules *Rules, t *driver.Settlement) (after Stored, answer driver.Row, ok bool) {
-	row, ok := rules.Release(s.Row, t)
-	s.Row = row
-	if row.Token == "" {
+	ok = rules.Settle(&s.Row, t)
+	if s.Token == "" {
 		s.End = time.Time{}
 	}
-	return s, row, ok
+	return s, s.Row, ok
 }
