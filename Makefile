@@ -117,7 +117,7 @@ infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Pyt
 VERSION ?= v0.1.0
 
 .PHONY: newuser
-newuser: ## rehearse the release of VERSION (v0.1.0), and follow the steps of README.md with it in an empty folder (needs Node)
+newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md with it in an empty folder (needs Node)
 	.ci/newuser $(VERSION)
 
 .PHONY: soak

@@ -55,7 +55,6 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 	for path, pattern := range map[string]string{
 		"doc.go":               `"Action": (.*)`,
 		"../../docs/STORES.md": `(?m)^\| S3 \| (.s3:[^|]*)\|`,
-		"../../README.md":      `(?m)^\| function's permission \|[^|]*\|[^|]*\| (.s3:[^|]*)\|`,
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {
