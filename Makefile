@@ -65,7 +65,7 @@ lint: $(LINT) ## run go vet and golangci-lint in every module
 
 # Long tests that have no use for the race detector: they do one thing after the other,
 # or measure sizes.
-NO_RACE := ^(TestJudge|TestAgreesWithJudge|TestExploreProtocol|TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth)$$
+NO_RACE := ^(TestExploreProtocol|TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth)$$
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
@@ -123,8 +123,8 @@ newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md w
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock
-	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestJudge$$' -timeout 60m ./lock ./internal/sim/explore ./stores/dynamostore ./stores/objectstore
-	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestJudge$$' -timeout 60m .
+	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/sim/explore ./stores/dynamostore ./stores/objectstore
+	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h .) || exit 1; done
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m .

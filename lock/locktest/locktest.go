@@ -32,6 +32,10 @@ type Harness struct {
 	Advance func(d time.Duration)
 	// NoDetail means that a refusal returns a row that is Untold.
 	NoDetail bool
+	// Majority means that the store keeps several copies of each row, and decides
+	// by most of them. It skips the comparison with the rules of [driver.Row] on
+	// requests that no caller sends.
+	Majority bool
 	// NoFence means that the store has no fencing token.
 	NoFence bool
 	// MakeNewer changes the row of a name as if a later version of this library had
@@ -90,6 +94,8 @@ func Run(t *testing.T, h Harness) {
 		"check":                         check,
 		"read":                          read,
 		"no row":                        noRow,
+		"random requests":               randomRequests,
+		"every request to every row":    everyRequest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if h.Advance == nil {

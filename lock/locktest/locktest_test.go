@@ -13,22 +13,22 @@ import (
 // limited is a store that judges leases by its own clock, has no fence, and
 // does not return the row that refused.
 type limited struct {
-	*memstore.Store
+	rows  *memstore.Store
 	clock time.Time
 }
 
 func (s *limited) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c
 	claim.Now = s.clock
-	return hide(s.Store.Acquire(ctx, &claim))
+	return hide(s.rows.Acquire(ctx, &claim))
 }
 
 func (s *limited) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return hide(s.Store.Renew(ctx, r))
+	return hide(s.rows.Renew(ctx, r))
 }
 
 func (s *limited) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return hide(s.Store.Release(ctx, t))
+	return hide(s.rows.Release(ctx, t))
 }
 
 func hide(row driver.Row, ok bool, err error) (driver.Row, bool, error) {

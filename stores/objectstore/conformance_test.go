@@ -2,6 +2,7 @@ package objectstore_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 func TestConformance(t *testing.T) {
 	for name, c := range map[string]struct {
 		exact bool
@@ -19,6 +22,7 @@ func TestConformance(t *testing.T) {
 		"whole seconds":               {false, func(f *fake) driver.Store { return objectstore.New(f) }},
 		"exact times":                 {true, func(f *fake) driver.Store { return objectstore.New(f) }},
 		"a process for every request": {false, func(f *fake) driver.Store { return strangers{f} }},
+		"every write arrives again":   {false, func(f *fake) driver.Store { return repeated{objectstore.New(f), f} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -59,4 +63,41 @@ func (s strangers) Read(ctx context.Context, name string) (driver.Row, error) {
 
 func (s strangers) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
 	return objectstore.New(s.fake).Rows(ctx, prefix)
+}
+
+// repeated is a store after each of whose requests all writes that were ever
+// sent arrive once more. None of them may be applied: no version comes back.
+type repeated struct {
+	*objectstore.Store
+	f *fake
+}
+
+func (s repeated) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	return s.repeat(s.Store.Acquire(ctx, c))
+}
+
+func (s repeated) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return s.repeat(s.Store.Renew(ctx, r))
+}
+
+func (s repeated) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return s.repeat(s.Store.Release(ctx, t))
+}
+
+func (s repeated) repeat(row driver.Row, ok bool, err error) (driver.Row, bool, error) {
+	if n := s.f.repeat(); n != 0 && err == nil {
+		err = fmt.Errorf("%d late copies of writes were applied", n)
+	}
+	return row, ok, err
+}
+
+func answer(t *testing.T) func(driver.Row, bool, error) (driver.Row, bool) {
+	t.Helper()
+	return func(row driver.Row, ok bool, err error) (driver.Row, bool) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row, ok
+	}
 }

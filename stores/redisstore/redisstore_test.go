@@ -26,8 +26,9 @@ func conform(t *testing.T, open func(clients ...redis.Scripter) driver.Store, cl
 	}
 	store := open(shifted...)
 	locktest.Run(t, locktest.Harness{
-		Open:    func(*testing.T) driver.Store { return store },
-		Advance: func(d time.Duration) { ahead.Add(int64(d)) },
+		Open:     func(*testing.T) driver.Store { return store },
+		Majority: len(clients) > 1,
+		Advance:  func(d time.Duration) { ahead.Add(int64(d)) },
 		MakeNewer: func(t *testing.T, _ driver.Store, name string) {
 			for _, c := range clients {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -68,24 +68,5 @@ func Scopes() []Scope {
 	}
 }
 
-// Rows returns the rows and requests with which a store is compared. One that
-// judges by its own clock has clients whose clocks are ticks apart.
-func Rows(serverClock bool) *Result {
-	b := Bounds{Clients: 2, Names: 1, Turns: 1, Kinds: []Kind{{"e1", "1"}, {"e2", "2"}, {}}, Ticks: 3, Lease: 2, Remember: 2, Heartbeat: true, Unanswered: 1}
-	if serverClock {
-		b.ServerClock, b.Remember, b.Skew, b.Kinds = true, 20, [maxClients]int{0, 3}, []Kind{{"e1", "1"}, {"", "1"}, {}}
-	}
-	return Run(b, Right(), Careful(b.Grace), Remember)
-}
-
-// Share returns short, or 1 if LAMBDALOCK_DEPTH=long asks for all pairs; see
-// [Result.Compare].
-func Share(short int) int {
-	if Long() {
-		return 1
-	}
-	return short
-}
-
 // Long reports whether LAMBDALOCK_DEPTH=long asks for the long form of a test.
 func Long() bool { return os.Getenv("LAMBDALOCK_DEPTH") == "long" }
