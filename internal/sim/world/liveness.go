@@ -34,6 +34,7 @@ type grabbed struct {
 	event       string
 	open        bool      // a claim of it was granted, or got no answer
 	settling    bool      // a settlement of it was sent
+	first       time.Time // when its first claim was sent
 	settlements int       // that were sent
 	handed      int       // over to so many invocations that have not begun
 	shared      bool      // two invocations resume it
@@ -56,7 +57,7 @@ func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.grips[g] == nil {
-		w.grips[g] = &grabbed{event: c.Event}
+		w.grips[g] = &grabbed{event: c.Event, first: time.Now()}
 		if w.rows[g.name] == nil {
 			w.rows[g.name] = &watched{}
 			w.save(g.name, w.rows[g.name])
@@ -78,8 +79,12 @@ func (w *world) claimed(g grip, sent time.Time, a *answer) {
 	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Unapplied) {
 		w.grips[g].open = true
 	}
-	if a.err == nil && a.ok {
+	switch {
+	case a.err != nil:
+	case a.ok:
 		w.grants = append(w.grants, grant{g, a.row.Fence, sent, time.Now()})
+	case a.row.Token == g.token: // an earlier round of it was granted
+		w.grants = append(w.grants, grant{g, a.row.Fence, w.grips[g].first, time.Now()})
 	}
 }
 
