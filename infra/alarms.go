@@ -47,7 +47,7 @@ type LockAlarms struct {
 	LeasesLost awscloudwatch.Alarm
 }
 
-func (t *lockTable) Alarms(props *AlarmsProps) *LockAlarms {
+func (t *lockTable) AddAlarms(props *AlarmsProps) *LockAlarms {
 	if props == nil {
 		props = &AlarmsProps{}
 	}

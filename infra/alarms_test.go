@@ -15,7 +15,7 @@ import (
 
 func TestAlarms(t *testing.T) {
 	stack := newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).Alarms(nil)
+	infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(nil)
 	alarms := map[string]object{} // by the metric
 	for _, p := range resources(t, stack, "AWS::CloudWatch::Alarm") {
 		if p["AlarmDescription"] == nil {
@@ -55,7 +55,7 @@ func TestAlarms(t *testing.T) {
 
 func TestAlarmsNotify(t *testing.T) {
 	stack := newStack()
-	alarms := infra.NewLockTable(stack, s("Locks"), nil).Alarms(&infra.AlarmsProps{
+	alarms := infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(&infra.AlarmsProps{
 		Topic:               awssns.NewTopic(stack, s("Alerts"), nil),
 		Actions:             []awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(awssns.NewTopic(stack, s("More"), nil))},
 		ContentionThreshold: jsii.Number(7),
@@ -77,8 +77,8 @@ func TestAlarmsNotify(t *testing.T) {
 
 func TestAlarmsTwice(t *testing.T) {
 	locks := infra.NewLockTable(newStack(), s("Locks"), nil)
-	locks.Alarms(nil)
-	if m := panicOf(t, func() { locks.Alarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call Alarms once, with all topics and actions in AlarmsProps" {
+	locks.AddAlarms(nil)
+	if m := panicOf(t, func() { locks.AddAlarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call Alarms once, with all topics and actions in AlarmsProps" {
 		t.Error(m)
 	}
 }

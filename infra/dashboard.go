@@ -14,7 +14,7 @@ type DashboardProps struct {
 	DashboardName *string
 }
 
-func (t *lockTable) Dashboard(props *DashboardProps) awscloudwatch.Dashboard {
+func (t *lockTable) AddDashboard(props *DashboardProps) awscloudwatch.Dashboard {
 	if props == nil {
 		props = &DashboardProps{}
 	}

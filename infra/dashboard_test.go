@@ -9,7 +9,7 @@ import (
 
 func TestDashboard(t *testing.T) {
 	stack := newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).Dashboard(&infra.DashboardProps{DashboardName: s("locks")})
+	infra.NewLockTable(stack, s("Locks"), nil).AddDashboard(&infra.DashboardProps{DashboardName: s("locks")})
 	p := only(t, stack, "AWS::CloudWatch::Dashboard")
 	equal(t, "name", p["DashboardName"], `"locks"`)
 	body := encoded(p["DashboardBody"])
@@ -23,7 +23,7 @@ func TestDashboard(t *testing.T) {
 	}
 
 	stack = newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).Dashboard(nil)
+	infra.NewLockTable(stack, s("Locks"), nil).AddDashboard(nil)
 	if name := only(t, stack, "AWS::CloudWatch::Dashboard")["DashboardName"]; name != nil {
 		t.Errorf("the dashboard has the name %v by default", name)
 	}
@@ -31,8 +31,8 @@ func TestDashboard(t *testing.T) {
 
 func TestDashboardTwice(t *testing.T) {
 	locks := infra.NewLockTable(newStack(), s("Locks"), nil)
-	locks.Dashboard(nil)
-	if m := panicOf(t, func() { locks.Dashboard(nil) }); m != "lambdalock: lock table Test/Locks already has a dashboard: call Dashboard once" {
+	locks.AddDashboard(nil)
+	if m := panicOf(t, func() { locks.AddDashboard(nil) }); m != "lambdalock: lock table Test/Locks already has a dashboard: call Dashboard once" {
 		t.Error(m)
 	}
 }

@@ -29,9 +29,10 @@ type LockTable interface {
 	// two variables already has a different value.
 	//
 	// When the app is synthesised, fn is checked for settings that lose events or
-	// locks. What is found becomes warnings about fn, such as [WarnPartialAnswer],
-	// or errors. A function in a different Region, account or stage from the table
-	// is an error, because it cannot reach the table.
+	// locks. What is found becomes warnings about fn, such as
+	// [WarnReportBatchItemFailures], or errors. A function in a different Region,
+	// account or stage from the table is an error, because it cannot reach the
+	// table.
 	Connect(fn awslambda.Function, opts *ConnectOptions)
 
 	// GrantLock allows grantee to lock every name in the table, and nothing else:
@@ -42,14 +43,14 @@ type LockTable interface {
 	// dynamodb:GetItem, Scan and DescribeTable.
 	GrantInspect(grantee awsiam.IGrantable) awsiam.Grant
 
-	// Alarms adds alarms for throttling, errors, contention and lost leases. Nil
-	// props means all defaults. Alarms panics if it is called twice.
-	Alarms(props *AlarmsProps) *LockAlarms
+	// AddAlarms adds alarms for throttling, errors, contention and lost leases. Nil
+	// props means all defaults. AddAlarms panics if it is called twice.
+	AddAlarms(props *AlarmsProps) *LockAlarms
 
-	// Dashboard adds a dashboard with the metrics of the alarms, the consumed write
-	// units and the latency. Nil props means all defaults. Dashboard panics if it
-	// is called twice.
-	Dashboard(props *DashboardProps) awscloudwatch.Dashboard
+	// AddDashboard adds a dashboard with the metrics of the alarms, the consumed
+	// write units and the latency. Nil props means all defaults. AddDashboard
+	// panics if it is called twice.
+	AddDashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
 // LockTableProps changes the defaults of [NewLockTable].

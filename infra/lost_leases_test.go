@@ -54,8 +54,8 @@ func TestLeasesOfEachTable(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	data, code := newStackIn(app, "Data", "111111111111", "eu-west-1"), newStackIn(app, "Code", "111111111111", "eu-west-1")
 	dev, prod := infra.NewLockTable(data, s("Dev"), &infra.LockTableProps{TableName: s("dev-locks")}), infra.NewLockTable(data, s("Prod"), &infra.LockTableProps{TableName: s("prod-locks")})
-	dev.Alarms(nil)
-	prod.Alarms(nil)
+	dev.AddAlarms(nil)
+	prod.AddAlarms(nil)
 	dev.Connect(newFunction(code, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(code, s("Logs"), nil)}), nil)
 	name := func(id string) string { // of the table, as in the metric of its alarm
 		for name := range *assertions.Template_FromStack(data, nil).FindResources(s("AWS::DynamoDB::Table"), &object{"Properties": object{"TableName": id}}) {
@@ -107,7 +107,7 @@ func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
 // TestLeasesNotCounted: an alarm that does not see a function is worth a
 // warning.
 func TestLeasesNotCounted(t *testing.T) {
-	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.Alarms(nil) }
+	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.AddAlarms(nil) }
 	t.Run("alarm", func(t *testing.T) {
 		checkCase{build: alarms, want: []string{"the CDK does not manage its log group"}}.run(t, "warning")
 	})
@@ -117,7 +117,7 @@ func TestLeasesNotCounted(t *testing.T) {
 		locks := infra.NewLockTable(stack, s("Locks"), nil)
 		fn := newFunction(stack, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(stack, s("Logs"), nil)})
 		locks.Connect(fn, nil)
-		locks.Alarms(nil)
+		locks.AddAlarms(nil)
 		if got := synthesisedMessages(fn, "warning"); len(got) != 0 {
 			t.Errorf("%q", got)
 		}

@@ -85,7 +85,7 @@ func (v *survey) checkMapping(m *mapping) {
 	}
 	if !m.reportsFailures {
 		// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
-		c.warn(WarnPartialAnswer, "its event source mapping %s (%s) does not report batch item failures: "+
+		c.warn(WarnReportBatchItemFailures, "its event source mapping %s (%s) does not report batch item failures: "+
 			"EachSQSMessage and its relatives return the records that failed, and without the setting Lambda ignores that and takes all records for completed. "+
 			"Set ReportBatchItemFailures, or acknowledge this warning if the function returns no partial answer", m.path, kind)
 	}

@@ -63,7 +63,7 @@ func TestPartialAnswer(t *testing.T) {
 		}},
 		"acknowledged": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
 			mapping(sqs, false)(stack, fn, locks)
-			awscdk.Annotations_Of(fn).AcknowledgeWarning(s(infra.WarnPartialAnswer), s("answers all or nothing"))
+			awscdk.Annotations_Of(fn).AcknowledgeWarning(s(infra.WarnReportBatchItemFailures), s("answers all or nothing"))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "warning") })

@@ -77,7 +77,7 @@ func TestNothingConnected(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, s("Test"), nil)
 	newFunction(stack, "Fn", nil).AddEventSource(fromQueue(newQueue(stack, 59)))
-	infra.NewLockTable(stack, s("Locks"), nil).Alarms(nil)
+	infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(nil)
 	if n := len(*app.Synth(nil).GetStackByName(s("Test")).Messages()); n != 0 {
 		t.Errorf("%d messages", n)
 	}
@@ -138,7 +138,7 @@ func TestConnectInAnAspect(t *testing.T) {
 			app := awscdk.NewApp(nil)
 			stack := awscdk.NewStack(app, s("Test"), nil)
 			locks := infra.NewLockTable(stack, s("Locks"), nil)
-			locks.Alarms(nil)
+			locks.AddAlarms(nil)
 			before, fn := newFunction(stack, "Before", nil), newFunction(stack, "Fn", nil)
 			target := map[string]awslambda.Function{"Before": before, "Fn": fn}[id]
 			target.AddEventSource(fromQueue(newQueue(stack, 59)))

@@ -11,9 +11,9 @@ const (
 	// WarnMaxReceiveCount warns of a queue that gives up a message whose lock was
 	// held once.
 	WarnMaxReceiveCount = "@lambdalock/infra:maxReceiveCount"
-	// WarnPartialAnswer warns of an event source mapping that ignores which records
-	// of a batch failed.
-	WarnPartialAnswer = "@lambdalock/infra:partialAnswer"
+	// WarnReportBatchItemFailures warns of an event source mapping that ignores
+	// which records of a batch failed.
+	WarnReportBatchItemFailures = "@lambdalock/infra:partialAnswer"
 	// WarnRetryLimit warns of a stream that retries a failing record until the
 	// record expires, which blocks its shard.
 	WarnRetryLimit = "@lambdalock/infra:retryLimit"

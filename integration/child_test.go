@@ -43,7 +43,7 @@ type task struct {
 	Turns   int         // of a contender
 	Waiters int         // its goroutines
 	Names   int         // that it contends for
-	Handle  lock.Handle // to resume
+	Handle  lock.Ticket // to resume
 }
 
 // childOptions are the timing part of lock.Options, which can be sent.

@@ -107,7 +107,7 @@ func storeCycle(ctx context.Context, store driver.Store, name string) error {
 	if _, ok, err := store.Acquire(ctx, &c); err != nil || !ok {
 		return fmt.Errorf("acquired %v: %w", ok, err)
 	}
-	if _, ok, err := store.Release(ctx, &driver.Settlement{Name: name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}); err != nil || !ok {
+	if _, ok, err := store.Settle(ctx, &driver.Settlement{Name: name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}); err != nil || !ok {
 		return fmt.Errorf("released %v: %w", ok, err)
 	}
 	return nil

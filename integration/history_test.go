@@ -105,13 +105,13 @@ func (w *witness) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Renew(ctx, r) })
 }
 
-// Release implements [driver.Store].
-func (w *witness) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (w *witness) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	o := operation{Kind: opRelease, Name: t.Name, Token: t.Token, Stamp: t.Stamp.UnixMicro(), Completes: t.Memory != nil}
 	if t.Abandon {
 		o.Kind = opAbandon
 	}
-	row, ok, err := w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Release(ctx, t) })
+	row, ok, err := w.do(ctx, &o, func(ctx context.Context) (driver.Row, bool, error) { return w.Store.Settle(ctx, t) })
 	if err == nil {
 		w.note(t.Token, leftNothing)
 	} else {

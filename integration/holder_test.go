@@ -67,7 +67,7 @@ func hold(t task) error {
 	}()
 	<-lk.Context().Done()
 	cause := context.Cause(lk.Context())
-	err = lk.Complete(nil)
+	err = lk.Complete()
 	end := endLine{Ended: true, CauseLost: errors.Is(cause, lock.ErrLost), CompleteLost: errors.Is(err, lock.ErrLost), Cause: cause.Error()}
 	if err != nil {
 		end.Complete = err.Error()

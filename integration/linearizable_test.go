@@ -144,7 +144,7 @@ func (r *recorder) acquire(id int, c *driver.Claim) modelOutput {
 func (r *recorder) release(id int, c *driver.Claim, op modelOp) modelOutput {
 	in := modelInput{op: op, name: c.Name, token: c.Token, stamp: c.Stamp.UnixMicro()}
 	return r.do(id, in, func(ctx context.Context) (driver.Row, bool, error) {
-		return r.store.Release(ctx, &driver.Settlement{
+		return r.store.Settle(ctx, &driver.Settlement{
 			Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: op == opAbandon, Stamp: c.Stamp,
 		})
 	})
@@ -189,7 +189,7 @@ func (s *grantsAll) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 // neverReleases reports releases as applied and makes none.
 type neverReleases struct{ driver.Store }
 
-func (s *neverReleases) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+func (s *neverReleases) Settle(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 	return driver.Row{}, true, nil
 }
 

@@ -89,7 +89,7 @@ func overload(b *testing.B, name string, times float64, seconds int, fault func(
 			lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint("overload/", i), Event: "e"})
 			if err == nil {
 				_ = delayFor(b.Context(), 50*time.Millisecond)
-				err = lk.Complete(nil)
+				err = lk.Complete()
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -88,7 +88,7 @@ func TestStoppedHolder(t *testing.T) {
 			t.Error(err)
 		}
 		b.wantSame(t, before, readRow(t, store, key))
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Errorf("successor's Complete: %v", err)
 		}
 	})
@@ -117,7 +117,7 @@ func TestShortLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := readRow(t, store, key)
-		if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
+		if err := first.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late Complete: %v, want ErrLost", err)
 		}
 		b.wantSame(t, before, readRow(t, store, key))

@@ -52,7 +52,7 @@ func TestRace(t *testing.T) {
 				}
 				fences[i] = winner.Fence
 				if when == "new" { // so that it is free in the next round
-					_, ok, err := r.stores[0].Release(t.Context(), &driver.Settlement{Name: name, Token: winner.Token, DeleteAfter: winner.DeleteAfter})
+					_, ok, err := r.stores[0].Settle(t.Context(), &driver.Settlement{Name: name, Token: winner.Token, DeleteAfter: winner.DeleteAfter})
 					if !ok || err != nil {
 						t.Fatalf("release: %v, %v", ok, err)
 					}

@@ -87,17 +87,17 @@ func countPayload(c *counter) {
 	other := first
 	other.Payload = "pay 1000"
 	refused := func(when string) {
-		var mismatch *lock.MismatchError
+		var mismatch *lock.PayloadMismatchError
 		err := locker.Do(c.Context(), other, nothing)
 		if !errors.As(err, &mismatch) {
-			c.Errorf("another payload %s: %v, want a *lock.MismatchError", when, err)
+			c.Errorf("another payload %s: %v, want a *lock.PayloadMismatchError", when, err)
 		}
 		c.sends(1, "another payload "+when, nil, nil)
 	}
 	lk, err := locker.Acquire(c.Context(), first)
 	c.sends(1, "acquire", err, nil)
 	refused("while held")
-	c.sends(1, "complete", lk.Complete(nil), nil)
+	c.sends(1, "complete", lk.Complete(), nil)
 	refused("once completed")
 	c.sends(1, "the same payload", locker.Do(c.Context(), first, nothing), lock.ErrCompleted)
 }
@@ -107,7 +107,7 @@ func countSeveral(c *counter) {
 	keys := []lock.Key{{Name: c.name + "/c"}, {Name: c.name + "/a"}, {Name: c.name + "/b"}}
 	set, err := locker.AcquireAll(c.Context(), keys...)
 	c.sends(3, "three names", err, nil)
-	c.sends(3, "complete them", set.Complete(nil), nil)
+	c.sends(3, "complete them", set.Complete(), nil)
 	_, err = locker.Acquire(c.Context(), keys[0])
 	c.sends(1, "the last one", err, nil)
 	_, err = locker.AcquireAll(c.Context(), keys...)
@@ -137,14 +137,14 @@ func countHandOver(c *counter) {
 	c.sends(1, "acquire", err, nil)
 	handle, err := lk.HandOver(c.Context(), 5*time.Minute)
 	c.sends(1, "hand over", err, nil)
-	c.sends(0, "the end of the first step", lk.Complete(nil), nil)
+	c.sends(0, "the end of the first step", lk.Complete(), nil)
 	resumed, err := locker.Resume(c.Context(), handle)
 	c.sends(1, "resume", err, nil)
 	other := handle
 	other.Name += "/other"
 	_, err = locker.Resume(c.Context(), other)
 	c.sends(1, "another name in the handle", err, lock.ErrLost)
-	c.sends(1, "complete", resumed.Complete(nil), nil)
+	c.sends(1, "complete", resumed.Complete(), nil)
 	_, err = locker.Resume(c.Context(), handle)
 	c.sends(1, "a completed handle", err, lock.ErrCompleted)
 }

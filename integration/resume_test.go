@@ -37,7 +37,7 @@ func resume(t task) error {
 	if err := json.NewDecoder(os.Stdin).Decode(&resumedLine{}); err != nil {
 		return err // the parent has gone
 	}
-	return lk.Complete([]byte(`"done"`))
+	return lk.CompleteWith([]byte(`"done"`))
 }
 
 // TestHandOverToAnotherProcess hands a lock to a process, which is killed, and
@@ -57,7 +57,7 @@ func TestHandOverToAnotherProcess(t *testing.T) {
 			}
 		}
 		var fence int64
-		var handle lock.Handle
+		var handle lock.Ticket
 		if err := locker.Do(t.Context(), key, func(ctx context.Context) (err error) {
 			handle, err = lock.HandOver(ctx, 10*time.Minute)
 			fence = handle.Fence

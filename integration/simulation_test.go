@@ -96,9 +96,9 @@ func (s arrivals) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
 }
 
-// Release implements driver.Store.
-func (s arrivals) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Release(ctx, t) })
+// Settle implements driver.Store.
+func (s arrivals) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return arrive(ctx, func() (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
 }
 
 func arrive(ctx context.Context, apply func() (driver.Row, bool, error)) (driver.Row, bool, error) {

@@ -143,7 +143,7 @@ func (f *trap) abandon(c *driver.Claim) (driver.Row, bool, error) { return f.set
 
 func (f *trap) settle(c *driver.Claim, memory *driver.Memory, abandon bool) (driver.Row, bool, error) {
 	s := &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter, Abandon: abandon, Stamp: c.Stamp}
-	return f.send(func() (driver.Row, bool, error) { return f.store.Release(f.Context(), s) })
+	return f.send(func() (driver.Row, bool, error) { return f.store.Settle(f.Context(), s) })
 }
 
 // send sends a request. The servers of a quorum have so little time to answer

@@ -122,7 +122,7 @@ func work(t task) error {
 	w.store = newWitness(store, func(line) {})
 	w.store.proxied = true
 	w.locker, err = lock.New(tokens{w.store}, &lock.Options{
-		Lease: lock.Heartbeat(workerLease), Grace: workerGrace, MaxWait: 5 * time.Second, RememberAtLeast: rememberedEvents, Logger: discard,
+		Lease: lock.Heartbeat(workerLease), Grace: workerGrace, MaxWait: 5 * time.Second, RememberEvents: rememberedEvents, Logger: discard,
 		Holder: func(ctx context.Context) string { return ctx.Value(turnKey{}).(*turn).holder },
 		Observe: func(_ context.Context, o lock.Observation) {
 			if o.Outcome == lock.OutcomeRenewed {
@@ -196,7 +196,7 @@ func (w *worker) try(ctx context.Context, run string, d delivery) error {
 		_ = lk.Release() // without an answer, the name is free when the lease has ended
 		return err
 	}
-	return lk.Complete(nil)
+	return lk.Complete()
 }
 
 // effect is the handler: it works, and then writes to the resource.

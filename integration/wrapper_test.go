@@ -66,7 +66,7 @@ func bareStore(ctx context.Context) func(int) error {
 		if err != nil || !acquired {
 			return fmt.Errorf("acquired %v: %w", acquired, err)
 		}
-		_, released, err := store.Release(ctx, &s)
+		_, released, err := store.Settle(ctx, &s)
 		if err != nil || !released {
 			return fmt.Errorf("released %v: %w", released, err)
 		}

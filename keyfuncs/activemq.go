@@ -15,9 +15,9 @@ import (
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 const batchOfOne = "set the batch size to 1"
 
-// ActiveMQ handles each message of an ActiveMQ queue once, for events of
-// exactly one message (an event source mapping with a batch size of 1). Name is
-// queue and message id, Event the message id, which stays with a message
+// ActiveMQEvent handles each message of an ActiveMQEvent queue once, for events
+// of exactly one message (an event source mapping with a batch size of 1). Name
+// is queue and message id, Event the message id, which stays with a message
 // through all its deliveries: distinct messages never wait for each other. The
 // queue is in the name because a broker that copies a message to several queues
 // keeps its id. A message that a producer sends twice has two ids. No Order:
@@ -26,7 +26,7 @@ const batchOfOne = "set the batch size to 1"
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
 // https://activemq.apache.org/activemq-message-properties.html.
-func ActiveMQ(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
+func ActiveMQEvent(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
 	if err := foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
 		return lock.Key{}, err
 	}

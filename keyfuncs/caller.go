@@ -46,8 +46,8 @@ import (
 //
 //	PayloadFrom(key, Join(byAmount, Caller))
 //
-// The error is a [*lock.KeyError] if a token has no sub, and if the event comes
-// from another source.
+// The error is a [*lock.NoKeyError] if a token has no sub, and if the event
+// comes from another source.
 //
 // Sources: the pages of [IdempotencyKey].
 func Caller[E any](_ context.Context, e E) (lock.Key, error) {
@@ -76,7 +76,7 @@ func (r request) callerKey() (lock.Key, error) {
 	k := lock.Key{Name: cmp.Or(r.caller, "nobody")}
 	credentials, err := r.credentials()
 	if err == nil && strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError) {
-		err = &lock.KeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes broken characters, so the callers cannot be told apart"}
+		err = &lock.NoKeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes broken characters, so the callers cannot be told apart"}
 	}
 	if err == nil && len(credentials) > 0 {
 		k.Payload = named("caller", k.Name, digest(named("credentials", credentials...)))
@@ -91,7 +91,7 @@ func (r request) credentials() ([]string, error) {
 	if len(r.authorizer) > 0 {
 		b, err := json.Marshal(r.authorizer) // sorts the names
 		if err != nil {
-			return nil, &lock.KeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
+			return nil, &lock.NoKeyError{Field: "requestContext.authorizer", Reason: "has no JSON form, so the callers cannot be told apart", Err: err}
 		}
 		found = append(found, "authorizer", string(b))
 	}
@@ -185,7 +185,7 @@ func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescript
 // at the first space.
 func subject(claims, iss, sub string) (string, error) {
 	if sub == "" {
-		return "", &lock.KeyError{Field: claims + ".sub", Reason: "is missing: the callers cannot be told apart without it: let the issuer of the tokens send it, or name the caller in the Payload of a key of your own, or in keyfuncs.HeaderKey"}
+		return "", &lock.NoKeyError{Field: claims + ".sub", Reason: "is missing: the callers cannot be told apart without it: let the issuer of the tokens send it, or name the caller in the Payload of a key of your own, or in keyfuncs.HeaderKey"}
 	}
 	return iss + " " + sub, nil
 }

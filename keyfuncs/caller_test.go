@@ -284,7 +284,7 @@ func TestHeaderKey(t *testing.T) {
 		})
 	}
 	unnamed := keyfuncs.HeaderKey("Idempotency-Key", byContext)
-	if k, err := unnamed(t.Context(), e); !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), "Anonymous") || k != (lock.Key{}) {
+	if k, err := unnamed(t.Context(), e); !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), "Anonymous") || k != (lock.Key{}) {
 		t.Errorf("no caller: %+v, %v", k, err)
 	}
 	delete(e.Headers, "Idempotency-Key")
@@ -314,7 +314,7 @@ func TestRequestsOfOwnTypes(t *testing.T) {
 	ownType(t, want, &embedding{e, "north"})
 	ownType(t, want, pointing{&e})
 	for name, event := range map[string]any{"nil": nil, "queue": events.SQSEvent{}, "nil inside": pointing{}, "map": map[string]any{}} {
-		if k, err := keyfuncs.IdempotencyKey(t.Context(), event); !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+		if k, err := keyfuncs.IdempotencyKey(t.Context(), event); !errors.As(err, new(*lock.NoKeyError)) || k != (lock.Key{}) {
 			t.Errorf("%s: %+v, %v", name, k, err)
 		}
 	}

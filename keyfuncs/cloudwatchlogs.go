@@ -47,7 +47,7 @@ func logsKey(d events.CloudwatchLogsData) (lock.Key, error) {
 		return lock.Key{}, err
 	}
 	if len(d.LogEvents) == 0 {
-		return lock.Key{}, &lock.KeyError{Field: "logEvents", Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: "logEvents", Reason: "is empty or missing: this is an event of another source"}
 	}
 	// The number of filters says where they end and the ids begin.
 	parts := append([]string{d.Owner, strconv.Itoa(len(d.SubscriptionFilters))}, d.SubscriptionFilters...)
@@ -70,7 +70,7 @@ const maxLogs = 64 << 20
 // logsData does what e.AWSLogs.Parse does, which has no limit.
 func logsData(data string) (d events.CloudwatchLogsData, err error) {
 	invalid := func(reason string, err error) (events.CloudwatchLogsData, error) {
-		return d, &lock.KeyError{Field: "awslogs.data", Reason: reason, Err: err}
+		return d, &lock.NoKeyError{Field: "awslogs.data", Reason: reason, Err: err}
 	}
 	compressed, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {

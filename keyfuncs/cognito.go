@@ -26,7 +26,7 @@ func CognitoUser[E awsevents.CognitoEvent](_ context.Context, e E) (lock.Key, er
 		return lock.Key{}, missing("userPoolId")
 	}
 	if h.UserName == "" {
-		return lock.Key{}, &lock.KeyError{Field: "userName", Reason: "is missing: write a key function of your own for what the trigger has, such as an attribute of the user"}
+		return lock.Key{}, &lock.NoKeyError{Field: "userName", Reason: "is missing: write a key function of your own for what the trigger has, such as an attribute of the user"}
 	}
 	return lock.Key{Name: named("cognito", h.UserPoolID, h.UserName)}, nil
 }

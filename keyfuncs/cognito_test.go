@@ -16,7 +16,7 @@ import (
 func cognitoUser[E awsevents.CognitoEvent](ctx context.Context, payload json.RawMessage) (lock.Key, error) {
 	var e E
 	if err := json.Unmarshal(payload, &e); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "payload", Reason: "is not that of the trigger", Err: err}
+		return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: "is not that of the trigger", Err: err}
 	}
 	return keyfuncs.CognitoUser(ctx, e)
 }

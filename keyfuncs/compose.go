@@ -43,7 +43,7 @@ func ByField[E any](find func(E) string) Func[E] {
 	return func(_ context.Context, e E) (lock.Key, error) {
 		name := find(e)
 		if strings.ContainsRune(name, utf8.RuneError) {
-			return lock.Key{}, &lock.KeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes broken characters: different names would be the same"}
+			return lock.Key{}, &lock.NoKeyError{Field: "the field", Reason: "that keyfuncs.ByField names the lock by is not UTF-8 or contains U+FFFD, as which Go decodes broken characters: different names would be the same"}
 		}
 		return lock.Key{Name: name}, nil
 	}
@@ -76,7 +76,7 @@ func Once[E any](key Func[E]) Func[E] {
 // Optional lets events without a key run unlocked: at the same time, and once
 // for every delivery. Only the outcome middleware.OutcomeNoLock tells of them,
 // to Observe and in the log at level debug. If key finds no Name, or returns a
-// [*lock.KeyError] with Client and Missing set, Optional returns [ErrNoLock].
+// [*lock.NoKeyError] with Client and Missing set, Optional returns [ErrNoLock].
 // Every other error stays an error, such as a malformed header or an event of
 // another source.
 //
@@ -93,7 +93,7 @@ func Optional[E any](key Func[E]) Func[E] {
 	notNil("Optional", key)
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		k, err := key(ctx, event)
-		var e *lock.KeyError
+		var e *lock.NoKeyError
 		absent := errors.As(err, &e) && e != nil && e.Client && e.Missing
 		if absent || err == nil && k.Name == "" {
 			return lock.Key{}, ErrNoLock
@@ -116,7 +116,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
 		if err == nil && k.Event == "" {
-			err = &lock.KeyError{Field: "Event", Reason: "is missing, because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads", Missing: true}
+			err = &lock.NoKeyError{Field: "Event", Reason: "is missing, because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads", Missing: true}
 		}
 		return k, err
 	}
@@ -131,7 +131,7 @@ func identity(k lock.Key) string {
 }
 
 // PayloadFrom refuses an event that comes again with another payload: instead
-// of being skipped, it gets a [*lock.MismatchError]. The payload is what
+// of being skipped, it gets a [*lock.PayloadMismatchError]. The payload is what
 // another key function returns: its Payload or, if it has none, its Name. Name,
 // Event and Order stay those of key. Without an Event, payloads are not
 // compared.
@@ -190,7 +190,7 @@ func orderOf(k lock.Key) (string, error) {
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
-		return "", &lock.KeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
+		return "", &lock.NoKeyError{Field: "Order", Reason: "is a number but not a natural one, and its bytes would compare wrongly"}
 	}
 	return k.Name, nil
 }
@@ -203,7 +203,7 @@ func ordinal(field, number string) (string, error) {
 		return "", missing(field)
 	}
 	if len(digits) > 250 || strings.Trim(number, "0123456789") != "" {
-		return "", &lock.KeyError{Field: field, Reason: "is not a decimal number of at most 250 digits"}
+		return "", &lock.NoKeyError{Field: field, Reason: "is not a decimal number of at most 250 digits"}
 	}
 	return fmt.Sprintf("%03d%s", len(digits), digits), nil
 }
@@ -223,7 +223,7 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 		for i, key := range keys {
 			k, err := key(ctx, event)
 			if err == nil && k.Name == "" {
-				err = &lock.KeyError{Field: "Name", Reason: fmt.Sprintf("is empty in part %d of the joined key", i+1), Missing: true}
+				err = &lock.NoKeyError{Field: "Name", Reason: fmt.Sprintf("is empty in part %d of the joined key", i+1), Missing: true}
 			}
 			if err != nil {
 				return lock.Key{}, err

@@ -146,7 +146,7 @@ func TestCombinatorsRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := c.key(t.Context(), lock.Key{Name: "n"})
-			e, ok := err.(*lock.KeyError)
+			e, ok := err.(*lock.NoKeyError)
 			if c.field == "" && err != errKey || c.field != "" && (!ok || e.Field != c.field) {
 				t.Errorf("%v, want an error of %q", err, c.field)
 			}
@@ -158,21 +158,21 @@ func TestCombinatorsRefuse(t *testing.T) {
 // a lock: none but the absence of what the client may leave out.
 func TestOptional(t *testing.T) {
 	t.Parallel()
-	absent := &lock.KeyError{Field: "f", Reason: "is missing", Client: true, Missing: true}
+	absent := &lock.NoKeyError{Field: "f", Reason: "is missing", Client: true, Missing: true}
 	for name, c := range map[string]struct {
 		k      lock.Key
 		err    error
 		noLock bool
 	}{
-		"absent":                  {lock.Key{}, absent, true},
-		"absent, wrapped":         {lock.Key{}, fmt.Errorf("tenant 7: %w", absent), true},
-		"no name":                 {lock.Key{Event: "e"}, nil, true},
-		"no lock anyway":          {lock.Key{}, keyfuncs.ErrNoLock, true},
-		"malformed":               {lock.Key{}, &lock.KeyError{Field: "f", Client: true}, false},
-		"absent, the operator's":  {lock.Key{}, &lock.KeyError{Field: "f", Missing: true}, false},
-		"other error":             {lock.Key{}, errors.New("boom"), false},
-		"nothing to work on":      {lock.Key{}, keyfuncs.ErrIgnore, false},
-		"a nil KeyError as error": {lock.Key{}, (*lock.KeyError)(nil), false},
+		"absent":                    {lock.Key{}, absent, true},
+		"absent, wrapped":           {lock.Key{}, fmt.Errorf("tenant 7: %w", absent), true},
+		"no name":                   {lock.Key{Event: "e"}, nil, true},
+		"no lock anyway":            {lock.Key{}, keyfuncs.ErrNoLock, true},
+		"malformed":                 {lock.Key{}, &lock.NoKeyError{Field: "f", Client: true}, false},
+		"absent, the operator's":    {lock.Key{}, &lock.NoKeyError{Field: "f", Missing: true}, false},
+		"other error":               {lock.Key{}, errors.New("boom"), false},
+		"nothing to work on":        {lock.Key{}, keyfuncs.ErrIgnore, false},
+		"a nil NoKeyError as error": {lock.Key{}, (*lock.NoKeyError)(nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,8 +235,8 @@ func TestConstructorsPanicAtOnce(t *testing.T) {
 	for want, construct := range map[string]func(){
 		"keyfuncs.HMAC: a secret of 5 bytes": func() { keyfuncs.HMAC(itself, []byte("short")) },
 		"keyfuncs.ByField(nil): ":            func() { keyfuncs.ByField[lock.Key](nil) },
-		"keyfuncs.StepFunctionsFrom(nil): ":  func() { keyfuncs.StepFunctionsFrom[taskInput](nil) },
-		"keyfuncs.IoTRuleFrom(nil): ":        func() { keyfuncs.IoTRuleFrom[reading](nil) },
+		"keyfuncs.StepFunctions(nil): ":      func() { keyfuncs.StepFunctions[taskInput](nil) },
+		"keyfuncs.IoTRule(nil): ":            func() { keyfuncs.IoTRule[reading](nil) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

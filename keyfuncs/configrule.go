@@ -32,7 +32,7 @@ func ConfigRule(_ context.Context, e events.ConfigEvent) (lock.Key, error) {
 		Summary     *resource `json:"configurationItemSummary"` // of an item that is too large
 	}
 	if err := json.Unmarshal([]byte(e.InvokingEvent), &cause); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "invokingEvent", Reason: "is not the JSON of AWS Config", Err: err}
+		return lock.Key{}, &lock.NoKeyError{Field: "invokingEvent", Reason: "is not the JSON of AWS Config", Err: err}
 	}
 	subject := cause.Item
 	if subject == nil {

@@ -25,7 +25,7 @@ func DocumentDBRecord(_ context.Context, r awsevents.DocumentDBEventRecord) (loc
 	if len(c.DocumentKey) > 0 {
 		text, err := canonical.JSON(c.DocumentKey)
 		if err != nil {
-			return lock.Key{}, &lock.KeyError{Field: "event.documentKey", Reason: "is not JSON", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Field: "event.documentKey", Reason: "is not JSON", Err: err}
 		}
 		document = string(text)
 	}

@@ -14,7 +14,7 @@ import (
 func onlyChange(key keyfuncs.Func[awsevents.DocumentDBEventRecord]) keyfuncs.Func[awsevents.DocumentDBEvent] {
 	return func(ctx context.Context, e awsevents.DocumentDBEvent) (lock.Key, error) {
 		if len(e.Events) == 0 {
-			return lock.Key{}, &lock.KeyError{Field: "events", Reason: "is empty"}
+			return lock.Key{}, &lock.NoKeyError{Field: "events", Reason: "is empty"}
 		}
 		return key(ctx, e.Events[0])
 	}

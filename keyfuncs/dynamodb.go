@@ -25,7 +25,7 @@ func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, 
 	}
 	table, label, ok := strings.Cut(r.EventSourceArn, "/stream/")
 	if !ok || len(label) > 64 {
-		return lock.Key{}, &lock.KeyError{Field: "eventSourceARN", Reason: "is not the ARN of a DynamoDB stream"}
+		return lock.Key{}, &lock.NoKeyError{Field: "eventSourceARN", Reason: "is not the ARN of a DynamoDB stream"}
 	}
 	if len(r.Change.Keys) == 0 {
 		return lock.Key{}, missing("dynamodb.Keys")
@@ -44,7 +44,7 @@ func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, 
 		case events.DataTypeBinary:
 			parts = append(parts, name, "B", base64.StdEncoding.EncodeToString(v.Binary()))
 		default:
-			return lock.Key{}, &lock.KeyError{Field: "dynamodb.Keys." + name, Reason: "is not a string, number or binary, as a primary key must be"}
+			return lock.Key{}, &lock.NoKeyError{Field: "dynamodb.Keys." + name, Reason: "is not a string, number or binary, as a primary key must be"}
 		}
 	}
 	number := r.Change.SequenceNumber

@@ -30,7 +30,7 @@ func envelope[E any](ctx context.Context, carrier eventkind.Kind, field string, 
 	k, err := faithful(ctx, text, event, inner, func(text []byte) (E, error) { return decode[E](carrier, field, text) })
 	k.Event = cmp.Or(k.Event, id)
 	if _, ok := any(event).(events.SNSEventRecord); ok {
-		err = relocated(err, func(e *lock.KeyError) { e.Field = strings.TrimPrefix(e.Field, "Sns.") })
+		err = relocated(err, func(e *lock.NoKeyError) { e.Field = strings.TrimPrefix(e.Field, "Sns.") })
 	}
 	return k, within(field, err)
 }
@@ -42,7 +42,7 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 	if want := kindOf[reflect.TypeFor[E]()]; want != "" {
 		kind := eventkind.Of(text)
 		if kind != "" && kind != want && (kind != eventkind.S3Test || want != eventkind.S3) {
-			return event, &lock.KeyError{Field: field, Reason: kind.Refusal(carrier)}
+			return event, &lock.NoKeyError{Field: field, Reason: kind.Refusal(carrier)}
 		}
 	}
 	target := any(&event)
@@ -51,20 +51,20 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 	}
 	if err := parse(text, target); err != nil {
 		if eventkind.IsPointer(text) {
-			return event, &lock.KeyError{Field: field, Reason: eventkind.PointerRefusal}
+			return event, &lock.NoKeyError{Field: field, Reason: eventkind.PointerRefusal}
 		}
-		return event, &lock.KeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
+		return event, &lock.NoKeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
 	if reason := unopened[E](text); reason != "" {
-		return event, &lock.KeyError{Field: field, Reason: reason}
+		return event, &lock.NoKeyError{Field: field, Reason: reason}
 	}
 	if s3, ok := any(event).(events.S3Event); ok && len(s3.Records) == 0 {
 		if reason := eventkind.NoS3Records(text, carrier); reason != "" {
-			return event, &lock.KeyError{Field: field, Reason: reason}
+			return event, &lock.NoKeyError{Field: field, Reason: reason}
 		}
 	}
 	if string(bytes.TrimSpace(text)) == "null" { // decodes as the zero value, in which nothing was said
-		return event, &lock.KeyError{Field: field, Reason: "is null"}
+		return event, &lock.NoKeyError{Field: field, Reason: "is null"}
 	}
 	return event, nil
 }
@@ -142,7 +142,7 @@ func faithful[E any](ctx context.Context, text []byte, event E, inner Func[E], d
 	}
 	exact, err := inner(ctx, event)
 	if err == nil && (otherErr != nil || k != exact) {
-		err = &lock.KeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
+		err = &lock.NoKeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
 	}
 	return exact, err
 }

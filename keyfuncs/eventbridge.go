@@ -52,9 +52,9 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	}
 	switch {
 	case e.DetailType != "Scheduled Event":
-		return lock.Key{}, &lock.KeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridgeEvent for other events"}
+		return lock.Key{}, &lock.NoKeyError{Field: "detail-type", Reason: "is not Scheduled Event: use EventBridgeEvent for other events"}
 	case len(e.Resources) != 1 || e.Resources[0] == "":
-		return lock.Key{}, &lock.KeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule"}
+		return lock.Key{}, &lock.NoKeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule"}
 	case e.Time.IsZero():
 		return lock.Key{}, missing("time")
 	}
@@ -65,7 +65,7 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 // of its fields.
 func fromEventBridge(e events.EventBridgeEvent) error {
 	if e.Source == "" && e.DetailType == "" {
-		return &lock.KeyError{Field: "source", Reason: "is missing: this is an event of another source, whose key function `lambdalock explain` names; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
+		return &lock.NoKeyError{Field: "source", Reason: "is missing: this is an event of another source, whose key function `lambdalock explain` names; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
 	}
 	return nil
 }

@@ -37,10 +37,10 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 		return lock.Key{}, err
 	}
 	if e.Source != "aws.s3" {
-		return lock.Key{}, &lock.KeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridgeEvent"}
+		return lock.Key{}, &lock.NoKeyError{Field: "source", Reason: "is not aws.s3: this is an event of another source, and its key function is EventBridgeEvent"}
 	}
 	if err := json.Unmarshal(e.Detail, &d); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not the detail of an S3 event", Err: err}
+		return lock.Key{}, &lock.NoKeyError{Field: "detail", Reason: "is not the detail of an S3 event", Err: err}
 	}
 	if err := required(part{"detail.bucket.name", d.Bucket.Name}, part{"detail.object.key", d.Object.Key}); err != nil {
 		return lock.Key{}, err
@@ -49,7 +49,7 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	id.writes = id.kind == "Object Created" || id.kind == "Object Deleted" && d.Reason != "Lifecycle Expiration" || id.bare()
 	event := id.event()
 	if event == "" {
-		return lock.Key{}, &lock.KeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
+		return lock.Key{}, &lock.NoKeyError{Field: "detail.object.sequencer", Reason: "is missing, and so are version-id and request-id: nothing tells this event from another of the same object"}
 	}
 	return lock.Key{Name: s3Name(d.Bucket.Name, d.Object.Key), Event: event}, nil
 }

@@ -49,7 +49,7 @@ func TestEveryEventInEveryEnvelope(t *testing.T) {
 			for file, doc := range docs {
 				kind := eventkind.Of(doc)
 				k, err := f.key(t.Context(), string(doc))
-				var refused *lock.KeyError
+				var refused *lock.NoKeyError
 				switch {
 				case err == nil && (kind != f.kind || k.Name == "" || k.Event == ""):
 					t.Errorf("%s has the key %+v", file, k)

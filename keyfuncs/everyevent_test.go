@@ -58,8 +58,8 @@ var keyFunctions = map[string]keyFunction{
 	"EventBridgeS3Object":    takes(eventkind.EventBridge, keyfuncs.EventBridgeS3Object),
 	"KinesisRecord":          takes(eventkind.Kinesis, kinesisRecord),
 	"DynamoDBRecord":         takes(eventkind.DynamoDB, dynamoDBRecord),
-	"ActiveMQ":               takes(eventkind.ActiveMQ, keyfuncs.ActiveMQ),
-	"RabbitMQ":               takes(eventkind.RabbitMQ, keyfuncs.RabbitMQ),
+	"ActiveMQEvent":          takes(eventkind.ActiveMQ, keyfuncs.ActiveMQEvent),
+	"RabbitMQEvent":          takes(eventkind.RabbitMQ, keyfuncs.RabbitMQEvent),
 	"CloudWatchLogs":         takes(eventkind.CloudWatchLogs, keyfuncs.CloudWatchLogs),
 	"CloudWatchAlarm":        takes(eventkind.Alarm, keyfuncs.CloudWatchAlarm),
 	"SESRecord":              takes(eventkind.SES, sesRecord),
@@ -77,8 +77,8 @@ var keyFunctions = map[string]keyFunction{
 	"IdempotencyKey, URL":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]),
 	"InvocationRecord":       takes(eventkind.InvocationRecord, keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord)),
 	"CognitoUser":            takes("", keyfuncs.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
-	"StepFunctionsFrom":      takes("", byTask),
-	"IoTRuleFrom":            takes("", byMessage),
+	"StepFunctions":          takes("", byTask),
+	"IoTRule":                takes("", byMessage),
 	"KafkaRecord":            takes(eventkind.Kafka, onlyRecord(keyfuncs.KafkaRecord)),
 	"Kafka by key":           takes(eventkind.Kafka, onlyRecord(kafkaKey)),
 	"DocumentDBRecord":       takes(eventkind.DocumentDB, onlyChange(keyfuncs.DocumentDBRecord)),
@@ -157,7 +157,7 @@ func meet(t *testing.T, file string, f keyFunction, doc []byte) (k lock.Key, err
 		}
 	}()
 	k, err = f.key(t.Context(), doc)
-	var refused *lock.KeyError
+	var refused *lock.NoKeyError
 	if err != nil && err != errUndecoded && !errors.Is(err, keyfuncs.ErrIgnore) && !errors.As(err, &refused) {
 		t.Errorf("%s: error of type %T", file, err)
 	}

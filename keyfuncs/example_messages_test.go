@@ -170,18 +170,18 @@ func ExampleKafkaRecord() {
 	// Output: name "kafka/orders/2/15/1795249183000", event "2/15/1795249183000", order "", error <nil>
 }
 
-func ExampleActiveMQ() {
-	show(keyfuncs.ActiveMQ(context.Background(), events.ActiveMQEvent{Messages: []events.ActiveMQMessage{{
+func ExampleActiveMQEvent() {
+	show(keyfuncs.ActiveMQEvent(context.Background(), events.ActiveMQEvent{Messages: []events.ActiveMQMessage{{
 		MessageID: "ID:b-7f1c9d54:42", Destination: events.ActiveMQDestination{PhysicalName: "orders"},
 	}}}))
 	// Output: name "activemq/orders/ID:b-7f1c9d54:42", event "ID:b-7f1c9d54:42", order "", error <nil>
 }
 
-func ExampleRabbitMQ() {
+func ExampleRabbitMQEvent() {
 	id, app := "parcel-2048", "shop"
 	var m events.RabbitMQMessage
 	m.BasicProperties.MessageID, m.BasicProperties.AppID = &id, &app
-	show(keyfuncs.RabbitMQ(context.Background(), events.RabbitMQEvent{
+	show(keyfuncs.RabbitMQEvent(context.Background(), events.RabbitMQEvent{
 		MessagesByQueue: map[string][]events.RabbitMQMessage{"parcels::/": {m}},
 	}))
 	// Output: name "rabbitmq/parcels::%2F/shop/parcel-2048", event "parcel-2048", order "", error <nil>

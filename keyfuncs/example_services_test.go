@@ -92,12 +92,12 @@ func ExampleDocumentDBRecord() {
 
 // The task has "Payload": {"order.$": "$.order", "context.$": "$$"} among its
 // Parameters.
-func ExampleStepFunctionsFrom() {
+func ExampleStepFunctions() {
 	type input struct {
 		Order   int                            `json:"order"`
 		Context awsevents.StepFunctionsContext `json:"context"`
 	}
-	perTask := keyfuncs.StepFunctionsFrom(func(in input) awsevents.StepFunctionsContext { return in.Context })
+	perTask := keyfuncs.StepFunctions(func(in input) awsevents.StepFunctionsContext { return in.Context })
 
 	var in input
 	err := json.Unmarshal([]byte(`{
@@ -124,12 +124,12 @@ func ExampleCognitoUser() {
 // The SQL of the rule is:
 //
 //	SELECT *, topic() AS topic, traceid() AS traceId FROM 'sensors/#'
-func ExampleIoTRuleFrom() {
+func ExampleIoTRule() {
 	type reading struct {
 		awsevents.IoTMessage
 		Celsius float64 `json:"celsius"`
 	}
-	perMessage := keyfuncs.IoTRuleFrom(func(r reading) awsevents.IoTMessage { return r.IoTMessage })
+	perMessage := keyfuncs.IoTRule(func(r reading) awsevents.IoTMessage { return r.IoTMessage })
 
 	var r reading
 	if err := json.Unmarshal([]byte(`{"celsius": 21.5, "topic": "sensors/kitchen", "traceId": "0d9c8b7a"}`), &r); err != nil {

@@ -60,7 +60,7 @@ func fuzzKeys[E any](f *testing.F, seeds string, keys map[string]keyfuncs.Func[E
 					return
 				}
 				_ = lk.Release()
-			case !errors.As(err, new(*lock.KeyError)) && !errors.Is(err, keyfuncs.ErrIgnore):
+			case !errors.As(err, new(*lock.NoKeyError)) && !errors.Is(err, keyfuncs.ErrIgnore):
 				t.Errorf("%s: error of type %T", name, err)
 			}
 		}
@@ -179,11 +179,11 @@ func FuzzS3BatchTask(f *testing.F) {
 }
 
 func FuzzActiveMQ(f *testing.F) {
-	fuzzKeys(f, "activemq", map[string]keyfuncs.Func[events.ActiveMQEvent]{"ActiveMQ": keyfuncs.ActiveMQ})
+	fuzzKeys(f, "activemq", map[string]keyfuncs.Func[events.ActiveMQEvent]{"ActiveMQ": keyfuncs.ActiveMQEvent})
 }
 
 func FuzzRabbitMQ(f *testing.F) {
-	fuzzKeys(f, "rabbitmq", map[string]keyfuncs.Func[events.RabbitMQEvent]{"RabbitMQ": keyfuncs.RabbitMQ})
+	fuzzKeys(f, "rabbitmq", map[string]keyfuncs.Func[events.RabbitMQEvent]{"RabbitMQ": keyfuncs.RabbitMQEvent})
 }
 
 // FuzzCloudWatchLogs fuzzes the payload as an event and as the log data in it:
@@ -199,7 +199,7 @@ func FuzzCloudWatchLogs(f *testing.F) {
 		"event": func(ctx context.Context, payload json.RawMessage) (lock.Key, error) {
 			var e events.CloudwatchLogsEvent
 			if err := json.Unmarshal(payload, &e); err != nil {
-				return lock.Key{}, &lock.KeyError{Field: "payload", Reason: "is not an event", Err: err}
+				return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: "is not an event", Err: err}
 			}
 			return keyfuncs.CloudWatchLogs(ctx, e)
 		},
@@ -229,7 +229,7 @@ func FuzzInvocationRecord(f *testing.F) {
 }
 
 func FuzzStepFunctions(f *testing.F) {
-	fuzzKeys(f, "stepfunctions", map[string]keyfuncs.Func[taskInput]{"StepFunctionsFrom": byTask})
+	fuzzKeys(f, "stepfunctions", map[string]keyfuncs.Func[taskInput]{"StepFunctions": byTask})
 }
 
 func FuzzCognitoUser(f *testing.F) {
@@ -241,5 +241,5 @@ func FuzzCognitoUser(f *testing.F) {
 }
 
 func FuzzIoT(f *testing.F) {
-	fuzzKeys(f, "iot", map[string]keyfuncs.Func[reading]{"IoTRuleFrom": byMessage})
+	fuzzKeys(f, "iot", map[string]keyfuncs.Func[reading]{"IoTRule": byMessage})
 }

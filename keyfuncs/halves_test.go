@@ -75,7 +75,7 @@ func TestHalvesOfSurrogatePairs(t *testing.T) { // F28
 		seen := map[lock.Key]string{}
 		for _, text := range refused {
 			k, err := use(t.Context(), text)
-			var e *lock.KeyError
+			var e *lock.NoKeyError
 			if !errors.As(err, &e) || !strings.Contains(e.Reason, "surrogate") || e.Client != (name == "HTTPBody") {
 				t.Errorf("%s of %s: %+v, %v", name, text, k, err)
 			}
@@ -133,7 +133,7 @@ func TestLostCharacters(t *testing.T) { // F28
 		"context":   func() (lock.Key, error) { return keyfuncs.IdempotencyKey(t.Context(), context) },
 	} {
 		k, err := use()
-		if e := new(lock.KeyError); !errors.As(err, &e) || !strings.Contains(e.Reason, "U+FFFD") {
+		if e := new(lock.NoKeyError); !errors.As(err, &e) || !strings.Contains(e.Reason, "U+FFFD") {
 			t.Errorf("%s: %+v, %v", name, k, err)
 		}
 	}

@@ -98,7 +98,7 @@ func distinct(t *testing.T, keys map[string]func() (lock.Key, error)) {
 	}
 }
 
-// refuses checks that each changed event gives a KeyError. The changes are
+// refuses checks that each changed event gives a NoKeyError. The changes are
 // named for the field that the error names.
 func refuses[E any](t *testing.T, file string, key keyfuncs.Func[E], changes map[string]func(*E)) {
 	t.Helper()
@@ -108,13 +108,13 @@ func refuses[E any](t *testing.T, file string, key keyfuncs.Func[E], changes map
 	}
 }
 
-// refused checks that the error is a KeyError that names the field at fault and
-// says what helps.
+// refused checks that the error is a NoKeyError that names the field at fault
+// and says what helps.
 func refused(t *testing.T, name string, err error, field, says string) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		if e, ok := err.(*lock.KeyError); !ok || e.Field != field || !strings.Contains(e.Error(), says) {
-			t.Errorf("%v, want a KeyError of %s that says %q", err, field, says)
+		if e, ok := err.(*lock.NoKeyError); !ok || e.Field != field || !strings.Contains(e.Error(), says) {
+			t.Errorf("%v, want a NoKeyError of %s that says %q", err, field, says)
 		}
 	})
 }

@@ -14,12 +14,12 @@ import (
 // a type of your own, or json.RawMessage for package jmespath. The key is that
 // of inner: the path is not added to it, and the caller only by package
 // middleware, see [Caller]. A body that is not
-// such JSON gives a [*lock.KeyError], and so does one that is not base64
+// such JSON gives a [*lock.NoKeyError], and so does one that is not base64
 // although the event says so. A number for which B has no type is a
 // json.Number, which keeps all its digits.
 //
 // The client sent the body, so Client is set in such an error and in every
-// *lock.KeyError of inner. For a mistake that the client cannot correct, let
+// *lock.NoKeyError of inner. For a mistake that the client cannot correct, let
 // inner return another error. Client is not set for what the gateway encoded
 // wrongly, nor if the event names no API or target group, because then it did
 // not come from one. Missing is set if there is no body, or nothing in it that
@@ -42,15 +42,15 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 		client := r.api != ""
 		var body B
 		if err := parse([]byte(text), &body); err != nil {
-			return lock.Key{}, &lock.KeyError{
+			return lock.Key{}, &lock.NoKeyError{
 				Field: "body", Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", body, err), Client: client, Missing: text == "",
 			}
 		}
 		k, err := faithful(ctx, []byte(text), body, inner, func(text []byte) (b B, err error) { return b, parse(text, &b) })
 		if err == nil && k.Name == "" {
-			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
+			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
 		}
-		return k, relocated(err, func(e *lock.KeyError) { e.Field, e.Client = "body."+e.Field, client })
+		return k, relocated(err, func(e *lock.NoKeyError) { e.Field, e.Client = "body."+e.Field, client })
 	}
 }
 
@@ -69,7 +69,7 @@ func (b requestBody) decoded() (string, error) {
 	}
 	text, err := base64.StdEncoding.DecodeString(b.text)
 	if err != nil {
-		return "", &lock.KeyError{Field: "body", Reason: "is not base64, although isBase64Encoded says so", Err: err}
+		return "", &lock.NoKeyError{Field: "body", Reason: "is not base64, although isBase64Encoded says so", Err: err}
 	}
 	return string(text), nil
 }

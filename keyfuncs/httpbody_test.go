@@ -21,7 +21,7 @@ type placed struct {
 
 func byPlaced(_ context.Context, p placed) (lock.Key, error) {
 	if p.Order == "" {
-		return lock.Key{}, &lock.KeyError{Field: "order", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "order", Reason: "is missing"}
 	}
 	return lock.Key{Name: "order/" + p.Order.String(), Event: "e", Order: "o"}, nil
 }
@@ -47,7 +47,7 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 	t.Parallel()
 	cause := errors.New("boom")
 	plain := func(context.Context, placed) (lock.Key, error) { return lock.Key{}, cause }
-	mine := &lock.KeyError{Field: "order", Reason: "is unknown"}
+	mine := &lock.NoKeyError{Field: "order", Reason: "is unknown"}
 	wrapping := func(context.Context, placed) (lock.Key, error) { return lock.Key{}, fmt.Errorf("look up: %w", mine) }
 	for what, c := range map[string]struct {
 		inner  keyfuncs.Func[placed]
@@ -73,14 +73,14 @@ func TestHTTPBodyErrors(t *testing.T) { // F26
 				e.RequestContext.ELB.TargetGroupArn = arn
 				_, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](c.inner)(t.Context(), e)
 				if c.field == "" {
-					if !errors.Is(err, cause) || errors.As(err, new(*lock.KeyError)) {
+					if !errors.Is(err, cause) || errors.As(err, new(*lock.NoKeyError)) {
 						t.Errorf("%v, want what the inner function returned", err)
 					}
 					return
 				}
-				refused, ok := err.(*lock.KeyError)
+				refused, ok := err.(*lock.NoKeyError)
 				if !ok || refused.Field != c.field || !strings.Contains(refused.Reason, c.within) || c.cause != nil && !c.cause(err) {
-					t.Errorf("%v, want a KeyError of %s that says %q", err, c.field, c.within)
+					t.Errorf("%v, want a NoKeyError of %s that says %q", err, c.field, c.within)
 				}
 				// An event that did not come from a gateway has no client who
 				// could put it right.
@@ -115,9 +115,9 @@ func blames[E any](t *testing.T, e E, client bool) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%T %v", e, client), func(t *testing.T) {
 		_, err := keyfuncs.HTTPBody[E](byPlaced)(t.Context(), e)
-		var refused *lock.KeyError
+		var refused *lock.NoKeyError
 		if !errors.As(err, &refused) || refused.Client != client {
-			t.Errorf("%v, want a KeyError; the client's fault: %v", err, client)
+			t.Errorf("%v, want a NoKeyError; the client's fault: %v", err, client)
 		}
 	})
 }
@@ -128,8 +128,8 @@ func TestHTTPBodyWithoutAName(t *testing.T) { // F26
 	nameless := func(context.Context, placed) (lock.Key, error) { return lock.Key{Event: "e"}, nil }
 	e := events.ALBTargetGroupRequest{Body: "{}"}
 	e.RequestContext.ELB.TargetGroupArn = "arn"
-	var refused *lock.KeyError
+	var refused *lock.NoKeyError
 	if _, err := keyfuncs.HTTPBody[events.ALBTargetGroupRequest](nameless)(t.Context(), e); !errors.As(err, &refused) || !refused.Client || refused.Field != "body" {
-		t.Errorf("%v, want a KeyError of the client", err)
+		t.Errorf("%v, want a NoKeyError of the client", err)
 	}
 }

@@ -35,7 +35,7 @@ type request struct {
 func requestIn(event any) (any, error) {
 	found, ok := shape.RequestIn(event)
 	if !ok {
-		return nil, &lock.KeyError{Field: "the event", Reason: fmt.Sprintf("is a %T without an HTTP request: use the event type of the gateway, or one that embeds it", event)}
+		return nil, &lock.NoKeyError{Field: "the event", Reason: fmt.Sprintf("is a %T without an HTTP request: use the event type of the gateway, or one that embeds it", event)}
 	}
 	return found, nil
 }
@@ -77,7 +77,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	if e.Version != "" && e.Version != "2.0" {
-		return request{}, &lock.KeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest", e.Version)}
+		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest", e.Version)}
 	}
 	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)
@@ -108,7 +108,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
-		r.keyErr = &lock.KeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
+		r.keyErr = &lock.NoKeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
 	}
 	return r
 }
@@ -118,7 +118,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
 	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
-		return request{}, &lock.KeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"}
+		return request{}, &lock.NoKeyError{Field: "requestContext.domainName", Reason: "is not that of a Function URL: for an HTTP API let handler and key function take an events.APIGatewayV2HTTPRequest"}
 	}
 	var caller string
 	if c.Authorizer != nil && c.Authorizer.IAM != nil {

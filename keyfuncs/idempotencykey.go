@@ -16,28 +16,28 @@ import (
 // same value from another caller is another request. No Order.
 //
 // Payload is a fingerprint of the method, the path, the query and the body. A
-// client that uses its key for another request gets a [*lock.MismatchError],
-// which package middleware answers with status 422. The path counts, not the
-// route, because a greedy route such as /{proxy+} stands for everything. The
-// order of the query's parameters does not count, nor whether the gateway
-// encoded the body as base64.
+// client that uses its key for another request gets a
+// [*lock.PayloadMismatchError], which package middleware answers with status
+// 422. The path counts, not the route, because a greedy route such as /{proxy+}
+// stands for everything. The order of the query's parameters does not count,
+// nor whether the gateway encoded the body as base64.
 //
 // The caller counts because clients choose their keys, and nobody may be shown
 // the replayed answer of somebody else. Whom the gateway authenticated is in
 // Name, so two such callers never meet; see [Caller]. If it authenticated
 // nobody, or a Lambda authorizer did, the credentials that the request carries
 // are in Payload: the same key with other credentials, or without any, gets a
-// [*lock.MismatchError] and not the answer. That includes a client whose token
-// or cookie has changed since its first try: with [HeaderKey], say by what you
-// know the caller, or that it does not matter. A credential in another header
-// is not seen.
+// [*lock.PayloadMismatchError] and not the answer. That includes a client whose
+// token or cookie has changed since its first try: with [HeaderKey], say by
+// what you know the caller, or that it does not matter. A credential in another
+// header is not seen.
 //
 // A load balancer has a target group instead of an API. A WebSocket API has
 // headers only in the request that opens a connection; event type and route
 // take the place of method and path. Take the key of a message that follows
 // from its body, with [HTTPBody].
 //
-// The error is a [*lock.KeyError] if the header is missing or empty, has
+// The error is a [*lock.NoKeyError] if the header is missing or empty, has
 // several different values, is longer than 255 bytes or contains control
 // characters, if a token has no sub, if the body is not base64 although the
 // event says so, and if the event comes from another source. Client is set for
@@ -96,7 +96,7 @@ func HeaderKey[E any](header string, caller Func[E]) Func[E] {
 		return headerKey(header, e, func(request) (lock.Key, error) {
 			k, err := caller(ctx, e)
 			if err == nil && k.Name == "" {
-				err = &lock.KeyError{Field: "caller", Reason: "is not named: let the function given to HeaderKey name one, or use keyfuncs.Anonymous"}
+				err = &lock.NoKeyError{Field: "caller", Reason: "is not named: let the function given to HeaderKey name one, or use keyfuncs.Anonymous"}
 			}
 			return k, err
 		})
@@ -122,7 +122,7 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	}
 	for _, p := range []part{r.api, r.method, r.path} {
 		if p.value == "" {
-			return lock.Key{}, &lock.KeyError{Field: p.field, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.field, r.method.field, r.path.field)}
+			return lock.Key{}, &lock.NoKeyError{Field: p.field, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.field, r.method.field, r.path.field)}
 		}
 	}
 	key, err := headerValue(header, values(header, r.headers, r.multi))
@@ -165,5 +165,5 @@ func headerValue(name string, values []string) (string, error) {
 	default:
 		return values[0], nil
 	}
-	return "", &lock.KeyError{Field: "headers[" + name + "]", Reason: reason, Client: true, Missing: len(values) == 0}
+	return "", &lock.NoKeyError{Field: "headers[" + name + "]", Reason: reason, Client: true, Missing: len(values) == 0}
 }

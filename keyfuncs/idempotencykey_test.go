@@ -170,7 +170,7 @@ func TestIdempotencyKeyKnowsTheSameRequest(t *testing.T) {
 	}
 	broken := events.ALBTargetGroupRequest{HTTPMethod: "POST", Path: "/", Headers: oneHeader("k"), Body: "!", IsBase64Encoded: true}
 	broken.RequestContext.ELB.TargetGroupArn = "arn"
-	if k, err := keyfuncs.IdempotencyKey(t.Context(), broken); !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+	if k, err := keyfuncs.IdempotencyKey(t.Context(), broken); !errors.As(err, new(*lock.NoKeyError)) || k != (lock.Key{}) {
 		t.Errorf("a body that is not base64: %+v, %v", k, err)
 	}
 }
@@ -267,9 +267,9 @@ func TestIdempotencyKeyHeader(t *testing.T) { // F27
 				}
 				return
 			}
-			refused, ok := err.(*lock.KeyError)
+			refused, ok := err.(*lock.NoKeyError)
 			if !ok || refused.Field != "headers[Idempotency-Key]" || !strings.Contains(refused.Reason, c.err) || !refused.Client || refused.Missing != strings.Contains(c.err, "missing") || k != (lock.Key{}) {
-				t.Errorf("%+v, %v; want a KeyError of the client that says %q", k, err, c.err)
+				t.Errorf("%+v, %v; want a NoKeyError of the client that says %q", k, err, c.err)
 			}
 		})
 	}
@@ -346,7 +346,7 @@ func operators[E any](t *testing.T, file string, cases map[string]operatorsMista
 	for name, c := range cases {
 		_, err := changed(t, file, keyfuncs.IdempotencyKey[E], c.change)
 		refused(t, file+" "+name, err, c.field, c.says)
-		if e, ok := err.(*lock.KeyError); ok && e.Client {
+		if e, ok := err.(*lock.NoKeyError); ok && e.Client {
 			t.Errorf("%s, %s: %v is the client's fault", file, name, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// IoTRuleFrom handles each MQTT message of an IoT rule once. The SQL of a rule
+// IoTRule handles each MQTT message of an IoT rule once. The SQL of a rule
 // decides what its events contain, so it must select topic and trace id, and
 // find returns them:
 //
@@ -25,21 +25,21 @@ import (
 // the payload, and let find return that id as the TraceID. Do the same for
 // messages that do not come over MQTT, because they have no trace id.
 //
-// IoTRuleFrom panics if find is nil.
+// IoTRule panics if find is nil.
 //
 // Sources: https://docs.aws.amazon.com/iot/latest/developerguide/iot-sql-functions.html#iot-sql-function-traceid,
 // https://docs.aws.amazon.com/iot/latest/developerguide/lambda-rule-action.html.
-func IoTRuleFrom[E any](find func(E) awsevents.IoTMessage) Func[E] {
+func IoTRule[E any](find func(E) awsevents.IoTMessage) Func[E] {
 	if find == nil {
-		panic("lambdalock: keyfuncs.IoTRuleFrom(nil): give it the function that finds topic and trace id in your event")
+		panic("lambdalock: keyfuncs.IoTRule(nil): give it the function that finds topic and trace id in your event")
 	}
 	return func(_ context.Context, e E) (lock.Key, error) {
 		m := find(e)
 		if m.Topic == "" {
-			return lock.Key{}, &lock.KeyError{Field: "topic", Reason: "is missing: add topic() AS topic to the SQL of the rule"}
+			return lock.Key{}, &lock.NoKeyError{Field: "topic", Reason: "is missing: add topic() AS topic to the SQL of the rule"}
 		}
 		if m.TraceID == "" {
-			return lock.Key{}, &lock.KeyError{Field: "traceId", Reason: "is missing: add traceid() AS traceId to the SQL of the rule; a message that does not come over MQTT has none and needs an id in its payload"}
+			return lock.Key{}, &lock.NoKeyError{Field: "traceId", Reason: "is missing: add traceid() AS traceId to the SQL of the rule; a message that does not come over MQTT has none and needs an id in its payload"}
 		}
 		return once("iot", m.TraceID, m.Topic), nil
 	}

@@ -13,7 +13,7 @@ type reading struct {
 	awsevents.IoTMessage
 }
 
-var byMessage = keyfuncs.IoTRuleFrom(func(e reading) awsevents.IoTMessage { return e.IoTMessage })
+var byMessage = keyfuncs.IoTRule(func(e reading) awsevents.IoTMessage { return e.IoTMessage })
 
 func TestIoTRuleFrom(t *testing.T) {
 	t.Parallel()

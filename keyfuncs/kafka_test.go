@@ -18,7 +18,7 @@ func onlyRecord(key keyfuncs.Func[events.KafkaRecord]) keyfuncs.Func[events.Kafk
 				return key(ctx, partition[0])
 			}
 		}
-		return lock.Key{}, &lock.KeyError{Field: "records", Reason: "is empty"}
+		return lock.Key{}, &lock.NoKeyError{Field: "records", Reason: "is empty"}
 	}
 }
 

@@ -23,20 +23,20 @@ func required(parts ...part) error {
 }
 
 func missing(field string) error {
-	return &lock.KeyError{Field: field, Reason: "is missing", Missing: true}
+	return &lock.NoKeyError{Field: field, Reason: "is missing", Missing: true}
 }
 
 // within puts the place of a record or body in front of the field that the
 // error of a key function names.
 func within(place string, err error) error {
-	return relocated(err, func(e *lock.KeyError) { e.Field = place + "." + e.Field })
+	return relocated(err, func(e *lock.NoKeyError) { e.Field = place + "." + e.Field })
 }
 
-// relocated changes the KeyError in err. It changes a copy, because a key
+// relocated changes the NoKeyError in err. It changes a copy, because a key
 // function may return the same error for all events. What the key function
 // wrapped around the error stays in the chain.
-func relocated(err error, change func(*lock.KeyError)) error {
-	var e *lock.KeyError
+func relocated(err error, change func(*lock.NoKeyError)) error {
+	var e *lock.NoKeyError
 	if !errors.As(err, &e) || e == nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // errNoOrder is how a key function with one error for all events declares it.
-var errNoOrder = &lock.KeyError{Field: "order", Reason: "is missing"}
+var errNoOrder = &lock.NoKeyError{Field: "order", Reason: "is missing"}
 
 // TestSentinelKeyErrorsStayUnchanged: an envelope says where the field is, and
 // must not write that into an error which all invocations share.
@@ -25,20 +25,20 @@ func TestSentinelKeyErrorsStayUnchanged(t *testing.T) {
 	for range 1000 {
 		all.Go(func() {
 			_, err := message(t.Context(), events.SQSMessage{MessageId: "m", Body: "{}"})
-			var e *lock.KeyError
+			var e *lock.NoKeyError
 			if !errors.As(err, &e) || e.Field != "body.order" {
-				t.Errorf("%v, want a KeyError of body.order", err)
+				t.Errorf("%v, want a NoKeyError of body.order", err)
 			}
 		})
 	}
 	all.Wait()
-	if *errNoOrder != (lock.KeyError{Field: "order", Reason: "is missing"}) {
+	if *errNoOrder != (lock.NoKeyError{Field: "order", Reason: "is missing"}) {
 		t.Errorf("the shared error became %+v", *errNoOrder)
 	}
 }
 
 // TestWrappedKeyErrorsAreLocated: a key function may add to an error what it
-// knows. The error stays a KeyError, and what it wraps can still be found.
+// knows. The error stays a NoKeyError, and what it wraps can still be found.
 func TestWrappedKeyErrorsAreLocated(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the cause")
@@ -46,9 +46,9 @@ func TestWrappedKeyErrorsAreLocated(t *testing.T) {
 		return lock.Key{}, fmt.Errorf("customer: %w (%w)", errNoOrder, cause)
 	}
 	_, err := keyfuncs.SNSBody(inner)(t.Context(), events.SNSEventRecord{SNS: events.SNSEntity{MessageID: "m", Message: "{}"}})
-	e, ok := err.(*lock.KeyError)
+	e, ok := err.(*lock.NoKeyError)
 	if !ok || e.Field != "Sns.Message.order" || e.Reason != "is missing" {
-		t.Fatalf("%T %v, want a KeyError of Sns.Message.order", err, err)
+		t.Fatalf("%T %v, want a NoKeyError of Sns.Message.order", err, err)
 	}
 	if !errors.Is(err, cause) || !errors.Is(err, errNoOrder) {
 		t.Errorf("%v does not unwrap to what the key function returned", err)

@@ -10,7 +10,7 @@
 //   - EventBridge: [EventBridgeEvent], [EventBridgeSchedule],
 //     [EventBridgeS3Object]
 //   - queues and topics: [SQSMessage], [SQSFIFOMessage], [SNSRecord],
-//     [ActiveMQ], [RabbitMQ]
+//     [ActiveMQEvent], [RabbitMQEvent]
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
 //   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [Anonymous]
@@ -21,8 +21,8 @@
 //
 // Constructors return a key function:
 //
-//   - from a field of your event: [ByField], [IoTRuleFrom],
-//     [StepFunctionsFrom]; from nothing: [Static]
+//   - from a field of your event: [ByField], [IoTRule],
+//     [StepFunctions]; from nothing: [Static]
 //   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
 //     [PayloadFrom], [Join], [Hash], [HMAC], [Optional]
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
@@ -44,7 +44,7 @@
 // different things different keys. Names and events may be of any length,
 // because the engine hashes what a store cannot hold.
 //
-// Errors are a [*lock.KeyError] that names the field at fault, [ErrIgnore] or
+// Errors are a [*lock.NoKeyError] that names the field at fault, [ErrIgnore] or
 // [ErrNoLock].
 package keyfuncs
 
@@ -58,8 +58,8 @@ import (
 // Func computes the key of an event. It runs once per invocation, before the
 // handler. If it returns an error, or a key without a Name, the handler does
 // not run and the invocation fails; after [ErrIgnore] it succeeds. After
-// [ErrNoLock] the handler runs without a lock. A *lock.KeyError with Client set
-// is answered with status 400 if the handler returns an HTTP response.
+// [ErrNoLock] the handler runs without a lock. A *lock.NoKeyError with Client
+// set is answered with status 400 if the handler returns an HTTP response.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // For is every key function for an E: one that takes an E, and one that takes

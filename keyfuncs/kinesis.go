@@ -47,7 +47,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	}
 	shard, _, ok := strings.Cut(r.EventID, ":")
 	if !ok {
-		return lock.Key{}, &lock.KeyError{Field: "eventID", Reason: "does not name the shard, in which sequence numbers rise: Lambda sends shard and sequence number, with a colon between them"}
+		return lock.Key{}, &lock.NoKeyError{Field: "eventID", Reason: "does not name the shard, in which sequence numbers rise: Lambda sends shard and sequence number, with a colon between them"}
 	}
 	number := r.Kinesis.SequenceNumber
 	order, err := ordinal("kinesis.sequenceNumber", number)
@@ -58,8 +58,9 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 // E: another AWS event, a type of your own, or json.RawMessage for package
 // jmespath. If that key has no Event, stream, shard and sequence number become
 // it, so that each record is handled once. If inner takes an AWS event, and the
-// data holds one of another source, the error is a [*lock.KeyError] that names
-// the key function for it. The data is decoded like the body in [SQSBody].
+// data holds one of another source, the error is a [*lock.NoKeyError] that
+// names the key function for it. The data is decoded like the body in
+// [SQSBody].
 //
 // KinesisBody sets no Order, because records with one name in their data may be
 // in several shards, which keep no order between them: a record would look
@@ -81,7 +82,7 @@ func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 			return lock.Key{}, err
 		}
 		if reason := packed(r.Kinesis.Data); reason != "" {
-			return lock.Key{}, &lock.KeyError{Field: "kinesis.data", Reason: reason}
+			return lock.Key{}, &lock.NoKeyError{Field: "kinesis.data", Reason: reason}
 		}
 		var id string
 		if r.EventID != "" { // shard and sequence number

@@ -147,7 +147,7 @@ func TestKinesisBodyErrors(t *testing.T) { // F31
 		refused(t, name, err, c.field, c.says)
 	}
 	nothing := func(context.Context, shopOrder) (lock.Key, error) {
-		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing"}
 	}
 	_, err = inStream(keyfuncs.KinesisBody(nothing))(t.Context(), "{}")
 	refused(t, "inner error", err, "kinesis.data.customer", "is missing")

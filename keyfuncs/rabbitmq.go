@@ -11,19 +11,20 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// RabbitMQ handles each message of a RabbitMQ queue once, for events of exactly
-// one message (an event source mapping with a batch size of 1). Event is the
-// property message-id. RabbitMQ does not set it: the publisher must set it to
-// an id that it never uses for anything else. A publisher that sends again
-// because it got no confirm should send the same id; both then count as one
-// message. Name is queue, app-id and message-id, because ids are unique for one
-// publisher only, and an exchange may route one message to several queues. If
-// the ids of two publishers may be equal, both must set app-id. No Order: a
-// message that is returned to its queue comes after later ones.
+// RabbitMQEvent handles each message of a RabbitMQEvent queue once, for events
+// of exactly one message (an event source mapping with a batch size of 1).
+// Event is the property message-id. RabbitMQEvent does not set it: the
+// publisher must set it to an id that it never uses for anything else. A
+// publisher that sends again because it got no confirm should send the same id;
+// both then count as one message. Name is queue, app-id and message-id, because
+// ids are unique for one publisher only, and an exchange may route one message
+// to several queues. If the ids of two publishers may be equal, both must set
+// app-id. No Order: a message that is returned to its queue comes after later
+// ones.
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
 // https://www.rabbitmq.com/docs/publishers#message-properties.
-func RabbitMQ(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
+func RabbitMQEvent(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
 	if err := foreign("eventSource", e.EventSource, eventkind.RabbitMQ); err != nil {
 		return lock.Key{}, err
 	}
@@ -40,7 +41,7 @@ func RabbitMQ(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
 	return only(ctx, "rmqMessagesByQueue", all, func(_ context.Context, m message) (lock.Key, error) {
 		id, app := m.BasicProperties.MessageID, ""
 		if id == nil || *id == "" {
-			return lock.Key{}, &lock.KeyError{Field: "basicProperties.messageId", Reason: "is missing: let the publisher set message-id, or write a key function of your own that takes an id from the body"}
+			return lock.Key{}, &lock.NoKeyError{Field: "basicProperties.messageId", Reason: "is missing: let the publisher set message-id, or write a key function of your own that takes an id from the body"}
 		}
 		if m.BasicProperties.AppID != nil {
 			app = *m.BasicProperties.AppID

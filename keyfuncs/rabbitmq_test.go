@@ -13,16 +13,16 @@ import (
 func TestRabbitMQ(t *testing.T) {
 	t.Parallel()
 	want := lock.Key{Name: "rabbitmq/parcels::%2F/shop%2Fweb/parcel-2048", Event: "parcel-2048"}
-	gives(t, "rabbitmq.json", keyfuncs.RabbitMQ, want)
+	gives(t, "rabbitmq.json", keyfuncs.RabbitMQEvent, want)
 	first := func(change func(*events.RabbitMQMessage)) func(*events.RabbitMQEvent) {
 		return func(e *events.RabbitMQEvent) { change(&e.MessagesByQueue["parcels::/"][0]) }
 	}
-	again, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQ, first(func(m *events.RabbitMQMessage) { m.Redelivered = true }))
+	again, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQEvent, first(func(m *events.RabbitMQMessage) { m.Redelivered = true }))
 	if again != want || err != nil {
 		t.Errorf("another delivery: %+v, %v; want %+v", again, err, want)
 	}
 	want.Name = "rabbitmq/parcels::%2F//parcel-2048"
-	nobody, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQ, first(func(m *events.RabbitMQMessage) { m.BasicProperties.AppID = nil }))
+	nobody, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQEvent, first(func(m *events.RabbitMQMessage) { m.BasicProperties.AppID = nil }))
 	if nobody != want || err != nil {
 		t.Errorf("without app-id: %+v, %v; want %+v", nobody, err, want)
 	}
@@ -35,7 +35,7 @@ func TestRabbitMQTellsApart(t *testing.T) {
 		keys[strings.Join(c[:], " ")] = func() (lock.Key, error) {
 			var m events.RabbitMQMessage
 			m.BasicProperties.AppID, m.BasicProperties.MessageID = &c[1], &c[2]
-			return keyfuncs.RabbitMQ(t.Context(), events.RabbitMQEvent{MessagesByQueue: map[string][]events.RabbitMQMessage{"empty": {}, c[0]: {m}}})
+			return keyfuncs.RabbitMQEvent(t.Context(), events.RabbitMQEvent{MessagesByQueue: map[string][]events.RabbitMQMessage{"empty": {}, c[0]: {m}}})
 		}
 	}
 	distinct(t, keys)
@@ -58,7 +58,7 @@ func TestRabbitMQErrors(t *testing.T) {
 			e.MessagesByQueue["parcels::/"][0].BasicProperties.MessageID = new(string)
 		}, "rmqMessagesByQueue[0].basicProperties.messageId", "key function of your own"},
 	} {
-		_, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQ, c.change)
+		_, err := changed(t, "rabbitmq.json", keyfuncs.RabbitMQEvent, c.change)
 		refused(t, name, err, c.field, c.says)
 	}
 }

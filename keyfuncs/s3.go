@@ -51,7 +51,7 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 	}
 	event := identityOfRecord(r).event()
 	if event == "" {
-		return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing, and so are versionId and responseElements[x-amz-request-id]: nothing tells this event from another of the same object"}
+		return lock.Key{}, &lock.NoKeyError{Field: "s3.object.sequencer", Reason: "is missing, and so are versionId and responseElements[x-amz-request-id]: nothing tells this event from another of the same object"}
 	}
 	return lock.Key{Name: s3Name(r.S3.Bucket.Name, key), Event: event}, nil
 }
@@ -60,7 +60,7 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 // an upload or deletion is stale, and skipped, once a later one of the same
 // object is completed. Order is the sequencer, compared as S3 says: with the
 // shorter one padded with zeros on the right. An ObjectCreated:* or
-// ObjectRemoved:* without a sequencer is refused with a [*lock.KeyError].
+// ObjectRemoved:* without a sequencer is refused with a [*lock.NoKeyError].
 //
 // The deletion of one version, an ObjectRemoved:Delete with a version id, has
 // no Order and is handled once: it says nothing about newer versions, although
@@ -78,7 +78,7 @@ func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, erro
 		return key, err
 	}
 	if r.S3.Object.Sequencer == "" {
-		return lock.Key{}, &lock.KeyError{Field: "s3.object.sequencer", Reason: "is missing: uploads cannot be put in order without it; use S3Record to handle them all"}
+		return lock.Key{}, &lock.NoKeyError{Field: "s3.object.sequencer", Reason: "is missing: uploads cannot be put in order without it; use S3Record to handle them all"}
 	}
 	key.Order = s3Order(r.S3.Object.Sequencer)
 	return key, nil
@@ -142,7 +142,7 @@ func objectKey(o events.S3Object) (string, error) {
 	}
 	key, err := url.QueryUnescape(o.Key)
 	if err != nil {
-		return "", &lock.KeyError{Field: "s3.object.key", Reason: "is not a URL-encoded object key", Err: err}
+		return "", &lock.NoKeyError{Field: "s3.object.key", Reason: "is not a URL-encoded object key", Err: err}
 	}
 	return key, nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Several computes the keys of an event that needs several locks at once, for
+// Keys computes the keys of an event that needs several locks at once, for
 // middleware.WithLocks. Their order does not matter, because package lock sorts
 // them. Errors mean what they mean for a [Func]. Without any key the handler
 // does not run, and the invocation fails.
 //
 // Every Event must stand for the whole event, and not for what its own key
 // locks: the event counts as completed if it is completed under any key.
-type Several[E any] func(context.Context, E) ([]lock.Key, error)
+type Keys[E any] func(context.Context, E) ([]lock.Key, error)
 
 // All takes several locks for an event: that of every key function. For example
 // a transfer locks both accounts:
@@ -30,7 +30,7 @@ type Several[E any] func(context.Context, E) ([]lock.Key, error)
 // All returns ErrNoLock. So All(Optional(a), b) always locks b.
 //
 // All panics without functions, or if one is nil.
-func All[E any](keys ...Func[E]) Several[E] {
+func All[E any](keys ...Func[E]) Keys[E] {
 	if len(keys) == 0 {
 		panic("lambdalock: keyfuncs.All(): give it the key function of each lock")
 	}

@@ -16,8 +16,8 @@ import (
 //
 // An SQS or stream event holds one record if its event source mapping has a
 // batch size of 1. An event of several records is refused with a
-// [*lock.KeyError], because one lock cannot stand for them all: wrap a handler
-// of one record with middleware.EachSQSMessage or one of its siblings.
+// [*lock.NoKeyError], because one lock cannot stand for them all: wrap a
+// handler of one record with middleware.EachSQSMessage or one of its siblings.
 //
 // An S3 event without records gives [ErrIgnore], because it is probably the
 // s3:TestEvent: see [S3Object]. Any other event without records is refused.
@@ -61,7 +61,7 @@ func instead(record any) string {
 // records, and instead says what to do with several.
 func only[R any](ctx context.Context, where string, records []R, key Func[R], instead string) (lock.Key, error) {
 	if len(records) == 0 {
-		return lock.Key{}, &lock.KeyError{Field: where, Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: where, Reason: "is empty or missing: this is an event of another source"}
 	}
 	if len(records) == 1 {
 		k, err := key(ctx, records[0])
@@ -70,5 +70,5 @@ func only[R any](ctx context.Context, where string, records []R, key Func[R], in
 	if err := foreignRecord(records[0]); err != nil {
 		return lock.Key{}, within(where+"[0]", err)
 	}
-	return lock.Key{}, &lock.KeyError{Field: where, Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: %s", len(records), instead)}
+	return lock.Key{}, &lock.NoKeyError{Field: where, Reason: fmt.Sprintf("holds %d records, and one lock cannot stand for them all: %s", len(records), instead)}
 }

@@ -53,7 +53,7 @@ func TestSingle(t *testing.T) { // F26
 func TestSingleLocatesErrors(t *testing.T) {
 	t.Parallel()
 	fails := func(context.Context, events.SQSMessage) (lock.Key, error) {
-		return lock.Key{}, &lock.KeyError{Field: "order", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "order", Reason: "is missing"}
 	}
 	_, err := keyfuncs.Single[events.SQSEvent](fails)(t.Context(), load[events.SQSEvent](t, "sqs.json"))
 	refused(t, "order", err, "Records[0].order", "is missing")

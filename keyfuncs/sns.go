@@ -19,7 +19,7 @@ import (
 // https://docs.aws.amazon.com/sns/latest/dg/fifo-message-delivery.html.
 func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	if r.SNS.MessageID == "" {
-		e := &lock.KeyError{Field: "Sns.MessageId", Reason: "is missing"}
+		e := &lock.NoKeyError{Field: "Sns.MessageId", Reason: "is missing"}
 		if kind := eventkind.OfSource(r.EventSource); kind != "" && kind != eventkind.SNS {
 			e.Reason += ", because the event " + kind.Refusal("")
 		}
@@ -32,7 +32,7 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 // E: another AWS event, a type of your own, or json.RawMessage for package
 // jmespath. If that key has no Event, the message id becomes it. If inner takes
 // an AWS event, and the message holds one of another source, the error is a
-// [*lock.KeyError] that names the key function for it. The message is decoded
+// [*lock.NoKeyError] that names the key function for it. The message is decoded
 // like the body in [SQSBody].
 //
 // SQSBody(SNSBody(inner)) takes a notification that a topic puts into a queue.

@@ -42,7 +42,7 @@ func TestSNSInAQueue(t *testing.T) {
 		})
 	}
 	nothing := func(context.Context, shopOrder) (lock.Key, error) {
-		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing"}
 	}
 	for name, c := range map[string]struct {
 		key         keyfuncs.Func[events.SNSEventRecord]

@@ -17,9 +17,9 @@ func foreign(field, source string, want eventkind.Kind) error {
 	case source == "" || kind == want:
 		return nil
 	case kind == "":
-		return &lock.KeyError{Field: field, Reason: fmt.Sprintf("is %.40q, which is not a source of %s", source, want)}
+		return &lock.NoKeyError{Field: field, Reason: fmt.Sprintf("is %.40q, which is not a source of %s", source, want)}
 	}
-	return &lock.KeyError{Field: field, Reason: fmt.Sprintf("is %s, so the event %s", source, kind.Refusal(""))}
+	return &lock.NoKeyError{Field: field, Reason: fmt.Sprintf("is %s, so the event %s", source, kind.Refusal(""))}
 }
 
 // foreignRecord returns an error if a record names a source other than its

@@ -48,7 +48,7 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // all messages that its group has by then. To recognise it, take the Event from
 // the body, with EventFrom(SQSFIFOMessage, SQSBody(Once(byOrderID))). That
 // keeps the order of the queue. A group remembers its last eight completed
-// events, unless middleware.RememberAtLeast says more.
+// events, unless middleware.RememberEvents says more.
 //
 // Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,
@@ -65,7 +65,7 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
 	for _, a := range []string{"MessageGroupId", "SequenceNumber"} {
 		if m.Attributes[a] == "" {
-			return lock.Key{}, &lock.KeyError{Field: "attributes." + a, Reason: "is missing: this is not a message of a FIFO queue; use SQSMessage"}
+			return lock.Key{}, &lock.NoKeyError{Field: "attributes." + a, Reason: "is missing: this is not a message of a FIFO queue; use SQSMessage"}
 		}
 	}
 	number := m.Attributes["SequenceNumber"]
@@ -78,8 +78,8 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // jmespath. If that key has no Event, the message id becomes it, so that each
 // message is handled once. Errors of inner name their field inside the body:
 // body.order. If inner takes an AWS event, and the body holds one of another
-// source, the error is a [*lock.KeyError] that names the key function for it.
-// Other bodies that give a *lock.KeyError are those that are not JSON of the
+// source, the error is a [*lock.NoKeyError] that names the key function for it.
+// Other bodies that give a *lock.NoKeyError are those that are not JSON of the
 // shape of E, not UTF-8, or null. A number for which E has no type, as in
 // map[string]any, is a json.Number, which keeps all its digits.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// StepFunctionsFrom does each task of a state machine once. The machine passes
+// StepFunctions does each task of a state machine once. The machine passes
 // its context object into the input of the task, and find returns it. With
 // JSONPath:
 //
@@ -49,27 +49,27 @@ import (
 // time, or what is the same in an Express workflow that is run twice. If the
 // time differs, the task is done again.
 //
-// StepFunctionsFrom panics if find is nil.
+// StepFunctions panics if find is nil.
 //
 // Sources: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html,
 // https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html,
 // https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html,
 // https://docs.aws.amazon.com/step-functions/latest/dg/express-at-least-once-execution.html.
-func StepFunctionsFrom[E any](find func(E) awsevents.StepFunctionsContext) Func[E] {
+func StepFunctions[E any](find func(E) awsevents.StepFunctionsContext) Func[E] {
 	if find == nil {
-		panic("lambdalock: keyfuncs.StepFunctionsFrom(nil): give it the function that finds the context object in your event")
+		panic("lambdalock: keyfuncs.StepFunctions(nil): give it the function that finds the context object in your event")
 	}
 	return func(_ context.Context, e E) (lock.Key, error) {
 		c := find(e)
 		if c.Execution.ID == "" {
-			return lock.Key{}, &lock.KeyError{Field: "Execution.Id", Reason: `is missing: pass the context object into the input of the task, with "context.$": "$$"`}
+			return lock.Key{}, &lock.NoKeyError{Field: "Execution.Id", Reason: `is missing: pass the context object into the input of the task, with "context.$": "$$"`}
 		}
 		if err := required(part{"State.Name", c.State.Name}, part{"State.EnteredTime", c.State.EnteredTime}); err != nil {
 			return lock.Key{}, err
 		}
 		input, err := digestOfInput(e)
 		if err != nil {
-			return lock.Key{}, &lock.KeyError{Field: "input", Reason: "cannot be written as JSON, of which the key contains a digest", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Field: "input", Reason: "cannot be written as JSON, of which the key contains a digest", Err: err}
 		}
 		item := cmp.Or(c.Map.Item.Index.String(), input)
 		return lock.Key{Name: named("stepfunctions", c.Execution.ID, c.State.Name, item), Event: c.State.EnteredTime + "/" + input}, nil

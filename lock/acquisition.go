@@ -12,8 +12,8 @@ import (
 )
 
 // Acquire takes key, waiting for it for up to Options.MaxWait. The error is a
-// [*HeldError], [*CompletedError], [*MismatchError], [*StoreError],
-// [*KeyError], [*DeadlineError] or [*ConfigError], or a [*LostError] if the
+// [*HeldError], [*CompletedError], [*PayloadMismatchError], [*StoreError],
+// [*NoKeyError], [*DeadlineError] or [*ConfigError], or a [*LostError] if the
 // store took longer than the lease.
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
@@ -152,7 +152,7 @@ func (a *acquisition) try() (bool, error) {
 func (a *acquisition) refusedByHolder() error {
 	switch {
 	case a.row.Event == a.claim.Event && a.mismatch(a.row.Payload):
-		return &MismatchError{Key: a.key}
+		return &PayloadMismatchError{Key: a.key}
 	case a.heldByUs():
 		return a.nestedError()
 	}
@@ -261,7 +261,7 @@ func (a *acquisition) askUntil() time.Time {
 func (a *acquisition) abandon() {
 	r := retries{locker: a.locker, clock: a.clock, until: a.clock.Now().Add(a.timing.budget / 4)}
 	_, _ = r.send(context.WithoutCancel(a.ctx), "release", func(ctx context.Context) (bool, error) {
-		_, ok, err := a.locker.store.Release(ctx, &driver.Settlement{
+		_, ok, err := a.locker.store.Settle(ctx, &driver.Settlement{
 			Name: a.claim.Name, Token: a.claim.Token, DeleteAfter: a.claim.DeleteAfter, Abandon: true, Stamp: a.claim.Stamp,
 		})
 		return ok, err
@@ -292,7 +292,7 @@ func (a *acquisition) mismatch(before string) bool {
 func (a *acquisition) completedError() error {
 	for _, c := range a.row.Memory.Completed {
 		if c.Event == a.claim.Event && a.mismatch(c.Payload) {
-			return &MismatchError{Key: a.key}
+			return &PayloadMismatchError{Key: a.key}
 		}
 	}
 	return completedError(a.key, &a.row, a.claim.Event)

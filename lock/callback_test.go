@@ -91,7 +91,7 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 		}
 		defer func() { _ = lk.Release() }()
 		time.Sleep(8 * time.Second)
-		_ = lk.Complete(make([]byte, 400<<10))
+		_ = lk.CompleteWith(make([]byte, 400<<10))
 	}()
 	<-ended
 	if n := f.faulty.Requests(fault.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
@@ -133,7 +133,7 @@ func TestPanicInHeartbeat(t *testing.T) { // F48
 					t.Errorf("recovered %v, want the observer's panic", p)
 				}
 			}()
-			_ = lk.Complete(nil)
+			_ = lk.Complete()
 		}()
 		if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isCompleted(err) {
 			t.Errorf("a duplicate got %v, want completed", err)

@@ -68,7 +68,7 @@ func TestClockIsSetBackDuringAHold(t *testing.T) { // F14, F58
 }
 
 // TestResumeBehindTheHandOver resumes a lock by a clock that is far behind that
-// of the handle: the renewals must move the end that the server keeps.
+// of the ticket: the renewals must move the end that the server keeps.
 func TestResumeBehindTheHandOver(t *testing.T) { // F14, F58
 	for _, resumes := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {

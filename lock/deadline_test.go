@@ -99,7 +99,7 @@ func TestLateCompletionHasTime(t *testing.T) { // F16
 					t.Fatal(err)
 				}
 				time.Sleep(10*time.Second + late)
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Errorf("got %v, although the store needs only 200ms", err)
 				}
 			})
@@ -125,7 +125,7 @@ func TestCompletionRetriesUntilDeadline(t *testing.T) { // F7, F55
 				lk, _ = acquireForMinute(t, l, "e1")
 				time.AfterFunc(50*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
 				before := f.faulty.Requests(fault.Release)
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Errorf("completion in a store that was down for 50s of a minute: %v", err)
 				}
 				if n := f.faulty.Requests(fault.Release) - before; n > 90 {
@@ -133,7 +133,7 @@ func TestCompletionRetriesUntilDeadline(t *testing.T) { // F7, F55
 				}
 				lk, start = acquireForMinute(t, l, "e2")
 				f.faulty.Always(fault.Release, meets)
-				if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > time.Minute-100*time.Millisecond {
+				if err := lk.Complete(); !isStoreError(err) || time.Since(start) > time.Minute-100*time.Millisecond {
 					t.Errorf("completion: %v after %v, want a StoreError before the deadline, with time for the response", err, time.Since(start))
 				}
 			})
@@ -161,7 +161,7 @@ func acquireForMinute(t *testing.T, l *lock.Locker, id string) (*lock.Lock, time
 func TestCompletionLeavesTimeToRespond(t *testing.T) { // F7, F12, P7
 	for _, timeout := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 30 * time.Second} {
 		for _, works := range []string{"until its context ends", "longer"} {
-			for name, end := range map[string]func(*lock.Lock) error{"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete(nil) }} {
+			for name, end := range map[string]func(*lock.Lock) error{"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete() }} {
 				t.Run(fmt.Sprintf("timeout %v, works %s, %s", timeout, works, name), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						f := newFixture(t)
@@ -201,7 +201,7 @@ func TestHeartbeatContinuesDuringCompletion(t *testing.T) { // F7, F55
 		f.faulty.Always(fault.Release, fault.Throttle)
 		time.AfterFunc(time.Minute, func() { f.faulty.Always(fault.Release, fault.None) })
 		completed := make(chan error)
-		go func() { completed <- lk.Complete(nil) }()
+		go func() { completed <- lk.Complete() }()
 		for range 55 {
 			time.Sleep(time.Second)
 			if _, err := f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}).Acquire(t.Context(), event("e1")); !isHeld(err) {
@@ -239,7 +239,7 @@ func TestCompletionOutlivesItsLease(t *testing.T) { // F7, F55
 				time.Sleep(c.work)
 				f.faulty.Always(fault.Release, fault.Throttle)
 				time.AfterFunc(20*time.Second, func() { f.faulty.Always(fault.Release, fault.None) })
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Errorf("got %v, although nobody took the name", err)
 				}
 				f.wantOutcomes(append(append([]lock.Outcome{lock.OutcomeAcquired}, c.before...), lock.OutcomeReleased)...)
@@ -263,7 +263,7 @@ func TestCompleteWithin(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > 5*time.Second || time.Since(start) < 4*time.Second {
+		if err := lk.Complete(); !isStoreError(err) || time.Since(start) > 5*time.Second || time.Since(start) < 4*time.Second {
 			t.Errorf("got %v after %v, want a StoreError after 5s", err, time.Since(start))
 		}
 	})
@@ -310,7 +310,7 @@ func TestCompletionRetryLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 				start := time.Now()
-				if err := lk.Complete(nil); !isStoreError(err) || time.Since(start) > c.most {
+				if err := lk.Complete(); !isStoreError(err) || time.Since(start) > c.most {
 					t.Errorf("got %v after %v, want a StoreError within %v", err, time.Since(start), c.most)
 				}
 			})
@@ -366,7 +366,7 @@ func TestHowLongASettlementTries(t *testing.T) { // F7, F12, F55
 				f.faulty.Always(fault.Release, fault.Hang)
 				start, end := time.Now(), lk.Release
 				if !c.release {
-					end = func() error { return lk.Complete(nil) }
+					end = func() error { return lk.Complete() }
 				}
 				if err, d := end(), time.Since(start); !isStoreError(err) || d < c.least || d > c.most {
 					t.Errorf("got %v after %v, want a StoreError after %v to %v", err, time.Since(start), c.least, c.most)
@@ -388,7 +388,7 @@ func TestCompletionWithoutDeadline(t *testing.T) { // F7
 			f.faulty.Always(fault.Release, fault.DropBefore)
 			up := time.AfterFunc(answers, func() { f.faulty.Always(fault.Release, fault.None) })
 			defer up.Stop()
-			err := lk.Complete(nil)
+			err := lk.Complete()
 			if took := time.Since(start); (err == nil) != completes || !completes && (took < 25*time.Second || took > 31*time.Second) {
 				t.Errorf("the store answers after %v: completion %v after %v", answers, err, took)
 			}

@@ -41,9 +41,9 @@ func (s *shards) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool
 	return driver.Row{}, false, s.how(ctx)
 }
 
-func (s *shards) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *shards) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if s.claimsOnly || !s.down(t.Name) {
-		return s.Store.Release(ctx, t)
+		return s.Store.Settle(ctx, t)
 	}
 	return driver.Row{}, false, s.how(ctx)
 }

@@ -14,6 +14,6 @@
 // share a name, and [Lock.HandOver] passes a lock on to another process.
 //
 // Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
-// ([*MismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never share
-// an error. docs/DESIGN.md says what is guaranteed.
+// ([*PayloadMismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never
+// share an error. docs/DESIGN.md says what is guaranteed.
 package lock

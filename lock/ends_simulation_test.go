@@ -63,14 +63,14 @@ func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	return row, ok, err
 }
 
-// Release implements [driver.Store].
-func (v *vault) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (v *vault) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if v.declines {
 		return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
 	}
 	v.sim.mu.Lock()
 	defer v.sim.mu.Unlock()
-	row, ok, err := v.Store.Release(ctx, s)
+	row, ok, err := v.Store.Settle(ctx, s)
 	if ok {
 		v.sim.over[s.Token] = true
 		if v.writes != nil {
@@ -203,7 +203,7 @@ func (sim *ends) work(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int6
 	case 0:
 		_ = lk.Release()
 	case 1:
-		sim.completes(key, lk.Complete(nil))
+		sim.completes(key, lk.Complete())
 	case 2, 3:
 		if random.IntN(2) == 0 {
 			after := time.Duration(random.IntN(1500)) * time.Millisecond
@@ -236,10 +236,10 @@ func (sim *ends) count(what string) {
 }
 
 func (sim *ends) transact(random *rand.Rand, lk *lock.Lock, key lock.Key) {
-	held, _ := driver.LockFrom(lk.Context())
+	held, _ := driver.FromContext(lk.Context())
 	declines := random.IntN(3) == 0
 	transaction := sim.overFaults(&vault{declines: declines, writes: func() { sim.applied[key]++ }})
-	err := held.CompleteWith(lk.Context(), nil, transaction.Release)
+	err := held.CompleteWith(lk.Context(), nil, transaction.Settle)
 	if declines {
 		sim.count("declined")
 		return
@@ -263,21 +263,21 @@ func (sim *ends) handOver(random *rand.Rand, lk *lock.Lock, key lock.Key, fence 
 	if err != nil {
 		return
 	}
-	if err := lk.Complete(nil); err != nil {
+	if err := lk.Complete(); err != nil {
 		sim.t.Errorf("seed %d: Complete after HandOver: %v", sim.seed, err)
 	}
 	sim.count("handed over")
 	sim.resumeLater(random, h, key, fence)
 }
 
-func (sim *ends) resumeLater(random *rand.Rand, h lock.Handle, key lock.Key, fence int64) {
+func (sim *ends) resumeLater(random *rand.Rand, h lock.Ticket, key lock.Key, fence int64) {
 	b, err := json.Marshal(h)
 	if err != nil {
 		sim.t.Error(err)
 	}
 	own := rand.New(rand.NewPCG(random.Uint64(), 1))
 	sim.wg.Go(func() {
-		var h lock.Handle
+		var h lock.Ticket
 		if err := json.Unmarshal(b, &h); err != nil {
 			sim.t.Error(err)
 		}

@@ -60,7 +60,7 @@ func TestResumeUnderAnImplausibleDeadline(t *testing.T) { // F22
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("the work has ended: %v", err)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestLeaseOfAStep(t *testing.T) { // F54
 				if err := lk.Context().Err(); err != nil {
 					t.Errorf("the work has ended: %v", context.Cause(lk.Context()))
 				}
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -133,7 +133,7 @@ func TestHandOverEndsWithItsContext(t *testing.T) { // F11
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		if err := lk.Complete(nil); err != nil || len(f.row().Memory.Completed) != 1 {
+		if err := lk.Complete(); err != nil || len(f.row().Memory.Completed) != 1 {
 			t.Errorf("Complete: %v", err)
 		}
 	})
@@ -197,7 +197,7 @@ func TestHandOverDuringARenewal(t *testing.T) { // F3
 		time.Sleep(3200 * time.Millisecond) // the first renewal is sent after 3 s
 		h := f.handOver(lk, time.Hour)
 		if !h.Until.Equal(f.row().Until) {
-			t.Errorf("the handle says %v, and the row %v", h.Until, f.row().Until)
+			t.Errorf("the ticket says %v, and the row %v", h.Until, f.row().Until)
 		}
 		_ = lk.Release()
 	})
@@ -210,7 +210,7 @@ func TestReleaseAfterRefusedTransaction(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
 		f.handOver(lk, time.Hour)
-		if err := transact(t, f, lk, f.faulty.Release); !isConfig(err) {
+		if err := transact(t, f, lk, f.faulty.Settle); !isConfig(err) {
 			t.Errorf("the transaction: %v", err)
 		}
 		if err := lk.Release(); err != nil {
@@ -269,7 +269,7 @@ func TestSetOfMutexesEndsSoon(t *testing.T) { // F11
 		all := f.mustAcquireAll(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), resource)
 		f.faulty.Always(fault.Release, fault.Hang)
 		began := time.Now()
-		if err := all.Complete(nil); !isStoreError(err) {
+		if err := all.Complete(); !isStoreError(err) {
 			t.Errorf("Complete: %v", err)
 		}
 		if took := time.Since(began); took > 2*time.Second {
@@ -302,8 +302,8 @@ func TestManyEndsAtOnce(t *testing.T) { // F17
 				func() {
 					_ = transact(t, f, lk, fails(&driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}))
 				},
-				func() { _ = transact(t, f, lk, f.faulty.Release) },
-				func() { _ = lk.Release() }, func() { lk.Leave() }, func() { _ = lk.Complete(nil) },
+				func() { _ = transact(t, f, lk, f.faulty.Settle) },
+				func() { _ = lk.Release() }, func() { lk.Leave() }, func() { _ = lk.Complete() },
 			} {
 				wg.Go(func() {
 					time.Sleep(time.Duration(995+i) * time.Millisecond) // the first renewal is sent after 1 s

@@ -173,14 +173,14 @@ func TestDeadHolder(t *testing.T) { // F19
 			t.Error("the fence did not rise")
 		}
 		// The late holder changes nothing (F21).
-		if err := dead.Complete(nil); !errors.Is(err, lock.ErrLost) {
+		if err := dead.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late completion: %v, want lost", err)
 		}
 		f.wantOutcomes(lock.OutcomeLost)
 		if _, err := l.Acquire(t.Context(), resource); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("after the late completion: %v, want held by the successor", err)
 		}
-		if err := successor.Complete(nil); err != nil {
+		if err := successor.Complete(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -96,16 +96,16 @@ func (e *CompletedError) Error() string {
 // Unwrap returns [ErrCompleted].
 func (e *CompletedError) Unwrap() error { return ErrCompleted }
 
-// MismatchError says that the event was completed, or is being worked on, with
-// another [Key.Payload]: the caller has used one event identity for two
-// different things. Nothing was done for the second one, and repeating it will
-// not help. AWS Lambda reports it as errorType "MismatchError".
-type MismatchError struct {
+// PayloadMismatchError says that the event was completed, or is being worked
+// on, with another [Key.Payload]: the caller has used one event identity for
+// two different things. Nothing was done for the second one, and repeating it
+// will not help. AWS Lambda reports it as errorType "PayloadMismatchError".
+type PayloadMismatchError struct {
 	Key Key
 }
 
 // Error implements error.
-func (e *MismatchError) Error() string {
+func (e *PayloadMismatchError) Error() string {
 	return fmt.Sprintf("lambdalock: key %s: this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged", e.Key.Digest())
 }
 
@@ -194,8 +194,8 @@ func (e *StoreError) Error() string {
 // Unwrap returns the client's error.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// KeyError says that an event has no usable key, so its handler does not run.
-type KeyError struct {
+// NoKeyError says that an event has no usable key, so its handler does not run.
+type NoKeyError struct {
 	Field  string // where in the event, for example "Records[0].s3.object.key"
 	Reason string // what is wrong with it and what to change
 	Err    error  // what the parser reported; may be nil
@@ -210,7 +210,7 @@ type KeyError struct {
 }
 
 // Error implements error.
-func (e *KeyError) Error() string {
+func (e *NoKeyError) Error() string {
 	s := "lambdalock: no key: " + e.Field + " " + e.Reason
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -219,7 +219,7 @@ func (e *KeyError) Error() string {
 }
 
 // Unwrap returns the parser's error.
-func (e *KeyError) Unwrap() error { return e.Err }
+func (e *NoKeyError) Unwrap() error { return e.Err }
 
 // ConfigError says which setting is wrong and what to change.
 type ConfigError = driver.ConfigError

@@ -132,7 +132,7 @@ func TestLostAnswerOfRelease(t *testing.T) { // F5, F6
 				f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
 				end := lk.Release
 				if complete {
-					end = func() error { return lk.Complete(nil) }
+					end = func() error { return lk.Complete() }
 				}
 				if err := end(); err != nil {
 					t.Errorf("got %v", err)
@@ -169,7 +169,7 @@ func TestFailedCompletion(t *testing.T) { // F7
 					t.Fatal(err)
 				}
 				c.fail(f.faulty)
-				if err := lk.Complete(nil); !errors.As(err, new(*lock.StoreError)) {
+				if err := lk.Complete(); !errors.As(err, new(*lock.StoreError)) {
 					t.Errorf("got %v, want a StoreError", err)
 				}
 				f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
@@ -231,7 +231,7 @@ func TestClockBehindTheLastOwner(t *testing.T) { // F14
 		if _, ok, err := f.faulty.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, ok, err := f.faulty.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token}); !ok || err != nil {
+		if _, ok, err := f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		start := time.Now()
@@ -267,7 +267,7 @@ func TestResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		if err := f.mustAcquire(l, event("e1")).Complete([]byte("42")); err != nil {
+		if err := f.mustAcquire(l, event("e1")).CompleteWith([]byte("42")); err != nil {
 			t.Fatal(err)
 		}
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased)
@@ -275,14 +275,14 @@ func TestResult(t *testing.T) { // F35
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != "42" {
 			t.Errorf("got %v with result %q", err, completed.Result)
 		}
-		if err := f.mustAcquire(l, event("e2")).Complete(nil); err != nil {
+		if err := f.mustAcquire(l, event("e2")).Complete(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Acquire(t.Context(), event("e1")); !errors.As(err, &completed) || string(completed.Result) != "42" {
 			t.Errorf("the result was lost although no other replaced it: %v, %q", err, completed.Result)
 		}
 		time.Sleep(25 * time.Hour)
-		if err := f.mustAcquire(l, event("e3")).Complete(nil); err != nil {
+		if err := f.mustAcquire(l, event("e3")).Complete(); err != nil {
 			t.Fatal(err)
 		}
 		if row := f.row(); row.Memory.Result.Event != "" {
@@ -290,7 +290,7 @@ func TestResult(t *testing.T) { // F35
 		}
 		f.outcomes()
 		f.faulty.Store = memstore.New()
-		if err := f.mustAcquire(l, event("e1")).Complete(make([]byte, 400<<10)); err != nil {
+		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 400<<10)); err != nil {
 			t.Fatal(err)
 		}
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped)
@@ -336,7 +336,7 @@ func TestResultOfAnotherEvent(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
 		for _, e := range []string{"e1", "e2"} {
-			if err := f.mustAcquire(l, event(e)).Complete([]byte(e)); err != nil {
+			if err := f.mustAcquire(l, event(e)).CompleteWith([]byte(e)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -354,7 +354,7 @@ func TestResultOfEarlierRun(t *testing.T) { // F35
 		f := newFixture(t)
 		l := f.locker(lock.Options{Remember: time.Hour})
 		for _, result := range [][]byte{[]byte("first"), nil} {
-			if err := f.mustAcquire(l, event("e1")).Complete(result); err != nil {
+			if err := f.mustAcquire(l, event("e1")).CompleteWith(result); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(59 * time.Minute)

@@ -93,7 +93,7 @@ func (f *fixture) row() driver.Row {
 func (f *fixture) releaseByHand() {
 	f.t.Helper()
 	s := &driver.Settlement{Name: "/resource", Token: f.row().Token}
-	if _, ok, err := f.faulty.Store.Release(f.t.Context(), s); !ok || err != nil {
+	if _, ok, err := f.faulty.Store.Settle(f.t.Context(), s); !ok || err != nil {
 		f.t.Fatal(ok, err)
 	}
 }

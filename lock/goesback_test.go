@@ -19,11 +19,11 @@ type amnesiac struct {
 	lose        func()
 }
 
-func (s *amnesiac) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *amnesiac) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if s.completions++; s.completions == 2 {
 		s.lose()
 	}
-	return s.serverClock.Release(ctx, t)
+	return s.serverClock.Settle(ctx, t)
 }
 
 // TestCompletionWhoseRowGoesBack shows that a completion without an answer is
@@ -52,7 +52,7 @@ func TestCompletionWhoseRowGoesBack(t *testing.T) { // F5, F23, F56
 					saved["own"] = s.Save("/resource")
 					s.completions, s.lose = 0, saved[to]
 					f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
-					if err := lk.Complete(nil); errors.Is(err, lock.ErrLost) == believed || (err == nil) != believed {
+					if err := lk.Complete(); errors.Is(err, lock.ErrLost) == believed || (err == nil) != believed {
 						t.Errorf("completion: %v, want that it is believed: %v", err, believed)
 					}
 					if err := l.Do(t.Context(), key, nothing); errors.Is(err, lock.ErrCompleted) != believed {

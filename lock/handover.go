@@ -14,13 +14,13 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Handle stands for a lock on its way from one invocation to another: through
+// Ticket stands for a lock on its way from one invocation to another: through
 // the state of a workflow, or with the token of a callback. It is JSON of less
 // than 20 KB, and usually of 300 bytes. With it, and with permission to write
 // to the lock table, one can renew, complete and release the lock, but not use
 // any other name. It is worth nothing once the lock was completed or released,
 // or once somebody took the name over because the lease had ended.
-type Handle struct {
+type Ticket struct {
 	Name  string    `json:"name"`            // as stored, with its namespace
 	Event string    `json:"event,omitempty"` // as stored
 	Order string    `json:"order,omitempty"` // of the key
@@ -36,18 +36,18 @@ type Handle struct {
 // HandOver hands over the innermost lock under which the code runs; see
 // [Lock.HandOver]. In a handler that package middleware wrapped, call it last:
 // if the handler succeeds, the lock stays held for the invocation that gets the
-// handle; if it fails, the lock is released as usual, even if it was resumed
-// meanwhile, and the handle is worth nothing. Locks around the innermost one
+// ticket; if it fails, the lock is released as usual, even if it was resumed
+// meanwhile, and the ticket is worth nothing. Locks around the innermost one
 // are not handed over: they are completed when their handlers succeed.
-func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
+func HandOver(ctx context.Context, lease time.Duration) (Ticket, error) {
 	l := heldIn(ctx)
 	if l == nil {
-		return Handle{}, &ConfigError{Reason: "there is no lock to hand over: call HandOver in a handler that WithLock wraps, with the context that it was given"}
+		return Ticket{}, &ConfigError{Reason: "there is no lock to hand over: call HandOver in a handler that WithLock wraps, with the context that it was given"}
 	}
 	return l.HandOver(ctx, lease)
 }
 
-// HandOver gives the lock to the invocation that gets the handle and passes it
+// HandOver gives the lock to the invocation that gets the ticket and passes it
 // to [Locker.Resume]. lease is how long the name stays held from now on: at
 // least 1 s longer than Grace, and at most 366 days. A lease that ends later
 // than that is not shortened. A heartbeat stops. If nobody resumes, the name
@@ -60,20 +60,20 @@ func HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
 // error is a [*LostError], [*StoreError] or [*ConfigError]. After a StoreError
 // or ConfigError the lock goes on as before, except that the lease may already
 // be extended if the StoreError is not Unapplied.
-func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Handle, error) {
+func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Ticket, error) {
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
-		return Handle{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
+		return Ticket{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
 	}
 	if l.set != nil {
-		return Handle{}, &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a handle stands for one lock: acquire it with Acquire or WithLock to hand it over"}
+		return Ticket{}, &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a ticket stands for one lock: acquire it with Acquire or WithLock to hand it over"}
 	}
 	began := l.clock.Now()
 	requests, err := l.extend(ctx, began, lease)
 	l.observeHandOver(ctx, OutcomeHandedOver, began, requests, err)
 	if err != nil {
-		return Handle{}, err
+		return Ticket{}, err
 	}
-	return Handle{
+	return Ticket{
 		Name: l.claim.Name, Event: l.claim.Event, Order: l.claim.Order,
 		Token: l.claim.Token, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()).UTC(), Remember: l.remember,
 	}, nil
@@ -104,22 +104,22 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 
 // Resume continues a lock that was handed over, with one renewal of its lease,
 // or two if it was resumed before. The lease lasts as long as an acquired one
-// would, or as long as the handle says if that is longer. The Lock is ended as
+// would, or as long as the ticket says if that is longer. The Lock is ended as
 // after [Locker.Acquire], or handed over again. If the work fails and is to be
-// repeated with the same handle, end the Lock with [Lock.Leave].
+// repeated with the same ticket, end the Lock with [Lock.Leave].
 //
-// One invocation at a time may resume a handle: the lock does not keep two from
+// One invocation at a time may resume a ticket: the lock does not keep two from
 // using the same one. If two do, the first that completes or releases the lock
 // ends it, and the other one gets a [*LostError]. The namespace of the Locker
 // does not matter, but in AWS the function needs permission for the namespace
-// in the handle. The key of the lease has the name and the event as they are
+// in the ticket. The key of the lease has the name and the event as they are
 // stored, without the namespace: long ones, and those that are not UTF-8, are
 // hashed.
 //
 // The error is a [*CompletedError] if the event was completed, a [*LostError]
 // if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
 // or [*ConfigError].
-func (l *Locker) Resume(ctx context.Context, h Handle) (*Lock, error) {
+func (l *Locker) Resume(ctx context.Context, h Ticket) (*Lock, error) {
 	c := clock.From(ctx)
 	began := c.Now()
 	lk := &Lock{
@@ -144,7 +144,7 @@ func newToken(event, order string, remember time.Duration) string {
 	return rand.Text()[:16] + seal(event, order, remember)
 }
 
-// seal returns the end of a token, which is a digest of what a handle says
+// seal returns the end of a token, which is a digest of what a ticket says
 // about the event. So none of that can be edited without the token, which the
 // row knows.
 func seal(event, order string, remember time.Duration) string {
@@ -153,27 +153,27 @@ func seal(event, order string, remember time.Duration) string {
 }
 
 // key returns a key that tells the lock in logs and errors.
-func (h *Handle) key() Key {
+func (h *Ticket) key() Key {
 	_, name, _ := strings.Cut(firstSlot(h.Name), "/")
 	return Key{Name: name, Event: h.Event, Order: h.Order}
 }
 
 // resume renews the lease and returns the number of requests.
-func (l *Lock) resume(h Handle, began time.Time) (requests int, err error) {
+func (l *Lock) resume(h Ticket, began time.Time) (requests int, err error) {
 	if h.Name == "" || h.Token == "" {
-		return 0, &ConfigError{Reason: "the handle is empty: pass the one that HandOver returned, as JSON, through every step"}
+		return 0, &ConfigError{Reason: "the ticket is empty: pass the one that HandOver returned, as JSON, through every step"}
 	}
 	if !strings.HasSuffix(h.Token, seal(h.Event, h.Order, h.Remember)) {
-		return 0, &ConfigError{Reason: "the event, order or remember of the handle for key " + l.key.Digest() + " is not the one for which the lock was acquired: let every step pass the handle on unchanged"}
+		return 0, &ConfigError{Reason: "the event, order or remember of the ticket for key " + l.key.Digest() + " is not the one for which the lock was acquired: let every step pass the ticket on unchanged"}
 	}
 	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
 		return 0, err
 	}
 	now := l.wall().Truncate(time.Microsecond)
 	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
-		return 0, &ConfigError{Reason: "the handle's until is more than 366 days away: pass the handle on unchanged"}
+		return 0, &ConfigError{Reason: "the ticket's until is more than 366 days away: pass the ticket on unchanged"}
 	}
-	// The end in the handle is by another clock. A store with a clock of its own
+	// The end in the ticket is by another clock. A store with a clock of its own
 	// moves an end only if it changes, and two who resume must not ask for the
 	// same.
 	moved := h.Until.Add(jitter(time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)

@@ -28,7 +28,7 @@ func sameEnd(a, b time.Time) bool { return a.Sub(b).Abs() < time.Millisecond }
 func isLost(err error) bool { return errors.Is(err, lock.ErrLost) }
 
 // TestHandleTellsTheLeaseEnd shows that a heartbeat whose renewals end earlier
-// than the lease does not hide the lease's end from the next handle.
+// than the lease does not hide the lease's end from the next ticket.
 func TestHandleTellsTheLeaseEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -39,7 +39,7 @@ func TestHandleTellsTheLeaseEnd(t *testing.T) {
 			t.Errorf("the lease is said to end at %v, and ends at %v", until, h.Until)
 		}
 		if next := f.handOver(lk, time.Minute); !next.Until.Equal(f.row().Until) {
-			t.Errorf("the next handle says %v, the row %v", next.Until, f.row().Until)
+			t.Errorf("the next ticket says %v, the row %v", next.Until, f.row().Until)
 		}
 		_ = lk.Release()
 	})
@@ -72,26 +72,26 @@ func TestWorkAfterHandOver(t *testing.T) { // F15
 }
 
 // TestTransactionAfterHandOver shows that the event is not completed behind the
-// back of those who have the handle.
+// back of those who have the ticket.
 func TestTransactionAfterHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
 		h := f.handOver(lk, time.Hour)
-		if err := transact(t, f, lk, f.faulty.Release); !isConfig(err) {
+		if err := transact(t, f, lk, f.faulty.Settle); !isConfig(err) {
 			t.Errorf("the transaction: %v", err)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
-		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestLeave shows that a step that failed can be repeated with its handle, and
+// TestLeave shows that a step that failed can be repeated with its ticket, and
 // that nothing of the failed one is left.
 func TestLeave(t *testing.T) {
 	for name, mode := range map[string]lock.LeaseMode{
@@ -109,7 +109,7 @@ func TestLeave(t *testing.T) {
 				if failed.Context().Err() == nil {
 					t.Error("the failed step's context goes on")
 				}
-				if err := failed.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+				if err := failed.Complete(); !errors.Is(err, lock.ErrReleased) {
 					t.Errorf("Complete after Leave: %v", err)
 				}
 				if err := failed.Release(); err != nil {
@@ -123,7 +123,7 @@ func TestLeave(t *testing.T) {
 					t.Errorf("%d requests after Leave", n)
 				}
 				retry := f.resume(l, t.Context(), h)
-				if err := retry.Complete(nil); err != nil {
+				if err := retry.Complete(); err != nil {
 					t.Error(err)
 				}
 				retry.Leave()
@@ -138,12 +138,12 @@ func TestLeave(t *testing.T) {
 // TestLateRenewals shows that copies of the renewals of HandOver and Resume
 // neither shorten the lease nor bring back a lock that has ended.
 func TestLateRenewals(t *testing.T) { // F3, F4
-	for name, after := range map[string]func(f *fixture, l *lock.Locker, lk *lock.Lock, h lock.Handle){
-		"after completion":      func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { _ = lk.Complete(nil) },
-		"after a release":       func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { _ = lk.Release() },
-		"after a longer lease":  func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { f.handOver(lk, 3*time.Hour) },
-		"after a shorter lease": func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Handle) { f.handOver(lk, time.Minute) },
-		"after a takeover": func(f *fixture, l *lock.Locker, _ *lock.Lock, _ lock.Handle) {
+	for name, after := range map[string]func(f *fixture, l *lock.Locker, lk *lock.Lock, h lock.Ticket){
+		"after completion":      func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Ticket) { _ = lk.Complete() },
+		"after a release":       func(_ *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Ticket) { _ = lk.Release() },
+		"after a longer lease":  func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Ticket) { f.handOver(lk, 3*time.Hour) },
+		"after a shorter lease": func(f *fixture, _ *lock.Locker, lk *lock.Lock, _ lock.Ticket) { f.handOver(lk, time.Minute) },
+		"after a takeover": func(f *fixture, l *lock.Locker, _ *lock.Lock, _ lock.Ticket) {
 			time.Sleep(4 * time.Hour)
 			f.mustAcquire(l, event("e2"))
 		},
@@ -183,14 +183,14 @@ func TestLateRenewalOfFailedHandOver(t *testing.T) { // F4
 		if err := lk.Context().Err(); err != nil {
 			t.Errorf("the work ended: %v", err)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 		f.wantFree("after Complete")
 	})
 }
 
-// TestTwoResume shows what happens if two invocations use one handle: one of
+// TestTwoResume shows what happens if two invocations use one ticket: one of
 // them ends the lock, and the other one is told.
 func TestTwoResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestTwoResume(t *testing.T) {
 				lk, err := l.Resume(t.Context(), h)
 				if err == nil {
 					time.Sleep(rand.N(20 * time.Second))
-					err = lk.Complete(nil)
+					err = lk.Complete()
 				}
 				errs[i] = err
 			})
@@ -263,14 +263,14 @@ func TestOthersMoveTheEnd(t *testing.T) { // F54
 		if err := context.Cause(lk.Context()); err != nil || store.others > 0 {
 			t.Errorf("after all but %d others: %v", store.others, err)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 // TestConcurrentEnds calls everything that ends a lock at once. Whatever comes
-// first, the lock ends in one way, and a handle is worth something if and only
+// first, the lock ends in one way, and a ticket is worth something if and only
 // if the name is still held.
 func TestConcurrentEnds(t *testing.T) {
 	for range 1000 {
@@ -278,18 +278,18 @@ func TestConcurrentEnds(t *testing.T) {
 		l := f.locker(lock.Options{Lease: lock.Heartbeat(4 * time.Second)})
 		lk := f.mustAcquire(l, event("e1"))
 		var wg sync.WaitGroup
-		handles := make([]lock.Handle, 2)
-		for i := range handles {
-			wg.Go(func() { handles[i], _ = lk.HandOver(t.Context(), time.Duration(i+1)*time.Hour) })
+		tickets := make([]lock.Ticket, 2)
+		for i := range tickets {
+			wg.Go(func() { tickets[i], _ = lk.HandOver(t.Context(), time.Duration(i+1)*time.Hour) })
 		}
 		for _, end := range []func() error{
-			func() error { return lk.Complete(nil) }, lk.Release, func() error { lk.Leave(); return nil },
-			func() error { return transact(t, f, lk, f.faulty.Release) },
+			func() error { return lk.Complete() }, lk.Release, func() error { lk.Leave(); return nil },
+			func() error { return transact(t, f, lk, f.faulty.Settle) },
 		} {
 			wg.Go(func() { _ = end() })
 		}
 		wg.Wait()
-		for _, h := range handles {
+		for _, h := range tickets {
 			if h.Token == "" {
 				continue
 			}
@@ -317,14 +317,14 @@ func TestEndDuringHandOver(t *testing.T) { // F4
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.faulty.Plan(fault.Renew, fault.ApplyThenHang)
-		var h lock.Handle
+		var h lock.Ticket
 		go func() { h = f.handOver(lk, time.Hour) }()
 		synctest.Wait()
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -353,7 +353,7 @@ func TestHandOverAndLoss(t *testing.T) { // F21
 			t.Errorf("the work ended by %v", context.Cause(lk.Context()))
 		}
 		_ = lk.Release()
-		if err := other.Complete(nil); err != nil {
+		if err := other.Complete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -377,7 +377,7 @@ func TestResumeByOtherClocks(t *testing.T) { // F14
 				if _, err := f.locker(here).Acquire(t.Context(), event("e2")); !isHeld(err) {
 					t.Errorf("another claim before the lease has ended: %v", err)
 				}
-				if err := resumed.Complete(nil); err != nil {
+				if err := resumed.Complete(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -385,41 +385,41 @@ func TestResumeByOtherClocks(t *testing.T) { // F14
 	}
 }
 
-// TestEditedHandles edits every field of a handle. What would change what the
+// TestEditedTickets edits every field of a ticket. What would change what the
 // row remembers, or whose it is, is refused. The rest changes nothing, and does
 // not hold the name for longer than HandOver can.
-func TestEditedHandles(t *testing.T) { // F54
+func TestEditedTickets(t *testing.T) { // F54
 	const fields = 7
-	if n := reflect.TypeFor[lock.Handle]().NumField(); n != fields {
-		t.Errorf("a handle has %d fields, and %d are tried", n, fields)
+	if n := reflect.TypeFor[lock.Ticket]().NumField(); n != fields {
+		t.Errorf("a ticket has %d fields, and %d are tried", n, fields)
 	}
 	full := lock.Key{Name: "resource", Event: "e1", Order: "7", Payload: "10 EUR"}
 	for name, c := range map[string]struct {
 		key  lock.Key // zero: full
-		edit func(*lock.Handle)
+		edit func(*lock.Ticket)
 		want func(error) bool // nil: harmless
 	}{
-		"another name":          {edit: func(h *lock.Handle) { h.Name = "/other" }, want: isLost},
-		"a free name":           {edit: func(h *lock.Handle) { h.Name = "/free" }, want: isLost},
-		"another event":         {edit: func(h *lock.Handle) { h.Event = "e2" }, want: isEdited},
-		"no event":              {edit: func(h *lock.Handle) { h.Event = "" }, want: isEdited},
-		"an event added":        {key: resource, edit: func(h *lock.Handle) { h.Event = "e2" }, want: isEdited},
-		"a larger order":        {edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
-		"a smaller order":       {edit: func(h *lock.Handle) { h.Order = "3" }, want: isEdited},
-		"no order":              {edit: func(h *lock.Handle) { h.Order = "" }, want: isEdited},
-		"an order added":        {key: event("e1"), edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
-		"an order for a mutex":  {key: resource, edit: func(h *lock.Handle) { h.Order = "9" }, want: isEdited},
-		"part moved":            {edit: func(h *lock.Handle) { h.Event, h.Order = "e17", "" }, want: isEdited},
-		"remembered for less":   {edit: func(h *lock.Handle) { h.Remember = -1 }, want: isEdited},
-		"remembered for longer": {edit: func(h *lock.Handle) { h.Remember = 367 * 24 * time.Hour }, want: isEdited},
-		"another token":         {edit: func(h *lock.Handle) { h.Token = strings.Repeat("A", 16) + h.Token[16:] }, want: isLost},
+		"another name":          {edit: func(h *lock.Ticket) { h.Name = "/other" }, want: isLost},
+		"a free name":           {edit: func(h *lock.Ticket) { h.Name = "/free" }, want: isLost},
+		"another event":         {edit: func(h *lock.Ticket) { h.Event = "e2" }, want: isEdited},
+		"no event":              {edit: func(h *lock.Ticket) { h.Event = "" }, want: isEdited},
+		"an event added":        {key: resource, edit: func(h *lock.Ticket) { h.Event = "e2" }, want: isEdited},
+		"a larger order":        {edit: func(h *lock.Ticket) { h.Order = "9" }, want: isEdited},
+		"a smaller order":       {edit: func(h *lock.Ticket) { h.Order = "3" }, want: isEdited},
+		"no order":              {edit: func(h *lock.Ticket) { h.Order = "" }, want: isEdited},
+		"an order added":        {key: event("e1"), edit: func(h *lock.Ticket) { h.Order = "9" }, want: isEdited},
+		"an order for a mutex":  {key: resource, edit: func(h *lock.Ticket) { h.Order = "9" }, want: isEdited},
+		"part moved":            {edit: func(h *lock.Ticket) { h.Event, h.Order = "e17", "" }, want: isEdited},
+		"remembered for less":   {edit: func(h *lock.Ticket) { h.Remember = -1 }, want: isEdited},
+		"remembered for longer": {edit: func(h *lock.Ticket) { h.Remember = 367 * 24 * time.Hour }, want: isEdited},
+		"another token":         {edit: func(h *lock.Ticket) { h.Token = strings.Repeat("A", 16) + h.Token[16:] }, want: isLost},
 		"order and token":       {edit: otherHandle(lock.Key{Name: "other", Event: "e1", Order: "9"}), want: isLost},
-		"another fence":         {edit: func(h *lock.Handle) { h.Fence = 1 << 62 }},
-		"until the year 9999":   {edit: func(h *lock.Handle) { h.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }, want: isEdited},
-		"until zero":            {edit: func(h *lock.Handle) { h.Until = time.Time{} }},
-		"until the past":        {edit: func(h *lock.Handle) { h.Until = h.Until.AddDate(-300, 0, 0) }},
-		"until in milliseconds": {edit: func(h *lock.Handle) { h.Until = h.Until.Truncate(time.Millisecond) }},
-		"nothing":               {edit: func(*lock.Handle) {}},
+		"another fence":         {edit: func(h *lock.Ticket) { h.Fence = 1 << 62 }},
+		"until the year 9999":   {edit: func(h *lock.Ticket) { h.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }, want: isEdited},
+		"until zero":            {edit: func(h *lock.Ticket) { h.Until = time.Time{} }},
+		"until the past":        {edit: func(h *lock.Ticket) { h.Until = h.Until.AddDate(-300, 0, 0) }},
+		"until in milliseconds": {edit: func(h *lock.Ticket) { h.Until = h.Until.Truncate(time.Millisecond) }},
+		"nothing":               {edit: func(*lock.Ticket) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -445,8 +445,8 @@ func TestEditedHandles(t *testing.T) { // F54
 				if row := f.row(); row.Token != before.Token || !sameEnd(row.Until, before.Until) {
 					t.Errorf("the row %+v became %+v", before, row)
 				}
-				if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
-					t.Errorf("the handle as it was: %v", err)
+				if err := f.resume(l, t.Context(), h).Complete(); err != nil {
+					t.Errorf("the ticket as it was: %v", err)
 				}
 				if m := f.row().Memory; m.HighestOrder != key.Order {
 					t.Errorf("the row remembers the order %q", m.HighestOrder)
@@ -461,10 +461,10 @@ func isEdited(err error) bool {
 	return isConfig(err) && strings.Contains(err.Error(), "unchanged")
 }
 
-// otherHandle returns an edit that gives a handle order and token of another
+// otherHandle returns an edit that gives a ticket order and token of another
 // lock, which belong together.
-func otherHandle(key lock.Key) func(*lock.Handle) {
-	return func(h *lock.Handle) {
+func otherHandle(key lock.Key) func(*lock.Ticket) {
+	return func(h *lock.Ticket) {
 		l, err := lock.New(memstore.New(), &lock.Options{Logger: discard})
 		if err != nil {
 			panic(err)
@@ -482,7 +482,7 @@ func otherHandle(key lock.Key) func(*lock.Handle) {
 	}
 }
 
-// TestHandleThroughJavaScript shows that a handle stands what a JavaScript
+// TestHandleThroughJavaScript shows that a ticket stands what a JavaScript
 // program does to numbers, and that it stays small.
 func TestHandleThroughJavaScript(t *testing.T) { // F26
 	synctest.Test(t, func(t *testing.T) {
@@ -506,13 +506,13 @@ func TestHandleThroughJavaScript(t *testing.T) { // F26
 				t.Fatal(err)
 			}
 			if b, err = json.Marshal(asFloats); err != nil || len(b) > 4<<10 {
-				t.Errorf("%s: the handle has %d bytes, %v", name, len(b), err)
+				t.Errorf("%s: the ticket has %d bytes, %v", name, len(b), err)
 			}
-			var arrived lock.Handle
+			var arrived lock.Ticket
 			if err := json.Unmarshal(b, &arrived); err != nil || arrived != h {
 				t.Errorf("%s: %+v became %+v, %v", name, h, arrived, err)
 			}
-			if err := f.resume(l, t.Context(), arrived).Complete(nil); err != nil {
+			if err := f.resume(l, t.Context(), arrived).Complete(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if _, err := l.Acquire(t.Context(), key); !isCompleted(err) {
@@ -523,7 +523,7 @@ func TestHandleThroughJavaScript(t *testing.T) { // F26
 }
 
 // TestResumeWithoutDetail shows what a store that cannot tell the refusing row
-// makes of a handle: never somebody else's lock.
+// makes of a ticket: never somebody else's lock.
 func TestResumeWithoutDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -532,11 +532,11 @@ func TestResumeWithoutDetail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
 			t.Error(err)
 		}
 		if _, err := l.Resume(t.Context(), h); !isLost(err) {
-			t.Errorf("the handle after completion: %v", err)
+			t.Errorf("the ticket after completion: %v", err)
 		}
 	})
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// passOn returns the handle as it arrives in another function.
-func passOn(t *testing.T, h lock.Handle) lock.Handle {
+// passOn returns the ticket as it arrives in another function.
+func passOn(t *testing.T, h lock.Ticket) lock.Ticket {
 	t.Helper()
 	b, err := json.Marshal(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var arrived lock.Handle
+	var arrived lock.Ticket
 	if err := json.Unmarshal(b, &arrived); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func passOn(t *testing.T, h lock.Handle) lock.Handle {
 	return arrived
 }
 
-func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Handle {
+func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Ticket {
 	f.t.Helper()
 	h, err := lk.HandOver(lk.Context(), lease)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *fixture) handOver(lk *lock.Lock, lease time.Duration) lock.Handle {
 	return passOn(f.t, h)
 }
 
-func (f *fixture) resume(l locker, ctx context.Context, h lock.Handle) *lock.Lock {
+func (f *fixture) resume(l locker, ctx context.Context, h lock.Ticket) *lock.Lock {
 	f.t.Helper()
 	lk, err := l.Resume(ctx, h)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestHandOver(t *testing.T) { // F54
 		}
 		fence := lk.Lease().Fence
 		h := f.handOver(lk, 10*time.Minute)
-		if err := lk.Complete([]byte("result")); err != nil {
+		if err := lk.CompleteWith([]byte("result")); err != nil {
 			t.Errorf("Complete after HandOver: %v", err)
 		}
 		if err := lk.Release(); err != nil {
@@ -82,7 +82,7 @@ func TestHandOver(t *testing.T) { // F54
 			waiter := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute), Namespace: "first", MaxWait: time.Hour})
 			other, err := waiter.Acquire(t.Context(), lock.Key{Name: "résumé", Event: "e2", Order: "8"})
 			if err == nil {
-				err = other.Complete(nil)
+				err = other.Complete()
 			}
 			waiting <- err
 		}()
@@ -95,14 +95,14 @@ func TestHandOver(t *testing.T) { // F54
 		}
 		time.Sleep(50 * time.Second) // with renewals, none of which may shorten the lease
 		h = f.handOver(lk, 10*time.Minute)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 
 		time.Sleep(9 * time.Minute)
 		lk = f.resume(f.locker(lock.Options{Lease: lock.UntilDeadline()}), invocation(), h)
 		before := f.faulty.Requests(fault.Release)
-		if err := lk.Complete([]byte("result")); err != nil {
+		if err := lk.CompleteWith([]byte("result")); err != nil {
 			t.Fatal(err)
 		}
 		if n := f.faulty.Requests(fault.Release) - before; n != 1 {
@@ -120,7 +120,7 @@ func TestHandOver(t *testing.T) { // F54
 			t.Errorf("a duplicate with another payload: %v", err)
 		}
 		if _, err := second.Resume(t.Context(), h); !errors.As(err, &completed) || string(completed.Result) != "result" {
-			t.Errorf("the handle after completion: %v", err)
+			t.Errorf("the ticket after completion: %v", err)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestHandOverRequests(t *testing.T) {
 		if n := f.faulty.Requests(fault.Renew); n != 1 {
 			t.Errorf("%d requests to hand over, want 1", n)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		lk = f.resume(l, t.Context(), h)
@@ -149,19 +149,19 @@ func TestHandOverRequests(t *testing.T) {
 			t.Errorf("%d other requests, want 2", n)
 		}
 		if _, err := l.Resume(t.Context(), h); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("the handle after the release: %v", err)
+			t.Errorf("the ticket after the release: %v", err)
 		}
 		f.wantFree("after the release")
 	})
 }
 
-// TestWorthlessHandles shows what a handle cannot do.
-func TestWorthlessHandles(t *testing.T) { // F54
+// TestWorthlessTickets shows what a ticket cannot do.
+func TestWorthlessTickets(t *testing.T) { // F54
 	isConfig := func(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
 	isLost := func(err error) bool { return errors.Is(err, lock.ErrLost) }
 	for name, c := range map[string]struct {
 		after func(f *fixture, l *lock.Locker, lk *lock.Lock)
-		edit  func(*lock.Handle)
+		edit  func(*lock.Ticket)
 		want  func(error) bool
 	}{
 		"lock released after all": {after: func(_ *fixture, _ *lock.Locker, lk *lock.Lock) { _ = lk.Release() }, want: isLost},
@@ -172,14 +172,14 @@ func TestWorthlessHandles(t *testing.T) { // F54
 		}, want: isLost},
 		"completed by a duplicate": {after: func(f *fixture, l *lock.Locker, _ *lock.Lock) {
 			time.Sleep(time.Hour)
-			_ = f.mustAcquire(l, event("e1")).Complete(nil)
+			_ = f.mustAcquire(l, event("e1")).Complete()
 		}, want: isCompleted},
-		"another name":   {edit: func(h *lock.Handle) { h.Name = "/other" }, want: isLost},
-		"another token":  {edit: func(h *lock.Handle) { h.Token = "guessed" }, want: isConfig},
-		"another event":  {edit: func(h *lock.Handle) { h.Event = "e2" }, want: isConfig},
-		"no event":       {edit: func(h *lock.Handle) { h.Event = "" }, want: isConfig},
-		"empty":          {edit: func(h *lock.Handle) { *h = lock.Handle{} }, want: isConfig},
-		"without a name": {edit: func(h *lock.Handle) { h.Name = "" }, want: isConfig},
+		"another name":   {edit: func(h *lock.Ticket) { h.Name = "/other" }, want: isLost},
+		"another token":  {edit: func(h *lock.Ticket) { h.Token = "guessed" }, want: isConfig},
+		"another event":  {edit: func(h *lock.Ticket) { h.Event = "e2" }, want: isConfig},
+		"no event":       {edit: func(h *lock.Ticket) { h.Event = "" }, want: isConfig},
+		"empty":          {edit: func(h *lock.Ticket) { *h = lock.Ticket{} }, want: isConfig},
+		"without a name": {edit: func(h *lock.Ticket) { h.Name = "" }, want: isConfig},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestWorthlessHandles(t *testing.T) { // F54
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := resumed.Complete(nil); err != nil {
+					if err := resumed.Complete(); err != nil {
 						t.Error(err)
 					}
 					return
@@ -226,7 +226,7 @@ func TestHandOverThatNobodyResumes(t *testing.T) { // F19
 		l := f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.handOver(lk, 10*time.Minute)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -236,7 +236,7 @@ func TestHandOverThatNobodyResumes(t *testing.T) { // F19
 		}
 		time.Sleep(time.Millisecond)
 		f.outcomes()
-		if err := f.mustAcquire(l, event("e1")).Complete(nil); err != nil {
+		if err := f.mustAcquire(l, event("e1")).Complete(); err != nil {
 			t.Error(err)
 		}
 		f.wantOutcomes(lock.OutcomeTakenOver, lock.OutcomeReleased)
@@ -265,7 +265,7 @@ func TestHandOverFails(t *testing.T) {
 				if _, err := lk.HandOver(t.Context(), c.lease); !c.want(err) {
 					t.Errorf("HandOver: %v", err)
 				}
-				_ = lk.Complete(nil)
+				_ = lk.Complete()
 				f.wantFree("after Complete")
 			})
 		})
@@ -293,10 +293,10 @@ func TestHandOverWithLostAnswers(t *testing.T) { // F4
 		if resumed.Lease().Fence != again.Lease().Fence {
 			t.Error("the retry has another fence")
 		}
-		if err := again.Complete(nil); err != nil {
+		if err := again.Complete(); err != nil {
 			t.Error(err)
 		}
-		if err := resumed.Complete(nil); !errors.Is(err, lock.ErrLost) {
+		if err := resumed.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("the crashed step: %v", err)
 		}
 	})
@@ -322,30 +322,30 @@ func TestResumeNearTheDeadline(t *testing.T) { // F12
 	})
 }
 
-// TestHandOverOfAnOrder shows that the order travels with the handle.
+// TestHandOverOfAnOrder shows that the order travels with the ticket.
 func TestHandOverOfAnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		ordered := func(order string) lock.Key { return lock.Key{Name: "resource", Order: order} }
 		h := f.handOver(f.mustAcquire(l, ordered("7")), time.Hour)
-		if err := f.resume(l, t.Context(), h).Complete(nil); err != nil {
+		if err := f.resume(l, t.Context(), h).Complete(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Acquire(t.Context(), ordered("7")); !isCompleted(err) {
 			t.Errorf("a duplicate: %v", err)
 		}
 		if _, err := l.Resume(t.Context(), h); !isCompleted(err) {
-			t.Errorf("the handle: %v", err)
+			t.Errorf("the ticket: %v", err)
 		}
 		h = f.handOver(f.mustAcquire(l, ordered("8")), time.Hour)
 		time.Sleep(2 * time.Hour)
-		if err := f.mustAcquire(l, ordered("9")).Complete(nil); err != nil {
+		if err := f.mustAcquire(l, ordered("9")).Complete(); err != nil {
 			t.Fatal(err)
 		}
 		var lost *lock.LostError
 		if _, err := l.Resume(t.Context(), h); !errors.As(err, &lost) || !lost.Until.Equal(h.Until) {
-			t.Errorf("the handle after a later event was completed: %v, want it lost since %v", err, h.Until)
+			t.Errorf("the ticket after a later event was completed: %v, want it lost since %v", err, h.Until)
 		}
 	})
 }
@@ -379,13 +379,13 @@ func TestHandOverNeverShortensTheLease(t *testing.T) {
 	})
 }
 
-// TestHandOverWhenTheObserverPanics shows that the handle still counts.
+// TestHandOverWhenTheObserverPanics shows that the ticket still counts.
 func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), event("e1"))
 		h := f.handOver(lk, time.Hour)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		panics, err := lock.New(f.faulty, &lock.Options{Logger: discard, Observe: func(context.Context, lock.Observation) { panic("observer") }})
@@ -398,7 +398,7 @@ func TestHandOverWhenTheObserverPanics(t *testing.T) { // F48
 			t.Errorf("Resume returned %v", err)
 		}()
 		lk = f.resume(f.locker(lock.Options{Lease: lock.Heartbeat(time.Minute)}), t.Context(), h)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -419,7 +419,7 @@ func TestResumedEventIsRememberedAsAcquired(t *testing.T) {
 				f := newFixture(t)
 				h := f.handOver(f.mustAcquire(f.locker(lock.Options{Remember: c.acquires}), event("e1")), time.Hour)
 				h = f.handOver(f.resume(f.locker(lock.Options{Remember: 30 * day}), t.Context(), h), time.Hour) // completes nothing
-				if err := f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete(nil); err != nil {
+				if err := f.resume(f.locker(lock.Options{Remember: c.resumes}), t.Context(), h).Complete(); err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range f.row().Memory.Completed {

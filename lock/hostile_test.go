@@ -54,17 +54,17 @@ func say(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.Said 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := store.Release(t.Context(), &driver.Settlement{Name: rowName(t, store), Token: row.Token}); !ok || err != nil {
+	if _, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: rowName(t, store), Token: row.Token}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	said.Error(lk.Complete(nil)) // lost
+	said.Error(lk.Complete()) // lost
 	lk, err = l.Acquire(t.Context(), lock.Key{Name: key.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan.Always(fault.Release, fault.Deny)
-	said.Error(lk.Complete(nil))
-	said.Error(lk.Complete(nil))
+	said.Error(lk.Complete())
+	said.Error(lk.Complete())
 	return said
 }
 
@@ -89,10 +89,10 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 		return lk
 	}
 	transact := func(ctx context.Context) {
-		held, _ := driver.LockFrom(ctx)
-		said.Error(held.CompleteWith(t.Context(), nil, store.Release))
+		held, _ := driver.FromContext(ctx)
+		said.Error(held.CompleteWith(t.Context(), nil, store.Settle))
 	}
-	handOver := func(ctx context.Context) lock.Handle {
+	handOver := func(ctx context.Context) lock.Ticket {
 		h, err := lock.HandOver(ctx, 20*time.Second)
 		said.Error(err)
 		return h
@@ -112,7 +112,7 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 	lk := must(l.Acquire(t.Context(), key))
 	h := handOver(lk.Context())
 	transact(lk.Context())
-	said.Error(lk.Complete(nil))
+	said.Error(lk.Complete())
 	edited := h
 	edited.Event = "another"
 	_, err = l.Resume(t.Context(), edited)
@@ -122,16 +122,16 @@ func sayMore(t *testing.T, key lock.Key, holder string, logKeys bool) *hostile.S
 	_, err = l.Resume(t.Context(), h)
 	said.Error(err)
 	lk = must(l.Acquire(t.Context(), lock.Key{Name: key.Name}))
-	said.Error(lk.Complete(nil))
+	said.Error(lk.Complete())
 	transact(lk.Context()) // of a lock that has ended
 
 	lk = must(l.Acquire(t.Context(), key))
 	time.Sleep(time.Minute)
 	said.Error(context.Cause(lk.Context()))
 	next := must(locker(store, lock.Options{Lease: lock.Heartbeat(6 * time.Second)}).Acquire(t.Context(), key)) // takes it over
-	said.Error(lk.Complete(nil))
+	said.Error(lk.Complete())
 	time.Sleep(time.Minute)
-	said.Error(next.Complete(nil))
+	said.Error(next.Complete())
 	return said
 }
 
@@ -250,8 +250,8 @@ func (s *rowsSeen) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 	return row, ok, err
 }
 
-func (s *rowsSeen) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Release(ctx, t)
+func (s *rowsSeen) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Settle(ctx, t)
 	fmt.Fprintf(&s.seen, "%+v %+v %+v\n", *t, t.Memory, row)
 	return row, ok, err
 }

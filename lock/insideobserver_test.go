@@ -18,7 +18,7 @@ func TestLockEndsInsideAnObserver(t *testing.T) { // F48
 	t.Parallel()
 	ends := map[string]func(*lock.Lock){
 		"Release":  func(lk *lock.Lock) { _ = lk.Release() },
-		"Complete": func(lk *lock.Lock) { _ = lk.Complete(nil) },
+		"Complete": func(lk *lock.Lock) { _ = lk.Complete() },
 		"Leave":    func(lk *lock.Lock) { lk.Leave() },
 		"HandOver": func(lk *lock.Lock) { _, _ = lk.HandOver(context.Background(), 5*time.Second) },
 	}

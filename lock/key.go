@@ -30,8 +30,8 @@ type Key struct {
 	// Payload is what Event stands for, or a fingerprint of it. Any bytes; only a
 	// digest is stored. Two keys with the same Name and Event but different
 	// Payloads are a mistake of the caller, for example an idempotency key that is
-	// used for another request: the second gets a [*MismatchError]. Empty, and
-	// without an Event, payloads are not compared.
+	// used for another request: the second gets a [*PayloadMismatchError]. Empty,
+	// and without an Event, payloads are not compared.
 	Payload string
 }
 
@@ -50,9 +50,9 @@ const (
 func (k Key) check() error {
 	switch {
 	case k.Name == "":
-		return &KeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name the resource"}
+		return &NoKeyError{Field: "Name", Reason: "is empty: every event would share one lock; the key function must name the resource"}
 	case len(k.Order) > maxOrder || !utf8.ValidString(k.Order):
-		return &KeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes: stores compare it bytewise, so it cannot be hashed"}
+		return &NoKeyError{Field: "Order", Reason: "must be valid UTF-8 of at most 256 bytes: stores compare it bytewise, so it cannot be hashed"}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (s overtaking) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 		return driver.Row{}, false, ctx.Err()
 	}
 	row, ok, err := s.Store.Acquire(ctx, c)
-	_, _, _ = s.Release(ctx, &driver.Settlement{Name: c.Name, Token: "other", Abandon: true, Stamp: c.Stamp.Add(time.Minute), DeleteAfter: c.DeleteAfter})
+	_, _, _ = s.Settle(ctx, &driver.Settlement{Name: c.Name, Token: "other", Abandon: true, Stamp: c.Stamp.Add(time.Minute), DeleteAfter: c.DeleteAfter})
 	return row, ok, err
 }
 

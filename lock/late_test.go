@@ -179,13 +179,13 @@ type slowRelease struct {
 	takes time.Duration
 }
 
-func (s *slowRelease) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *slowRelease) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
 		return driver.Row{}, false, ctx.Err()
 	}
-	return s.Store.Release(ctx, t)
+	return s.Store.Settle(ctx, t)
 }
 
 // claimRecorder keeps a copy of every claim.

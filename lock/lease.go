@@ -50,7 +50,7 @@ func (h *heldLock) Store() driver.Store { return h.locker.store }
 
 // heldIn returns the innermost lock under which the code runs, or nil.
 func heldIn(ctx context.Context) *Lock {
-	d, _ := driver.LockFrom(ctx)
+	d, _ := driver.FromContext(ctx)
 	h, _ := d.(*heldLock)
 	return (*Lock)(h)
 }

@@ -127,11 +127,11 @@ func TestHeartbeatNoticesLoss(t *testing.T) { // F20, F21, F23
 				if cause := context.Cause(lk.Context()); !errors.Is(cause, lock.ErrLost) {
 					t.Errorf("cause %v, want lost at the first renewal", cause)
 				}
-				if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
+				if err := lk.Complete(); !errors.Is(err, lock.ErrLost) {
 					t.Errorf("completion: %v, want lost", err)
 				}
 				if taken {
-					if err := other.Complete(nil); err != nil {
+					if err := other.Complete(); err != nil {
 						t.Errorf("the new owner: %v", err)
 					}
 				}

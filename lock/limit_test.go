@@ -106,7 +106,7 @@ func TestLimit(t *testing.T) {
 					}
 				}
 				for _, lk := range all {
-					if err := lk.Complete(nil); err != nil {
+					if err := lk.Complete(); err != nil {
 						t.Error(err)
 					}
 				}
@@ -140,7 +140,7 @@ func TestLimitOfOne(t *testing.T) {
 	f := newFixture(t)
 	lk := f.mustAcquire(f.locker(lock.Options{Limit: 1}), event("e1"))
 	f.wantFull(f.locker(lock.Options{}))
-	if err := lk.Complete(nil); err != nil {
+	if err := lk.Complete(); err != nil {
 		t.Error(err)
 	}
 	if _, err := f.locker(lock.Options{}).Acquire(t.Context(), event("e1")); !isCompleted(err) {
@@ -571,7 +571,7 @@ func TestSlowSlots(t *testing.T) { // F11
 		slow.takes = 40 * time.Millisecond
 		free := f.bySlot(50)[41]
 		s := &driver.Settlement{Name: "/slot:42:resource", Token: free.Token}
-		if _, ok, err := slow.Release(t.Context(), s); !ok || err != nil {
+		if _, ok, err := slow.Settle(t.Context(), s); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		start = time.Now()
@@ -731,9 +731,9 @@ func (s farAway) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool
 	return s.Store.Acquire(ctx, c)
 }
 
-func (s farAway) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s farAway) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	time.Sleep(s.takes)
-	return s.Store.Release(ctx, t)
+	return s.Store.Settle(ctx, t)
 }
 
 // TestLimitHandover passes the slots of a name among eight waiters. All of them

@@ -47,7 +47,7 @@ const (
 	completed = iota + 1
 	released
 	inTransaction // completed, unless the transaction is refused for other reasons
-	left          // held for those who have the handle
+	left          // held for those who have the ticket
 )
 
 func (a *acquisition) newLock() *Lock {
@@ -114,7 +114,7 @@ func (l *Lock) startTime(read time.Time) { l.read, l.time = read, read.Round(0) 
 // The heartbeats of the locks around it look at the wall clock, because their
 // timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
-	ctx := driver.WithLock(l.ctx, (*heldLock)(l))
+	ctx := driver.NewContext(l.ctx, (*heldLock)(l))
 	for held := range l.chain {
 		if held.beat != nil { // this one's begins below
 			held.beat.look()

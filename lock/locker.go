@@ -68,7 +68,7 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 	if err := work(lk.Context()); err != nil {
 		return err
 	}
-	return lk.Complete(nil)
+	return lk.Complete()
 }
 
 // nextStamp returns a stamp that no other claim of this Locker has, even in the

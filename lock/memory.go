@@ -93,7 +93,7 @@ type room struct {
 
 func (l *Locker) roomFor(ctx context.Context, key Key, row string) room {
 	return room{
-		name: row, least: l.opts.RememberAtLeast,
+		name: row, least: l.opts.RememberEvents,
 		batch: invocation.BatchOf(ctx).Stored(key.Name, stored.Event),
 	}
 }

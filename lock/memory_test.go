@@ -70,7 +70,7 @@ func TestLastEventsAreRemembered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
-				l := f.locker(lock.Options{RememberAtLeast: c.least, Lease: lock.FixedLease(time.Minute)})
+				l := f.locker(lock.Options{RememberEvents: c.least, Lease: lock.FixedLease(time.Minute)})
 				for i := range 60 {
 					if err := l.Do(t.Context(), lock.Key{Name: c.name, Event: c.event(i)}, nothing); err != nil {
 						t.Fatal(err)
@@ -217,7 +217,7 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := lk.Complete(nil); err != nil {
+					if err := lk.Complete(); err != nil {
 						t.Fatal(err)
 					}
 					units += 1 + len(f.row().Memory.Completed)*(36+12)/1024
@@ -238,7 +238,7 @@ func TestLargeDeliveryIsBounded(t *testing.T) { // F32, F46
 func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{RememberAtLeast: 100_000})
+		l := f.locker(lock.Options{RememberEvents: 100_000})
 		memory := driver.Memory{}
 		for i := range 8000 {
 			memory.Completed = append(memory.Completed, driver.CompletedEvent{Event: fmt.Sprintf("%050d", i), Until: time.Now().Add(time.Hour)})
@@ -247,10 +247,10 @@ func TestRowStaysBelowSizeLimit(t *testing.T) { // F32, F35, F46
 		if _, ok, err := f.faulty.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if _, ok, err := f.faulty.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
+		if _, ok, err := f.faulty.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: &memory}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if err := f.mustAcquire(l, event("e1")).Complete(make([]byte, 10<<10)); err != nil {
+		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 10<<10)); err != nil {
 			t.Fatal(err)
 		}
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeResultDropped, lock.OutcomeForgotten)
@@ -409,7 +409,7 @@ func TestEventIsRememberedOnce(t *testing.T) { // F15
 		ahead := skewed(l, 2*time.Hour)
 		lk := f.mustAcquire(ahead, event("e1"))
 		ahead.clock.Step(-2 * time.Hour)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		if events := f.row().Memory.Completed; len(events) != 1 {
@@ -423,8 +423,8 @@ func TestEventIsRememberedOnce(t *testing.T) { // F15
 func TestForgottenEventHasNoResult(t *testing.T) { // F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{RememberAtLeast: 1})
-		if err := f.mustAcquire(l, event(id(0))).Complete([]byte("secret")); err != nil {
+		l := f.locker(lock.Options{RememberEvents: 1})
+		if err := f.mustAcquire(l, event(id(0))).CompleteWith([]byte("secret")); err != nil {
 			t.Fatal(err)
 		}
 		complete(t, l, ids(1, 40)...)
@@ -441,7 +441,7 @@ func TestOldResultMakesRoom(t *testing.T) { // F32, F35
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{})
-		if err := f.mustAcquire(l, event("e1")).Complete(make([]byte, 350<<10-450)); err != nil {
+		if err := f.mustAcquire(l, event("e1")).CompleteWith(make([]byte, 350<<10-450)); err != nil {
 			t.Fatal(err)
 		}
 		if f.row().Memory.Result.Body == nil {
@@ -462,7 +462,7 @@ func TestOldResultMakesRoom(t *testing.T) { // F32, F35
 func TestLongEventsOfBatchAreRemembered(t *testing.T) { // F46
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{RememberAtLeast: 1})
+		l := f.locker(lock.Options{RememberEvents: 1})
 		var events []string
 		batch := &invocation.Batch{}
 		for i := range 50 {
@@ -501,7 +501,7 @@ func TestRoomOfARow(t *testing.T) { // F46
 			t.Parallel()
 			for resource, want := range map[string]int{"resource": c.want, "resource1": c.want - 1} {
 				f := newFixture(t)
-				l := f.locker(lock.Options{RememberAtLeast: 1})
+				l := f.locker(lock.Options{RememberEvents: 1})
 				for i := range 20 {
 					key := lock.Key{Name: resource, Event: fmt.Sprintf("%0*d", c.length, i), Payload: c.payload}
 					if c.order != "" {

@@ -18,7 +18,7 @@ import (
 // then, but not that of the process.
 func TestNestedLocksEndBeforeTheDeadline(t *testing.T) { // F11, F12, F16
 	for name, end := range map[string]func(*lock.Lock) error{
-		"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete(nil) },
+		"release": (*lock.Lock).Release, "complete": func(lk *lock.Lock) error { return lk.Complete() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ type Observation struct {
 	Requests  int           // sent to the store for this outcome
 	Completed bool          // the event was completed, not only the lock released
 	// Forgotten is how many events are forgotten although they have not expired;
-	// see [Options.RememberAtLeast].
+	// see [Options.RememberEvents].
 	Forgotten int
 	Err       error // why, if the outcome is a refusal or a failure
 }
@@ -158,7 +158,7 @@ func outcomeOf(err error) Outcome {
 		return OutcomeStale
 	case errors.Is(err, ErrCompleted):
 		return OutcomeAlreadyCompleted
-	case errors.As(err, new(*MismatchError)):
+	case errors.As(err, new(*PayloadMismatchError)):
 		return OutcomeMismatch
 	case errors.Is(err, ErrHeld):
 		return OutcomeHeld

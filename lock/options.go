@@ -67,13 +67,13 @@ type Options struct {
 	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 	// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 	Remember time.Duration
-	// RememberAtLeast is how many completed Events of a name are remembered
+	// RememberEvents is how many completed Events of a name are remembered
 	// whatever the row costs, each for as long as Remember says. Those completed
 	// before them are forgotten once the row would cost more than one write unit of
 	// 1 KB, which has room for ten to twenty events; [OutcomeForgotten] reports it.
 	// A row of 350 KB, with 5,000 events or more, takes no more. Zero: 8, which fit
 	// into one write unit unless the name is long.
-	RememberAtLeast int
+	RememberEvents int
 	// CompleteWithin limits how long [Lock.Complete] tries, for work whose caller
 	// waits for the result. Zero: until shortly before the deadline, because nobody
 	// else can complete the event.
@@ -105,8 +105,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Remember == 0 {
 		o.Remember = DefaultRemember
 	}
-	if o.RememberAtLeast == 0 {
-		o.RememberAtLeast = defaultRememberAtLeast
+	if o.RememberEvents == 0 {
+		o.RememberEvents = defaultRememberAtLeast
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -154,8 +154,8 @@ func (o *Options) check() error {
 	if o.Remember > longestRemember {
 		return &ConfigError{Reason: fmt.Sprintf("Remember is %v; use at most %v (366 days)", o.Remember, longestRemember)}
 	}
-	if o.RememberAtLeast < 0 {
-		return &ConfigError{Reason: fmt.Sprintf("RememberAtLeast is negative (%d)", o.RememberAtLeast)}
+	if o.RememberEvents < 0 {
+		return &ConfigError{Reason: fmt.Sprintf("RememberEvents is negative (%d)", o.RememberEvents)}
 	}
 	return nil
 }

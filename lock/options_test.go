@@ -33,7 +33,7 @@ func TestWrongOptions(t *testing.T) {
 		"lease below a request": {Lease: lock.Heartbeat(time.Millisecond)},
 		"namespace too long":    {Namespace: strings.Repeat("x", 257)},
 		"remember too long":     {Remember: 367 * 24 * time.Hour},
-		"remember fewer than 0": {RememberAtLeast: -1},
+		"remember fewer than 0": {RememberEvents: -1},
 		"negative limit":        {Limit: -1},
 		"limit too high":        {Limit: lock.MaxLimit + 1},
 	} {
@@ -63,8 +63,8 @@ func TestWrongKeys(t *testing.T) { // F26, F27
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.locker(lock.Options{}).Acquire(t.Context(), key)
-			if _, ok := err.(*lock.KeyError); !ok {
-				t.Errorf("got %v, want a KeyError", err)
+			if _, ok := err.(*lock.NoKeyError); !ok {
+				t.Errorf("got %v, want a NoKeyError", err)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestLogLevels(t *testing.T) { // F30
 		var out bytes.Buffer
 		faulty := fault.NewScripted(memstore.New())
 		l, err := lock.New(faulty, &lock.Options{
-			RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute),
+			RememberEvents: 1, Lease: lock.FixedLease(time.Minute),
 			Logger: slog.New(slog.NewTextHandler(&out, nil)),
 		})
 		if err != nil {
@@ -240,7 +240,7 @@ func TestLostLeaseIsAnError(t *testing.T) { // F21
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := first.Complete(nil); !errors.Is(err, lock.ErrLost) {
+		if err := first.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("completed late: %v", err)
 		}
 		if err := second.Release(); err != nil {
@@ -264,7 +264,7 @@ func TestErrorTexts(t *testing.T) {
 		"key " + key + ` is held by a delivery of the same event in "fn" until 2026-11-22T12:00:00Z at the latest`:                                  &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Duplicate: true},
 		"key " + key + ` is held by 3 other invocations, as many as its Limit allows, one of them in "fn" until 2026-11-22T12:00:00Z at the latest`: &lock.HeldError{Key: resource, Holder: "fn", Until: noon, Limit: 3},
 		"key " + key + " is held by 3 other invocations, as many as its Limit allows":                                                               &lock.HeldError{Key: resource, Limit: 3},
-		"key " + key + ": this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged": &lock.MismatchError{Key: resource},
+		"key " + key + ": this event came before with another payload, such as another request or other credentials: let the sender give every new event an identity of its own, and repeat one unchanged": &lock.PayloadMismatchError{Key: resource},
 		"key " + key + ": this event was already completed":             &lock.CompletedError{Key: resource},
 		"key " + key + ": a later event was already completed":          &lock.CompletedError{Key: resource, Stale: true},
 		"key " + key + ": the lease until 2026-11-22T12:00:00Z is lost": &lock.LostError{Key: resource, Until: noon},
@@ -273,8 +273,8 @@ func TestErrorTexts(t *testing.T) {
 		},
 		"acquire at DynamoDB table t: dynamodb:UpdateItem was denied: cause (allow it)": &lock.StoreError{Op: "acquire", Store: "DynamoDB table t", Action: "dynamodb:UpdateItem", Hint: "allow it", Err: cause},
 		"renew": &lock.StoreError{Op: "renew"},
-		"no key: Records[0].s3.object.key is missing: cause": &lock.KeyError{Field: "Records[0].s3.object.key", Reason: "is missing", Err: cause},
-		"no key: body is empty":                              &lock.KeyError{Field: "body", Reason: "is empty"},
+		"no key: Records[0].s3.object.key is missing: cause": &lock.NoKeyError{Field: "Records[0].s3.object.key", Reason: "is missing", Err: cause},
+		"no key: body is empty":                              &lock.NoKeyError{Field: "body", Reason: "is empty"},
 		"no table: cause":                                    &lock.ConfigError{Reason: "no table", Err: cause},
 		"no table":                                           &lock.ConfigError{Reason: "no table"},
 	} {
@@ -284,7 +284,7 @@ func TestErrorTexts(t *testing.T) {
 			}
 		})
 	}
-	if !errors.Is(&lock.StoreError{Err: cause}, cause) || !errors.Is(&lock.KeyError{Err: cause}, cause) || !errors.Is(&lock.ConfigError{Err: cause}, cause) {
+	if !errors.Is(&lock.StoreError{Err: cause}, cause) || !errors.Is(&lock.NoKeyError{Err: cause}, cause) || !errors.Is(&lock.ConfigError{Err: cause}, cause) {
 		t.Error("a cause is hidden")
 	}
 }

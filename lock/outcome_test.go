@@ -29,7 +29,7 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 		if err := lk.Release(); err != nil {
 			t.Errorf("Release after Release: %v", err)
 		}
-		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+		if err := lk.Complete(); !errors.Is(err, lock.ErrReleased) {
 			t.Errorf("Complete after Release: %v, want ErrReleased", err)
 		}
 		if n := f.faulty.Requests(fault.Release); n != 1 {
@@ -37,12 +37,12 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 		}
 		lk = f.mustAcquire(l, event("e1"))
 		f.faulty.Always(fault.Release, fault.Deny)
-		first := lk.Complete(nil)
+		first := lk.Complete()
 		if !isStoreError(first) {
 			t.Fatalf("denied: %v", first)
 		}
 		f.faulty.Always(fault.Release, fault.None)
-		if err := lk.Complete(nil); err != first {
+		if err := lk.Complete(); err != first {
 			t.Errorf("Complete after a failed Complete: %v, want %v", err, first)
 		}
 		if err := lk.Release(); err != first {
@@ -54,7 +54,7 @@ func TestCompleteAndReleaseTwice(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		lk = f.mustAcquire(l, event("e1"))
 		for range 3 {
-			if err := lk.Complete(nil); err != nil {
+			if err := lk.Complete(); err != nil {
 				t.Errorf("Complete after Complete: %v", err)
 			}
 		}
@@ -68,12 +68,12 @@ type stolen struct {
 	dropped bool
 }
 
-func (d *stolen) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (d *stolen) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if d.dropped {
-		return d.Store.Release(ctx, s)
+		return d.Store.Settle(ctx, s)
 	}
 	d.dropped = true
-	if _, _, err := d.Store.Release(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil {
+	if _, _, err := d.Store.Settle(ctx, &driver.Settlement{Name: s.Name, Token: s.Token}); err != nil {
 		return driver.Row{}, false, err
 	}
 	now := time.Now().Add(time.Second)
@@ -94,7 +94,7 @@ func TestUnansweredCompletionThenTakeover(t *testing.T) { // F6, F21
 				f.faulty.Store = &stolen{Store: memstore.New()}
 				lk := f.mustAcquire(f.locker(lock.Options{}), key)
 				f.outcomes()
-				if err := lk.Complete(nil); !errors.Is(err, lock.ErrLost) {
+				if err := lk.Complete(); !errors.Is(err, lock.ErrLost) {
 					t.Errorf("got %v, want lost: the row has no completion", err)
 				}
 				f.wantOutcomes(lock.OutcomeLost)
@@ -112,7 +112,7 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 		l := f.locker(lock.Options{})
 		lk := f.mustAcquire(l, key)
 		f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Errorf("got %v, although it was applied", err)
 		}
 		if _, err := l.Acquire(t.Context(), key); !errors.Is(err, lock.ErrCompleted) {
@@ -125,7 +125,7 @@ func TestLostAnswerOfOrderedCompletion(t *testing.T) { // F6
 				t.Error(err)
 			}
 		})
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Errorf("got %v after a later order was completed, although it was applied", err)
 		}
 	})
@@ -172,7 +172,7 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 	for op, end := range map[string]func(*lock.Lock) error{
 		fault.Acquire: (*lock.Lock).Release,
 		fault.Renew:   func(lk *lock.Lock) error { time.Sleep(4 * time.Second); return lk.Release() },
-		fault.Release: func(lk *lock.Lock) error { return lk.Complete(nil) },
+		fault.Release: func(lk *lock.Lock) error { return lk.Complete() },
 	} {
 		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestConflictsAreRetried(t *testing.T) { // F9, F45
 // panicsOnRelease is a store whose Release panics.
 type panicsOnRelease struct{ driver.Store }
 
-func (panicsOnRelease) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+func (panicsOnRelease) Settle(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 	panic("store")
 }
 
@@ -247,9 +247,9 @@ func TestCompleteAfterStorePanicked(t *testing.T) { // F48
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_ = lk.Complete(nil)
+			_ = lk.Complete()
 		}()
-		if lk.Complete(nil) == nil {
+		if lk.Complete() == nil {
 			t.Error("the second Complete reports success, although the first one panicked")
 		}
 	})
@@ -260,12 +260,12 @@ func TestCompleteAfterStorePanicked(t *testing.T) { // F48
 func TestFailedCompletionReportsItselfOnly(t *testing.T) { // F7
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		l := f.locker(lock.Options{RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute)})
+		l := f.locker(lock.Options{RememberEvents: 1, Lease: lock.FixedLease(time.Minute)})
 		complete(t, l, ids(0, 30)...)
 		f.outcomes()
 		lk := f.mustAcquire(l, event(id(30)))
 		f.faulty.Always(fault.Release, fault.Deny)
-		if err := lk.Complete(make([]byte, 400<<10)); !isStoreError(err) {
+		if err := lk.CompleteWith(make([]byte, 400<<10)); !isStoreError(err) {
 			t.Fatal(err)
 		}
 		f.wantOutcomes(lock.OutcomeAcquired, lock.OutcomeCompleteFailed)
@@ -313,7 +313,7 @@ func TestObservations(t *testing.T) { // F30
 		}
 		time.Sleep(10 * time.Second)
 		f.faulty.Always(fault.Release, fault.Deny)
-		if err := lk.Complete(nil); err == nil {
+		if err := lk.Complete(); err == nil {
 			t.Fatal("completed")
 		}
 		if o := last(lock.OutcomeCompleteFailed); o.Completed || o.HeldFor < 10*time.Second || o.Duration > time.Second {
@@ -327,7 +327,7 @@ func TestObservations(t *testing.T) { // F30
 func TestForgottenIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		complete(t, f.locker(lock.Options{RememberAtLeast: 1, Lease: lock.FixedLease(time.Minute)}), ids(0, 40)...)
+		complete(t, f.locker(lock.Options{RememberEvents: 1, Lease: lock.FixedLease(time.Minute)}), ids(0, 40)...)
 		for _, o := range f.observed {
 			if (o.Outcome == lock.OutcomeForgotten) != (o.Forgotten > 0) {
 				t.Errorf("%s holds %d forgotten events", o.Outcome, o.Forgotten)

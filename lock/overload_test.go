@@ -74,11 +74,11 @@ func (s *limited) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 	return row, ok, errors.Join(err, ctx.Err())
 }
 
-func (s *limited) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *limited) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := s.take(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
-	row, ok, err := s.Store.Release(context.WithoutCancel(ctx), t)
+	row, ok, err := s.Store.Settle(context.WithoutCancel(ctx), t)
 	return row, ok, errors.Join(err, ctx.Err())
 }
 
@@ -120,7 +120,7 @@ func offer(times float64, shared bool, o outage) loadResult {
 			lk, err := l.Acquire(ctx, lock.Key{Name: fmt.Sprint(i), Event: "e"})
 			if err == nil {
 				time.Sleep(50 * time.Millisecond)
-				err = lk.Complete(nil)
+				err = lk.Complete()
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -189,7 +189,7 @@ func TestCompletionsBeforeClaims(t *testing.T) { // F55
 		}
 		f.faulty.Always(fault.Release, fault.Throttle)
 		completed := make(chan error)
-		go func() { completed <- lk.Complete(nil) }()
+		go func() { completed <- lk.Complete() }()
 		synctest.Wait() // it was throttled, and pauses
 		if n := asks(); n != 1 {
 			t.Errorf("during a completion a claim was sent %d times, want 1", n)
@@ -241,7 +241,7 @@ func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, event("e1"))
 		f.faulty.Plan(fault.Release, fault.Throttle, fault.Throttle, fault.Throttle)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		f.faulty.Plan(fault.Acquire, fault.Throttle)
@@ -267,7 +267,7 @@ func TestPauseAfterThrottling(t *testing.T) { // F8
 				lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
 				f.faulty.Plan(fault.Release, c.fault)
 				start := time.Now()
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Fatal(err)
 				}
 				if d := time.Since(start); d < c.least || d > c.most {

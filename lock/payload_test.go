@@ -45,7 +45,7 @@ func TestPayload(t *testing.T) { // F37
 						t.Errorf("waited %v for a mistake that no wait can mend", waited)
 					}
 				}
-				if err := first.Complete(nil); err != nil {
+				if err := first.Complete(); err != nil {
 					t.Fatal(err)
 				}
 				before := f.faulty.Requests(fault.Acquire)
@@ -80,7 +80,7 @@ func TestPayloadOfAnotherEvent(t *testing.T) { // F37
 		}
 		for _, key := range []lock.Key{carrying("e1", "20 EUR"), carrying("e2", "30 EUR")} { // e1 failed, so it may change
 			lk := f.mustAcquire(l, key)
-			if err := lk.Complete(nil); err != nil {
+			if err := lk.Complete(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,4 +102,4 @@ func TestPayloadOfAnotherEvent(t *testing.T) { // F37
 	})
 }
 
-func isMismatch(err error) bool { return errors.As(err, new(*lock.MismatchError)) }
+func isMismatch(err error) bool { return errors.As(err, new(*lock.PayloadMismatchError)) }

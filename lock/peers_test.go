@@ -243,7 +243,7 @@ func TestHeartbeatEndsWithItsWork(t *testing.T) { // F17, F18, F20
 				t.Fatal(err)
 			}
 			token := readRow(t, store, "/resource").Token
-			if _, ok, err := store.Release(t.Context(), &driver.Settlement{Name: "/resource", Token: token}); !ok || err != nil { // by hand
+			if _, ok, err := store.Settle(t.Context(), &driver.Settlement{Name: "/resource", Token: token}); !ok || err != nil { // by hand
 				t.Fatal(ok, err)
 			}
 			time.Sleep(time.Hour)

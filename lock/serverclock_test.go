@@ -102,7 +102,7 @@ func (s *serverClock) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 	return row.Row, true, nil
 }
 
-func (s *serverClock) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *serverClock) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Row{}, false, err
 	}

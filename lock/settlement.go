@@ -11,7 +11,7 @@ import (
 )
 
 // Complete marks the event and its order as completed and releases the name, in
-// one write. The result is kept for replay; nil keeps none.
+// one write.
 //
 // It retries for [Options.CompleteWithin] or, if that is zero, until shortly
 // before the deadline of the context given to Acquire, because the work is done
@@ -23,7 +23,11 @@ import (
 // would let a duplicate run: keep the work's result and report the error. A
 // second call returns what the first call returned. After Release it returns
 // [ErrReleased]. After [Lock.HandOver] it completes nothing and returns nil.
-func (l *Lock) Complete(result []byte) error { return l.complete(result, time.Time{}) }
+func (l *Lock) Complete() error { return l.CompleteWith(nil) }
+
+// CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
+// Nil keeps none.
+func (l *Lock) CompleteWith(result []byte) error { return l.complete(result, time.Time{}) }
 
 // complete completes the event. It tries until limit if that is not zero and
 // comes first.
@@ -39,7 +43,7 @@ func (l *Lock) complete(result []byte, limit time.Time) error {
 }
 
 // Leave ends the work's heartbeat and context without a request. The name stays
-// held until its lease ends, and until then its handle can be resumed; see
+// held until its lease ends, and until then its ticket can be resumed; see
 // [Lock.HandOver]. Afterwards [Lock.Complete] returns [ErrReleased], and
 // [Lock.Release] does nothing. If the lock has ended already, Leave does
 // nothing.
@@ -183,7 +187,7 @@ func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
 	if s.transaction != nil {
 		s.row, ok, err = s.transaction(ctx, &s.request)
 	} else {
-		s.row, ok, err = s.locker.store.Release(ctx, &s.request)
+		s.row, ok, err = s.locker.store.Settle(ctx, &s.request)
 	}
 	return ok, err
 }

@@ -42,9 +42,10 @@ type Locks struct {
 // taken.
 //
 // A key that is given twice is acquired once. A name that is given with two
-// different events, orders or payloads is refused with a [*KeyError], and so is
-// a call without keys. Each key costs one request, and one more when it ends;
-// if the i-th is refused, there are i requests to acquire and i-1 to release.
+// different events, orders or payloads is refused with a [*NoKeyError], and so
+// is a call without keys. Each key costs one request, and one more when it
+// ends; if the i-th is refused, there are i requests to acquire and i-1 to
+// release.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	ctx = invocation.Believable(ctx)
 	c := clock.From(ctx)
@@ -80,10 +81,10 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 // it returns an error, wrong is the key that is at fault, if it is one of them.
 func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 	if len(keys) == 0 {
-		return nil, wrong, &KeyError{Field: "keys", Reason: "are none, so nothing would be locked: give at least one"}
+		return nil, wrong, &NoKeyError{Field: "keys", Reason: "are none, so nothing would be locked: give at least one"}
 	}
 	for i, k := range keys {
-		var e *KeyError
+		var e *NoKeyError
 		if errors.As(k.check(), &e) {
 			e.Field = fmt.Sprintf("keys[%d].%s", i, e.Field)
 			return nil, k, e
@@ -96,7 +97,7 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 	sorted = slices.Compact(sorted)
 	for i := range sorted[1:] {
 		if k := sorted[i+1]; k.Name == sorted[i].Name {
-			return nil, k, &KeyError{Field: "keys", Reason: "hold one name (" + k.Digest() + ") with different events, orders or payloads, and a name has one lock: give it one key"}
+			return nil, k, &NoKeyError{Field: "keys", Reason: "hold one name (" + k.Digest() + ") with different events, orders or payloads, and a name has one lock: give it one key"}
 		}
 	}
 	return sorted, wrong, nil
@@ -108,9 +109,9 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 func (s *Locks) Context() context.Context { return s.last().work }
 
 // Complete marks the event of every key as completed and releases its name, one
-// after the other, in the order in which they were acquired. Every row keeps
-// the result. If one of them fails, the others are completed all the same. The
-// error is that of [Lock.Complete]; if several failed, it wraps all of theirs.
+// after the other, in the order in which they were acquired. If one of them
+// fails, the others are completed all the same. The error is that of
+// [Lock.Complete]; if several failed, it wraps all of theirs.
 // A second call returns what the first call returned. After Release it returns
 // [ErrReleased].
 //
@@ -123,7 +124,11 @@ func (s *Locks) Context() context.Context { return s.last().work }
 //
 // All rows together have the time that one has. Each may take half of what is
 // left, so that a row without an answer leaves time for the others.
-func (s *Locks) Complete(result []byte) error {
+func (s *Locks) Complete() error { return s.CompleteWith(nil) }
+
+// CompleteWith does what [Locks.Complete] does, and every row keeps the result
+// for replay.
+func (s *Locks) CompleteWith(result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == 0 {

@@ -88,7 +88,7 @@ func callbackOfASetFails(t *testing.T, c *callFailing, where, what string) {
 		time.Sleep(4 * time.Second) // one renewal
 		worked = true
 		if what == "completed" {
-			_ = all.Complete(nil)
+			_ = all.Complete()
 		}
 	}()
 	<-ended

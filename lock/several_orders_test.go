@@ -50,7 +50,7 @@ func oppositeOrders(t *testing.T, limit int) {
 				count(keys, 1)
 				time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 				count(keys, -1)
-				if err := set.Complete(nil); err != nil {
+				if err := set.Complete(); err != nil {
 					t.Errorf("client %d: %v", i, err)
 				}
 			}

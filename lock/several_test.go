@@ -67,7 +67,7 @@ func (r *recorder) Renew(ctx context.Context, n *driver.Renewal) (driver.Row, bo
 	return r.Store.Renew(ctx, n)
 }
 
-func (r *recorder) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (r *recorder) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	op := "release"
 	if s.Memory != nil {
 		op = "complete"
@@ -75,7 +75,7 @@ func (r *recorder) Release(ctx context.Context, s *driver.Settlement) (driver.Ro
 	if err := r.note(op, s.Name); err != nil {
 		return driver.Row{}, false, err
 	}
-	return r.Store.Release(ctx, s)
+	return r.Store.Settle(ctx, s)
 }
 
 // record puts a recorder in front of the fixture's store, for a Locker with o.
@@ -129,7 +129,7 @@ func TestAcquireAll(t *testing.T) {
 		end  func(*lock.Locks) error
 		want string
 	}{
-		"complete": {func(all *lock.Locks) error { return all.Complete([]byte("result")) }, "acquire a, acquire b, acquire c, complete a, complete b, complete c"},
+		"complete": {func(all *lock.Locks) error { return all.CompleteWith([]byte("result")) }, "acquire a, acquire b, acquire c, complete a, complete b, complete c"},
 		"release":  {(*lock.Locks).Release, "acquire a, acquire b, acquire c, release c, release b, release a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,9 +193,9 @@ func TestAcquireAllWithoutUsableKeys(t *testing.T) { // F26
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			_, err := f.locker(lock.Options{}).AcquireAll(t.Context(), c.keys...)
-			var e *lock.KeyError
+			var e *lock.NoKeyError
 			if !errors.As(err, &e) || e.Field != c.field {
-				t.Errorf("got %v, want a KeyError of %s", err, c.field)
+				t.Errorf("got %v, want a NoKeyError of %s", err, c.field)
 			}
 			f.wantOutcomes(lock.OutcomeRefused)
 			if n := f.faulty.Requests(fault.Acquire); n > 0 {
@@ -240,7 +240,7 @@ func TestAllOrNone(t *testing.T) {
 		"another payload": {func(f *fixture, _ *recorder, k lock.Key) {
 			k.Payload = "theirs"
 			_ = f.locker(lock.Options{}).Do(f.t.Context(), k, nothing)
-		}, func(err error) bool { return errors.As(err, new(*lock.MismatchError)) }, 1, 0},
+		}, func(err error) bool { return errors.As(err, new(*lock.PayloadMismatchError)) }, 1, 0},
 		"store refuses": {func(_ *fixture, r *recorder, k lock.Key) {
 			r.fault = func(op, name string, _ int) error {
 				if op == "acquire" && name == k.Name {
@@ -344,7 +344,7 @@ func TestContextOfLocks(t *testing.T) {
 		if got, _ := all.Context().Deadline(); !got.Equal(end.Add(-time.Second)) {
 			t.Errorf("the work ends %v before the deadline of the function, want 1 s for each of two calls", deadline.Sub(got))
 		}
-		if err := errors.Join(all.Complete(nil), outer.Release()); err != nil {
+		if err := errors.Join(all.Complete(), outer.Release()); err != nil {
 			t.Error(err)
 		}
 		if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Release); n != 2*51 {
@@ -363,7 +363,7 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 				l := f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)})
 				all := f.mustAcquireAll(l, keys("e", names...)...)
 				row := readRow(t, f.faulty.Store, "/"+lost)
-				if _, ok, err := f.faulty.Store.Release(t.Context(), &driver.Settlement{Name: "/" + lost, Token: row.Token}); !ok || err != nil {
+				if _, ok, err := f.faulty.Store.Settle(t.Context(), &driver.Settlement{Name: "/" + lost, Token: row.Token}); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 				time.Sleep(11 * time.Second) // the next renewal
@@ -372,12 +372,12 @@ func TestContextEndsWithAnyLease(t *testing.T) { // F15, F21
 				if !errors.As(context.Cause(all.Context()), &cause) || cause.Key.Name != lost {
 					t.Errorf("the context's cause is %v, want the loss of %s", context.Cause(all.Context()), lost)
 				}
-				err := all.Complete([]byte("result"))
+				err := all.CompleteWith([]byte("result"))
 				var e *lock.LostError
 				if !errors.As(err, &e) || e.Key.Name != lost {
 					t.Errorf("Complete: %v, want the loss of %s", err, lost)
 				}
-				if again := all.Complete(nil); again != err {
+				if again := all.Complete(); again != err {
 					t.Errorf("Complete again: %v", again)
 				}
 				// The work is done, so its duplicates are skipped.
@@ -397,7 +397,7 @@ func TestLostWhileAcquiring(t *testing.T) { // F21
 		"not renewed": func(f *fixture) { f.faulty.Always(fault.Renew, fault.Deny) },
 		"taken over": func(f *fixture) {
 			s := &driver.Settlement{Name: "/a", Token: readRow(f.t, f.faulty.Store, "/a").Token}
-			_, _, _ = f.faulty.Store.Release(context.Background(), s)
+			_, _, _ = f.faulty.Store.Settle(context.Background(), s)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -509,7 +509,7 @@ func TestLongWaitOfASet(t *testing.T) { // F22
 		if err := set.Context().Err(); err != nil {
 			t.Errorf("the work begins with a context that has ended: %v", err)
 		}
-		if err := set.Complete(nil); err != nil {
+		if err := set.Complete(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -632,7 +632,7 @@ func TestCompleteAllGoesOn(t *testing.T) { // F7
 				all := f.mustAcquireAll(l, keys("e", names...)...)
 				r.fault = func(op, n string, _ int) error { return c.fails(op, n) }
 				began := time.Now()
-				err := all.Complete([]byte("result"))
+				err := all.CompleteWith([]byte("result"))
 				if !isStoreError(err) || err != all.Release() {
 					t.Errorf("Complete: %v, and Release: %v", err, all.Release())
 				}
@@ -675,9 +675,9 @@ func TestSeveralFailures(t *testing.T) {
 		r, l := f.record(lock.Options{Lease: lock.FixedLease(20 * time.Second)})
 		all := f.mustAcquireAll(l, keys("e", "a", "b", "c")...)
 		row := readRow(t, f.faulty.Store, "/b")
-		_, _, _ = f.faulty.Store.Release(t.Context(), &driver.Settlement{Name: "/b", Token: row.Token})
+		_, _, _ = f.faulty.Store.Settle(t.Context(), &driver.Settlement{Name: "/b", Token: row.Token})
 		r.fault = func(_, n string, _ int) error { return deniedFor(n, "a") }
-		err := all.Complete(nil)
+		err := all.Complete()
 		var lost *lock.LostError
 		if !isStoreError(err) || !errors.As(err, &lost) || lost.Key.Name != "b" {
 			t.Errorf("got %v, want what happened to a and to b", err)
@@ -693,7 +693,7 @@ func TestLocksAfterTheirEnd(t *testing.T) {
 		if err := all.Release(); err != nil {
 			t.Error(err)
 		}
-		if err := all.Complete(nil); err != lock.ErrReleased {
+		if err := all.Complete(); err != lock.ErrReleased {
 			t.Errorf("Complete after Release: %v", err)
 		}
 		f.faulty.Always(fault.Release, fault.Deny)
@@ -742,7 +742,7 @@ func TestCrashBetweenCompletions(t *testing.T) { // F19
 					}
 					return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("killed")}
 				}
-				if err := all.Complete([]byte("result")); (err == nil) != (done == len(names)) {
+				if err := all.CompleteWith([]byte("result")); (err == nil) != (done == len(names)) {
 					t.Errorf("Complete: %v", err)
 				}
 				retry, l := f.record(lock.Options{Lease: lock.FixedLease(10 * time.Second)})
@@ -764,7 +764,7 @@ func TestCrashBetweenCompletions(t *testing.T) { // F19
 					t.Errorf("after the leases the retry got %v", err)
 				}
 				if err == nil {
-					_ = again.Complete(nil)
+					_ = again.Complete()
 				}
 				f.wantAllFree("in the end", names...)
 			})
@@ -814,7 +814,7 @@ func TestSetWithinLocks(t *testing.T) { // F33
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(inner.Complete(nil), set.Complete(nil)); err != nil {
+	if err := errors.Join(inner.Complete(), set.Complete()); err != nil {
 		t.Error(err)
 	}
 	f.wantAllFree("in the end", "0", "a", "b", "c", "x", "y")
@@ -828,7 +828,7 @@ func TestSetIsEndedAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	set := f.mustAcquireAll(f.locker(lock.Options{}), keys("e", "a", "b")...)
 	before := f.faulty.Requests(fault.Release) + f.faulty.Requests(fault.Renew)
-	held, _ := driver.LockFrom(set.Context())
+	held, _ := driver.FromContext(set.Context())
 	err := held.CompleteWith(t.Context(), nil, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 		t.Error("the transaction was sent")
 		return driver.Row{}, false, nil
@@ -842,7 +842,7 @@ func TestSetIsEndedAsAWhole(t *testing.T) {
 	if n := f.faulty.Requests(fault.Release) + f.faulty.Requests(fault.Renew) - before; n > 0 {
 		t.Errorf("%d requests", n)
 	}
-	if err := set.Complete(nil); err != nil {
+	if err := set.Complete(); err != nil {
 		t.Errorf("the set goes on: %v", err)
 	}
 }
@@ -861,7 +861,7 @@ func TestHeartbeatsOfASet(t *testing.T) {
 				t.Errorf("%v are left of the lease of %s", left, lease.Key.Name)
 			}
 		}
-		if err := set.Complete(nil); err != nil {
+		if err := set.Complete(); err != nil {
 			t.Error(err)
 		}
 	})

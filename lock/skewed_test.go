@@ -13,7 +13,7 @@ import (
 type locker interface {
 	Acquire(context.Context, lock.Key) (*lock.Lock, error)
 	AcquireAll(context.Context, ...lock.Key) (*lock.Locks, error)
-	Resume(context.Context, lock.Handle) (*lock.Lock, error)
+	Resume(context.Context, lock.Ticket) (*lock.Lock, error)
 	Do(context.Context, lock.Key, func(context.Context) error) error
 }
 
@@ -41,7 +41,7 @@ func (o onClock) AcquireAll(ctx context.Context, k ...lock.Key) (*lock.Locks, er
 	return o.locker.AcquireAll(clock.With(ctx, o.clock), k...)
 }
 
-func (o onClock) Resume(ctx context.Context, h lock.Handle) (*lock.Lock, error) {
+func (o onClock) Resume(ctx context.Context, h lock.Ticket) (*lock.Lock, error) {
 	return o.locker.Resume(clock.With(ctx, o.clock), h)
 }
 

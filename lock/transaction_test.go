@@ -20,7 +20,7 @@ type send = func(context.Context, *driver.Settlement) (driver.Row, bool, error)
 // repeated.
 func transact(t *testing.T, f *fixture, lk *lock.Lock, attempts ...send) error {
 	t.Helper()
-	held, ok := driver.LockFrom(lk.Context())
+	held, ok := driver.FromContext(lk.Context())
 	if !ok || held.Store() != driver.Store(f.faulty) {
 		t.Fatalf("the context carries the lock %v of another store", held)
 	}
@@ -48,11 +48,11 @@ func TestTransaction(t *testing.T) { // F5, F6, F53
 		lost      bool
 		failed    bool
 	}{
-		"applied":                  {attempts: func(f *fixture) []send { return []send{f.faulty.Release} }, completed: true},
+		"applied":                  {attempts: func(f *fixture) []send { return []send{f.faulty.Settle} }, completed: true},
 		"declined":                 {attempts: func(*fixture) []send { return []send{fails(declined)} }, goesOn: true, failed: true},
-		"throttled, then applied":  {attempts: func(f *fixture) []send { return []send{fails(throttled), f.faulty.Release} }, completed: true},
+		"throttled, then applied":  {attempts: func(f *fixture) []send { return []send{fails(throttled), f.faulty.Settle} }, completed: true},
 		"throttled all the time":   {attempts: func(*fixture) []send { return []send{fails(throttled)} }, goesOn: true, failed: true},
-		"answer lost":              {attempts: func(f *fixture) []send { return []send{appliedButLost(f, lost), f.faulty.Release} }, completed: true},
+		"answer lost":              {attempts: func(f *fixture) []send { return []send{appliedButLost(f, lost), f.faulty.Settle} }, completed: true},
 		"no answer":                {attempts: func(*fixture) []send { return []send{fails(lost)} }, failed: true},
 		"no answer, then declined": {attempts: func(*fixture) []send { return []send{fails(lost), fails(declined)} }, failed: true},
 		"refused":                  {attempts: func(*fixture) []send { return []send{refuses} }, lost: true},
@@ -74,7 +74,7 @@ func TestTransaction(t *testing.T) { // F5, F6, F53
 				switch {
 				case c.goesOn:
 					f.wantOutcomes() // nothing has happened
-					if err := transact(t, f, lk, f.faulty.Release); err != nil {
+					if err := transact(t, f, lk, f.faulty.Settle); err != nil {
 						t.Errorf("a second transaction: %v", err)
 					}
 					fallthrough
@@ -86,7 +86,7 @@ func TestTransaction(t *testing.T) { // F5, F6, F53
 					f.wantOutcomes(lock.OutcomeCompleteFailed)
 				}
 				before := f.faulty.Requests(fault.Release)
-				if again := lk.Complete(nil); c.completed && again != nil || !c.completed && !c.goesOn && again != err {
+				if again := lk.Complete(); c.completed && again != nil || !c.completed && !c.goesOn && again != err {
 					t.Errorf("Complete afterwards: %v, want %v", again, err)
 				}
 				_ = lk.Release()
@@ -116,7 +116,7 @@ func refuses(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 
 func appliedButLost(f *fixture, err error) send {
 	return func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-		_, _, _ = f.faulty.Release(ctx, s)
+		_, _, _ = f.faulty.Settle(ctx, s)
 		return driver.Row{}, false, err
 	}
 }
@@ -131,7 +131,7 @@ func TestTransactionThatPanics(t *testing.T) { // F48
 			defer func() { _ = recover() }()
 			_ = transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) { panic("client") })
 		}()
-		if err := lk.Complete(nil); !errors.Is(err, lock.ErrReleased) {
+		if err := lk.Complete(); !errors.Is(err, lock.ErrReleased) {
 			t.Errorf("Complete: %v", err)
 		}
 		if lk.Context().Err() == nil {
@@ -147,21 +147,21 @@ func TestTransactionWithoutEvent(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
 		lk := f.mustAcquire(l, resource)
-		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Release); !errors.Is(err, lock.ErrLost) {
+		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Settle); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("refused after a lost answer: %v, want ErrLost: nobody knows whether the other writes were applied", err)
 		}
 		ordered := lock.Key{Name: "resource", Order: "2"}
 		lk = f.mustAcquire(l, ordered)
-		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Release); err != nil {
+		if err := transact(t, f, lk, appliedButLost(f, errors.New("lost")), f.faulty.Settle); err != nil {
 			t.Errorf("the row has this order: %v", err)
 		}
 		later := f.mustAcquire(l, lock.Key{Name: "resource", Order: "3"})
 		time.Sleep(time.Hour)
 		other := f.mustAcquire(l, lock.Key{Name: "resource", Order: "4"})
-		if err := other.Complete(nil); err != nil {
+		if err := other.Complete(); err != nil {
 			t.Fatal(err)
 		}
-		if err := transact(t, f, later, fails(errors.New("lost")), f.faulty.Release); !errors.Is(err, lock.ErrLost) {
+		if err := transact(t, f, later, fails(errors.New("lost")), f.faulty.Settle); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("a later order was completed by another: %v, want ErrLost", err)
 		}
 	})
@@ -185,7 +185,7 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(30 * time.Second)}), c.key)
 				_ = transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 					// Somebody else owns the row, as after a takeover.
-					if _, ok, err := f.faulty.Release(ctx, s); !ok || err != nil {
+					if _, ok, err := f.faulty.Settle(ctx, s); !ok || err != nil {
 						t.Errorf("released %v, %v", ok, err)
 					}
 					time.Sleep(11 * time.Second) // a renewal is refused meanwhile
@@ -208,13 +208,13 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 // because the lock has ended already, is never taken for one that was applied.
 func TestTransactionAfterTheEnd(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, f *fixture, lk *lock.Lock) error{
-		"a transaction": func(t *testing.T, f *fixture, lk *lock.Lock) error { return transact(t, f, lk, f.faulty.Release) },
-		"Complete":      func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Complete(nil) },
+		"a transaction": func(t *testing.T, f *fixture, lk *lock.Lock) error { return transact(t, f, lk, f.faulty.Settle) },
+		"Complete":      func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Complete() },
 		"Release":       func(_ *testing.T, _ *fixture, lk *lock.Lock) error { return lk.Release() },
 		"Leave":         func(_ *testing.T, _ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
 		"HandOver and Complete": func(_ *testing.T, f *fixture, lk *lock.Lock) error {
 			f.handOver(lk, time.Hour)
-			return lk.Complete(nil)
+			return lk.Complete()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 				err := transact(t, f, lk, func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 					time.Sleep(100 * time.Millisecond)
 					applied.Add(1)
-					return f.faulty.Release(ctx, s)
+					return f.faulty.Settle(ctx, s)
 				})
 				if err == nil {
 					succeeded.Add(1)
@@ -268,7 +268,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 	for name, end := range map[string]func(lk *lock.Lock){
 		"Release":  func(lk *lock.Lock) { _ = lk.Release() },
-		"Complete": func(lk *lock.Lock) { _ = lk.Complete(nil) },
+		"Complete": func(lk *lock.Lock) { _ = lk.Complete() },
 		"Leave":    func(lk *lock.Lock) { lk.Leave() },
 		"HandOver": func(lk *lock.Lock) { _, _ = lk.HandOver(context.Background(), time.Hour); lk.Leave() },
 	} {
@@ -307,7 +307,7 @@ func TestSecondEndWaitsForTheFirst(t *testing.T) { // F17
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				_ = lk.Complete(nil)
+				_ = lk.Complete()
 				if lk.Context().Err() == nil {
 					t.Error("the context goes on after Complete")
 				}
@@ -323,7 +323,7 @@ func TestTransactionWithoutAContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
-		held, _ := driver.LockFrom(lk.Context())
+		held, _ := driver.FromContext(lk.Context())
 		ctx, cancel := context.WithCancel(lk.Context())
 		cancel()
 		err := held.CompleteWith(ctx, nil, func(ctx context.Context, _ *driver.Settlement) (driver.Row, bool, error) {
@@ -343,7 +343,7 @@ func TestTransactionWithoutAContext(t *testing.T) {
 // leaves no trace in how the lock ends.
 func TestHandOverAfterATransaction(t *testing.T) {
 	for name, end := range map[string]func(f *fixture, lk *lock.Lock) error{
-		"HandOver and Complete": func(f *fixture, lk *lock.Lock) error { f.handOver(lk, time.Hour); return lk.Complete(nil) },
+		"HandOver and Complete": func(f *fixture, lk *lock.Lock) error { f.handOver(lk, time.Hour); return lk.Complete() },
 		"Leave":                 func(_ *fixture, lk *lock.Lock) error { lk.Leave(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {

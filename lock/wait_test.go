@@ -166,8 +166,8 @@ func TestStoreWithoutDetail(t *testing.T) {
 	})
 }
 
-func (s noDetail) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Release(ctx, t)
+func (s noDetail) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Settle(ctx, t)
 	if !ok {
 		row = driver.Row{Untold: true}
 	}
@@ -182,7 +182,7 @@ func TestLostAnswerWithoutDetail(t *testing.T) { // F6
 		f.faulty.Store = noDetail{f.faulty.Store}
 		lk := f.mustAcquire(f.locker(lock.Options{}), event("e1"))
 		f.faulty.Plan(fault.Release, fault.ApplyThenDrop)
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Errorf("got %v, although it was applied", err)
 		}
 	})

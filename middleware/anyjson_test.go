@@ -169,9 +169,9 @@ func TestAnyJSONIsRefused(t *testing.T) { // F31
 			ran := false
 			h := middleware.WithLock(keyfuncs.S3Object, func(any) error { ran = true; return nil }, newFixture().options()...)
 			err := h(c.event)
-			var e *lock.KeyError
+			var e *lock.NoKeyError
 			if !errors.As(err, &e) || !strings.Contains(e.Error(), c.want) || ran {
-				t.Errorf("%v, want a KeyError with %q; the handler ran: %v", err, c.want, ran)
+				t.Errorf("%v, want a NoKeyError with %q; the handler ran: %v", err, c.want, ran)
 			}
 		})
 	}

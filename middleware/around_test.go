@@ -239,12 +239,12 @@ func TestAroundUnwraps(t *testing.T) {
 	})
 }
 
-// TestAroundRaisesPanics shows that RaisePanics repeats a panic of the function
+// TestAroundRaisesPanics shows that Repanic repeats a panic of the function
 // given to Around as it does one of the handler, after all records have ended.
 func TestAroundRaisesPanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.RaisePanics(), middleware.Around(func(ctx context.Context, m events.SQSMessage, next next) error {
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Around(func(ctx context.Context, m events.SQSMessage, next next) error {
 			if m.MessageId == "a" {
 				panic("around")
 			}

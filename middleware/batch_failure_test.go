@@ -77,12 +77,12 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 	})
 }
 
-// TestBatchRaisesPanics shows that RaisePanics lets every record end before the
+// TestBatchRaisesPanics shows that Repanic lets every record end before the
 // panic goes on.
 func TestBatchRaisesPanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.RaisePanics(), middleware.Concurrency(1))...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Concurrency(1))...)
 		defer func() {
 			if p := recover(); p != errRecord || len(runs.began) != 3 || f.count(lock.OutcomeReleased) != 3 {
 				t.Errorf("panicked with %v after %q, observed %q", p, runs.began, f.outcomes())

@@ -105,7 +105,7 @@ func TestBatchPanicWithNil(t *testing.T) {
 func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		mine := &lock.KeyError{Field: "body", Reason: "is empty"}
+		mine := &lock.NoKeyError{Field: "body", Reason: "is empty"}
 		wrapped := fmt.Errorf("tenant 7: %w", mine)
 		key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			switch m.Body {
@@ -114,7 +114,7 @@ func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 			case "wrapped":
 				return lock.Key{}, wrapped
 			case "nil":
-				return lock.Key{}, (*lock.KeyError)(nil)
+				return lock.Key{}, (*lock.NoKeyError)(nil)
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
@@ -123,7 +123,7 @@ func TestBatchLocatesWrappedKeyErrors(t *testing.T) {
 		wantReturned(t, r, err, "b", "c", "d")
 		seen := map[string]error{}
 		for _, s := range f.of(lock.OutcomeRefused) {
-			e := s.Err.(*lock.KeyError)
+			e := s.Err.(*lock.NoKeyError)
 			seen[e.Field] = e
 		}
 		for _, field := range []string{"Records[1].body", "Records[2].body", "event"} {

@@ -71,7 +71,7 @@ func TestBatchPoison(t *testing.T) { // F31
 		wantReturned(t, r, err, "bad escape", "no JSON", "no key", "panics")
 		var refused []string
 		for _, s := range f.of(lock.OutcomeRefused) {
-			refused = append(refused, s.Err.(*lock.KeyError).Field)
+			refused = append(refused, s.Err.(*lock.NoKeyError).Field)
 		}
 		want := []string{"Records[1].body", "Records[2].body", "Records[3].body.Records[0].s3.object.key", "event"}
 		if !slices.Equal(runs.began, []string{"good", "good too"}) || !slices.Equal(refused, want) {
@@ -85,7 +85,7 @@ func TestBatchPoison(t *testing.T) { // F31
 func TestOrderByNameLeavesQueues(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.OrderByName())...)
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.OrderPerName())...)
 		r, err := h(ctx, sqsBatch(inGroup("y", message("y1", "")), inGroup("x", message("x1", "fails")), inGroup("x", message("x2", ""))))
 		wantReturned(t, r, err, "x1", "x2")
 		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"x1", "y1"}) {
@@ -138,7 +138,7 @@ func TestBatchFIFOPoison(t *testing.T) {
 			}
 			return keyfuncs.SQSMessage(ctx, m)
 		}
-		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.OrderByName())...) // which has no effect on queues
+		h := middleware.EachSQSMessage(key, runs.sqs, f.options(middleware.OrderPerName())...) // which has no effect on queues
 		r, err := h(ctx, sqsBatch(
 			inGroup("x", message("x1", "poison")), inGroup("x", message("x2", "")), inGroup("y", message("y1", "")),
 		))

@@ -29,7 +29,7 @@ import (
 // take the key from it, use [RecordKey].
 //
 // A message whose body is not JSON of the expected shape, is empty or null, or
-// holds the AWS event of another source, fails alone, with a *lock.KeyError
+// holds the AWS event of another source, fails alone, with a *lock.NoKeyError
 // that names the field, such as Records[3].body.
 //
 // EachSQSBody panics if B is a pointer or an interface with methods, and like
@@ -55,15 +55,15 @@ func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Conte
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }
 
-// EventBridgeDetail is [WithLock] for a handler of the detail of an EventBridge
-// event. The JSON is decoded once, as D, for both key and handler. The key is
-// that of [keyfuncs.EventBridgeDetail]: if key gives it no Event, the id of the
-// event becomes it. D is what B is for [EachSQSBody], and the event is in the
-// context: RecordFromContext[events.EventBridgeEvent](ctx).
+// WithEventBridgeDetail is [WithLock] for a handler of the detail of an
+// EventBridge event. The JSON is decoded once, as D, for both key and handler.
+// The key is that of [keyfuncs.WithEventBridgeDetail]: if key gives it no
+// Event, the id of the event becomes it. D is what B is for [EachSQSBody], and
+// the event is in the context: RecordFromContext[events.EventBridgeEvent](ctx).
 //
 // If the detail is not JSON of the expected shape, the invocation fails with a
-// *lock.KeyError that names the field detail.
-func EventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
+// *lock.NoKeyError that names the field detail.
+func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
@@ -136,7 +136,7 @@ func checkBody(record, body reflect.Type) {
 // RecordKey[Reading](keyfuncs.KinesisRecord)) adds the order of the shard,
 // which becomes part of the Name. Errors name the field in the record. Outside
 // [EachSQSBody] and its siblings, or in the one for another record, it returns
-// a *lock.KeyError.
+// a *lock.NoKeyError.
 func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 	if key == nil {
 		refuse(nilKey)
@@ -144,7 +144,7 @@ func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 	return func(ctx context.Context, _ B) (lock.Key, error) {
 		r, ok := RecordFromContext[R](ctx)
 		if !ok {
-			return lock.Key{}, recordKeyError{&lock.KeyError{
+			return lock.Key{}, recordKeyError{&lock.NoKeyError{
 				Field: "record", Reason: "is not of type " + typeName(reflect.TypeFor[R]()) + ", which the key function given to middleware.RecordKey takes: use the key function for the records of this wrapper",
 			}}
 		}
@@ -157,7 +157,7 @@ func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 }
 
 // recordKeyError is an error of a key function of records. It hides a
-// *lock.KeyError from the functions that would put the place of the body in
+// *lock.NoKeyError from the functions that would put the place of the body in
 // front of its field.
 type recordKeyError struct{ err error }
 

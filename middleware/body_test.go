@@ -57,7 +57,7 @@ func bodies[B any](key keyfuncs.Func[B], handler func(context.Context, B) error,
 	deliver func(ctx context.Context, texts ...string) (returned []string, err error)
 } {
 	sqs, sns := middleware.EachSQSBody(key, handler, opts...), middleware.EachSNSBody(key, handler, opts...)
-	kinesis := middleware.EachKinesisBody(key, handler, append(opts, middleware.OrderByName())...)
+	kinesis := middleware.EachKinesisBody(key, handler, append(opts, middleware.OrderPerName())...)
 	return map[string]struct {
 		field   string
 		deliver func(ctx context.Context, texts ...string) (returned []string, err error)
@@ -96,7 +96,7 @@ func bodies[B any](key keyfuncs.Func[B], handler func(context.Context, B) error,
 func (r *fixture) refusedFields() []string {
 	var fields []string
 	for _, s := range r.of(lock.OutcomeRefused) {
-		fields = append(fields, s.Err.(*lock.KeyError).Field)
+		fields = append(fields, s.Err.(*lock.NoKeyError).Field)
 	}
 	slices.Sort(fields)
 	return fields
@@ -191,7 +191,7 @@ func TestBodyIsDecodedOnce(t *testing.T) {
 			}
 		}
 		decodings.Store(0)
-		h := middleware.EventBridgeDetail(key, handle, newFixture().options()...)
+		h := middleware.WithEventBridgeDetail(key, handle, newFixture().options()...)
 		if err := h(t.Context(), events.EventBridgeEvent{ID: "1", Detail: []byte(`{"id":"d"}`)}); err != nil || decodings.Load() != 1 || ofKey["d"] != ofHandler["d"] {
 			t.Errorf("EventBridge: %v; %d decodings", err, decodings.Load())
 		}
@@ -303,7 +303,7 @@ func TestBodyHasTheKeyOfItsLifter(t *testing.T) {
 			}},
 			"EventBridge": {func() error {
 				return middleware.WithLock(keyfuncs.EventBridgeDetail(noEvent), func(context.Context, events.EventBridgeEvent) error { return nil }, f.options()...)(ctx, bridged)
-			}, func() error { return middleware.EventBridgeDetail(noEvent, handle, f.options()...)(ctx, bridged) }},
+			}, func() error { return middleware.WithEventBridgeDetail(noEvent, handle, f.options()...)(ctx, bridged) }},
 		} {
 			f.forget()
 			if err := errors.Join(c.lifted(), c.typed()); err != nil || ran != 0 || f.count(lock.OutcomeAlreadyCompleted) != 1 {
@@ -505,7 +505,7 @@ func TestEventBridgeDetail(t *testing.T) {
 		f := newFixture()
 		var handled []string
 		fails := true
-		h := middleware.EventBridgeDetail(lockPerOrder, func(ctx context.Context, o order) error {
+		h := middleware.WithEventBridgeDetail(lockPerOrder, func(ctx context.Context, o order) error {
 			e, ok := middleware.RecordFromContext[events.EventBridgeEvent](ctx)
 			_, leased := lock.FromContext(ctx)
 			handled = append(handled, fmt.Sprint(o.ID, " ", e.DetailType, " ", ok, leased))
@@ -528,12 +528,12 @@ func TestEventBridgeDetail(t *testing.T) {
 			t.Errorf("handled %q, want %q; observed %q", handled, want, f.outcomes())
 		}
 		for _, detail := range []string{"", "null", "[]", `{"id":17}`, "{"} {
-			var refused *lock.KeyError
+			var refused *lock.NoKeyError
 			if err := h(ctx, events.EventBridgeEvent{ID: "e2", Detail: []byte(detail)}); !errors.As(err, &refused) || refused.Field != "detail" {
 				t.Errorf("detail %q: %v", detail, err)
 			}
 		}
-		s3 := middleware.EventBridgeDetail(keyfuncs.S3Object, func(context.Context, events.S3Event) error { return nil }, f.options()...)
+		s3 := middleware.WithEventBridgeDetail(keyfuncs.S3Object, func(context.Context, events.S3Event) error { return nil }, f.options()...)
 		if err := s3(ctx, events.EventBridgeEvent{ID: "e3", Detail: []byte(`{"bucket":{"name":"b"}}`)}); err == nil || !strings.Contains(err.Error(), "EventBridgeS3Object") {
 			t.Errorf("%v, want the name of the right key function", err)
 		}
@@ -564,7 +564,7 @@ func TestWrongBody(t *testing.T) {
 			middleware.EachKinesisBody(keyfuncs.KinesisRecord, func(context.Context, events.KinesisEventRecord) error { return nil }, opts()...)
 		}, "the record itself"},
 		"the event": {func() {
-			middleware.EventBridgeDetail(keyfuncs.EventBridgeEvent, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
+			middleware.WithEventBridgeDetail(keyfuncs.EventBridgeEvent, func(context.Context, events.EventBridgeEvent) error { return nil }, opts()...)
 		}, "WithLock for an EventBridge event"},
 		"nil key":            {func() { middleware.EachSQSBody(keyfuncs.Func[order](nil), handle, opts()...) }, "key function is nil"},
 		"nil handler":        {func() { middleware.EachSQSBody[order](lockPerOrder, nil, opts()...) }, "handler is nil"},
@@ -573,10 +573,10 @@ func TestWrongBody(t *testing.T) {
 			middleware.EachSQSBody(lockPerOrder, handle, opts(middleware.OnHeld(middleware.Respond(1)))...)
 		}, "needs a handler with a result"},
 		"Replay": {func() {
-			middleware.EventBridgeDetail(lockPerOrder, handle, opts(middleware.OnCompleted(middleware.Replay))...)
+			middleware.WithEventBridgeDetail(lockPerOrder, handle, opts(middleware.OnCompleted(middleware.Replay))...)
 		}, "needs a handler with a result"},
-		"Concurrency, detail": {func() { middleware.EventBridgeDetail(lockPerOrder, handle, opts(middleware.Concurrency(2))...) }, "handlers of single records"},
-		"Around, detail":      {func() { middleware.EventBridgeDetail(lockPerOrder, handle, opts(around)...) }, "handlers of single records"},
+		"Concurrency, detail": {func() { middleware.WithEventBridgeDetail(lockPerOrder, handle, opts(middleware.Concurrency(2))...) }, "handlers of single records"},
+		"Around, detail":      {func() { middleware.WithEventBridgeDetail(lockPerOrder, handle, opts(around)...) }, "handlers of single records"},
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}

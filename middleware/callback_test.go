@@ -47,13 +47,13 @@ var callbackCases = map[lock.Outcome]callbackCase{
 	}},
 	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "n"}) }},
 	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, f *fixture) {
-		if err := f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(nil); err != nil {
+		if err := f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(); err != nil {
 			t.Fatal(err)
 		}
 	}},
 	lock.OutcomeStale: {
 		before: func(t *testing.T, f *fixture) {
-			if err := f.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(nil); err != nil {
+			if err := f.acquireElsewhere(t, lock.Key{Name: "n", Order: "9"}).Complete(); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -103,7 +103,7 @@ func callerFields(doc []byte) ([]byte, bool) {
 func callerAs[E any](ctx context.Context, doc []byte) (lock.Key, error) {
 	var e E
 	if err := json.Unmarshal(doc, &e); err != nil {
-		return lock.Key{}, &lock.KeyError{
+		return lock.Key{}, &lock.NoKeyError{
 			Field: "the event", Reason: "is not that of a gateway, so the callers cannot be told apart: name the caller in the Payload of the key, with keyfuncs.PayloadFrom(key, caller), or say with keyfuncs.Anonymous as caller that everybody may have the answer", Err: err,
 		}
 	}

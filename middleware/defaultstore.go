@@ -114,13 +114,13 @@ func (d *defaultStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row
 	return s.Renew(ctx, r)
 }
 
-// Release implements [driver.Store].
-func (d *defaultStore) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (d *defaultStore) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	s, err := d.open(ctx)
 	if err != nil {
 		return driver.Row{}, false, err
 	}
-	return s.Release(ctx, t)
+	return s.Settle(ctx, t)
 }
 
 // Check implements [driver.Checker].

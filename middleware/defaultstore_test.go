@@ -75,7 +75,7 @@ func TestTransactInDefaultStore(t *testing.T) {
 	t.Cleanup(server.Close)
 	environment(t, server.URL, "locks")
 	createTables(t)
-	client, err := dynamostore.OpenClient(t.Context())
+	client, err := dynamostore.NewClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestDefaultStoreWithoutATable(t *testing.T) {
 	for name, request := range map[string]func() error{
 		"acquire": func() error { _, _, err := store.Acquire(t.Context(), &driver.Claim{}); return err },
 		"renew":   func() error { _, _, err := store.Renew(t.Context(), &driver.Renewal{}); return err },
-		"release": func() error { _, _, err := store.Release(t.Context(), &driver.Settlement{}); return err },
+		"release": func() error { _, _, err := store.Settle(t.Context(), &driver.Settlement{}); return err },
 		"check":   func() error { return check(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {

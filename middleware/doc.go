@@ -8,8 +8,8 @@
 //
 // [WithLock] locks a whole event. [EachSQSMessage] and its siblings lock every
 // record of a batch, so that only the records that failed are delivered again.
-// [EachSQSBody] and its siblings, and [EventBridgeDetail], are for handlers of
-// what a message carries. [WithLocks] takes several locks for one event, and
+// [EachSQSBody] and its siblings, and [WithEventBridgeDetail], are for handlers
+// of what a message carries. [WithLocks] takes several locks for one event, and
 // [Resume] continues a lock that another invocation handed over.
 //
 // # Guarantees
@@ -32,14 +32,14 @@
 // # Errors
 //
 // If the handler cannot run, the invocation fails with a *lock.HeldError,
-// *lock.CompletedError (only with OnCompleted(Fail)), *lock.MismatchError,
-// *lock.KeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError (the
-// store took longer than the lease) or *lock.ConfigError, and Lambda reports
-// the name of the type as errorType. A batch fails with a [*BatchError] that
-// unwraps to the errors of its records. A mistake in the code, such as a key
-// function for another event type, panics when the handler is wrapped. Over
-// HTTP, an error that the client can do something about becomes a response; see
-// [WithLock].
+// *lock.CompletedError (only with OnCompleted(Fail)),
+// *lock.PayloadMismatchError, *lock.NoKeyError, *lock.StoreError,
+// *lock.DeadlineError, *lock.LostError (the store took longer than the lease)
+// or *lock.ConfigError, and Lambda reports the name of the type as errorType. A
+// batch fails with a [*BatchError] that unwraps to the errors of its records. A
+// mistake in the code, such as a key function for another event type, panics
+// when the handler is wrapped. Over HTTP, an error that the client can do
+// something about becomes a response; see [WithLock].
 //
 // # Timing
 //

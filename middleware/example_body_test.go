@@ -21,7 +21,7 @@ type purchase struct {
 
 func perCustomer(_ context.Context, p purchase) (lock.Key, error) {
 	if p.Customer == "" {
-		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing"}
 	}
 	return lock.Key{Name: p.Customer}, nil
 }
@@ -92,13 +92,13 @@ func ExampleEachKinesisBody() {
 	// [] <nil>
 }
 
-func ExampleEventBridgeDetail() {
+func ExampleWithEventBridgeDetail() {
 	handle := func(ctx context.Context, p purchase) error {
 		e, _ := middleware.RecordFromContext[events.EventBridgeEvent](ctx)
 		fmt.Println(e.DetailType, "by", p.Customer)
 		return nil
 	}
-	wrapped := middleware.EventBridgeDetail(perCustomer, handle, middleware.Store(memstore.New()))
+	wrapped := middleware.WithEventBridgeDetail(perCustomer, handle, middleware.Store(memstore.New()))
 	event := events.EventBridgeEvent{ID: "6a7e8feb", DetailType: "Purchase", Detail: []byte(`{"customer": "jane", "item": "lamp"}`)}
 	for range 2 { // the second time, nothing happens
 		fmt.Println(wrapped(context.Background(), event))

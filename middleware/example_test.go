@@ -230,17 +230,17 @@ func ExampleCompletedIf() {
 }
 
 // A client reads why its request did not run in the words of the API.
-func ExampleRespondWith() {
+func ExampleOnError() {
 	type response = events.APIGatewayProxyResponse
 	explain := func(_ context.Context, err error) (response, error) {
-		if errors.As(err, new(*lock.MismatchError)) {
+		if errors.As(err, new(*lock.PayloadMismatchError)) {
 			return response{StatusCode: 422, Body: "This key belongs to another payment."}, nil
 		}
 		return response{}, err // everything else as usual
 	}
 	key := keyfuncs.PayloadFrom(keyfuncs.Once(byOrder), keyfuncs.ByField(func(o order) string { return fmt.Sprint(o.Item) }))
 	wrapped := middleware.WithLock(key, func(context.Context, order) (response, error) { return response{StatusCode: 201}, nil },
-		middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)), middleware.RespondWith(explain))
+		middleware.Store(memstore.New()), middleware.Logger(slog.New(slog.DiscardHandler)), middleware.OnError(explain))
 	for _, item := range []int64{1, 2} {
 		r, err := wrapped(context.Background(), order{ID: "7", Item: item})
 		fmt.Println(r.StatusCode, r.Body, err)

@@ -28,7 +28,7 @@ import (
 // createTables creates a lock table, and a table with another partition key.
 func createTables(t *testing.T) {
 	t.Helper()
-	client, err := dynamostore.OpenClient(t.Context())
+	client, err := dynamostore.NewClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

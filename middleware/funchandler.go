@@ -99,7 +99,7 @@ func eventFrom[E any](v any) (event E, err error) {
 	}
 	payload, err := json.Marshal(v)
 	if err != nil {
-		return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", v), Err: err}
+		return event, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", v), Err: err}
 	}
 	return decodeEvent[E](payload)
 }

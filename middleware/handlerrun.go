@@ -32,7 +32,7 @@ func (r *handlerRun) release() {
 // lock. If that fails, the handler's result still counts.
 func (r *handlerRun) complete(result []byte) {
 	if r.lock != nil {
-		_ = r.lock.Complete(result) // package lock has reported the error
+		_ = r.lock.CompleteWith(result) // package lock has reported the error
 	}
 }
 

@@ -22,7 +22,7 @@ var errStep = errors.New("the step failed")
 
 // resumeElsewhere resumes a lock as another function would, unseen by the
 // fixture.
-func (r *fixture) resumeElsewhere(t *testing.T, h lock.Handle) (*lock.Lock, error) {
+func (r *fixture) resumeElsewhere(t *testing.T, h lock.Ticket) (*lock.Lock, error) {
 	t.Helper()
 	locker, err := lock.New(r.faulty.Store, &lock.Options{Lease: lock.FixedLease(5 * time.Second), Logger: noLogger})
 	if err != nil {
@@ -32,11 +32,11 @@ func (r *fixture) resumeElsewhere(t *testing.T, h lock.Handle) (*lock.Lock, erro
 }
 
 // wantHandedOver completes the event with the handle.
-func (r *fixture) wantHandedOver(t *testing.T, h lock.Handle) {
+func (r *fixture) wantHandedOver(t *testing.T, h lock.Ticket) {
 	t.Helper()
 	lk, err := r.resumeElsewhere(t, h)
 	if err == nil {
-		err = lk.Complete(nil)
+		err = lk.Complete()
 	}
 	if err != nil {
 		t.Errorf("the handle %+v: %v", h, err)
@@ -44,7 +44,7 @@ func (r *fixture) wantHandedOver(t *testing.T, h lock.Handle) {
 }
 
 // wantWorthless checks that the lock was released, and not completed.
-func (r *fixture) wantWorthless(t *testing.T, h lock.Handle, k lock.Key) {
+func (r *fixture) wantWorthless(t *testing.T, h lock.Ticket, k lock.Key) {
 	t.Helper()
 	if _, err := r.resumeElsewhere(t, h); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("the handle %+v: %v, want it lost", h, err)
@@ -68,7 +68,7 @@ func TestHandOverInHandler(t *testing.T) { // F54
 			t.Run(mode+"/"+name, func(t *testing.T) {
 				underDeadline(t, func(t *testing.T, ctx context.Context) {
 					f := newFixture()
-					var h lock.Handle
+					var h lock.Ticket
 					wrapped := middleware.WithLock(byOrder, func(ctx context.Context, _ order) (err error) {
 						if h, err = lock.HandOver(ctx, time.Hour); err != nil {
 							return err
@@ -121,7 +121,7 @@ func TestHandOverOfAStream(t *testing.T) {
 	for name, complete := range map[string]bool{"read to its end": true, "given up": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture()
-			var h lock.Handle
+			var h lock.Ticket
 			wrapped := middleware.WithLock(byOrder, func(ctx context.Context, _ order) (_ io.Reader, err error) {
 				h, err = lock.HandOver(ctx, time.Hour)
 				return strings.NewReader("exported"), err
@@ -152,7 +152,7 @@ func TestHandOverOfAStream(t *testing.T) {
 func TestHandOverOfNestedLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		var inside, outside lock.Handle
+		var inside, outside lock.Ticket
 		inner := middleware.WithLock(byOrder, func(ctx context.Context, _ order) (err error) {
 			inside, err = lock.HandOver(ctx, time.Hour)
 			return err
@@ -189,7 +189,7 @@ func TestHandOverOfNestedLocks(t *testing.T) {
 func TestHandOverOfRecords(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f := newFixture()
-		handles := map[string]lock.Handle{}
+		handles := map[string]lock.Ticket{}
 		byBody := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 			return lock.Key{Name: m.Body, Event: m.Body}, nil
 		}
@@ -230,11 +230,11 @@ func TestHandOverWithoutALock(t *testing.T) { // F13
 
 // step is the event of a step that resumes.
 type step struct {
-	Lock lock.Handle `json:"lock"`
+	Lock lock.Ticket `json:"lock"`
 	Paid json.Number `json:"paid"`
 }
 
-func handleOf(s step) lock.Handle { return s.Lock }
+func handleOf(s step) lock.Ticket { return s.Lock }
 
 // handedOver returns a step with the handle of a lock that was handed over.
 func (r *fixture) handedOver(t *testing.T, k lock.Key) step {
@@ -242,7 +242,7 @@ func (r *fixture) handedOver(t *testing.T, k lock.Key) step {
 	lk := r.acquireElsewhere(t, k)
 	h, err := lk.HandOver(t.Context(), time.Minute)
 	if err == nil {
-		err = lk.Complete(nil)
+		err = lk.Complete()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +425,7 @@ func TestWrongUseOfResume(t *testing.T) {
 		use    func()
 		within string
 	}{
-		"no handle":   {func() { middleware.Resume(nil, ok, opts()...) }, "lock.Handle"},
+		"no handle":   {func() { middleware.Resume(nil, ok, opts()...) }, "lock.Ticket"},
 		"no handler":  {func() { middleware.Resume[step, any](handleOf, nil, opts()...) }, "handler is nil"},
 		"OnHeld":      {func() { middleware.Resume(handleOf, ok, opts(middleware.OnHeld(middleware.Skip))...) }, "OnHeld"},
 		"Wait":        {func() { middleware.Resume(handleOf, ok, opts(middleware.OnHeld(middleware.Wait(time.Second)))...) }, "OnHeld"},

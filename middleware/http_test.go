@@ -24,8 +24,8 @@ import (
 )
 
 var (
-	errRefused    = &lock.KeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
-	errOperator   = &lock.KeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.IdempotencyKey"}
+	errRefused    = &lock.NoKeyError{Field: "headers[Idempotency-Key]", Reason: `is "missing"`, Err: errors.New("the cause is not for clients"), Client: true}
+	errOperator   = &lock.NoKeyError{Field: "version", Reason: "is not 2.0: use keyfuncs.IdempotencyKey"}
 	problemHeader = map[string]string{"Content-Type": "application/problem+json"}
 )
 
@@ -108,14 +108,14 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, keyErr := range []error{
 				errOperator, fmt.Errorf("tenant 7: %w", errOperator), otherSource, noGateway, errors.New("boom"), nil, // nil: a key without a name
-				(*lock.KeyError)(nil),
+				(*lock.NoKeyError)(nil),
 			} {
 				f := newFixture()
 				got, _, err := call(f, keyErr)
-				if _, ok := err.(*lock.KeyError); !ok || !reflect.ValueOf(got).IsZero() {
-					t.Errorf("%v: %+v, %v; want a KeyError, which Lambda reports by that name", keyErr, got, err)
+				if _, ok := err.(*lock.NoKeyError); !ok || !reflect.ValueOf(got).IsZero() {
+					t.Errorf("%v: %+v, %v; want a NoKeyError, which Lambda reports by that name", keyErr, got, err)
 				}
-				if keyErr != nil && keyErr != error((*lock.KeyError)(nil)) && !errors.Is(err, keyErr) {
+				if keyErr != nil && keyErr != error((*lock.NoKeyError)(nil)) && !errors.Is(err, keyErr) {
 					t.Errorf("%v does not unwrap to %v", err, keyErr)
 				}
 				f.want(t, lock.OutcomeRefused)
@@ -128,7 +128,7 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 // all events, also at the same time.
 func TestKeyErrorIsNotEdited(t *testing.T) {
 	t.Parallel()
-	mine := &lock.KeyError{Field: "headers[X]", Reason: "is missing", Client: true}
+	mine := &lock.NoKeyError{Field: "headers[X]", Reason: "is missing", Client: true}
 	before := *mine
 	var all sync.WaitGroup
 	for _, err := range []error{mine, fmt.Errorf("tenant 7: %w", mine)} {
@@ -196,7 +196,7 @@ func TestNotABadRequest(t *testing.T) {
 		"not the client's":     {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, boom) }, func(err error) bool { return errors.Is(err, boom) }, lock.OutcomeRefused},
 		"the operator's":       {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, errOperator) }, same(errOperator), lock.OutcomeRefused},
 		"nothing to work on":   {func(f *fixture) (any, error) { return refused[other](t, f, ignore) }, same(nil), middleware.OutcomeIgnored},
-		"a key without a name": {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, nil) }, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
+		"a key without a name": {func(f *fixture) (any, error) { return refused[events.APIGatewayProxyResponse](t, f, nil) }, func(err error) bool { e, ok := err.(*lock.NoKeyError); return ok && e.Field == "Name" }, lock.OutcomeRefused},
 		"no result": {func(f *fixture) (any, error) {
 			key := func(context.Context, order) (lock.Key, error) { return lock.Key{}, errRefused }
 			return nil, middleware.WithLock(key, func(order) error { t.Error("ran"); return nil }, f.options()...)(order{})

@@ -177,7 +177,7 @@ func TestEventThatPanicsWhenItIsEncoded(t *testing.T) { // F48
 // callback is the event of a callback over HTTP, for a Function URL.
 type callback = events.LambdaFunctionURLRequest
 
-func handleIn(e callback) (h lock.Handle) {
+func handleIn(e callback) (h lock.Ticket) {
 	_ = json.Unmarshal([]byte(e.Body), &h)
 	return h
 }
@@ -212,7 +212,7 @@ func TestResumeOverHTTP(t *testing.T) {
 	}
 }
 
-// TestResumeTakesEveryOption shows that CompletedIf and RespondWith work for
+// TestResumeTakesEveryOption shows that CompletedIf and OnError work for
 // steps as for other handlers.
 func TestResumeTakesEveryOption(t *testing.T) {
 	t.Parallel()
@@ -222,7 +222,7 @@ func TestResumeTakesEveryOption(t *testing.T) {
 	h := middleware.Resume(handleOf, func(context.Context, step) (int, error) { runs++; return runs, nil }, f.options(
 		middleware.OnCompleted(middleware.Fail),
 		middleware.CompletedIf(func(n int) bool { return n == 2 }),
-		middleware.RespondWith(func(context.Context, error) (int, error) { return -1, nil }))...)
+		middleware.OnError(func(context.Context, error) (int, error) { return -1, nil }))...)
 	for _, want := range []int{1, 2, -1, -1} {
 		if got, err := h(t.Context(), s); got != want || err != nil {
 			t.Errorf("%d, %v, want %d", got, err, want)
@@ -325,7 +325,7 @@ func TestProblemOfACompletedRequest(t *testing.T) {
 // with the streaming response of its gateway.
 func TestProblemOfAReader(t *testing.T) {
 	t.Parallel()
-	refuse := errors.Join(&lock.KeyError{Field: "f", Reason: "is odd", Client: true})
+	refuse := errors.Join(&lock.NoKeyError{Field: "f", Reason: "is odd", Client: true})
 	for name, c := range map[string]struct {
 		call func() (io.Reader, error)
 		want io.Reader

@@ -177,7 +177,7 @@ func TestStrangerWithoutGateway(t *testing.T) { // F28
 				t.Fatal(err)
 			}
 			_, err := h(t.Context(), c.second)
-			if errors.As(err, new(*lock.MismatchError)) != c.refused || err != nil != c.refused {
+			if errors.As(err, new(*lock.PayloadMismatchError)) != c.refused || err != nil != c.refused {
 				t.Errorf("%v; want refused: %t", err, c.refused)
 			}
 		})
@@ -230,7 +230,7 @@ func TestUnreadableCaller(t *testing.T) { // F28
 			return ownResponse{Code: http.StatusCreated}, nil
 		}, newFixture().options()...)
 		_, err := h(t.Context(), odd{[]string{"authorization: a"}})
-		if refused := name == "event"; errors.As(err, new(*lock.KeyError)) != refused || refused && !strings.Contains(err.Error(), "keyfuncs.PayloadFrom(key, caller)") {
+		if refused := name == "event"; errors.As(err, new(*lock.NoKeyError)) != refused || refused && !strings.Contains(err.Error(), "keyfuncs.PayloadFrom(key, caller)") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

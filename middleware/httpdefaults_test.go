@@ -183,7 +183,7 @@ func TestHTTPWithoutKey(t *testing.T) { // F26
 			got, err := call(malformed)
 			wantProblem(t, got, err, http.StatusBadRequest, "is empty")
 			f.want(t, lock.OutcomeRefused)
-			if got, err := call(foreign); !errors.As(err, new(*lock.KeyError)) {
+			if got, err := call(foreign); !errors.As(err, new(*lock.NoKeyError)) {
 				t.Errorf("another source: %+v, %v; want an error", got, err)
 			}
 			f.want(t, lock.OutcomeRefused)

@@ -36,17 +36,17 @@ func byDoc(context.Context, json.RawMessage) (lock.Key, error) {
 }
 
 // TestHTTPResultOfOwnType shows that a result which becomes the body of a
-// response holds neither the mark nor a problem document, and what RespondWith
+// response holds neither the mark nor a problem document, and what OnError
 // can do about it.
 func TestHTTPResultOfOwnType(t *testing.T) {
 	t.Parallel()
 	type receipt struct{ Order, Problem string }
-	asBody := middleware.RespondWith(func(_ context.Context, err error) (receipt, error) {
+	asBody := middleware.OnError(func(_ context.Context, err error) (receipt, error) {
 		return receipt{Problem: fmt.Sprintf("%T", err)}, nil
 	})
 	key := func(_ context.Context, r events.APIGatewayV2HTTPRequest) (lock.Key, error) {
 		if r.Body == "" {
-			return lock.Key{}, &lock.KeyError{Field: "body", Reason: "is missing", Client: true}
+			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "is missing", Client: true}
 		}
 		return lock.Key{Name: "n", Event: "e", Payload: r.Body}, nil
 	}
@@ -57,7 +57,7 @@ func TestHTTPResultOfOwnType(t *testing.T) {
 	plain := middleware.WithLock(key, handler, f.options()...)
 	responding := middleware.WithLock(key, handler, f.options(asBody)...)
 	for i, step := range []struct{ body, problem string }{
-		{"a", ""}, {"a", ""}, {"b", "*lock.MismatchError"}, {"", "*lock.KeyError"},
+		{"a", ""}, {"a", ""}, {"b", "*lock.PayloadMismatchError"}, {"", "*lock.NoKeyError"},
 	} {
 		want := receipt{Order: "17"}
 		if step.problem != "" {
@@ -69,7 +69,7 @@ func TestHTTPResultOfOwnType(t *testing.T) {
 		}
 		want.Problem = step.problem
 		if got, err := responding(t.Context(), request); got != want || err != nil {
-			t.Errorf("%d with RespondWith: %+v, %v; want %+v", i, got, err, want)
+			t.Errorf("%d with OnError: %+v, %v; want %+v", i, got, err, want)
 		}
 	}
 }

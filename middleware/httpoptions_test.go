@@ -88,37 +88,37 @@ func occupied(t *testing.T, opts ...middleware.Option) (held, completed, stale f
 func TestHTTPOptionsWin(t *testing.T) {
 	t.Parallel()
 	busy := middleware.Respond(restResponse{StatusCode: 425})
-	asRead := middleware.RespondWith(func(_ context.Context, err error) (restResponse, error) {
+	asRead := middleware.OnError(func(_ context.Context, err error) (restResponse, error) {
 		return restResponse{StatusCode: 418, Body: fmt.Sprintf("%T", err)}, nil
 	})
-	onlyHeld := middleware.RespondWith(func(_ context.Context, err error) (restResponse, error) {
+	onlyHeld := middleware.OnError(func(_ context.Context, err error) (restResponse, error) {
 		if errors.Is(err, lock.ErrHeld) {
 			return restResponse{StatusCode: 503}, nil
 		}
 		return restResponse{}, err
 	})
 	fails := errors.New("fails")
-	failing := middleware.RespondWith(func(context.Context, error) (restResponse, error) { return restResponse{}, fails })
-	wrapping := middleware.RespondWith(func(_ context.Context, err error) (restResponse, error) {
+	failing := middleware.OnError(func(context.Context, error) (restResponse, error) { return restResponse{}, fails })
+	wrapping := middleware.OnError(func(_ context.Context, err error) (restResponse, error) {
 		return restResponse{}, fmt.Errorf("mine: %w", err)
 	})
 	for name, c := range map[string]struct {
 		opts                   []middleware.Option
 		held, completed, stale int // statuses; 0: an error
 	}{
-		"defaults":                  {nil, 409, 200, 409},
-		"OnHeld(Fail)":              {[]middleware.Option{middleware.OnHeld(middleware.Fail)}, 0, 200, 409},
-		"OnHeld(Respond)":           {[]middleware.Option{middleware.OnHeld(busy)}, 425, 200, 409},
-		"OnHeld(Wait)":              {[]middleware.Option{middleware.OnHeld(middleware.Wait(time.Millisecond))}, 409, 200, 409},
-		"OnCompleted(Fail)":         {[]middleware.Option{middleware.OnCompleted(middleware.Fail)}, 409, 0, 0},
-		"OnCompleted(Replay)":       {[]middleware.Option{middleware.OnCompleted(middleware.Replay)}, 409, 200, 409},
-		"RespondWith":               {[]middleware.Option{asRead}, 418, 200, 418},
-		"RespondWith, OnHeld(Fail)": {[]middleware.Option{asRead, middleware.OnHeld(middleware.Fail)}, 418, 200, 418},
-		"RespondWith, Respond":      {[]middleware.Option{asRead, middleware.OnHeld(busy)}, 425, 200, 418},
-		"RespondWith, both Fail":    {[]middleware.Option{asRead, middleware.OnCompleted(middleware.Fail)}, 418, 418, 418},
-		"RespondWith, in part":      {[]middleware.Option{onlyHeld}, 503, 200, 409},
-		"RespondWith that fails":    {[]middleware.Option{failing}, 0, 200, 0},
-		"RespondWith that wraps":    {[]middleware.Option{wrapping}, 0, 200, 0},
+		"defaults":              {nil, 409, 200, 409},
+		"OnHeld(Fail)":          {[]middleware.Option{middleware.OnHeld(middleware.Fail)}, 0, 200, 409},
+		"OnHeld(Respond)":       {[]middleware.Option{middleware.OnHeld(busy)}, 425, 200, 409},
+		"OnHeld(Wait)":          {[]middleware.Option{middleware.OnHeld(middleware.Wait(time.Millisecond))}, 409, 200, 409},
+		"OnCompleted(Fail)":     {[]middleware.Option{middleware.OnCompleted(middleware.Fail)}, 409, 0, 0},
+		"OnCompleted(Replay)":   {[]middleware.Option{middleware.OnCompleted(middleware.Replay)}, 409, 200, 409},
+		"OnError":               {[]middleware.Option{asRead}, 418, 200, 418},
+		"OnError, OnHeld(Fail)": {[]middleware.Option{asRead, middleware.OnHeld(middleware.Fail)}, 418, 200, 418},
+		"OnError, Respond":      {[]middleware.Option{asRead, middleware.OnHeld(busy)}, 425, 200, 418},
+		"OnError, both Fail":    {[]middleware.Option{asRead, middleware.OnCompleted(middleware.Fail)}, 418, 418, 418},
+		"OnError, in part":      {[]middleware.Option{onlyHeld}, 503, 200, 409},
+		"OnError that fails":    {[]middleware.Option{failing}, 0, 200, 0},
+		"OnError that wraps":    {[]middleware.Option{wrapping}, 0, 200, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,14 +139,14 @@ func TestHTTPOptionsWin(t *testing.T) {
 	}
 }
 
-// TestRespondWithSeesEveryError shows that RespondWith gets the errors that are
+// TestRespondWithSeesEveryError shows that OnError gets the errors that are
 // not the client's business too, that its own error takes their place, and that
 // handlers of other results can use it.
 func TestRespondWithSeesEveryError(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	f.faulty.Always(fault.Acquire, fault.Deny)
-	text := middleware.RespondWith(func(_ context.Context, err error) (string, error) { return fmt.Sprintf("%T", err), nil })
+	text := middleware.OnError(func(_ context.Context, err error) (string, error) { return fmt.Sprintf("%T", err), nil })
 	h := middleware.WithLock(byOrder, func(context.Context, order) (string, error) { return "ran", nil }, f.options(text)...)
 	if out, err := h(t.Context(), order{ID: "1"}); out != "*lock.StoreError" || err != nil {
 		t.Errorf("%q, %v", out, err)
@@ -158,10 +158,10 @@ func TestRespondWithSeesEveryError(t *testing.T) {
 		with middleware.Option
 		want string
 	}{
-		"bytes":       {middleware.RespondWith(func(context.Context, error) ([]byte, error) { return []byte(`{"a": 1}`), nil }), `{"a": 1}`},
-		"raw message": {middleware.RespondWith(func(context.Context, error) (json.RawMessage, error) { return json.RawMessage(`{"a": 1}`), nil }), `{"a": 1}`},
-		"a value":     {middleware.RespondWith(func(context.Context, error) (order, error) { return order{ID: "x"}, nil }), `{"id":"x","item":0}`},
-		"nothing":     {middleware.RespondWith(func(context.Context, error) (any, error) { return nil, nil }), `null`},
+		"bytes":       {middleware.OnError(func(context.Context, error) ([]byte, error) { return []byte(`{"a": 1}`), nil }), `{"a": 1}`},
+		"raw message": {middleware.OnError(func(context.Context, error) (json.RawMessage, error) { return json.RawMessage(`{"a": 1}`), nil }), `{"a": 1}`},
+		"a value":     {middleware.OnError(func(context.Context, error) (order, error) { return order{ID: "x"}, nil }), `{"id":"x","item":0}`},
+		"nothing":     {middleware.OnError(func(context.Context, error) (any, error) { return nil, nil }), `null`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := middleware.WithLock(byOrder, lambda.Handler(echo{}), f.options(c.with)...)
@@ -230,19 +230,19 @@ func TestCompletedIf(t *testing.T) {
 	}
 }
 
-// TestHTTPCallbacksThatPanic shows that a panic of CompletedIf or RespondWith
+// TestHTTPCallbacksThatPanic shows that a panic of CompletedIf or OnError
 // reaches the runtime, and that no lock is left.
 func TestHTTPCallbacksThatPanic(t *testing.T) { // F48
 	t.Parallel()
 	for name, opt := range map[string]middleware.Option{
 		"CompletedIf": middleware.CompletedIf(func(restResponse) bool { panic("callback") }),
-		"RespondWith": middleware.RespondWith(func(context.Context, error) (restResponse, error) { panic("callback") }),
+		"OnError":     middleware.OnError(func(context.Context, error) (restResponse, error) { panic("callback") }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture()
 			key := func(_ context.Context, o order) (lock.Key, error) {
-				if name == "RespondWith" {
+				if name == "OnError" {
 					return lock.Key{}, errRefused
 				}
 				return byOrder(t.Context(), o)
@@ -330,13 +330,13 @@ func TestWrongUseOverHTTP(t *testing.T) {
 			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts(middleware.CompletedIf(func(any) bool { return true }))...)
 		}, "has none"},
 		"CompletedIf(nil)": {func() { middleware.CompletedIf[int](nil) }, "CompletedIf(nil)"},
-		"RespondWith, other type": {func() {
-			middleware.WithLock(byOrder, rest, opts(middleware.RespondWith(func(context.Context, error) (int, error) { return 0, nil }))...)
+		"OnError, other type": {func() {
+			middleware.WithLock(byOrder, rest, opts(middleware.OnError(func(context.Context, error) (int, error) { return 0, nil }))...)
 		}, "return events.APIGatewayProxyResponse"},
-		"RespondWith of records": {func() {
-			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts(middleware.RespondWith(func(context.Context, error) (any, error) { return nil, nil }))...)
+		"OnError of records": {func() {
+			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts(middleware.OnError(func(context.Context, error) (any, error) { return nil, nil }))...)
 		}, "has none"},
-		"RespondWith(nil)": {func() { middleware.RespondWith[int](nil) }, "RespondWith(nil)"},
+		"OnError(nil)": {func() { middleware.OnError[int](nil) }, "OnError(nil)"},
 		"Replay of a stream": {func() {
 			middleware.WithLock(byAPI, func(context.Context, v2Event) (io.Reader, error) { return nil, nil }, opts(middleware.OnCompleted(middleware.Replay))...)
 		}, "stream"},

@@ -132,13 +132,13 @@ func CompletedIf[T any](f func(result T) bool) Option {
 	}
 }
 
-// RespondWith turns the error that says why the handler did not run into a
-// result: a *lock.HeldError, *lock.CompletedError, *lock.MismatchError,
-// *lock.KeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
+// OnError turns the error that says why the handler did not run into a
+// result: a *lock.HeldError, *lock.CompletedError, *lock.PayloadMismatchError,
+// *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
 // *lock.ConfigError. T must be assignable to the handler's result type; for a
 // [lambda.Handler], what f returns is encoded as JSON unless it is bytes. If f
 // returns the error it was given, that error is answered as without
-// RespondWith: over HTTP with a problem document, if the client can do
+// OnError: over HTTP with a problem document, if the client can do
 // something about it. If f returns another error, the invocation fails with
 // that. Default: none.
 //
@@ -148,9 +148,9 @@ func CompletedIf[T any](f func(result T) bool) Option {
 // event and for a response that is not stored.
 //
 // [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
-func RespondWith[T any](f func(ctx context.Context, err error) (T, error)) Option {
+func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 	if f == nil {
-		refuse("RespondWith(nil): pass a function, or leave the option out")
+		refuse("OnError(nil): pass a function, or leave the option out")
 	}
 	return func(o *settings) {
 		o.respondWithGives = reflect.TypeFor[T]()
@@ -173,7 +173,7 @@ func Remember(d time.Duration) Option {
 	return func(o *settings) { o.engine.Remember = d }
 }
 
-// RememberAtLeast sets how many completed events of a name are remembered
+// RememberEvents sets how many completed events of a name are remembered
 // whatever the row costs, each for as long as [Remember] says. Beyond that
 // number, the events completed first are forgotten as soon as the row would
 // cost more than one write unit (1 KB), and lock.OutcomeForgotten reports that.
@@ -181,8 +181,8 @@ func Remember(d time.Duration) Option {
 // KB, and a row of 350 KB takes no more events. The records of a batch are
 // remembered together, up to 2,000 of one name. Default, and zero: 8, which fit
 // into one write unit unless the name is long.
-func RememberAtLeast(events int) Option {
-	return func(o *settings) { o.engine.RememberAtLeast = events }
+func RememberEvents(events int) Option {
+	return func(o *settings) { o.engine.RememberEvents = events }
 }
 
 // Reserve sets how long before Lambda's deadline the handler's context ends, so
@@ -292,18 +292,18 @@ func Concurrency(n int) Option {
 	return func(o *settings) { o.each.concurrency = n }
 }
 
-// OrderByName keeps the order of stream records only among those of the same
+// OrderPerName keeps the order of stream records only among those of the same
 // lock name, so that other names are handled at the same time and go on after a
 // failure. Default: the order of the whole shard or partition. FIFO queues keep
 // the order of their message groups in any case.
-func OrderByName() Option {
+func OrderPerName() Option {
 	return func(o *settings) { o.each.orderByName = true }
 }
 
-// RaisePanics makes a panic end the process: once all records of the batch have
+// Repanic makes a panic end the process: once all records of the batch have
 // ended, the panic of the first of them that panicked is repeated. Lambda then
 // starts a new process, and the source delivers the whole batch again. Default:
 // a panic fails only its record.
-func RaisePanics() Option {
+func Repanic() Option {
 	return func(o *settings) { o.each.raisePanics = true }
 }

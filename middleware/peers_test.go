@@ -39,7 +39,7 @@ func TestRejectedDuplicateChangesNothing(t *testing.T) { // F21, F37
 		for _, item := range []int64{1, 2} {
 			before := row()
 			_, err := h(t.Context(), order{ID: "1", Item: item})
-			mismatch := errors.As(err, new(*lock.MismatchError))
+			mismatch := errors.As(err, new(*lock.PayloadMismatchError))
 			if mismatch != (item == 2) || item == 1 && !errors.Is(err, want) {
 				t.Errorf("%s, the duplicate with payload %d got %v", when, item, err)
 			}

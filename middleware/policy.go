@@ -47,7 +47,7 @@ func Wait(atMost time.Duration) HeldPolicy {
 // Respond returns v and no error, and like [Skip] it acknowledges the event. v
 // must be assignable to the handler's result type. Respond is for synchronous
 // callers that should hear that their request is in progress. All of them get
-// the same v, so v cannot be a stream: use [RespondWith] for those. Over HTTP
+// the same v, so v cannot be a stream: use [OnError] for those. Over HTTP
 // the default, status 409, needs no Respond.
 func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
@@ -117,7 +117,7 @@ func checkRespond(sig signature, response any) {
 	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
 		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
 	case sig.streams():
-		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: use RespondWith, which makes a new one for each", sig.t)
+		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: use OnError, which makes a new one for each", sig.t)
 	}
 }
 
@@ -132,18 +132,18 @@ func checkReplay(sig signature) {
 	}
 }
 
-// checkResult panics if CompletedIf or RespondWith does not fit the handler's
+// checkResult panics if CompletedIf or OnError does not fit the handler's
 // result.
 func (s *settings) checkResult(sig signature) {
 	asks, gives := s.completedIfTakes, s.respondWithGives
 	if sig.result == nil && (asks != nil || gives != nil) {
-		refuse("CompletedIf and RespondWith need a handler with a result, but %s has none: leave them out", sig.t)
+		refuse("CompletedIf and OnError need a handler with a result, but %s has none: leave them out", sig.t)
 	}
 	if asks != nil && !isOrImplements(sig.result, asks) {
 		refuse("CompletedIf was given a func(%s) bool, but the handler returns a %s: pass a func(%s) bool", asks, sig.result, sig.result)
 	}
 	if gives != nil && !gives.AssignableTo(sig.result) {
-		refuse("RespondWith was given a function that returns %s, but the handler returns %s: return %s", gives, sig.result, sig.result)
+		refuse("OnError was given a function that returns %s, but the handler returns %s: return %s", gives, sig.result, sig.result)
 	}
 }
 

@@ -24,19 +24,19 @@ type problem struct {
 }
 
 // problemOf returns what to tell the client, or nil if err is not the client's
-// business. The client does not see the cause of a *lock.KeyError, which may
+// business. The client does not see the cause of a *lock.NoKeyError, which may
 // tell more than the request did. The statuses are those of
 // https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/.
 func problemOf(err error, now time.Time) *problem {
 	var (
 		held      *lock.HeldError
 		completed *lock.CompletedError
-		noKey     *lock.KeyError
+		noKey     *lock.NoKeyError
 	)
 	switch {
 	case errors.As(err, &noKey) && noKey.Client:
 		return newProblem(http.StatusBadRequest, noKey.Field+" "+noKey.Reason)
-	case errors.As(err, new(*lock.MismatchError)):
+	case errors.As(err, new(*lock.PayloadMismatchError)):
 		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries")
 	case errors.As(err, &held):
 		detail := "another request for the same resource is in progress"

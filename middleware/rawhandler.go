@@ -85,7 +85,7 @@ func decodeEvent[E any](payload []byte) (E, error) {
 		*e = json.RawMessage(bytes.Clone(payload))
 	default:
 		if err := json.Unmarshal(payload, &event); err != nil {
-			return event, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
+			return event, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
 		}
 	}
 	return event, checkS3(event, payload)

@@ -63,8 +63,8 @@ func TestRawHandler(t *testing.T) {
 	}
 	t.Run("malformed event", func(t *testing.T) { // F31
 		w := middleware.WithLock(keyfuncs.S3Object, lambda.Handler(echo{}), newFixture().options()...)
-		if _, err := w.Invoke(t.Context(), []byte(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`)); !errors.As(err, new(*lock.KeyError)) {
-			t.Errorf("%v, want a KeyError", err)
+		if _, err := w.Invoke(t.Context(), []byte(`{"Records":[{"s3":{"object":{"key":"a%zz"}}}]}`)); !errors.As(err, new(*lock.NoKeyError)) {
+			t.Errorf("%v, want a NoKeyError", err)
 		}
 	})
 	t.Run("replaced result", func(t *testing.T) {

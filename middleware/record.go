@@ -51,7 +51,7 @@ func recordID(ctx context.Context) string {
 // RecordFromContext returns the record that a handler of [EachSQSBody] or one
 // of its siblings works on: for its attributes, its id or its time. R is the
 // record's type, such as events.SQSMessage, or events.EventBridgeEvent for
-// [EventBridgeDetail]. It reports false if ctx carries no such record. The
+// [WithEventBridgeDetail]. It reports false if ctx carries no such record. The
 // record is also in the context of key functions, and of the handlers that take
 // the whole record, such as those of [EachSQSMessage].
 //

@@ -96,7 +96,7 @@ func refusesDeliveries[R any](t *testing.T, file string, key keyfuncs.Func[R], w
 				h := lambda.NewHandler(wrapped(key, f.options()))
 				for _, payload := range [][]byte{doc, inWindow, []byte(`{}`), []byte(`null`)} {
 					_, err := h.Invoke(t.Context(), payload)
-					var refused *lock.KeyError
+					var refused *lock.NoKeyError
 					if !errors.As(err, &refused) || refused.Field != "event" || ran {
 						t.Errorf("%.40s: ran %t, %v", payload, ran, err)
 					}

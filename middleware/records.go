@@ -72,7 +72,7 @@ func fifoGroup(m *events.SQSMessage) string {
 
 // EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a
 // shard are handled one after the other, and after a failure the rest is
-// returned; [OrderByName] handles different names at the same time. Lambda
+// returned; [OrderPerName] handles different names at the same time. Lambda
 // delivers again from the first failed record on, and the records that were
 // completed after it are skipped. A completed record is remembered for 24 h
 // unless [Remember] says otherwise.
@@ -118,8 +118,8 @@ func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handl
 //
 // The s3:TestEvent, which S3 sends when a notification is set up, is
 // acknowledged with a warning, and so is an event without records that a test
-// builds. For an event of another source the handler returns a [*lock.KeyError]
-// that names the function for that source.
+// builds. For an event of another source the handler returns a
+// [*lock.NoKeyError] that names the function for that source.
 func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Records) error {
@@ -152,13 +152,13 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 
 // EachKafkaRecord is [EachSQSMessage] for Apache Kafka, on Amazon MSK or
 // elsewhere. The records of a partition are handled one after the other, and
-// after a failure the rest of the partition is not begun; [OrderByName] handles
-// different names at the same time. If a record failed, the handler returns a
-// [*BatchError], because most event source mappings for Kafka ignore a partial
-// answer and would go on after the failed records. Lambda then delivers the
-// whole batch again, and the completed records are skipped. A completed record
-// is remembered for 7 days unless [Remember] says otherwise: as long as a topic
-// keeps records by default.
+// after a failure the rest of the partition is not begun; [OrderPerName]
+// handles different names at the same time. If a record failed, the handler
+// returns a [*BatchError], because most event source mappings for Kafka ignore
+// a partial answer and would go on after the failed records. Lambda then
+// delivers the whole batch again, and the completed records are skipped. A
+// completed record is remembered for 7 days unless [Remember] says otherwise:
+// as long as a topic keeps records by default.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html.
 func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
@@ -178,7 +178,7 @@ func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(con
 
 // EachDocumentDBRecord is [EachKafkaRecord] for a DocumentDB change stream. The
 // changes are handled one after the other, and after a failure the rest is not
-// begun; [OrderByName] handles different documents at the same time. Lambda
+// begun; [OrderPerName] handles different documents at the same time. Lambda
 // delivers the whole batch again until it succeeds, and the completed changes
 // are skipped. A completed change is remembered for 24 h unless [Remember] says
 // otherwise.

@@ -38,7 +38,7 @@ func TestEachS3Record(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		var panicked *middleware.PanicError
-		if !errors.Is(err, errRecord) || !errors.As(err, new(*lock.KeyError)) || !errors.As(err, &panicked) || panicked.Value != errRecord || !strings.Contains(string(panicked.Stack), "runLog).act") {
+		if !errors.Is(err, errRecord) || !errors.As(err, new(*lock.NoKeyError)) || !errors.As(err, &panicked) || panicked.Value != errRecord || !strings.Contains(string(panicked.Stack), "runLog).act") {
 			t.Errorf("%v does not unwrap to each record's error", err)
 		}
 		if strings.Contains(err.Error(), "\n") || !strings.Contains(panicked.Error(), "runLog).act") {
@@ -174,7 +174,7 @@ func TestEachKinesisRecord(t *testing.T) {
 func TestOrderByName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
-		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options(middleware.OrderByName())...)
+		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options(middleware.OrderPerName())...)
 		r, err := h(ctx, kinesisBatch(map[string]string{"a2": "fails"}))
 		wantReturned(t, r, err, "102", "104")
 		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"a1", "a2", "b1", "b2", "b3"}) || runs.mostAtOne != 2 {
@@ -245,7 +245,7 @@ func TestEachKafkaRecord(t *testing.T) {
 }
 
 // TestEachDocumentDBRecord shows that the changes of a stream keep their order,
-// or with OrderByName those of a document.
+// or with OrderPerName those of a document.
 func TestEachDocumentDBRecord(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
@@ -272,7 +272,7 @@ func TestEachDocumentDBRecord(t *testing.T) {
 			t.Errorf("ran %q, %v", runs.began, err)
 		}
 		runs.began = nil
-		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix(keyfuncs.DocumentDBRecord, "by name"), handle, f.options(middleware.OrderByName())...)
+		byName := middleware.EachDocumentDBRecord(keyfuncs.Prefix(keyfuncs.DocumentDBRecord, "by name"), handle, f.options(middleware.OrderPerName())...)
 		if err := byName(ctx, batch("b1")); err == nil || len(runs.began) != 3 {
 			t.Errorf("ran %q, %v: the documents should not wait for each other", runs.began, err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // reply returns what the caller gets instead of a, which is what the policies
 // say: over HTTP the first response again or a problem document, and whatever
-// RespondWith makes of an error. result is the handler's result type.
+// OnError makes of an error. result is the handler's result type.
 func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
 	r.judge(a.result)
 	overHTTP := r.gateway != eventkind.NoGateway

@@ -10,14 +10,14 @@ import (
 
 // Resume wraps a step of a workflow, or the handler of a callback, so that it
 // runs under the lock that an earlier invocation handed over with
-// [lock.HandOver]. handle returns the lock.Handle that the event carries.
+// [lock.HandOver]. ticket returns the lock.Ticket that the event carries.
 //
 // If the handler returns no error, the event for which the lock was acquired is
 // completed and the lock released, unless the handler has handed it over again.
 // It is remembered for as long as the function that acquired the lock would, or
 // as long as [Remember] says here if that is longer.
 // If the handler fails or panics, the lock stays held until its lease ends, so
-// that a retry of the step can resume it with the same handle: leases that are
+// that a retry of the step can resume it with the same ticket: leases that are
 // handed over should be long enough for the retries. To release the lock after
 // the last of them, call [lock.Locker.Resume] and [lock.Lock.Release]. The same
 // holds for a result that does not complete the event: see [CompletedIf], and
@@ -35,9 +35,9 @@ import (
 // that acquired the lock.
 //
 // Resume panics like [WithLock] if handler and options do not fit together.
-func Resume[E, R any](handle func(E) lock.Handle, handler func(context.Context, E) (R, error), opts ...Option) func(context.Context, E) (R, error) {
-	if handle == nil {
-		refuse("the function that finds the handle is nil: return the field of the event that has the lock.Handle")
+func Resume[E, R any](ticket func(E) lock.Ticket, handler func(context.Context, E) (R, error), opts ...Option) func(context.Context, E) (R, error) {
+	if ticket == nil {
+		refuse("the function that finds the ticket is nil: return the field of the event that has the lock.Ticket")
 	}
 	if handler == nil {
 		refuse(nilHandler)
@@ -51,7 +51,7 @@ func Resume[E, R any](handle func(E) lock.Handle, handler func(context.Context, 
 	w := newWrapper(s)
 	return func(ctx context.Context, event E) (R, error) {
 		gateway := w.http.gatewayOf(event)
-		run, instead := w.resume(ctx, handle(event))
+		run, instead := w.resume(ctx, ticket(event))
 		run.gateway = gateway
 		if instead != nil {
 			return resultOf[R](run.reply(instead, sig.result).values(&run, sig))
@@ -77,7 +77,7 @@ func (l resumedLock) Release() error {
 }
 
 // resume decides whether the step runs. If it does, the answer is nil.
-func (w *wrapper) resume(ctx context.Context, h lock.Handle) (handlerRun, *answer) {
+func (w *wrapper) resume(ctx context.Context, h lock.Ticket) (handlerRun, *answer) {
 	lk, err := w.locker.Resume(ctx, h)
 	if err == nil {
 		return handlerRun{w: w, ctx: lk.Context(), key: lk.Lease().Key, lock: resumedLock{lk}}, nil

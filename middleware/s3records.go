@@ -15,8 +15,8 @@ import (
 // only the JSON shows. In a test, write S3Records{S3Event: e}.
 type S3Records struct {
 	events.S3Event
-	broken  map[int]error  // by the index of a record that cannot be decoded
-	refused *lock.KeyError // if the event is not an S3 notification
+	broken  map[int]error    // by the index of a record that cannot be decoded
+	refused *lock.NoKeyError // if the event is not an S3 notification
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It accepts an event of another
@@ -24,7 +24,7 @@ type S3Records struct {
 func (e *S3Records) UnmarshalJSON(b []byte) error {
 	*e = S3Records{broken: map[int]error{}}
 	if kind := eventkind.Of(b); kind != "" && kind != eventkind.S3 && kind != eventkind.S3Test {
-		e.refused = &lock.KeyError{Field: "the event", Reason: kind.Refusal("")}
+		e.refused = &lock.NoKeyError{Field: "the event", Reason: kind.Refusal("")}
 		return nil
 	}
 	var raw struct{ Records []json.RawMessage }
@@ -33,19 +33,19 @@ func (e *S3Records) UnmarshalJSON(b []byte) error {
 	}
 	if len(raw.Records) == 0 {
 		if reason := eventkind.NoS3Records(b, ""); reason != "" {
-			e.refused = &lock.KeyError{Field: "the event", Reason: reason}
+			e.refused = &lock.NoKeyError{Field: "the event", Reason: reason}
 		}
 	}
 	e.Records = make([]events.S3EventRecord, len(raw.Records))
 	for i, r := range raw.Records {
 		if err := json.Unmarshal(r, &e.Records[i]); err != nil {
-			e.broken[i] = &lock.KeyError{Field: "s3", Reason: "cannot be decoded", Err: err}
+			e.broken[i] = &lock.NoKeyError{Field: "s3", Reason: "cannot be decoded", Err: err}
 		}
 	}
 	return nil
 }
 
-// checkS3 returns a *lock.KeyError if event is an [events.S3Event] without
+// checkS3 returns a *lock.NoKeyError if event is an [events.S3Event] without
 // records that came from another source than S3. Only the payload tells that
 // from the s3:TestEvent, which has no records either.
 func checkS3(event any, payload []byte) error {
@@ -54,7 +54,7 @@ func checkS3(event any, payload []byte) error {
 		return nil
 	}
 	if reason := eventkind.NoS3Records(payload, ""); reason != "" {
-		return &lock.KeyError{Field: "the event", Reason: reason}
+		return &lock.NoKeyError{Field: "the event", Reason: reason}
 	}
 	return nil
 }

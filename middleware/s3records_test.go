@@ -39,8 +39,8 @@ func TestEachS3RecordOfAnotherSource(t *testing.T) { // F26
 			if err == nil {
 				err = h(t.Context(), e)
 			}
-			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want a KeyError that says %q", err, c.says)
+			if !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want a NoKeyError that says %q", err, c.says)
 			}
 			f.want(t, lock.OutcomeRefused)
 		})
@@ -67,8 +67,8 @@ func TestRawHandlerOfAnotherSource(t *testing.T) { // F26
 				f.want(t, middleware.OutcomeIgnored)
 				return
 			}
-			if !errors.As(err, new(*lock.KeyError)) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want a KeyError that says %q", err, c.says)
+			if !errors.As(err, new(*lock.NoKeyError)) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want a NoKeyError that says %q", err, c.says)
 			}
 			f.want(t, lock.OutcomeRefused)
 		})

@@ -115,7 +115,7 @@ func (s *settings) check() {
 // events has none of.
 func (s *settings) refuseEach() {
 	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderByName, RaisePanics and Around are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+		refuse("Concurrency, OrderPerName, Repanic and Around are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

@@ -163,7 +163,7 @@ func ofOneRecord[E any](key keySource[E]) keySource[E] {
 			stream.SetZero()
 		}
 		if record.IsZero() {
-			return keySet{}, &lock.KeyError{Field: "event", Reason: "holds nothing of one record, " + typeName(record.Type()) + ", which the key function takes. Lambda delivers whole events: " + instead}
+			return keySet{}, &lock.NoKeyError{Field: "event", Reason: "holds nothing of one record, " + typeName(record.Type()) + ", which the key function takes. Lambda delivers whole events: " + instead}
 		}
 		return key(ctx, event)
 	}

@@ -63,7 +63,7 @@ func TestStaticFitsEveryHandler(t *testing.T) {
 			return err
 		},
 		"a detail": func(ctx context.Context) error {
-			h := middleware.EventBridgeDetail(key, func(ctx context.Context, _ body) error { return note(ctx) }, f.options()...)
+			h := middleware.WithEventBridgeDetail(key, func(ctx context.Context, _ body) error { return note(ctx) }, f.options()...)
 			return h(ctx, events.EventBridgeEvent{ID: "3", Source: "shop", Detail: json.RawMessage(`{"ID":"7"}`)})
 		},
 		"a whole event": func(ctx context.Context) error {

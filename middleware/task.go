@@ -40,14 +40,14 @@ type task[R any] struct {
 	blocked     bool     // an earlier record of its group failed
 }
 
-// openRecord returns the key and the handler of a record. A *lock.KeyError
+// openRecord returns the key and the handler of a record. A *lock.NoKeyError
 // names the record.
 func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.Context) error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
-		var e *lock.KeyError
+		var e *lock.NoKeyError
 		if errors.As(err, &e) && e != nil {
 			located := *keyError(err) // a copy, because the error may be one value for all records
 			located.Field = strings.TrimSuffix(d.place(t)+"."+e.Field, ".")
@@ -59,7 +59,7 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 	}
 	k, handler, err = d.open(withRecord(d.ctx, t.record), t.record)
 	if err == nil && k.Name == "" {
-		err = &lock.KeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that the key function reads"}
+		err = &lock.NoKeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that the key function reads"}
 	}
 	return k, handler, err
 }

@@ -81,9 +81,9 @@ import (
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with
 //     status 409
-//   - a *lock.MismatchError, such as another request or another caller with
-//     the same key, with status 422
-//   - a *lock.KeyError that the client can correct, such as a missing
+//   - a *lock.PayloadMismatchError, such as another request or another caller
+//     with the same key, with status 422
+//   - a *lock.NoKeyError that the client can correct, such as a missing
 //     Idempotency-Key, with status 400
 //
 // A key that has an Event and no Payload gets the caller as its Payload, as
@@ -91,7 +91,7 @@ import (
 // caller who got an answer gets it again. Of an event type of your own, its
 // JSON form counts. [keyfuncs.Anonymous] in place of Caller switches that off.
 //
-// [RespondWith] changes the answers, and [OnHeld] and [OnCompleted] come before
+// [OnError] changes the answers, and [OnHeld] and [OnCompleted] come before
 // these defaults. Every other error is returned and becomes a 5xx, so that
 // alarms see an event of another source or the wrong key function. After
 // [keyfuncs.ErrIgnore] the answer has status 204.

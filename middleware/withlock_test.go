@@ -259,9 +259,9 @@ func TestNoKeyNoHandler(t *testing.T) { // F26
 		want    func(error) bool
 		outcome lock.Outcome
 	}{
-		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.KeyError); return ok && errors.Is(err, boom) }, lock.OutcomeRefused},
-		"key error":  {lock.Key{}, &lock.KeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.KeyError); return ok && e.Field == "f" }, lock.OutcomeRefused},
-		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.KeyError); return ok }, lock.OutcomeRefused},
+		"error":      {lock.Key{Name: "n"}, boom, func(err error) bool { _, ok := err.(*lock.NoKeyError); return ok && errors.Is(err, boom) }, lock.OutcomeRefused},
+		"key error":  {lock.Key{}, &lock.NoKeyError{Field: "f"}, func(err error) bool { e, ok := err.(*lock.NoKeyError); return ok && e.Field == "f" }, lock.OutcomeRefused},
+		"empty name": {lock.Key{}, nil, func(err error) bool { _, ok := err.(*lock.NoKeyError); return ok }, lock.OutcomeRefused},
 		"ignore":     {lock.Key{}, fmt.Errorf("no records: %w", keyfuncs.ErrIgnore), func(err error) bool { return err == nil }, middleware.OutcomeIgnored},
 	} {
 		t.Run(name, func(t *testing.T) {

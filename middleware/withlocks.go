@@ -29,7 +29,7 @@ import (
 //     WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
 //
 // The store gets two requests for each key, one after the other.
-func WithLocks[E, H any](keys keyfuncs.Several[E], handler H, opts ...Option) H {
+func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	if keys == nil {
 		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")
 	}
@@ -71,7 +71,7 @@ func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
 // heldLock is a [lock.Lock], or [lock.Locks].
 type heldLock interface {
 	Context() context.Context
-	Complete(result []byte) error
+	CompleteWith(result []byte) error
 	Release() error
 }
 

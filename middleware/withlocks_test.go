@@ -38,7 +38,7 @@ func bothAccounts(_ context.Context, t transfer) ([]lock.Key, error) {
 	case t.From == "" && t.To == "":
 		return nil, nil
 	case t.From == t.To:
-		return nil, &lock.KeyError{Field: "to", Reason: "is the account that pays"}
+		return nil, &lock.NoKeyError{Field: "to", Reason: "is the account that pays"}
 	}
 	return []lock.Key{{Name: t.From, Event: t.ID}, {Name: t.To, Event: t.ID}}, nil
 }
@@ -88,7 +88,7 @@ func TestWithLocks(t *testing.T) {
 		},
 		"one is completed": {
 			prepare: func(t *testing.T, f *fixture) {
-				_ = f.acquireElsewhere(t, lock.Key{Name: "omar", Event: "1"}).Complete(nil)
+				_ = f.acquireElsewhere(t, lock.Key{Name: "omar", Event: "1"}).Complete()
 			},
 			event: omarToJane, outcomes: []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeAlreadyCompleted, lock.OutcomeReleased},
 		},
@@ -148,7 +148,7 @@ func TestWithLocks(t *testing.T) {
 	}
 }
 
-func isKeyError(err error) bool { _, ok := err.(*lock.KeyError); return ok }
+func isKeyError(err error) bool { _, ok := err.(*lock.NoKeyError); return ok }
 
 // TestWithLocksRequests shows what the store is asked for n keys.
 func TestWithLocksRequests(t *testing.T) {

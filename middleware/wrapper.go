@@ -92,16 +92,16 @@ func (w *wrapper) answerWithoutKey(ctx context.Context, key lock.Key, err error)
 	return &answer{action: fail, err: e}
 }
 
-// keyError returns err as a *lock.KeyError, because Lambda reports the type of
-// the outermost error. A *lock.KeyError inside err is copied, because it may be
-// one value for all events.
-func keyError(err error) *lock.KeyError {
-	var inner *lock.KeyError
+// keyError returns err as a *lock.NoKeyError, because Lambda reports the type
+// of the outermost error. A *lock.NoKeyError inside err is copied, because it
+// may be one value for all events.
+func keyError(err error) *lock.NoKeyError {
+	var inner *lock.NoKeyError
 	if !errors.As(err, &inner) {
-		return &lock.KeyError{Field: "event", Reason: "is refused by the key function", Err: err}
+		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function", Err: err}
 	}
 	if inner == nil {
-		return &lock.KeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.KeyError as its error: return a plain nil if nothing is wrong"}
+		return &lock.NoKeyError{Field: "event", Reason: "is refused by the key function, which returned a nil *lock.NoKeyError as its error: return a plain nil if nothing is wrong"}
 	}
 	if err == error(inner) {
 		return inner

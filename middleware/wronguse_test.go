@@ -52,7 +52,7 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 			middleware.EachSQSBody(byOrder, ok, opts(middleware.Limit(3))...)
 		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3), OnHeld(Wait(wait)))`},
 		"Limit of a detail": {func() {
-			middleware.EventBridgeDetail(byOrder, ok, opts(middleware.Limit(3))...)
+			middleware.WithEventBridgeDetail(byOrder, ok, opts(middleware.Limit(3))...)
 		}, `WithLock(keyfuncs.Static("partner"), handler, Limit(3)`},
 		"no error, fail":      {func() { middleware.WithLock(byOrder, func(order) {}, opts()...) }, "OnHeld(Skip)"},
 		"no function":         {func() { middleware.WithLock(byOrder, 42, opts()...) }, "not a function"},

@@ -48,6 +48,6 @@ func (c *createTableCmd) place(ctx context.Context) (*dynamodb.Client, string, e
 	if table == "" {
 		return nil, "", wrongUse("name the table: lambdalock create-table NAME, or set %s", variable)
 	}
-	client, err := dynamostore.OpenClient(ctx)
+	client, err := dynamostore.NewClient(ctx)
 	return client, table, err
 }

@@ -287,7 +287,7 @@ func (r *guardedRun) refused(err error) error {
 	var (
 		held   *lock.HeldError
 		config *lock.ConfigError
-		key    *lock.KeyError
+		key    *lock.NoKeyError
 	)
 	switch {
 	case errors.As(err, &held):

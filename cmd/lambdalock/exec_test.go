@@ -67,7 +67,7 @@ func rowOf(t *testing.T, table *localtable.Table, name string) driver.Row {
 func breakLock(t *testing.T, table *localtable.Table, name string) {
 	t.Helper()
 	s := &driver.Settlement{Name: "/" + name, Token: rowOf(t, table, name).Token}
-	if _, ok, err := dynamostore.New(table.Client, "locks").Release(context.Background(), s); !ok || err != nil {
+	if _, ok, err := dynamostore.New(table.Client, "locks").Settle(context.Background(), s); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 }
@@ -434,7 +434,7 @@ func TestExecRefused(t *testing.T) {
 		"held":      {&lock.HeldError{}, 1},
 		"completed": {&lock.CompletedError{}, 0},
 		"config":    {&lock.ConfigError{}, 64},
-		"key":       {&lock.KeyError{}, 64},
+		"key":       {&lock.NoKeyError{}, 64},
 		"store":     {&lock.StoreError{}, 69},
 		"lost":      {&lock.LostError{}, 69},
 		"unknown":   {errors.New("unknown"), 69},

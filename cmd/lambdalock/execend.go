@@ -31,7 +31,7 @@ func (r *guardedRun) end(lk *lock.Lock, status exitStatus) exitStatus {
 // complete records the event. A record that the store did not confirm may have
 // been applied, or may be still.
 func (r *guardedRun) complete(lk *lock.Lock) exitStatus {
-	switch err := lk.Complete(nil); {
+	switch err := lk.Complete(); {
 	case err == nil:
 		return 0
 	case errors.Is(err, lock.ErrLost):

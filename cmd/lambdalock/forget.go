@@ -202,12 +202,12 @@ func (e *editor) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool
 	return row, ok, err
 }
 
-// Release implements [driver.Store].
-func (e *editor) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (e *editor) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	settlement := *t
 	settlement.Name = e.name
 	if !t.Abandon {
 		settlement.Memory = e.next
 	}
-	return e.Store.Release(ctx, &settlement)
+	return e.Store.Settle(ctx, &settlement)
 }

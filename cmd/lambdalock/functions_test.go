@@ -169,7 +169,7 @@ func (r refusals) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 }
 
 func waiting() {
-	client, err := dynamostore.OpenClient(context.Background())
+	client, err := dynamostore.NewClient(context.Background())
 	if err != nil {
 		panic(err)
 	}

@@ -68,7 +68,7 @@ func newOperations(t *testing.T, shell string) *operations {
 	const holder = "thumbnails request 8f507cfc-xmpl-4697-b07a-ac58fc914c95 log 2026/11/21/[$LATEST]48bf"
 	const lease = 5 * time.Minute
 	done := func(namespace string, key lock.Key) {
-		if err := acquire(t, o.store, holder, lease, key, in(namespace)).Complete(nil); err != nil {
+		if err := acquire(t, o.store, holder, lease, key, in(namespace)).Complete(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +132,7 @@ func (o *operations) follow(t *testing.T, directive string) {
 	case "meanwhile cat.png is completed":
 		o.meanwhile = func() {
 			defer o.setCommand(o.setCommand("")) // this is not what the command does
-			if err := o.cat.Complete(nil); err != nil {
+			if err := o.cat.Complete(); err != nil {
 				t.Error(err)
 			}
 		}

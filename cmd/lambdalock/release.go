@@ -72,7 +72,7 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	if err := ask(ctx, "Release "+inspect.Safe(row.Name)+"?"); err != nil {
 		return err
 	}
-	_, ok, err := store.Release(ctx, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
+	_, ok, err := store.Settle(ctx, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
 	if err != nil {
 		return err
 	}

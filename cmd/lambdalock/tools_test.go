@@ -95,13 +95,13 @@ func (p past) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, e
 	return p.Store.Acquire(ctx, c)
 }
 
-func (p past) Release(context.Context, *driver.Settlement) (driver.Row, bool, error) {
+func (p past) Settle(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 	return driver.Row{}, true, nil // the holder died
 }
 
 func complete(t *testing.T, store driver.Store, key lock.Key, result []byte, opts ...func(*lock.Options)) {
 	t.Helper()
-	if err := acquire(t, store, "f request 0", time.Hour, key, opts...).Complete(result); err != nil {
+	if err := acquire(t, store, "f request 0", time.Hour, key, opts...).CompleteWith(result); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -352,7 +352,7 @@ func TestRelease(t *testing.T) {
 		"the holder completes": {
 			lease: time.Hour, status: 1, says: "f request 1 released orders/a itself",
 			meanwhile: func(t *testing.T, _ *memstore.Store, lk *lock.Lock) {
-				if err := lk.Complete(nil); err != nil {
+				if err := lk.Complete(); err != nil {
 					t.Error(err)
 				}
 			},
@@ -672,7 +672,7 @@ func TestForgottenByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		lk := acquire(t, store, "f", time.Hour, lock.Key{Name: "a", Event: "e"}, func(o *lock.Options) { o.Remember = time.Minute })
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -699,7 +699,7 @@ func TestWatch(t *testing.T) {
 				go func() { ended <- w.watch(ctx, store, &out, &notes) }()
 				time.Sleep(15 * time.Second)
 				store.fails.Store(true)
-				if err := first.Complete(nil); err != nil {
+				if err := first.Complete(); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(10 * time.Second)

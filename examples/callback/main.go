@@ -25,15 +25,15 @@ import (
 // shipment is the event of both handlers, and the result of the first one.
 type shipment struct {
 	Order string      `json:"order"`
-	Lock  lock.Handle `json:"lock,omitzero"` // of a callback
+	Lock  lock.Ticket `json:"lock,omitzero"` // of a callback
 }
 
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	requested := middleware.WithLock(byOrder, request)
-	calledBack := middleware.Resume(func(s shipment) lock.Handle { return s.Lock }, confirm)
+	calledBack := middleware.Resume(func(s shipment) lock.Ticket { return s.Lock }, confirm)
 	lambda.Start(func(ctx context.Context, s shipment) (*shipment, error) {
-		if s.Lock == (lock.Handle{}) {
+		if s.Lock == (lock.Ticket{}) {
 			return requested(ctx, s)
 		}
 		return calledBack(ctx, s)
@@ -42,7 +42,7 @@ func main() {
 
 func byOrder(_ context.Context, s shipment) (lock.Key, error) {
 	if s.Order == "" {
-		return lock.Key{}, &lock.KeyError{Field: "order", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "order", Reason: "is missing"}
 	}
 	return lock.Key{Name: s.Order, Event: s.Order}, nil
 }

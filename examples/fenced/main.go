@@ -51,7 +51,7 @@ func main() {
 	b.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")) != ""
 	})
-	lambda.Start(middleware.EventBridgeDetail(byAccount, b.handle))
+	lambda.Start(middleware.WithEventBridgeDetail(byAccount, b.handle))
 }
 
 type statement struct {
@@ -62,7 +62,7 @@ type statement struct {
 
 func byAccount(_ context.Context, s statement) (lock.Key, error) {
 	if s.Account == "" || s.Number < 1 {
-		return lock.Key{}, &lock.KeyError{Field: "account or statement", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "account or statement", Reason: "is missing"}
 	}
 	return lock.Key{Name: "account/" + s.Account, Order: fmt.Sprintf("%019d", s.Number)}, nil
 }

@@ -2,7 +2,7 @@
 // the shard. After a failed reading, Lambda delivers that reading and all later
 // ones again.
 //
-// Add middleware.OrderByName() to keep only the order within each partition
+// Add middleware.OrderPerName() to keep only the order within each partition
 // key. Then the sensors of a shard are handled in parallel, and one that fails
 // does not stop the others.
 //

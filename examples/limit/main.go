@@ -44,10 +44,10 @@ type shipment struct {
 func byPartner(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	var s shipment
 	if err := json.Unmarshal(e.Detail, &s); err != nil {
-		return lock.Key{}, &lock.KeyError{Field: "detail", Reason: "is not a shipment", Err: err}
+		return lock.Key{}, &lock.NoKeyError{Field: "detail", Reason: "is not a shipment", Err: err}
 	}
 	if s.Partner == "" {
-		return lock.Key{}, &lock.KeyError{Field: "detail.partner", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "detail.partner", Reason: "is missing"}
 	}
 	return lock.Key{Name: "partner/" + s.Partner}, nil
 }

@@ -34,7 +34,7 @@ type request struct {
 // byInstance does what jmespath.Path("instance") does, for a typed handler.
 func byInstance(_ context.Context, r request) (lock.Key, error) {
 	if r.Instance == "" {
-		return lock.Key{}, &lock.KeyError{Field: "instance", Reason: "is missing: name the instance to work on"}
+		return lock.Key{}, &lock.NoKeyError{Field: "instance", Reason: "is missing: name the instance to work on"}
 	}
 	return lock.Key{Name: "instance/" + r.Instance}, nil
 }

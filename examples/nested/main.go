@@ -28,7 +28,7 @@ func main() {
 	one := middleware.WithLock(byCustomer, handle, middleware.OnHeld(middleware.Wait(5*time.Second)))
 	// The prefix separates the names of the two locks.
 	byEvent := middleware.RecordKey[order](keyfuncs.Prefix(keyfuncs.EventBridgeEvent, "event"))
-	once := middleware.EventBridgeDetail(byEvent, one, middleware.Remember(7*24*time.Hour))
+	once := middleware.WithEventBridgeDetail(byEvent, one, middleware.Remember(7*24*time.Hour))
 	lambda.Start(once)
 }
 
@@ -40,7 +40,7 @@ type order struct {
 // byCustomer sets no Event: the outer lock detects duplicates.
 func byCustomer(_ context.Context, o order) (lock.Key, error) {
 	if o.Customer == "" {
-		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing"}
 	}
 	return lock.Key{Name: "customer/" + o.Customer}, nil
 }

@@ -44,7 +44,7 @@ type move struct {
 func warehouse(field string, of func(move) string) keyfuncs.Func[move] {
 	return func(_ context.Context, m move) (lock.Key, error) {
 		if of(m) == "" {
-			return lock.Key{}, &lock.KeyError{Field: field, Reason: "is missing"}
+			return lock.Key{}, &lock.NoKeyError{Field: field, Reason: "is missing"}
 		}
 		return lock.Key{Name: "warehouse/" + of(m)}, nil
 	}

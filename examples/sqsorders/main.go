@@ -42,7 +42,7 @@ type item struct {
 
 func byCustomer(_ context.Context, o order) (lock.Key, error) {
 	if o.Customer == "" {
-		return lock.Key{}, &lock.KeyError{Field: "customer", Reason: "is missing: every order has one"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer", Reason: "is missing: every order has one"}
 	}
 	return lock.Key{Name: "customer/" + o.Customer}, nil
 }

@@ -4,7 +4,7 @@
 // execution for the same order finds it completed.
 //
 // Event source: the state machine in statemachine.asl.json, which names the
-// step and carries the handle in its state. A step that fails keeps the lock
+// step and carries the ticket in its state. A step that fails keeps the lock
 // for its retries. Charge and ship may run twice, because only the completion
 // of the order is remembered.
 package main
@@ -29,11 +29,11 @@ const untilNextStep = 3 * time.Minute
 func main() {
 	slog.SetDefault(lambdacontext.NewLogger())
 	steps := map[string]func(context.Context, order) (any, error){
-		// A skipped duplicate would have no handle to go on with, so it fails, and the
+		// A skipped duplicate would have no ticket to go on with, so it fails, and the
 		// state machine catches CompletedError.
 		"acquire": middleware.WithLock(byCustomer, acquire, middleware.OnCompleted(middleware.Fail)),
-		"charge":  middleware.Resume(handleOf, charge),
-		"ship":    middleware.Resume(handleOf, ship),
+		"charge":  middleware.Resume(ticketOf, charge),
+		"ship":    middleware.Resume(ticketOf, ship),
 		"release": release,
 	}
 	lambda.Start(func(ctx context.Context, o order) (any, error) {
@@ -50,17 +50,17 @@ type order struct {
 	ID       string      `json:"order"`
 	Customer string      `json:"customer"`
 	Amount   int         `json:"amount"` // in cents
-	Lock     lock.Handle `json:"lock"`
+	Lock     lock.Ticket `json:"lock"`
 }
 
 func byCustomer(_ context.Context, o order) (lock.Key, error) {
 	if o.Customer == "" || o.ID == "" {
-		return lock.Key{}, &lock.KeyError{Field: "customer or order", Reason: "is missing"}
+		return lock.Key{}, &lock.NoKeyError{Field: "customer or order", Reason: "is missing"}
 	}
 	return lock.Key{Name: "customer/" + o.Customer, Event: o.ID}, nil
 }
 
-func handleOf(o order) lock.Handle { return o.Lock }
+func ticketOf(o order) lock.Ticket { return o.Lock }
 
 // acquire returns the handle, which the state machine puts into its state.
 func acquire(ctx context.Context, _ order) (any, error) {

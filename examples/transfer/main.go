@@ -56,7 +56,7 @@ type transfer struct {
 // account: the transaction keeps them apart.
 func byID(_ context.Context, t transfer) (lock.Key, error) {
 	if t.ID == "" {
-		return lock.Key{}, &lock.KeyError{Field: "transfer", Reason: "is missing: every transfer has one"}
+		return lock.Key{}, &lock.NoKeyError{Field: "transfer", Reason: "is missing: every transfer has one"}
 	}
 	return lock.Key{Name: "transfer/" + t.ID, Event: t.ID}, nil
 }

@@ -18,7 +18,7 @@ type receipt struct {
 
 // newHandler takes options so that tests can replace the store.
 func newHandler(send func(context.Context, receipt) error, opts ...middleware.Option) func(context.Context, events.EventBridgeEvent) error {
-	return middleware.EventBridgeDetail(middleware.RecordKey[receipt](keyfuncs.EventBridgeEvent), func(ctx context.Context, r receipt) error {
+	return middleware.WithEventBridgeDetail(middleware.RecordKey[receipt](keyfuncs.EventBridgeEvent), func(ctx context.Context, r receipt) error {
 		if r.Order == "" || r.Customer == "" {
 			return errors.New("the event names no order or no customer")
 		}

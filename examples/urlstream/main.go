@@ -39,7 +39,7 @@ func main() {
 // byPath sets no Event: a client that asks again wants the export again.
 func byPath(_ context.Context, r request) (lock.Key, error) {
 	if r.RawPath == "" {
-		return lock.Key{}, &lock.KeyError{Field: "rawPath", Reason: "is missing: the event is not of a Function URL"}
+		return lock.Key{}, &lock.NoKeyError{Field: "rawPath", Reason: "is missing: the event is not of a Function URL"}
 	}
 	return lock.Key{Name: "export" + r.RawPath}, nil
 }

@@ -50,7 +50,7 @@ func newStack(scope constructs.Construct, id, dir string) awscdk.Stack {
 	locks := infra.NewLockTable(stack, jsii.String("Locks"), nil)
 	// The namespace of function/main.go. The permission is limited to it.
 	locks.Connect(fn, &infra.ConnectOptions{Namespace: jsii.String("uploads")})
-	locks.Alarms(&infra.AlarmsProps{Topic: awssns.NewTopic(stack, jsii.String("Alerts"), nil)})
-	locks.Dashboard(nil)
+	locks.AddAlarms(&infra.AlarmsProps{Topic: awssns.NewTopic(stack, jsii.String("Alerts"), nil)})
+	locks.AddDashboard(nil)
 	return stack
 }

@@ -41,7 +41,7 @@ func fuzzKeys(f *testing.F, keys map[string]keyfuncs.Func[json.RawMessage]) { //
 				t.Errorf("%s: key %+v, then %+v", name, k, again)
 			}
 			if err != nil {
-				if !errors.As(err, new(*lock.KeyError)) {
+				if !errors.As(err, new(*lock.NoKeyError)) {
 					t.Errorf("%s: error of type %T", name, err)
 				}
 				continue
@@ -107,7 +107,7 @@ func FuzzPath(f *testing.F) { // F26, F27
 			}
 		}
 		if err != nil {
-			if !errors.As(err, new(*lock.KeyError)) || k != (lock.Key{}) {
+			if !errors.As(err, new(*lock.NoKeyError)) || k != (lock.Key{}) {
 				t.Errorf("%+v, %v", k, err)
 			}
 			return

@@ -28,10 +28,10 @@ import (
 // (keyfuncs.SQSBody, SNSBody, KinesisBody, EventBridgeDetail) the id of the
 // message becomes the Event.
 //
-// Path returns a *lock.KeyError if the path finds nothing, or an empty string,
-// list or object, or a list or object that contains a null. Missing is set if
-// it finds nothing. A projection such as items[*].id leaves out items without
-// an id.
+// Path returns a *lock.NoKeyError if the path finds nothing, or an empty
+// string, list or object, or a list or object that contains a null. Missing is
+// set if it finds nothing. A projection such as items[*].id leaves out items
+// without an id.
 //
 // Path panics if the path is not a JMESPath expression, if it calls a function
 // that does not exist, or if it lists the members of an object ("*", keys,
@@ -50,10 +50,10 @@ func Path(path string) keyfuncs.Func[json.RawMessage] {
 		}
 		found, err := search(path, doc)
 		if err != nil {
-			return lock.Key{}, &lock.KeyError{Field: path, Reason: "cannot be evaluated", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Field: path, Reason: "cannot be evaluated", Err: err}
 		}
 		if reason := incomplete(found); reason != "" {
-			return lock.Key{}, &lock.KeyError{Field: path, Reason: reason, Missing: found == nil}
+			return lock.Key{}, &lock.NoKeyError{Field: path, Reason: reason, Missing: found == nil}
 		}
 		return lock.Key{Name: string(canonical.Text(found))}, nil
 	}

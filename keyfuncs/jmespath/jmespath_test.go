@@ -100,9 +100,9 @@ func TestKeyFindsNothing(t *testing.T) { // F26
 func refuses(t *testing.T, path, payload, within string) {
 	t.Helper()
 	k, err := jmespath.Path(path)(t.Context(), json.RawMessage(payload))
-	e, ok := err.(*lock.KeyError)
+	e, ok := err.(*lock.NoKeyError)
 	if !ok || e.Field != path || !strings.Contains(e.Error(), within) || k != (lock.Key{}) {
-		t.Errorf("%+v, %v; want a KeyError that says %q", k, err, within)
+		t.Errorf("%+v, %v; want a NoKeyError that says %q", k, err, within)
 	}
 }
 
@@ -159,8 +159,8 @@ func TestKeyInsideAMessage(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	_, err := key(t.Context(), events.SQSMessage{MessageId: "m1", Body: `{}`})
-	if e := (*lock.KeyError)(nil); !errors.As(err, &e) || e.Field != "body.order.id" {
-		t.Errorf("%v, want a KeyError of body.order.id", err)
+	if e := (*lock.NoKeyError)(nil); !errors.As(err, &e) || e.Field != "body.order.id" {
+		t.Errorf("%v, want a NoKeyError of body.order.id", err)
 	}
 }
 

@@ -18,16 +18,16 @@ import (
 // part of the payload tells them apart, use [Path] with keyfuncs.EventFrom
 // instead.
 //
-// The error is a *lock.KeyError for what is not JSON, and for the pointer that
-// an extended client library of SQS or SNS sends in place of a large body: it
-// has a new name of an object for each send, and says nothing of the body.
+// The error is a *lock.NoKeyError for what is not JSON, and for the pointer
+// that an extended client library of SQS or SNS sends in place of a large body:
+// it has a new name of an object for each send, and says nothing of the body.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)
 	if err != nil {
 		return lock.Key{}, notJSON(err)
 	}
 	if eventkind.IsPointer(text) {
-		return lock.Key{}, &lock.KeyError{Field: "payload", Reason: eventkind.PointerRefusal}
+		return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: eventkind.PointerRefusal}
 	}
 	sum := sha256.Sum256(text)
 	digest := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -35,5 +35,5 @@ func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 }
 
 func notJSON(err error) error {
-	return &lock.KeyError{Field: "payload", Reason: "is not JSON", Err: err}
+	return &lock.NoKeyError{Field: "payload", Reason: "is not JSON", Err: err}
 }

@@ -76,8 +76,8 @@ func TestPayloadIsNotJSON(t *testing.T) { // F26
 			t.Run(name+" "+short(p), func(t *testing.T) {
 				t.Parallel()
 				k, err := key(t.Context(), json.RawMessage(p))
-				if e, ok := err.(*lock.KeyError); !ok || e.Field != "payload" || e.Reason != "is not JSON" || e.Err == nil || k != (lock.Key{}) {
-					t.Errorf("%+v, %v; want a KeyError of payload", k, err)
+				if e, ok := err.(*lock.NoKeyError); !ok || e.Field != "payload" || e.Reason != "is not JSON" || e.Err == nil || k != (lock.Key{}) {
+					t.Errorf("%+v, %v; want a NoKeyError of payload", k, err)
 				}
 			})
 		}

@@ -22,21 +22,21 @@ import (
 // zero, so a missing number is found as 0, unless its tag has omitzero. An
 // int64 keeps its digits; a float64 has rounded them already.
 //
-// Typed returns a *lock.KeyError for the zero E, because nothing of its payload
-// was found, for an E that cannot be encoded, and for a key that depends on
-// U+FFFD: what was not UTF-8, or half of a surrogate pair, has become that
-// character when E was decoded. It panics if inner is nil.
+// Typed returns a *lock.NoKeyError for the zero E, because nothing of its
+// payload was found, for an E that cannot be encoded, and for a key that
+// depends on U+FFFD: what was not UTF-8, or half of a surrogate pair, has
+// become that character when E was decoded. It panics if inner is nil.
 func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 	if inner == nil {
 		panic("lambdalock: jmespath.Typed(nil): pass a key function, such as jmespath.Path(\"order.id\")")
 	}
 	return func(ctx context.Context, event E) (lock.Key, error) {
 		if v := reflect.ValueOf(event); !v.IsValid() || v.IsZero() {
-			return lock.Key{}, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]())}
+			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("has no field of a %s", reflect.TypeFor[E]())}
 		}
 		payload, err := json.Marshal(event)
 		if err != nil {
-			return lock.Key{}, &lock.KeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
+			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("is a %T, which has no JSON form", event), Err: err}
 		}
 		k, err := inner(ctx, payload)
 		if err != nil || !bytes.Contains(payload, []byte(lost)) && !bytes.Contains(payload, []byte(lostBytes)) {
@@ -44,7 +44,7 @@ func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 		}
 		other, err := inner(ctx, []byte(strings.NewReplacer(lost, "\ue000", lostBytes, "\ue000").Replace(string(payload))))
 		if err != nil || other != k {
-			return lock.Key{}, &lock.KeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
+			return lock.Key{}, &lock.NoKeyError{Field: "event", Reason: "has U+FFFD where the key is taken from, as which Go decodes broken characters, so different keys would be the same: let the handler take json.RawMessage", Err: err}
 		}
 		return k, nil
 	}

@@ -84,14 +84,14 @@ func TestTypedErrors(t *testing.T) {
 			case *typedOrder:
 				_, err = jmespath.Typed[*typedOrder](jmespath.Path(c.path))(t.Context(), e)
 			}
-			var e *lock.KeyError
+			var e *lock.NoKeyError
 			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want a KeyError with %q", err, c.want)
+				t.Errorf("%v, want a NoKeyError with %q", err, c.want)
 			}
 		})
 	}
 	t.Run("nil any", func(t *testing.T) {
-		if _, err := jmespath.Typed[any](jmespath.Payload)(t.Context(), nil); !errors.As(err, new(*lock.KeyError)) {
+		if _, err := jmespath.Typed[any](jmespath.Payload)(t.Context(), nil); !errors.As(err, new(*lock.NoKeyError)) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -44,7 +44,7 @@ func (s *tinyStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, b
 	return row, ok, nil
 }
 
-func (s *tinyStore) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *tinyStore) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Row{}, false, err
 	}

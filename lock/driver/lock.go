@@ -10,7 +10,7 @@ type Lock interface {
 	Store() Store
 	// CompleteWith completes the event and releases the name through send, which
 	// applies the settlement together with other writes, all or none, and answers
-	// like [Store].Release. The result is kept for replay; nil keeps none.
+	// like [Store].Settle. The result is kept for replay; nil keeps none.
 	//
 	// send is called again while it fails with an [*Error] that is Temporary, so it
 	// must be safe to repeat. The error is a *lock.StoreError if send failed. If
@@ -25,14 +25,15 @@ type Lock interface {
 
 type lockKey struct{}
 
-// WithLock returns a context for work that runs under l. Package lock calls it.
-func WithLock(ctx context.Context, l Lock) context.Context {
+// NewContext returns a context for work that runs under l. Package lock calls
+// it.
+func NewContext(ctx context.Context, l Lock) context.Context {
 	return context.WithValue(ctx, lockKey{}, l)
 }
 
-// LockFrom returns the lock under which the code runs: the innermost one if
+// FromContext returns the lock under which the code runs: the innermost one if
 // there are several. It reports false if there is none.
-func LockFrom(ctx context.Context) (Lock, bool) {
+func FromContext(ctx context.Context) (Lock, bool) {
 	l, ok := ctx.Value(lockKey{}).(Lock)
 	return l, ok
 }

@@ -13,7 +13,7 @@ type Settlement struct {
 	// it is below, so that no copy is granted from then on. If the token owns the
 	// row, the name is released too. In another owner's row, only the stamp and
 	// DeleteAfter change. A store that needs several steps raises the stamp before
-	// it looks at the owner. The bool of Release reports whether anything was
+	// it looks at the owner. The bool of Settle reports whether anything was
 	// applied.
 	Abandon bool
 	// Stamp is the highest stamp of the claim. Without Abandon it may be zero, and

@@ -42,10 +42,10 @@ type Store interface {
 	// new end is not before the present one, as [Row.Extend] does. It never
 	// creates a row.
 	Renew(context.Context, *Renewal) (Row, bool, error)
-	// Release releases the name if the token is still the owner, and replaces
+	// Settle releases the name if the token is still the owner, and replaces
 	// the row's memory if the settlement has one. With Abandon it gives up a
 	// claim. [Row.Settle] does both.
-	Release(context.Context, *Settlement) (Row, bool, error)
+	Settle(context.Context, *Settlement) (Row, bool, error)
 }
 
 // Checker is a [Store] that has a connection to open.

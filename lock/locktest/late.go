@@ -197,7 +197,7 @@ func abandonHeldByDeadOwner(f *fixture) { // F2, F19, F44
 
 func (f *fixture) abandon(c *driver.Claim) (driver.Row, bool) {
 	f.Helper()
-	row, ok, err := f.store.Release(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp})
+	row, ok, err := f.store.Settle(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp})
 	if err != nil {
 		f.Fatalf("abandoning %s: %v", c.Holder, err)
 	}

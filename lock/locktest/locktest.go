@@ -184,7 +184,7 @@ func (f *fixture) mustRefuse(c *driver.Claim) driver.Row {
 // release releases c's name. If memory is nil, the row keeps its own.
 func (f *fixture) release(c *driver.Claim, memory *driver.Memory) (driver.Row, bool) {
 	f.Helper()
-	row, ok, err := f.store.Release(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp})
+	row, ok, err := f.store.Settle(f.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp})
 	if err != nil {
 		f.Fatalf("release of %s: %v", c.Holder, err)
 	}
@@ -287,7 +287,7 @@ func endedContext(f *fixture) {
 			return f.store.Renew(ctx, &driver.Renewal{Name: c.Name, Token: c.Token, Until: c.Until})
 		},
 		"release": func() (driver.Row, bool, error) {
-			return f.store.Release(ctx, &driver.Settlement{Name: c.Name, Token: c.Token})
+			return f.store.Settle(ctx, &driver.Settlement{Name: c.Name, Token: c.Token})
 		},
 	} {
 		f.run(name, func(f *fixture) {

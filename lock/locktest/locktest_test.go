@@ -27,8 +27,8 @@ func (s *limited) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return hide(s.rows.Renew(ctx, r))
 }
 
-func (s *limited) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return hide(s.rows.Release(ctx, t))
+func (s *limited) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return hide(s.rows.Settle(ctx, t))
 }
 
 func hide(row driver.Row, ok bool, err error) (driver.Row, bool, error) {

@@ -142,7 +142,7 @@ func (c *comparison) send(q request) {
 	case q.renewal != nil:
 		got, ok, err = c.store.Renew(c.Context(), q.renewal)
 	default:
-		_, ok, err = c.store.Release(c.Context(), q.settlement)
+		_, ok, err = c.store.Settle(c.Context(), q.settlement)
 	}
 	if err != nil {
 		c.Fatalf("%v: %v", q, err)

@@ -143,7 +143,7 @@ func TestRowIsReadable(t *testing.T) {
 			t.Errorf("no %q in %s", want, item)
 		}
 	}
-	if err := lk.Complete([]byte("result")); err != nil {
+	if err := lk.CompleteWith([]byte("result")); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := attributes(), []string{"completed", "deleteAfter", "fence", "highestOrder", "lock", "resultBody", "resultEvent", "stamp"}; !slices.Equal(got, want) {
@@ -171,7 +171,7 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 		if n := size(f.Item(table, "thumbnails-production/"+name)); n > 1024 {
 			t.Fatalf("after %d events the held row has %d bytes", i, n)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			l := f.locker(t, lock.Options{RememberAtLeast: 1, Holder: func(context.Context) string { return longestHolder }})
+			l := f.locker(t, lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return longestHolder }})
 			largest := 0
 			for length := range c.event {
 				name := strings.Repeat("n", 100+length)
@@ -217,7 +217,7 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 						t.Fatal(err)
 					}
 					largest = max(largest, size(f.Item(table, "/"+name)))
-					if err := lk.Complete(nil); err != nil {
+					if err := lk.Complete(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -280,7 +280,7 @@ func TestReleaseDescribesTheRow(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	deleteAfter := now.Add(time.Hour)
-	row, ok, err := f.store.Release(t.Context(), &driver.Settlement{Name: "n", Token: "t", DeleteAfter: deleteAfter, Memory: &driver.Memory{HighestOrder: "o"}})
+	row, ok, err := f.store.Settle(t.Context(), &driver.Settlement{Name: "n", Token: "t", DeleteAfter: deleteAfter, Memory: &driver.Memory{HighestOrder: "o"}})
 	if !ok || err != nil || !row.DeleteAfter.Equal(deleteAfter) || row.Memory.HighestOrder != "o" {
 		t.Errorf("got %+v, %v, %v", row, ok, err)
 	}
@@ -310,7 +310,7 @@ func TestGrantedWhileGivenUp(t *testing.T) { // F2, F44
 						}
 						return fakedynamo.None
 					})
-					if _, ok, err := f.store.Release(context.Background(), &driver.Settlement{Name: "n", Token: "first", DeleteAfter: now}); !ok || err != nil {
+					if _, ok, err := f.store.Settle(context.Background(), &driver.Settlement{Name: "n", Token: "first", DeleteAfter: now}); !ok || err != nil {
 						t.Error(ok, err)
 					}
 					if _, ok, err := f.store.Acquire(context.Background(), late); !ok || err != nil {
@@ -322,7 +322,7 @@ func TestGrantedWhileGivenUp(t *testing.T) { // F2, F44
 				}
 				return fakedynamo.None
 			})
-			_, ok, err := f.store.Release(t.Context(), &driver.Settlement{Name: "n", Token: "late", Abandon: true, Stamp: late.Stamp, DeleteAfter: now})
+			_, ok, err := f.store.Settle(t.Context(), &driver.Settlement{Name: "n", Token: "late", Abandon: true, Stamp: late.Stamp, DeleteAfter: now})
 			if !ok || err != nil {
 				t.Errorf("giving up: %v, %v", ok, err)
 			}
@@ -391,7 +391,7 @@ func (f *fixture) cycle(t *testing.T, op string) int {
 			t.Fatalf("the work was stopped before a renewal: %v", context.Cause(lk.Context()))
 		}
 	}
-	end := func() error { return lk.Complete(nil) }
+	end := func() error { return lk.Complete() }
 	if op == "release" {
 		end = lk.Release
 	}
@@ -454,7 +454,7 @@ func TestResultTooLarge(t *testing.T) { // F35
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lk.Complete(make([]byte, 400<<10)); err != nil {
+	if err := lk.CompleteWith(make([]byte, 400<<10)); err != nil {
 		t.Fatal(err)
 	}
 	if !dropped {
@@ -507,7 +507,7 @@ func TestHandOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := lk.Complete(nil); err != nil {
+			if err := lk.Complete(); err != nil {
 				t.Error(err)
 			}
 			shorter := f.locker(t, lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
@@ -525,7 +525,7 @@ func TestHandOver(t *testing.T) {
 			if lk, err = fixed.Resume(t.Context(), h); err != nil {
 				t.Fatal(err)
 			}
-			if err := lk.Complete(nil); err != nil {
+			if err := lk.Complete(); err != nil {
 				t.Error(err)
 			}
 			if requests < 6 || requests > 8 { // a step that meets a later end asks once more

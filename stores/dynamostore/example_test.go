@@ -34,7 +34,7 @@ func ExampleOpen() {
 	}
 
 	ctx := context.Background()
-	client, err := dynamostore.OpenClient(ctx)
+	client, err := dynamostore.NewClient(ctx)
 	if err != nil {
 		panic(err)
 	}

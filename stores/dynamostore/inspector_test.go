@@ -42,7 +42,7 @@ func (f *fixture) complete(t *testing.T, namespace string, names ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lk.Complete(nil); err != nil {
+		if err := lk.Complete(); err != nil {
 			t.Fatal(err)
 		}
 	}

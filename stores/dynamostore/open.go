@@ -33,16 +33,16 @@ func Open(ctx context.Context, table string) (*Store, error) {
 	if table == "" {
 		return nil, &driver.ConfigError{Reason: "no lock table: set the environment variable " + TableVariable + " to the table's name, or use middleware.Table; in a test, use middleware.Store(memstore.New())"}
 	}
-	client, err := OpenClient(ctx)
+	client, err := NewClient(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{client: client, table: table}, nil
 }
 
-// OpenClient returns a client with the same configuration as Open's, for
+// NewClient returns a client with the same configuration as Open's, for
 // [EnsureTable].
-func OpenClient(ctx context.Context) (*dynamodb.Client, error) {
+func NewClient(ctx context.Context) (*dynamodb.Client, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
 	if err != nil {
 		return nil, &driver.ConfigError{Reason: "the AWS configuration cannot be read", Err: err}

@@ -214,7 +214,7 @@ func useEverything(t *testing.T, server *fakedynamo.Server, c *dynamodb.Client, 
 	must(err)
 	lk, err = l.Resume(ctx, h)
 	must(err)
-	must(lk.Complete([]byte("result")))
+	must(lk.CompleteWith([]byte("result")))
 	all, err := l.AcquireAll(ctx, lock.Key{Name: "a"}, lock.Key{Name: "b"})
 	must(err)
 	must(all.Release())

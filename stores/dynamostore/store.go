@@ -125,9 +125,9 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return s.update(ctx, in)
 }
 
-// Release implements [driver.Store]. It does not read the row back, because the
+// Settle implements [driver.Store]. It does not read the row back, because the
 // request describes it.
-func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if t.Abandon {
 		return s.abandon(ctx, t)
 	}

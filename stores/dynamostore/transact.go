@@ -40,7 +40,7 @@ const maxActions = 100
 // the context has ended, and the event is completed whatever the handler
 // returns. The wrapper has nothing left to write, so that a handled event takes
 // two requests. The result of the handler is not kept for replay; for that, and
-// so for an HTTP response, use [TransactResult].
+// so for an HTTP response, use [TransactWithResult].
 //
 // The transaction may have up to 99 actions, in tables of the lock table's
 // account and Region. None may be on the row of the lock. Transact repeats it
@@ -71,13 +71,13 @@ func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 	return transact(ctx, client, in, nil)
 }
 
-// TransactResult is Transact for a handler whose result is replayed to
+// TransactWithResult is Transact for a handler whose result is replayed to
 // duplicates: it keeps the JSON of result, which must be what the handler
 // returns.
-func TransactResult(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result any) (*dynamodb.TransactWriteItemsOutput, error) {
+func TransactWithResult(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result any) (*dynamodb.TransactWriteItemsOutput, error) {
 	body, err := json.Marshal(result)
 	if err != nil {
-		return nil, &driver.ConfigError{Reason: "dynamostore.TransactResult: the result has no JSON form", Err: err}
+		return nil, &driver.ConfigError{Reason: "dynamostore.TransactWithResult: the result has no JSON form", Err: err}
 	}
 	return transact(ctx, client, in, body)
 }
@@ -92,7 +92,7 @@ func transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 	if n := len(in.TransactItems); n >= maxActions {
 		return nil, wrongUse("the transaction has %d actions, and the completion of the event is one more: DynamoDB takes %d, so write at most %d", n, maxActions, maxActions-1)
 	}
-	held, ok := driver.LockFrom(ctx)
+	held, ok := driver.FromContext(ctx)
 	if !ok {
 		return nil, wrongUse("the context carries no lock: pass on the context that the handler was given; under middleware.FailOpen there may be none")
 	}
@@ -154,7 +154,7 @@ type transaction struct {
 	declined   error // what the client reported about the caller's part
 }
 
-// send makes one attempt. It answers like [Store.Release].
+// send makes one attempt. It answers like [Store.Settle].
 //
 // An attempt can be repeated whatever has become of earlier ones: each removes
 // the token on which all of them are conditional, so at most one is applied.

@@ -62,7 +62,7 @@ func TestTransact(t *testing.T) { // F53
 				if err != nil || out == nil {
 					t.Fatal(out, err)
 				}
-				if err := errors.Join(lk.Complete(nil), lk.Release()); err != nil {
+				if err := errors.Join(lk.Complete(), lk.Release()); err != nil {
 					t.Errorf("the lock's own end: %v", err)
 				}
 				if n := b.Requests() - before; n != 2 {
@@ -87,7 +87,7 @@ func TestTransact(t *testing.T) { // F53
 }
 
 // TestTransactUnderWithLock: the wrapper has nothing left to do, and replays
-// what TransactResult kept.
+// what TransactWithResult kept.
 func TestTransactUnderWithLock(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, hundred)
@@ -97,7 +97,7 @@ func TestTransactUnderWithLock(t *testing.T) {
 	key := func(context.Context, string) (lock.Key, error) { return order, nil }
 	handle := middleware.WithLock(key, func(ctx context.Context, amount string) (receipt, error) {
 		r := receipt{amount}
-		_, err := dynamostore.TransactResult(ctx, b.client, transfer("a", "b", amount), r)
+		_, err := dynamostore.TransactWithResult(ctx, b.client, transfer("a", "b", amount), r)
 		return r, err
 	}, middleware.Store(b.store), middleware.Logger(discard), middleware.OnCompleted(middleware.Replay))
 	before := b.Requests()
@@ -188,7 +188,7 @@ func TestTransactDeclinedThenEnded(t *testing.T) {
 		end       func(*lock.Lock) error
 		completed bool
 	}{
-		"complete": {func(lk *lock.Lock) error { return lk.Complete(nil) }, true},
+		"complete": {func(lk *lock.Lock) error { return lk.Complete() }, true},
 		"release":  {(*lock.Lock).Release, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestTransactAfterTakeover(t *testing.T) { // F21
 		"held by another":                           {next: func(*lock.Lock) error { return nil }, amount: "30"},
 		"held by another, and the own condition":    {next: func(*lock.Lock) error { return nil }, amount: "101"},
 		"released by another":                       {next: (*lock.Lock).Release, amount: "30"},
-		"completed by another":                      {next: func(lk *lock.Lock) error { return lk.Complete(nil) }, amount: "30"},
+		"completed by another":                      {next: func(lk *lock.Lock) error { return lk.Complete() }, amount: "30"},
 		"held by another, the server shows no rows": {next: func(*lock.Lock) error { return nil }, amount: "30", omit: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -627,7 +627,7 @@ func TestTransactWrongUse(t *testing.T) {
 			}
 		})
 	}
-	if _, err := dynamostore.TransactResult(ctx, b.client, transfer("a", "b", "1"), func() {}); !errors.As(err, new(*driver.ConfigError)) {
+	if _, err := dynamostore.TransactWithResult(ctx, b.client, transfer("a", "b", "1"), func() {}); !errors.As(err, new(*driver.ConfigError)) {
 		t.Errorf("a result without JSON: %v", err)
 	}
 	if n := b.Requests() - before; n != 0 || ctx.Err() != nil {
@@ -651,7 +651,7 @@ func TestTransactTwice(t *testing.T) {
 			_, err := dynamostore.Transact(lk.Context(), b.client, &dynamodb.TransactWriteItemsInput{})
 			return err
 		}, want: "has ended already"},
-		"after Complete": {end: func(_ *bank, lk *lock.Lock) error { return lk.Complete(nil) }, want: "has ended already"},
+		"after Complete": {end: func(_ *bank, lk *lock.Lock) error { return lk.Complete() }, want: "has ended already"},
 		"after Release":  {end: func(_ *bank, lk *lock.Lock) error { return lk.Release() }, is: lock.ErrReleased},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -694,7 +694,7 @@ func TestTransactInsideASet(t *testing.T) {
 	if err := set.Context().Err(); err != nil {
 		t.Errorf("the set has ended with the transaction: %v", err)
 	}
-	if err := set.Complete(nil); err != nil {
+	if err := set.Complete(); err != nil {
 		t.Error(err)
 	}
 	b.wantBalances(t, "99", "101")
@@ -797,7 +797,7 @@ func TestTransactNested(t *testing.T) {
 	if b.Item(table, "/order/17")["ownerToken"] != nil || b.Item(table, "/customer/jane")["ownerToken"] == nil {
 		t.Error("not exactly the innermost lock has ended")
 	}
-	if err := errors.Join(inner.Complete(nil), outer.Complete(nil)); err != nil {
+	if err := errors.Join(inner.Complete(), outer.Complete()); err != nil {
 		t.Error(err)
 	}
 }

@@ -61,8 +61,8 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return *row, ok, nil
 }
 
-// Release implements [driver.Store].
-func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Row{}, false, rejected(err)
 	}

@@ -107,7 +107,7 @@ func TestExpiredRowIsDeleted(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	m := &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: now.Add(24 * time.Hour)}}}
-	if _, ok, err := s.Release(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, Memory: m, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
+	if _, ok, err := s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, Memory: m, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	for _, step := range []struct {
@@ -133,14 +133,14 @@ func TestEmptyTokenOwnsNothing(t *testing.T) {
 			if _, ok, err := s.Acquire(t.Context(), c); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
-			if _, ok, err := s.Release(t.Context(), &driver.Settlement{Name: name, Token: "t", DeleteAfter: c.DeleteAfter}); !ok || err != nil {
+			if _, ok, err := s.Settle(t.Context(), &driver.Settlement{Name: name, Token: "t", DeleteAfter: c.DeleteAfter}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}
 		if row, ok, err := s.Renew(t.Context(), &driver.Renewal{Name: name, Until: now.Add(time.Minute)}); ok || err != nil {
 			t.Errorf("renewal of a %s row: applied %v, error %v, row %+v", name, ok, err, row)
 		}
-		if row, ok, err := s.Release(t.Context(), &driver.Settlement{Name: name, Memory: &driver.Memory{}}); ok || err != nil {
+		if row, ok, err := s.Settle(t.Context(), &driver.Settlement{Name: name, Memory: &driver.Memory{}}); ok || err != nil {
 			t.Errorf("release of a %s row: applied %v, error %v, row %+v", name, ok, err, row)
 		}
 	}

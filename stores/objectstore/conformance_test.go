@@ -53,8 +53,8 @@ func (s strangers) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bo
 	return objectstore.New(s.fake).Renew(ctx, r)
 }
 
-func (s strangers) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return objectstore.New(s.fake).Release(ctx, t)
+func (s strangers) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return objectstore.New(s.fake).Settle(ctx, t)
 }
 
 func (s strangers) Read(ctx context.Context, name string) (driver.Row, error) {
@@ -80,8 +80,8 @@ func (s repeated) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return s.repeat(s.Store.Renew(ctx, r))
 }
 
-func (s repeated) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.repeat(s.Store.Release(ctx, t))
+func (s repeated) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return s.repeat(s.Store.Settle(ctx, t))
 }
 
 func (s repeated) repeat(row driver.Row, ok bool, err error) (driver.Row, bool, error) {

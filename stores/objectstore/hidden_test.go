@@ -50,7 +50,7 @@ func TestHiddenObjects(t *testing.T) { // F40
 			return err
 		},
 		"release": func() error {
-			_, _, err := s.Release(t.Context(), &driver.Settlement{Name: "none", Token: "a"})
+			_, _, err := s.Settle(t.Context(), &driver.Settlement{Name: "none", Token: "a"})
 			return err
 		},
 	} {

@@ -24,7 +24,7 @@ func TestOrphanChangedMeanwhile(t *testing.T) { // F6, F21
 	}{
 		"completed by its owner": {func(t *testing.T, others driver.Store, dead *driver.Claim) {
 			done := &driver.Memory{Completed: []driver.CompletedEvent{{Event: dead.Event, Until: start.Add(time.Hour)}}}
-			answer(t)(others.Release(t.Context(), &driver.Settlement{Name: dead.Name, Token: dead.Token, DeleteAfter: dead.DeleteAfter, Memory: done}))
+			answer(t)(others.Settle(t.Context(), &driver.Settlement{Name: dead.Name, Token: dead.Token, DeleteAfter: dead.DeleteAfter, Memory: done}))
 		}, driver.Completed},
 		"taken over by a third": {func(t *testing.T, others driver.Store, dead *driver.Claim) {
 			third := claimAt(later, dead.Name, "third")

@@ -25,7 +25,7 @@ func TestBody(t *testing.T) {
 		Completed:    []driver.CompletedEvent{{Event: "e1", Payload: "Zm9v", Until: noon.Add(time.Hour)}, {Event: "e2", Until: noon.Add(time.Hour)}},
 		HighestOrder: "05", Result: driver.Result{Event: "e2", Body: []byte("ok")},
 	}
-	answer(t)(s.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: m, DeleteAfter: noon.Add(48 * time.Hour)}))
+	answer(t)(s.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: m, DeleteAfter: noon.Add(48 * time.Hour)}))
 	c = claimAt(noon.In(time.FixedZone("", 3600)).Add(1500*time.Microsecond), c.Name, "TOKEN2")
 	c.Event, c.Payload = "e3", "YmFy"
 	mustAcquire(t, s, c)
@@ -99,7 +99,7 @@ func TestUnreadableObjects(t *testing.T) {
 					return err
 				},
 				"abandon": func() error {
-					_, _, err := s.Release(t.Context(), &driver.Settlement{Name: "n", Token: "mine", Abandon: true, Stamp: claim.Stamp})
+					_, _, err := s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: "mine", Abandon: true, Stamp: claim.Stamp})
 					return err
 				},
 				"read": func() error { _, err := s.Read(t.Context(), "n"); return err },

@@ -77,8 +77,8 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	}})
 }
 
-// Release implements [driver.Store].
-func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), memory: t.Memory, apply: func(row *driver.Row) outcome {
 		if !row.Settle(t) {
 			return refused

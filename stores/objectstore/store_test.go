@@ -51,7 +51,7 @@ func mustRefuse(t *testing.T, s driver.Store, c *driver.Claim) driver.Row {
 
 func release(t *testing.T, s driver.Store, c *driver.Claim) (driver.Row, bool) {
 	t.Helper()
-	return answer(t)(s.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}))
+	return answer(t)(s.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}))
 }
 
 func mustRelease(t *testing.T, s driver.Store, c *driver.Claim) {
@@ -68,7 +68,7 @@ func renew(t *testing.T, s driver.Store, c *driver.Claim, now time.Time) (driver
 
 func abandon(t *testing.T, s driver.Store, c *driver.Claim) (driver.Row, bool) {
 	t.Helper()
-	return answer(t)(s.Release(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp}))
+	return answer(t)(s.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Abandon: true, Stamp: c.Stamp}))
 }
 
 func mustClaim(t *testing.T, s driver.Store, name string, now time.Time) *driver.Claim {
@@ -421,7 +421,7 @@ func complete(t *testing.T, s driver.Store, event string) {
 		mustAcquire(t, s, c)
 	}
 	m := &driver.Memory{Completed: []driver.CompletedEvent{{Event: event, Until: noon.Add(time.Hour)}}}
-	if _, ok := answer(t)(s.Release(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, DeleteAfter: c.DeleteAfter, Memory: m})); !ok {
+	if _, ok := answer(t)(s.Settle(t.Context(), &driver.Settlement{Name: "n", Token: c.Token, DeleteAfter: c.DeleteAfter, Memory: m})); !ok {
 		t.Fatal("the completion was refused")
 	}
 }
@@ -534,7 +534,7 @@ func TestRefusedCompletion(t *testing.T) { // F5, F21
 						time.Sleep(lease + 2*time.Second)
 						others()
 					}
-					if err := mine.Complete(nil); c.applied && err != nil || !c.applied && !errors.As(err, new(*lock.LostError)) {
+					if err := mine.Complete(); c.applied && err != nil || !c.applied && !errors.As(err, new(*lock.LostError)) {
 						t.Errorf("the completion: %v", err)
 					}
 				})
@@ -562,7 +562,7 @@ func TestRefusedCompletionOfForgottenEvent(t *testing.T) { // F21
 		if _, err := next.Acquire(t.Context(), lock.Key{Name: "n", Event: "e2"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := mine.Complete(nil); !errors.As(err, new(*lock.LostError)) {
+		if err := mine.Complete(); !errors.As(err, new(*lock.LostError)) {
 			t.Errorf("the late completion: %v, want a LostError", err)
 		}
 	})

@@ -88,7 +88,7 @@ func (c *chaos) work(ctx context.Context, store driver.Store, seed uint64) {
 		h.fence, h.start = l.Lease().Fence, time.Now()
 		_ = sleep(l.Context(), time.Duration(random.IntN(40))*time.Millisecond)
 		h.end = time.Now()
-		if err := l.Complete(nil); err == nil {
+		if err := l.Complete(); err == nil {
 			h.completed = time.Now()
 		}
 		cancel()

@@ -80,7 +80,7 @@ func TestScriptsAreForgotten(t *testing.T) { // F42
 			if row := mustRefuse(t, store, second); row.Token != c.Token || row.Fence != before.Fence {
 				t.Errorf("the row is %+v, want that of the holder", row)
 			}
-			if _, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+			if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
 				t.Errorf("release: applied %v, error %v", ok, err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestDataIsLost(t *testing.T) { // F4, F23, F42
 	if row := mustAcquire(t, store, claim("n")); row.Fence <= before.Fence {
 		t.Errorf("fence %d after %d", row.Fence, before.Fence)
 	}
-	if _, ok, _ := store.Release(t.Context(), settlement(c)); ok {
+	if _, ok, _ := store.Settle(t.Context(), settlement(c)); ok {
 		t.Error("the former owner released the name")
 	}
 }
@@ -151,7 +151,7 @@ func TestPausedServer(t *testing.T) {
 	srv.signal(syscall.SIGCONT)
 	s := settlement(c)
 	s.Abandon = true
-	if _, _, err := store.Release(t.Context(), s); err != nil {
+	if _, _, err := store.Settle(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	mustAcquire(t, store, claim("n"))
@@ -208,7 +208,7 @@ func TestFullMemory(t *testing.T) { // F42
 	}
 	s := settlement(c)
 	s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Now.Add(time.Hour).Truncate(time.Millisecond)}}}
-	if row, ok, err := store.Release(t.Context(), s); !ok || err != nil || !row.Memory.Has("e", c.Now) {
+	if row, ok, err := store.Settle(t.Context(), s); !ok || err != nil || !row.Memory.Has("e", c.Now) {
 		t.Errorf("completion: applied %v, error %v, row %+v", ok, err, row)
 	}
 }
@@ -242,7 +242,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	if _, ok, err := store.Renew(t.Context(), renewal(c)); !ok || err != nil {
 		t.Errorf("renewal: applied %v, error %v", ok, err)
 	}
-	if _, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
 		t.Errorf("release: applied %v, error %v", ok, err)
 	}
 	for i, rule := range rules {

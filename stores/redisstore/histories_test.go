@@ -132,11 +132,11 @@ func (c *client) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, 
 	return c.Store.Acquire(ctx, claim)
 }
 
-func (c *client) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (c *client) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	c.mu.Lock()
 	c.released = true
 	c.mu.Unlock()
-	row, ok, err := c.Store.Release(ctx, s)
+	row, ok, err := c.Store.Settle(ctx, s)
 	if err == nil {
 		c.mu.Lock()
 		c.ended = true
@@ -219,7 +219,7 @@ func (h *history) warm() {
 		if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {
 			h.Fatal(ok, err)
 		}
-		if _, ok, err := store.Release(h.Context(), settlement(c)); !ok || err != nil {
+		if _, ok, err := store.Settle(h.Context(), settlement(c)); !ok || err != nil {
 			h.Fatal(ok, err)
 		}
 	}
@@ -362,7 +362,7 @@ func (h *history) work(c *client, l *lock.Lock, key lock.Key, holder string) {
 		n := len(h.done[key.Name])
 		h.done[key.Name] = append(h.done[key.Name], completion{event: key.Event, result: result})
 		h.mu.Unlock()
-		err := l.Complete([]byte(result))
+		err := l.CompleteWith([]byte(result))
 		h.note("complete: " + outcome(err))
 		h.keeps(l, key, err)
 		h.mu.Lock()
@@ -444,7 +444,7 @@ func (h *history) handOver(c *client, l *lock.Lock, key lock.Key, holder string)
 	c.mu.Lock()
 	c.handed = true
 	c.mu.Unlock()
-	_ = l.Complete(nil)
+	_ = l.Complete()
 	h.wg.Go(func() {
 		time.Sleep(h.within(9 * time.Second))
 		next := &client{Store: c.Store, h: h, token: handle.Token, resumed: true}

@@ -48,7 +48,7 @@ func mustRelease(t *testing.T, s driver.Store, c *driver.Claim, m *driver.Memory
 	t.Helper()
 	done := settlement(c)
 	done.Memory = m
-	if _, ok, err := s.Release(t.Context(), done); !ok || err != nil {
+	if _, ok, err := s.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatalf("release: applied %v, error %v", ok, err)
 	}
 }
@@ -182,7 +182,7 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := l.Complete([]byte(fmt.Sprint("result ", n))); err != nil {
+				if err := l.CompleteWith([]byte(fmt.Sprint("result ", n))); err != nil {
 					t.Fatal(err)
 				}
 				n++

@@ -29,7 +29,7 @@ func TestFenceIsNotKeptForEver(t *testing.T) { // F23, F24
 			}
 			fences[c.Name] = row.Fence
 			if i%2 == 0 { // the others die
-				if _, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+				if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 			}
@@ -80,7 +80,7 @@ func TestRecordThatIsAliveIsNotTaken(t *testing.T) { // F21, F22
 	}
 	done := settlement(granted[0])
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: time.Now().Add(time.Hour)}}}
-	if _, ok, err := store.Release(t.Context(), done); !ok || err != nil {
+	if _, ok, err := store.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	late := claim("n")

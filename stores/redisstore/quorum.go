@@ -297,12 +297,12 @@ func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, ro
 	})
 }
 
-// Release implements [driver.Store]. It is applied if a majority has applied
+// Settle implements [driver.Store]. It is applied if a majority has applied
 // it, at least one node in this call. On the other nodes it raises the stamp,
 // so that no late copy of the claim is granted there. A node records a
 // completion only while its lease lasts: the next owner may have a majority
 // without this node, and one node that remembers is enough.
-func (q *Quorum) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (q *Quorum) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}

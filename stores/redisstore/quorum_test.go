@@ -113,7 +113,7 @@ func TestFenceAcrossMajorities(t *testing.T) { // F24
 						t.Fatalf("renewal: applied %v, error %v, fence %d, want %d", ok, err, renewed.Fence, row.Fence)
 					}
 				}
-				if _, ok, err := q.Release(t.Context(), settlement(mine)); !ok || err != nil {
+				if _, ok, err := q.Settle(t.Context(), settlement(mine)); !ok || err != nil {
 					t.Fatalf("release: applied %v, error %v", ok, err)
 				}
 			}
@@ -131,7 +131,7 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 	t.Parallel()
 	release := func(t *testing.T, q *quorum, c *driver.Claim) {
 		t.Helper()
-		if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	for range 3 {
 		c := claim("n")
 		last = mustAcquire(t, q, c).Fence
-		if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	last = max(last, row.Fence)
 	givenUp := settlement(c)
 	givenUp.Abandon = true
-	if _, ok, err := q.Release(t.Context(), givenUp); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), givenUp); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	q.only(1, 2)
@@ -240,7 +240,7 @@ func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 	mustAcquire(t, q, first)
 	done := settlement(first)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: first.Until}}, HighestOrder: "5", Result: driver.Result{Event: "e1", Body: []byte("r")}}
-	if _, ok, err := q.Release(t.Context(), done); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	c := claim("n")
@@ -264,7 +264,7 @@ func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 		if lose {
 			q.minis[1].FlushAll()
 		}
-		if _, _, err := q.Release(t.Context(), settlement(c)); err != nil {
+		if _, _, err := q.Settle(t.Context(), settlement(c)); err != nil {
 			t.Fatal(err)
 		}
 		for _, send := range copies {
@@ -310,7 +310,7 @@ func TestNodesDown(t *testing.T) {
 	wantUnsure("acquire", err)
 	_, _, err = q.Renew(t.Context(), renewal(c))
 	wantUnsure("renew", err)
-	_, _, err = q.Release(t.Context(), settlement(c))
+	_, _, err = q.Settle(t.Context(), settlement(c))
 	wantUnsure("release", err)
 	wantUnsure("check", q.Check(t.Context()))
 	_, err = q.Read(t.Context(), "n")
@@ -429,7 +429,7 @@ func TestUndoIsLost(t *testing.T) {
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 	node := must(redisstore.New(q.taps[2].Scripter))
 	mustAcquire(t, node, c)
-	if _, ok, err := node.Release(t.Context(), done); !ok || err != nil {
+	if _, ok, err := node.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	for _, f := range []struct {
@@ -458,7 +458,7 @@ func TestUndoIsLost(t *testing.T) {
 		q.only(0, 1, 2)
 		s := settlement(next)
 		s.Abandon = true
-		if _, _, err := q.Release(t.Context(), s); err != nil {
+		if _, _, err := q.Settle(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -506,10 +506,10 @@ func TestLateCompletion(t *testing.T) { // F21
 	q.only(0, 1, 2)
 	done := settlement(first)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: first.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
-	if row, ok, err := q.Release(t.Context(), done); ok || err != nil {
+	if row, ok, err := q.Settle(t.Context(), done); ok || err != nil {
 		t.Errorf("the completion of the late owner: applied %v, error %v, row %+v", ok, err, row)
 	}
-	if _, ok, err := q.Release(t.Context(), settlement(second)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), settlement(second)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	again := claim("n")
@@ -529,12 +529,12 @@ func TestLateReleaseFreesTheNode(t *testing.T) { // F4
 	done := settlement(c)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
 	q.only(0, 1)
-	if _, ok, err := q.Release(t.Context(), done); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	q.minis[2].SetTime(time.Now().Add(2 * time.Minute))
 	q.only(2)
-	_, _, _ = q.Release(t.Context(), done)
+	_, _, _ = q.Settle(t.Context(), done)
 	if row, ok, err := must(redisstore.New(q.taps[2].Scripter)).Renew(t.Context(), renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
 		t.Errorf("the late renewal: applied %v, error %v, row %+v", ok, err, row)
 	}
@@ -555,14 +555,14 @@ func TestPartialRelease(t *testing.T) { // F5
 				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}
 			}
 			q.only(0)
-			if _, _, err := q.Release(t.Context(), s); err == nil {
+			if _, _, err := q.Settle(t.Context(), s); err == nil {
 				t.Error("a release at one node was applied")
 			}
 			q.only(0, 1)
-			if _, ok, err := q.Release(t.Context(), s); !ok || err != nil {
+			if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 				t.Errorf("repeated: applied %v, error %v", ok, err)
 			}
-			if row, ok, err := q.Release(t.Context(), s); ok || err != nil || complete && !row.Memory.Has("e", c.Now) {
+			if row, ok, err := q.Settle(t.Context(), s); ok || err != nil || complete && !row.Memory.Has("e", c.Now) {
 				t.Errorf("a third time: applied %v, error %v, row %+v", ok, err, row)
 			}
 		})
@@ -575,15 +575,15 @@ func TestPartialRelease(t *testing.T) { // F5
 		s := settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 		q.only(0)
-		_, _, _ = q.Release(t.Context(), s)
+		_, _, _ = q.Settle(t.Context(), s)
 		q.only(0, 1)
 		mustRefuse(t, q, claim("n")) // and leaves its stamp at the node that was released
-		if _, ok, err := q.Release(t.Context(), s); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 			t.Errorf("repeated: applied %v, error %v", ok, err)
 		}
 		other := settlement(c)
 		other.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Second)}}}
-		if _, ok, err := q.Release(t.Context(), other); ok {
+		if _, ok, err := q.Settle(t.Context(), other); ok {
 			t.Errorf("another completion of the event: applied %v, error %v", ok, err)
 		}
 	})
@@ -596,19 +596,19 @@ func TestPartialRelease(t *testing.T) { // F5
 		s := settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}, HighestOrder: "5"}
 		q.only(1, 2)
-		_, _, _ = q.Release(t.Context(), s)
+		_, _, _ = q.Settle(t.Context(), s)
 		next := claim("n")
 		row := mustAcquire(t, q, next)
 		done := settlement(next)
 		done.Memory = &driver.Memory{Completed: append(row.Memory.Completed, driver.CompletedEvent{Event: "f", Until: c.Until}), HighestOrder: "6"}
-		if _, ok, err := q.Release(t.Context(), done); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		q.only(0, 1, 2)
-		if _, ok, err := q.Release(t.Context(), s); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 			t.Errorf("repeated: applied %v, error %v", ok, err)
 		}
-		if row, ok, err := q.Release(t.Context(), s); ok || err != nil || !row.Memory.Has("e", c.Now) {
+		if row, ok, err := q.Settle(t.Context(), s); ok || err != nil || !row.Memory.Has("e", c.Now) {
 			t.Errorf("a third time: applied %v, error %v, row %+v", ok, err, row)
 		}
 	})
@@ -620,9 +620,9 @@ func TestPartialRelease(t *testing.T) { // F5
 		s := settlement(c)
 		s.Memory = &driver.Memory{HighestOrder: "5"}
 		q.only(0)
-		_, _, _ = q.Release(t.Context(), s)
+		_, _, _ = q.Settle(t.Context(), s)
 		q.only(0, 1)
-		if _, ok, err := q.Release(t.Context(), s); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 			t.Errorf("repeated: applied %v, error %v", ok, err)
 		}
 	})
@@ -635,7 +635,7 @@ func TestPartialRelease(t *testing.T) { // F5
 		q.minis[1].FlushAll()
 		s := settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
-		if row, ok, err := q.Release(t.Context(), s); ok || err != nil || row.Memory.Has("e", c.Now) {
+		if row, ok, err := q.Settle(t.Context(), s); ok || err != nil || row.Memory.Has("e", c.Now) {
 			t.Errorf("applied %v, error %v, row %+v, want a refusal without the event", ok, err, row)
 		}
 	})
@@ -647,7 +647,7 @@ func TestPartialRelease(t *testing.T) { // F5
 		q.only(0, 1)
 		s := settlement(c)
 		s.Stamp = time.Time{}
-		if _, _, err := q.Release(t.Context(), s); err == nil {
+		if _, _, err := q.Settle(t.Context(), s); err == nil {
 			t.Error("no error, although the node that failed may have released")
 		}
 	})
@@ -692,7 +692,7 @@ func newUndoUnderWay(t *testing.T) *undoUnderWay {
 	if q.owner(2, "n") != q.first.Token {
 		t.Fatal("the undo arrived")
 	}
-	if _, ok, err := q.Release(t.Context(), settlement(other)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), settlement(other)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	second := *q.first
@@ -707,7 +707,7 @@ func (q *undoUnderWay) turnAwayTheSecond() {
 	q.t.Helper()
 	givenUp := settlement(claim("n"))
 	givenUp.Abandon = true
-	if _, ok, err := must(redisstore.New(q.taps[2].Scripter)).Release(q.t.Context(), givenUp); !ok || err != nil {
+	if _, ok, err := must(redisstore.New(q.taps[2].Scripter)).Settle(q.t.Context(), givenUp); !ok || err != nil {
 		q.t.Fatal(ok, err)
 	}
 }
@@ -750,7 +750,7 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 	q.only(0, 1)
 	mustAcquire(t, q, c)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	mustRefuse(t, must(redisstore.New(q.taps[2].Scripter)), c)
@@ -833,7 +833,7 @@ func TestReleaseMissesNode(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*quorum, *driver.Claim) error{
 		"released": func(q *quorum, c *driver.Claim) error {
-			_, _, err := q.Release(t.Context(), settlement(c))
+			_, _, err := q.Settle(t.Context(), settlement(c))
 			return err
 		},
 		"renewed": func(q *quorum, c *driver.Claim) error {
@@ -847,7 +847,7 @@ func TestReleaseMissesNode(t *testing.T) {
 			c.Until = c.Now.Add(7 * 24 * time.Hour)
 			mustAcquire(t, q, c)
 			q.only(0, 1)
-			if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+			if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			q.only(0, 1, 2)
@@ -906,7 +906,7 @@ func TestWaiterIsNotCleared(t *testing.T) {
 	waiter.Stamp = c.Stamp.Add(time.Microsecond)
 	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), waiter)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Release(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if owner := q.owner(2, "n"); owner != waiter.Token {
@@ -1085,7 +1085,7 @@ func TestMergedMemory(t *testing.T) {
 		mustAcquire(t, node, c)
 		s := settlement(c)
 		s.Memory = m
-		if _, ok, err := node.Release(t.Context(), s); !ok || err != nil {
+		if _, ok, err := node.Settle(t.Context(), s); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -1116,7 +1116,7 @@ func TestTwoNodesAreLeft(t *testing.T) { // F5
 		if i == 0 {
 			continue
 		}
-		if _, ok, err := node.Release(t.Context(), settlement(first)); !ok || err != nil {
+		if _, ok, err := node.Settle(t.Context(), settlement(first)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if i == 1 {
@@ -1167,7 +1167,7 @@ func TestReleaseMeetsClear(t *testing.T) { // F5
 			if complete {
 				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}
 			}
-			if _, _, err := others.Release(t.Context(), settlement(claim("other"))); err != nil { // now the nodes know the script
+			if _, _, err := others.Settle(t.Context(), settlement(claim("other"))); err != nil { // now the nodes know the script
 				t.Fatal(err)
 			}
 			arrived := make(chan struct{})
@@ -1188,7 +1188,7 @@ func TestReleaseMeetsClear(t *testing.T) { // F5
 					mustAcquire(t, others, claim("n"))
 				}
 			}, func() {}}
-			if row, ok, err := q.Release(t.Context(), s); err != nil || !ok {
+			if row, ok, err := q.Settle(t.Context(), s); err != nil || !ok {
 				t.Errorf("the release: applied %v, error %v, row %+v", ok, err, row)
 			}
 		})

@@ -40,9 +40,9 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return a.row, a.applied != 0, a.err
 }
 
-// Release implements [driver.Store]. With Abandon, it never makes another
+// Settle implements [driver.Store]. With Abandon, it never makes another
 // owner's row live shorter.
-func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	raise := time.Time{}
 	if t.Abandon {
 		raise = t.Stamp

@@ -43,7 +43,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 				if method == http.MethodGet {
 					_, _, err = store.Acquire(t.Context(), claimAt(server.Now(), "n", "b"))
 				} else {
-					_, _, err = store.Release(t.Context(), settlement(first))
+					_, _, err = store.Settle(t.Context(), settlement(first))
 				}
 				var e *driver.Error
 				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Answered != want.Answered || e.Unapplied != (want.Unapplied || method == http.MethodGet) || (e.Action != "") != (f == fault.Deny) {
@@ -70,7 +70,7 @@ func TestInjectedConflict(t *testing.T) { // F9
 	}
 	puts := plan.Requests(http.MethodPut)
 	plan.Plan(http.MethodPut, fault.Conflict)
-	if _, ok, err := store.Release(t.Context(), settlement(claim)); !ok || err != nil || plan.Requests(http.MethodPut) != puts+2 {
+	if _, ok, err := store.Settle(t.Context(), settlement(claim)); !ok || err != nil || plan.Requests(http.MethodPut) != puts+2 {
 		t.Errorf("released %v, error %v, after %d writes", ok, err, plan.Requests(http.MethodPut)-puts)
 	}
 }

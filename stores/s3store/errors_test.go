@@ -105,7 +105,7 @@ func TestErrors(t *testing.T) { // F9
 				}
 				_, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "b")) // reads
 				if method == http.MethodPut {
-					_, ok, err = store.Release(t.Context(), settlement(claim)) // writes
+					_, ok, err = store.Settle(t.Context(), settlement(claim)) // writes
 				}
 				want.read = method == http.MethodGet
 				checkError(t, err, want)
@@ -238,7 +238,7 @@ func TestConditions(t *testing.T) {
 				}
 				return nil
 			}
-			if row, ok, err := store.Release(t.Context(), settlement(claim)); !ok || err != nil {
+			if row, ok, err := store.Settle(t.Context(), settlement(claim)); !ok || err != nil {
 				t.Errorf("released %v, %+v, error %v", ok, row, err)
 			}
 			if got := strings.Join(server.requests(), ", "); got != "PUT /locks/rows/n if unchanged, GET /locks/rows/n, PUT /locks/rows/n if unchanged" {

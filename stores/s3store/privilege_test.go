@@ -98,7 +98,7 @@ func TestWithoutListBucket(t *testing.T) { // F40
 			if _, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
 				t.Fatal(name, ok, err)
 			}
-			if _, ok, err := s3store.New(client, bucket, "names").Release(t.Context(), settlement(c)); !ok || err != nil {
+			if _, ok, err := s3store.New(client, bucket, "names").Settle(t.Context(), settlement(c)); !ok || err != nil {
 				t.Fatal(name, ok, err)
 			}
 			server.advance(time.Second)
@@ -135,8 +135,8 @@ func (s unlisted) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return refusedIfDenied(s.Store.Renew(ctx, r))
 }
 
-func (s unlisted) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return refusedIfDenied(s.Store.Release(ctx, t))
+func (s unlisted) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return refusedIfDenied(s.Store.Settle(ctx, t))
 }
 
 func refusedIfDenied(row driver.Row, ok bool, err error) (driver.Row, bool, error) {

@@ -80,7 +80,7 @@ func TestRace(t *testing.T) {
 					t.Fatal(ok, err)
 				}
 				if state == "free" {
-					if _, ok, err := first.Release(t.Context(), settlement(c)); !ok || err != nil {
+					if _, ok, err := first.Settle(t.Context(), settlement(c)); !ok || err != nil {
 						t.Fatal(ok, err)
 					}
 				}
@@ -159,7 +159,7 @@ func TestRequests(t *testing.T) {
 		if row, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
 			t.Fatal(row, ok, err)
 		}
-		if row, ok, err := store.Release(t.Context(), settlement(c)); !ok || err != nil {
+		if row, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
 			t.Fatal(row, ok, err)
 		}
 	}

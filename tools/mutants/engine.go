@@ -173,7 +173,7 @@ var engine = []mutant{
 	{
 		file: "lock/acquisition.go", breaks: "F37", bug: "an event in progress is not compared with its payload",
 		old: `	case a.row.Event == a.claim.Event && a.mismatch(a.row.Payload):
-		return &MismatchError{Key: a.key}
+		return &PayloadMismatchError{Key: a.key}
 `,
 		new: ``,
 		by:  "TestPayload",

@@ -87,9 +87,9 @@ var handlers = []mutant{
 	{
 		file: "middleware/handlerrun.go", breaks: "P5", bug: "the event of a handler without a result is not completed",
 		old: `	if r.lock != nil {
-		_ = r.lock.Complete(result)`,
+		_ = r.lock.CompleteWith(result)`,
 		new: `	if r.lock != nil && result != nil {
-		_ = r.lock.Complete(result)`,
+		_ = r.lock.CompleteWith(result)`,
 		by: "TestDuplicateIsSkipped",
 	},
 	{
@@ -209,7 +209,7 @@ var handlers = []mutant{
 		by: "TestDefaultStoreOpensAgain",
 	},
 	{
-		file: "middleware/reply.go", breaks: "P7", bug: "an error in which RespondWith wraps its own is swallowed",
+		file: "middleware/reply.go", breaks: "P7", bug: "an error in which OnError wraps its own is swallowed",
 		old: `		case err != a.err:`,
 		new: `		case !errors.Is(err, a.err):`,
 		by:  "TestHTTPOptionsWin",

@@ -60,14 +60,14 @@ var oracles = []mutant{
 	// What is said about a key.
 	{
 		file: "lock/handover.go", breaks: "F29", bug: "a set that is handed over tells its name",
-		old: `"key " + l.key.Digest() + " was locked together with others, and a handle`,
-		new: `"key " + l.key.Name + " was locked together with others, and a handle`,
+		old: `"key " + l.key.Digest() + " was locked together with others, and a ticket`,
+		new: `"key " + l.key.Name + " was locked together with others, and a ticket`,
 		by:  "TestHostileKeys",
 	},
 	{
-		file: "lock/handover.go", breaks: "F29", bug: "an edited handle makes an error tell the name",
-		old: `of the handle for key " + l.key.Digest() + " is not`,
-		new: `of the handle for key " + l.key.Name + " is not`,
+		file: "lock/handover.go", breaks: "F29", bug: "an edited ticket makes an error tell the name",
+		old: `of the ticket for key " + l.key.Digest() + " is not`,
+		new: `of the ticket for key " + l.key.Name + " is not`,
 		by:  "TestHostileKeys",
 	},
 	{

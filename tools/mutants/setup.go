@@ -111,9 +111,9 @@ var setup = []mutant{
 		by:  "TestRememberedAsLongAsTheSourceKeeps",
 	},
 	{
-		file: "middleware/options.go", breaks: "F46", bug: "RememberAtLeast is ignored",
-		old: `o.engine.RememberAtLeast = events }`,
-		new: `o.engine.RememberAtLeast = 0 * events }`,
+		file: "middleware/options.go", breaks: "F46", bug: "RememberEvents is ignored",
+		old: `o.engine.RememberEvents = events }`,
+		new: `o.engine.RememberEvents = 0 * events }`,
 		by:  "TestRememberAtLeast",
 	},
 	{

@@ -45,7 +45,7 @@ func Tracer(t *testing.T, build func(Handle) any, hasSpan func(context.Context) 
 		{"one without an id", "", "order", errNoKey, []string{"1", "2", "2"}, skipped},
 	} {
 		_, err := Invoke(t.Context(), handler, eventBridge(d.id, d.detailType))
-		if errors.As(err, new(*lock.KeyError)) {
+		if errors.As(err, new(*lock.NoKeyError)) {
 			err = errNoKey
 		}
 		if err != d.err {
@@ -60,7 +60,7 @@ func Tracer(t *testing.T, build func(Handle) any, hasSpan func(context.Context) 
 	}
 }
 
-// errNoKey takes the place of every *lock.KeyError.
+// errNoKey takes the place of every *lock.NoKeyError.
 var errNoKey = errors.New("no key")
 
 // delivery is one delivery of an event, and what has happened then.

@@ -50,7 +50,7 @@ var examples = []example{
 		wrong: []delivery{
 			{"no such object", []string{"holiday+2026", "holiday+2027"}, "wrapError", nil},
 			{"one of its own results", []string{"holiday+2026", "results/holiday+2026"}, ok, nil},
-			{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "KeyError", nil},
+			{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "NoKeyError", nil},
 		},
 	},
 	{
@@ -58,7 +58,7 @@ var examples = []example{
 		messages: []string{"upload handled"}, values: []string{"key", "size"}, want: []string{upload + " 1024"}, answer: ok, held: "HeldError",
 		others:  []delivery{{"another upload of the object", []string{"0055AED6DCD90281E5", "0055AED6DCD90281E6"}, "HeldError", []string{upload + " 1024"}}},
 		special: []act{nothingToDo},
-		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "KeyError", nil}},
+		wrong:   []delivery{{"no bucket", []string{`"name": "pictures-example"`, `"name": ""`}, "NoKeyError", nil}},
 	},
 	{
 		name: "sqsorders", shows: "each order once, one per customer at a time; a malformed one comes back alone",
@@ -77,7 +77,7 @@ var examples = []example{
 	{
 		name: "schedule", shows: "one report for each time",
 		messages: []string{"report built"}, values: []string{"day"}, want: []string{"2026-11-20"}, answer: ok, held: ok,
-		wrong: []delivery{{"an event without schedule", []string{"arn:aws:scheduler:eu-central-1:123456789012:schedule/default/nightly", ""}, "KeyError", nil}},
+		wrong: []delivery{{"an event without schedule", []string{"arn:aws:scheduler:eu-central-1:123456789012:schedule/default/nightly", ""}, "NoKeyError", nil}},
 	},
 	{
 		name: "api", shows: "one payment for each Idempotency-Key, its answer replayed, 409 while in progress",
@@ -105,7 +105,7 @@ var examples = []example{
 		messages: []string{"maintenance begun", "maintenance done"}, values: []string{"message", "instance"}, turns: true,
 		want: []string{"maintenance begun i-0a1b2c3d4e5f60718", "maintenance done i-0a1b2c3d4e5f60718"}, answer: ok, held: waits,
 		others: []delivery{{"another instance", []string{"i-0a1b2c3d4e5f60718", "i-1"}, ok, slices.Repeat([]string{"maintenance begun i-1", "maintenance done i-1"}, 3)}},
-		wrong:  []delivery{{"no instance", []string{"i-0a1b2c3d4e5f60718", ""}, "KeyError", nil}, {"no action", []string{"patch", ""}, "errorString", nil}},
+		wrong:  []delivery{{"no instance", []string{"i-0a1b2c3d4e5f60718", ""}, "NoKeyError", nil}, {"no action", []string{"patch", ""}, "errorString", nil}},
 	},
 	{
 		name: "fenced", shows: "a late write is refused, its retry skipped",
@@ -113,8 +113,8 @@ var examples = []example{
 		answer: ok, held: "HeldError",
 		special: []act{lateWriter},
 		wrong: []delivery{
-			{"no account", []string{`"DE-4711"`, `""`}, "KeyError", nil},
-			{"no statement", []string{`"statement": 17`, `"statement": 0`}, "KeyError", nil},
+			{"no account", []string{`"DE-4711"`, `""`}, "NoKeyError", nil},
+			{"no statement", []string{`"statement": 17`, `"statement": 0`}, "NoKeyError", nil},
 			{"no balance", []string{`"balance": "1042.50"`, `"total": 0`}, "errorString", nil},
 		},
 	},
@@ -138,7 +138,7 @@ var examples = []example{
 		name: "nested", shows: "each event once, one per customer at a time",
 		messages: []string{"order booked"}, values: []string{"order"}, want: []string{"17"}, answer: ok, held: "HeldError",
 		others: []delivery{{"another order of the customer", []string{"6a7e8feb", "7b8f9afc", `"order": 17`, `"order": 18`}, waits, []string{"18"}}},
-		wrong:  []delivery{{"no customer", []string{`"jane"`, `""`}, "KeyError", nil}, {"no id", []string{"6a7e8feb-b491-4cf7-a9f1-bf3703467718", ""}, "KeyError", nil}},
+		wrong:  []delivery{{"no customer", []string{`"jane"`, `""`}, "NoKeyError", nil}, {"no id", []string{"6a7e8feb-b491-4cf7-a9f1-bf3703467718", ""}, "NoKeyError", nil}},
 	},
 	{
 		name: "several", shows: "each move once, never two at a time of a warehouse, and none waits for one that waits for it",
@@ -149,8 +149,8 @@ var examples = []example{
 		},
 		special: []act{oppositeMoves},
 		wrong: []delivery{
-			{"no warehouse", []string{`"lyon"`, `""`}, "KeyError", nil},
-			{"a warehouse that is a number", []string{`"berlin"`, `7`}, "KeyError", nil},
+			{"no warehouse", []string{`"lyon"`, `""`}, "NoKeyError", nil},
+			{"a warehouse that is a number", []string{`"berlin"`, `7`}, "NoKeyError", nil},
 		},
 	},
 	{
@@ -159,8 +159,8 @@ var examples = []example{
 		others:  []delivery{{"another shipment", []string{"8c1f6a52", "9d2a7b63", `"order": 17`, `"order": 18`}, ok, []string{"18"}}},
 		special: []act{fourthCall},
 		wrong: []delivery{
-			{"no partner", []string{`"acme"`, `""`}, "KeyError", nil},
-			{"not a shipment", []string{`"order": 17`, `"order": true`}, "KeyError", nil},
+			{"no partner", []string{`"acme"`, `""`}, "NoKeyError", nil},
+			{"not a shipment", []string{`"order": 17`, `"order": true`}, "NoKeyError", nil},
 		},
 	},
 	{
@@ -170,7 +170,7 @@ var examples = []example{
 		others:  []delivery{{"another order of the customer", []string{`"17"`, `"18"`}, waits, []string{"customer charged 18", "order shipped 18"}}},
 		special: []act{patientOrder, slowStep},
 		wrong: []delivery{
-			{"no customer", []string{`"jane"`, `""`}, "KeyError", nil},
+			{"no customer", []string{`"jane"`, `""`}, "NoKeyError", nil},
 			{"nothing to charge", []string{"1999", "0"}, "OrderFailed", nil},
 			{"nothing to charge for the next order, which finds the lock released", []string{"1999", "0", `"17"`, `"18"`}, "OrderFailed", nil},
 		},
@@ -179,7 +179,7 @@ var examples = []example{
 		name: "callback", shows: "each shipment is requested once, and confirmed once by a callback",
 		messages: []string{"shipment requested", "shipment confirmed"}, values: []string{"message", "order"}, answer: ok, held: "HeldError",
 		only:  []act{callbackTwice, callbackNever},
-		wrong: []delivery{{"no order", []string{`"17"`, `""`}, "KeyError", nil}},
+		wrong: []delivery{{"no order", []string{`"17"`, `""`}, "NoKeyError", nil}},
 	},
 	{
 		name: "urlstream", shows: "one export at a time, 409 until its last byte",
@@ -188,7 +188,7 @@ var examples = []example{
 		special: []act{slowClient},
 		wrong: []delivery{
 			{"rows is not a number", []string{`"rows": "1000"`, `"rows": "all"`}, "status 400", nil},
-			{"not a Function URL's event", []string{`"rawPath": "/exports/orders.csv"`, `"rawPath": ""`}, "KeyError", nil},
+			{"not a Function URL's event", []string{`"rawPath": "/exports/orders.csv"`, `"rawPath": ""`}, "NoKeyError", nil},
 		},
 	},
 	{

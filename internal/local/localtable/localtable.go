@@ -64,7 +64,7 @@ func Start(ctx context.Context, name string) (*Table, error) {
 // or not the table exists. The error says which part of the configuration is
 // missing.
 func InAccount(ctx context.Context, name string) (*Table, error) {
-	client, err := dynamostore.OpenClient(ctx)
+	client, err := dynamostore.NewClient(ctx)
 	if err != nil {
 		return nil, err
 	}

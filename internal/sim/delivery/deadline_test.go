@@ -316,10 +316,10 @@ func byName(_ context.Context, j job) (lock.Key, error) { return lock.Key{Name: 
 
 // workflow hands the lock over, and resumes it in the same invocation.
 func workflow(work func(context.Context) error, o []middleware.Option) func(context.Context, job) error {
-	handle := func(h lock.Handle) lock.Handle { return h }
-	start := middleware.WithLock(byJob, func(ctx context.Context, _ job) (lock.Handle, error) {
+	handle := func(h lock.Ticket) lock.Ticket { return h }
+	start := middleware.WithLock(byJob, func(ctx context.Context, _ job) (lock.Ticket, error) {
 		if err := work(ctx); err != nil {
-			return lock.Handle{}, err
+			return lock.Ticket{}, err
 		}
 		return lock.HandOver(ctx, time.Minute)
 	}, o...)
@@ -329,7 +329,7 @@ func workflow(work func(context.Context) error, o []middleware.Option) func(cont
 			return err
 		}
 		// Resume refuses OnHeld, which is the last option.
-		_, err = middleware.Resume(handle, func(ctx context.Context, _ lock.Handle) (struct{}, error) {
+		_, err = middleware.Resume(handle, func(ctx context.Context, _ lock.Ticket) (struct{}, error) {
 			return struct{}{}, work(ctx)
 		}, o[:len(o)-1]...)(ctx, h)
 		return err

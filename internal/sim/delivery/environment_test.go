@@ -189,8 +189,8 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 	})
 }
 
-// Release implements driver.Store.
-func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements driver.Store.
+func (e *environment) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	return e.request(ctx, s.Token, func(g *grant) (driver.Row, bool, error) {
 		fate := succeeds
 		if s.Memory != nil && g.run != nil {
@@ -201,14 +201,14 @@ func (e *environment) Release(ctx context.Context, s *driver.Settlement) (driver
 			e.crash()
 			return driver.Row{}, false, gone()
 		case diesCompleted:
-			row, ok, err := e.vault.Release(ctx, s)
+			row, ok, err := e.vault.Settle(ctx, s)
 			e.crash()
 			return row, ok, err
 		case denied:
 			e.note(func() { g.unsettled = true }) // held until its lease ends, as promised
 			return driver.Row{}, false, &driver.Error{Store: "simulated", Answered: true, Unapplied: true, Err: errors.New("denied")}
 		}
-		row, ok, err := e.store.Release(ctx, s)
+		row, ok, err := e.store.Settle(ctx, s)
 		e.note(func() { g.unsettled = g.unsettled || err != nil })
 		return row, ok, err
 	})
@@ -252,10 +252,10 @@ func (v *vault) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return v.Store.Renew(ctx, r)
 }
 
-func (v *vault) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (v *vault) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()
-	row, ok, err := v.Store.Release(ctx, s)
+	row, ok, err := v.Store.Settle(ctx, s)
 	if !ok || err != nil {
 		return row, ok, err
 	}

@@ -71,7 +71,7 @@ type broken struct {
 	keepsStamp, releasesAny, forgets, keeps bool
 }
 
-func (b *broken) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	own := *s
 	switch row, err := b.Read(ctx, s.Name); {
 	case err != nil:
@@ -85,7 +85,7 @@ func (b *broken) Release(ctx context.Context, s *driver.Settlement) (driver.Row,
 	case b.keeps && s.Memory == nil:
 		return row, true, nil
 	}
-	return b.Store.Release(ctx, &own)
+	return b.Store.Settle(ctx, &own)
 }
 
 // The plays in which the bugs of stores are found.
@@ -153,7 +153,7 @@ func (in *invocation) nest(ctx context.Context, keys []lock.Key) bool {
 		_ = lk.Release()
 		return false
 	}
-	in.completed(keys[0], lk.Complete(nil))
+	in.completed(keys[0], lk.Complete())
 	return true
 }
 
@@ -179,7 +179,7 @@ func locksAll(keys ...lock.Key) func(*invocation) {
 			in.ends(k.Name)
 		}
 		if succeeded {
-			_ = all.Complete(nil)
+			_ = all.Complete()
 		} else {
 			_ = all.Release()
 		}
@@ -202,12 +202,12 @@ func handsOver(key lock.Key) func(*invocation) {
 		}
 		in.stage.handle <- handle
 		in.stage.handOver(handle)
-		_ = lk.Complete(nil)
+		_ = lk.Complete()
 	}
 }
 
 func resumes(in *invocation) {
-	var handle lock.Handle
+	var handle lock.Ticket
 	select {
 	case handle = <-in.stage.handle:
 	case <-in.ctx.Done():
@@ -227,7 +227,7 @@ func resumes(in *invocation) {
 		_ = lk.Release()
 		return
 	}
-	in.completed(key, lk.Complete(nil))
+	in.completed(key, lk.Complete())
 }
 
 // explorePlay fails the test at the first violation.

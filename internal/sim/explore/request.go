@@ -263,7 +263,7 @@ func (t *tables) compute(row Stored, q *request, now int8) result {
 	case q.Renewal != nil:
 		after, answer, ok = row.Renew(t.rules, q.Renewal, server)
 	default:
-		after, answer, ok = row.Release(t.rules, q.Settlement)
+		after, answer, ok = row.Settle(t.rules, q.Settlement)
 	}
 	return result{t.row(after), t.row(Stored{Row: answer}), ok, after.Fence > row.Fence}
 }

@@ -30,7 +30,7 @@ type stage struct {
 	trace   []string
 	names   []string // of all rows
 	changed chan struct{}
-	handle  chan lock.Handle
+	handle  chan lock.Ticket
 	stop    context.CancelFunc
 	all     sync.WaitGroup
 
@@ -84,7 +84,7 @@ func newStage(t *testing.T, e *exploration) *stage {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	s := &stage{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
-		handle: make(chan lock.Handle, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{},
+		handle: make(chan lock.Ticket, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{},
 	}
 	for i, script := range e.play.scripts {
 		in := &invocation{stage: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
@@ -131,7 +131,7 @@ func (s *stage) own(in *invocation, token string) {
 }
 
 // handOver notes that nobody has to release the token until somebody resumes.
-func (s *stage) handOver(h lock.Handle) {
+func (s *stage) handOver(h lock.Ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in := s.owners[h.Token]; in != nil && in.name == "a" { // not resumed yet
@@ -243,7 +243,7 @@ func (g gate) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, e
 	}})
 }
 
-func (g gate) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (g gate) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	settlement, s := *t, g.in.stage
 	text := "release of " + short(t.Name)
 	if t.Abandon {
@@ -279,7 +279,7 @@ func (s *stage) acquire(c *driver.Claim) (driver.Row, bool, error) {
 
 func (s *stage) release(t *driver.Settlement) (driver.Row, bool, error) {
 	event := s.read(t.Name).Event
-	row, ok, err := s.store.Release(context.Background(), t)
+	row, ok, err := s.store.Settle(context.Background(), t)
 	if ok && t.Memory != nil && event != "" {
 		s.done[strings.TrimPrefix(t.Name, "/")+event] = true
 	}

@@ -84,8 +84,8 @@ func (s *Stored) extend(own bool, lease time.Duration, at time.Time) {
 	}
 }
 
-// Release applies a settlement.
-func (s Stored) Release(rules *Rules, t *driver.Settlement) (after Stored, answer driver.Row, ok bool) {
+// Settle applies a settlement.
+func (s Stored) Settle(rules *Rules, t *driver.Settlement) (after Stored, answer driver.Row, ok bool) {
 	ok = rules.Settle(&s.Row, t)
 	if s.Token == "" {
 		s.End = time.Time{}

@@ -100,10 +100,10 @@ func (s *Limited) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 	return s.Store.Renew(ctx, r)
 }
 
-// Release implements [driver.Store].
-func (s *Limited) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (s *Limited) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := s.take(ctx, Release, t.Name); err != nil {
 		return driver.Row{}, false, err
 	}
-	return s.Store.Release(ctx, t)
+	return s.Store.Settle(ctx, t)
 }

@@ -68,9 +68,9 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return s.send(ctx, Renew, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
 }
 
-// Release implements [driver.Store].
-func (s *Store) Release(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.send(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Release(ctx, t) })
+// Settle implements [driver.Store].
+func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	return s.send(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
 }
 
 // Scripted is a store with a script of its faults, which keeps the late copies

@@ -119,7 +119,7 @@ func (inv *invocation) run() {
 		inv.limited(ctx)
 	case kind == 4:
 		inv.several(ctx)
-	case kind == 5 && (p.w.c.Skew <= lock.DefaultGrace || p.w.c.beyond()): // the time in a handle is by the clock of its sender
+	case kind == 5 && (p.w.c.Skew <= lock.DefaultGrace || p.w.c.beyond()): // the time in a ticket is by the clock of its sender
 		inv.handsOver(ctx)
 	default:
 		inv.direct(ctx)
@@ -170,7 +170,7 @@ func (inv *invocation) direct(ctx context.Context) {
 		_ = lk.Release()
 	default:
 		if err == nil {
-			inv.complete(key, lk.Complete)
+			inv.complete(key, lk.CompleteWith)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (inv *invocation) several(ctx context.Context) {
 		for _, key := range keys {
 			inv.p.w.works(key)
 		}
-		_ = set.Complete(nil)
+		_ = set.Complete()
 	}
 }
 
@@ -257,7 +257,7 @@ func (inv *invocation) step(lk *lock.Lock, key lock.Key, lease lock.LeaseMode) {
 		return
 	}
 	if inv.random.IntN(3) == 0 {
-		inv.complete(key, lk.Complete)
+		inv.complete(key, lk.CompleteWith)
 		return
 	}
 	h, err := lk.HandOver(lk.Context(), time.Duration(4+inv.random.IntN(6))*time.Second)
@@ -266,11 +266,11 @@ func (inv *invocation) step(lk *lock.Lock, key lock.Key, lease lock.LeaseMode) {
 	}
 	if err == nil {
 		inv.resumeLater(h, key)
-		_ = lk.Complete(nil)
+		_ = lk.Complete()
 	}
 }
 
-// handedOver is a handle on its way.
+// handedOver is a ticket on its way.
 type handedOver struct {
 	json []byte
 	key  lock.Key
@@ -278,7 +278,7 @@ type handedOver struct {
 
 // resumeLater lets an invocation in a new process resume the lock, or none, or
 // two of them at any time.
-func (inv *invocation) resumeLater(h lock.Handle, key lock.Key) {
+func (inv *invocation) resumeLater(h lock.Ticket, key lock.Key) {
 	b, err := json.Marshal(h)
 	if err != nil {
 		panic(err)
@@ -302,7 +302,7 @@ func (inv *invocation) resumeLater(h lock.Handle, key lock.Key) {
 }
 
 func (inv *invocation) resume(ctx context.Context) {
-	var h lock.Handle
+	var h lock.Ticket
 	if err := json.Unmarshal(inv.resumes.json, &h); err != nil {
 		panic(err)
 	}
@@ -344,7 +344,7 @@ func (inv *invocation) wrapped(ctx context.Context) {
 	s, returned := inv.setup(), false
 	options := []middleware.Option{
 		middleware.Store(&wire{inv.p.store, inv.p}), middleware.Namespace(""), middleware.Observe(observe),
-		middleware.Logger(slog.New(logger{})), middleware.RememberAtLeast(eventsPerName),
+		middleware.Logger(slog.New(logger{})), middleware.RememberEvents(eventsPerName),
 	}
 	switch s.lease {
 	case lock.UntilDeadline():

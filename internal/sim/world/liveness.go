@@ -141,7 +141,7 @@ func (w *world) ended(inv *invocation) {
 }
 
 // handedOver notes that so many invocations are to resume the lock.
-func (w *world) handedOver(h lock.Handle, invocations int) {
+func (w *world) handedOver(h lock.Ticket, invocations int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.grips[grip{h.Name, h.Token}]
@@ -151,7 +151,7 @@ func (w *world) handedOver(h lock.Handle, invocations int) {
 
 // resumed notes that an invocation goes on with the lock. Its fence may be
 // above that of the handle, because a copy of the claim arrived late.
-func (w *world) resumed(inv *invocation, h lock.Handle, fence int64) {
+func (w *world) resumed(inv *invocation, h lock.Ticket, fence int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := grip{h.Name, h.Token}

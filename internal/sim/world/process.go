@@ -163,7 +163,7 @@ func (p *process) locker(s setup) *lock.Locker {
 	defer p.mu.Unlock()
 	if p.lockers[s] == nil {
 		l, err := lock.New(&wire{p.store, p}, &lock.Options{
-			Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberAtLeast: eventsPerName,
+			Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberEvents: eventsPerName,
 			Logger: slog.New(logger{}), Observe: observe,
 		})
 		if err != nil {
@@ -247,11 +247,11 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 	return a.row, a.ok, a.err
 }
 
-// Release implements [driver.Store].
-func (w *wire) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+// Settle implements [driver.Store].
+func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	g := w.p.w.settles(s)
 	a, unseen := w.send(s.Name, func() answer {
-		row, ok, err := w.store.Release(ctx, s)
+		row, ok, err := w.store.Settle(ctx, s)
 		return answer{row: row, ok: ok, err: err}
 	})
 	if !unseen {

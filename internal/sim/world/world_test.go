@@ -120,11 +120,11 @@ type hasty struct {
 	panics bool
 }
 
-func (h *hasty) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (h *hasty) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if h.panics && s.Memory != nil {
 		panic("completes nothing")
 	}
-	return h.Store.Release(ctx, s)
+	return h.Store.Settle(ctx, s)
 }
 
 func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
@@ -151,11 +151,11 @@ func (l *liar) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 	return l.Store.Renew(ctx, &renewal)
 }
 
-func (l *liar) Release(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (l *liar) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	settlement := *s
 	if l.release != nil {
 		row, _ := l.Read(ctx, s.Name)
 		l.release(&settlement, row)
 	}
-	return l.Store.Release(ctx, &settlement)
+	return l.Store.Settle(ctx, &settlement)
 }

@@ -25,7 +25,7 @@ const testdata = "../../../../keyfuncs/testdata"
 // middleware; a - stands before what is ignored, and a ! for a record that
 // nothing takes.
 var accepted = map[string]string{
-	"activemq":                     "ActiveMQ",
+	"activemq":                     "ActiveMQEvent",
 	"alarm-contributor":            "CloudWatchAlarm",
 	"alarm":                        "CloudWatchAlarm",
 	"alb-multivalue":               "IdempotencyKey[events.ALBTargetGroupRequest]",
@@ -56,10 +56,10 @@ var accepted = map[string]string{
 	"functionurl":                  "IdempotencyKey[events.LambdaFunctionURLRequest]",
 	"invocationrecord":             "InvocationRecord",
 	"invocationrecord-stream":      "InvocationRecord",
-	"iot":                          "IoTRuleFrom",
+	"iot":                          "IoTRule",
 	"kafka":                        "KafkaRecord",
 	"kinesis":                      "Single[events.KinesisEvent](KinesisRecord)",
-	"rabbitmq":                     "RabbitMQ",
+	"rabbitmq":                     "RabbitMQEvent",
 	"s3-intelligenttier":           "S3Object Single[events.S3Event](S3LatestRecord)",
 	"s3-lifecycle":                 "S3Object Single[events.S3Event](S3LatestRecord)",
 	"s3-malformed":                 "S3Record S3LatestRecord; !; S3Record S3LatestRecord",
@@ -81,7 +81,7 @@ var accepted = map[string]string{
 	"sqs-s3":                       "Single[events.SQSEvent](SQSMessage) Single[events.SQSEvent](SQSBody(S3Object))",
 	"sqs-sns-s3":                   "Single[events.SQSEvent](SQSMessage) Single[events.SQSEvent](SQSBody(SNSBody(S3Object))) Single[events.SQSEvent](SQSBody(SNSRecord))",
 	"sqs":                          "Single[events.SQSEvent](SQSMessage)",
-	"stepfunctions":                "StepFunctionsFrom",
+	"stepfunctions":                "StepFunctions",
 }
 
 // functions says which functions take each record.
@@ -348,7 +348,7 @@ func TestVerdicts(t *testing.T) {
 						t.Fatal(err)
 					}
 					if c.complete {
-						err = lk.Complete([]byte("result"))
+						err = lk.CompleteWith([]byte("result"))
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -388,7 +388,7 @@ func outcome(err error) string {
 		return explain.Run
 	case errors.Is(err, lock.ErrCompleted):
 		return explain.Skip
-	case errors.Is(err, lock.ErrHeld), errors.As(err, new(*lock.MismatchError)):
+	case errors.Is(err, lock.ErrHeld), errors.As(err, new(*lock.PayloadMismatchError)):
 		return explain.Refuse
 	}
 	return err.Error()

@@ -129,8 +129,8 @@ var byKind = map[eventkind.Kind][]function{
 		of("EventBridgeEvent", keyfuncs.EventBridgeEvent), of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule),
 		of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
 	},
-	eventkind.ActiveMQ:       {of("ActiveMQ", keyfuncs.ActiveMQ)},
-	eventkind.RabbitMQ:       {of("RabbitMQ", keyfuncs.RabbitMQ)},
+	eventkind.ActiveMQ:       {of("ActiveMQEvent", keyfuncs.ActiveMQEvent)},
+	eventkind.RabbitMQ:       {of("RabbitMQEvent", keyfuncs.RabbitMQEvent)},
 	eventkind.SES:            {of("Single[events.SimpleEmailEvent](SESRecord)", keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord))},
 	eventkind.CodeCommit:     {of("Single[events.CodeCommitEvent](CodeCommitRecord)", keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord))},
 	eventkind.CodePipeline:   {of("CodePipelineJob", keyfuncs.CodePipelineJob)},
@@ -198,11 +198,11 @@ func unknown(members map[string]json.RawMessage) []function {
 		all = append(all, of("CognitoUser", ofCognito))
 	}
 	if members["topic"] != nil && members["traceId"] != nil {
-		all = append(all, of("IoTRuleFrom, with the members topic and traceId", keyfuncs.IoTRuleFrom(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
+		all = append(all, of("IoTRule, with the members topic and traceId", keyfuncs.IoTRule(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
 	}
 	if members["Execution"] != nil && members["State"] != nil {
-		whole := keyfuncs.StepFunctionsFrom(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })
-		all = append(all, noted(of("StepFunctionsFrom, with the whole event", whole), digested))
+		whole := keyfuncs.StepFunctions(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })
+		all = append(all, noted(of("StepFunctions, with the whole event", whole), digested))
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if text(members[name], "Execution", "Id") == "" {
@@ -212,7 +212,7 @@ func unknown(members map[string]json.RawMessage) []function {
 			_ = json.Unmarshal(e[name], &c) // the key function refuses what is missing
 			return c
 		}
-		all = append(all, noted(of(fmt.Sprintf("StepFunctionsFrom, with the member %q", name), keyfuncs.StepFunctionsFrom(find)), digested))
+		all = append(all, noted(of(fmt.Sprintf("StepFunctions, with the member %q", name), keyfuncs.StepFunctions(find)), digested))
 	}
 	return all
 }

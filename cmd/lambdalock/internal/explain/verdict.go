@@ -99,7 +99,7 @@ func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
 			continue
 		}
 		if mismatch(done.Payload, c.Payload) {
-			v.Would, v.Why = Refuse, "the event was completed with another payload (MismatchError)"
+			v.Would, v.Why = Refuse, "the event was completed with another payload (PayloadMismatchError)"
 			return
 		}
 		v.Would, v.Why = Skip, "completed, and remembered until "+inspect.Moment(done.Until, c.Now)
@@ -114,7 +114,7 @@ func (v *Verdict) held(row *driver.Row, c *driver.Claim) {
 	if c.Event != "" && c.Event == row.Event {
 		what = "a delivery of the same event"
 		if mismatch(row.Payload, c.Payload) {
-			v.Would, v.Why = Refuse, "the event is being worked on with another payload (MismatchError)"
+			v.Would, v.Why = Refuse, "the event is being worked on with another payload (PayloadMismatchError)"
 			return
 		}
 	}
