@@ -73,7 +73,8 @@
 // one blob, which no lock can do. But it protects nothing else: others may read
 // the blob meanwhile, a work's effects elsewhere have no fence, and no event is
 // remembered. For those use a lock. A delayed copy of the request that leased
-// the blob can lease it again, for nobody, until that lease ends.
+// the blob can lease it again with no holder; the blob is then blocked until
+// that lease ends.
 //
 // The lease is never infinite: that of a dead holder would have to be broken by
 // a person.

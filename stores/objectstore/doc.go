@@ -41,11 +41,11 @@
 //
 // The read is left out where it would probably tell nothing new. A process
 // remembers the rows that it has read or written last, and uses those that
-// nobody held, or the request's own token. A claim of a name that it does not
-// remember begins with a write that creates the object if the last such name
-// had none.
-// What is remembered or guessed can only save a request: the condition decides
-// about each write, and only a row that was just read refuses a request.
+// nobody held, or the request's own token. For a name that it does not
+// remember, it first tries to create the object if the previous such name had
+// none; otherwise it reads first. What is remembered or guessed can only save a
+// request: the condition decides about each write, and only a row that was just
+// read refuses a request.
 //
 // An object is never deleted, because its fence and stamp would be lost.
 //

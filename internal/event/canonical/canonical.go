@@ -1,6 +1,6 @@
-// Package canonical gives JSON texts that mean the same the same bytes, and
-// others different ones. Lock names are made of these bytes: to change the
-// spelling of anything is to forget every completed event under its name.
+// Package canonical encodes JSON so that two texts have the same bytes exactly
+// if they mean the same. Lock names are made of these bytes: any change to the
+// encoding forgets every completed event under its name.
 package canonical
 
 import (

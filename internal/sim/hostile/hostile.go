@@ -1,5 +1,5 @@
-// Package hostile makes keys as somebody would choose them who wants to be
-// taken for somebody else, to write lines into a log, or to command a terminal.
+// Package hostile generates keys as an attacker would choose them: to
+// impersonate another caller, forge log lines or control a terminal.
 package hostile
 
 import (
