@@ -114,7 +114,7 @@ func (l *Lock) observeBeat`,
 		file: "lock/settlement.go", breaks: "P5, F7", bug: "a failed completion releases the name",
 		old: `		return OutcomeCompleteFailed, err
 `,
-		new: `		_, _, _ = l.locker.store.Release(s.ctx, &driver.Settlement{Name: l.claim.Name, Token: l.claim.Token})
+		new: `		_, _, _ = l.locker.store.Settle(s.ctx, &driver.Settlement{Name: l.claim.Name, Token: l.claim.Token})
 		return OutcomeCompleteFailed, err
 `,
 		by: "TestFailedCompletion",
