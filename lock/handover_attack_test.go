@@ -541,6 +541,19 @@ func TestResumeWithoutDetail(t *testing.T) {
 	})
 }
 
+// TestShortHandOverWithoutDetail hands a lock over for less than is left of its
+// lease: the end does not move, so such a store cannot refuse it.
+func TestShortHandOverWithoutDetail(t *testing.T) { // F54
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.faulty.Store = silentStore{f.faulty.Store}
+		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Hour)}), event("e1"))
+		if h := f.handOver(lk, time.Minute); time.Until(h.Until) < 59*time.Minute {
+			t.Errorf("the lease ends in %v", time.Until(h.Until))
+		}
+	})
+}
+
 // silentStore does not tell which row refused a request.
 type silentStore struct{ driver.Store }
 

@@ -394,10 +394,10 @@ func (l *Lock) observeBeat`,
 		by: "TestLeaseOfAStep",
 	},
 	{
-		file: "lock/heartbeat.go", breaks: "F54", bug: "a hand-over shortens the lease",
+		file: "lock/heartbeat.go", breaks: "F54", bug: "a hand-over for less than is left of the lease asks for an earlier end",
 		old: `until := later(now.Add(lease), time.UnixMicro(l.until.Load()))`,
 		new: `until := now.Add(lease)`,
-		by:  "TestSimulation",
+		by:  "TestShortHandOverWithoutDetail",
 	},
 	{
 		file: "lock/handover.go", breaks: "F54", bug: "a heartbeat goes on after a hand-over",
