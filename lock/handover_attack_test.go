@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,12 +237,12 @@ func TestTwoResume(t *testing.T) {
 // end, each just before the next of our renewals.
 type crowded struct {
 	driver.Store
-	others int
+	others atomic.Int32
 }
 
 func (s *crowded) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	if s.others > 0 {
-		s.others--
+	if s.others.Load() > 0 {
+		s.others.Add(-1)
 		other := *r
 		other.Until = r.Until.Add(time.Millisecond)
 		if _, ok, err := s.Store.Renew(ctx, &other); !ok || err != nil {
@@ -258,10 +259,10 @@ func TestOthersMoveTheEnd(t *testing.T) { // F54
 		store := &crowded{Store: f.faulty.Store}
 		f.faulty.Store = store
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
-		store.others = 3
+		store.others.Store(3)
 		time.Sleep(30 * time.Second)
-		if err := context.Cause(lk.Context()); err != nil || store.others > 0 {
-			t.Errorf("after all but %d others: %v", store.others, err)
+		if err := context.Cause(lk.Context()); err != nil || store.others.Load() > 0 {
+			t.Errorf("after all but %d others: %v", store.others.Load(), err)
 		}
 		if err := lk.Complete(); err != nil {
 			t.Error(err)

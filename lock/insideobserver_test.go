@@ -30,7 +30,7 @@ func TestLockEndsInsideAnObserver(t *testing.T) { // F48
 					synctest.Test(t, func(t *testing.T) {
 						f := newFixture(t)
 						f.faulty.Always(fault.Renew, faulty)
-						var lk *lock.Lock
+						var holder atomic.Pointer[lock.Lock]
 						var seen atomic.Bool
 						called, ended := make(chan struct{}), make(chan struct{})
 						l, err := lock.New(f.faulty, &lock.Options{Lease: lock.Heartbeat(9 * time.Second), Logger: discard, Observe: func(_ context.Context, o lock.Observation) {
@@ -43,16 +43,17 @@ func TestLockEndsInsideAnObserver(t *testing.T) { // F48
 							}
 							if where == "there" {
 								defer close(ended)
-								end(lk)
+								end(holder.Load())
 								return
 							}
-							go func() { defer close(ended); end(lk) }()
+							go func() { defer close(ended); end(holder.Load()) }()
 							<-ended
 						}})
 						if err != nil {
 							t.Fatal(err)
 						}
-						lk = f.mustAcquire(l, event("e1"))
+						lk := f.mustAcquire(l, event("e1"))
+						holder.Store(lk)
 						<-called
 						if where == "at the same time" {
 							end(lk)
