@@ -35,3 +35,26 @@ func TestLeaseNeverMovesBack(t *testing.T) {
 		t.Errorf("after a renewal the lease ends at %s, before it was %s", after, before)
 	}
 }
+
+// TestHeldToTheEnd claims a name at the instant at which its lease ends by the
+// server's clock, and a microsecond later.
+func TestHeldToTheEnd(t *testing.T) {
+	t.Parallel()
+	mini := newMini(t)
+	store := must(redisstore.New(newClient(t, mini.Addr())))
+	first := claim("n")
+	mini.SetTime(first.Now)
+	mustAcquire(t, store, first)
+	other := *first
+	other.Token, other.Stamp = "other", first.Stamp.Add(time.Second)
+	end := first.Until // the server counts the same time
+	for _, c := range []struct {
+		at   time.Time
+		want bool
+	}{{end, false}, {end.Add(time.Microsecond), true}} {
+		mini.SetTime(c.at)
+		if _, ok, err := store.Acquire(t.Context(), &other); ok != c.want || err != nil {
+			t.Errorf("%v after the end: acquired %v, error %v", c.at.Sub(end), ok, err)
+		}
+	}
+}

@@ -49,7 +49,7 @@ var quorum = []mutant{
 		file: "stores/redisstore/scripts/acquire.lua", breaks: "P1", bug: "a lease can be taken at the instant at which it ends",
 		old: `elseif owner and now <= leaseEnd then`,
 		new: `elseif owner and now < leaseEnd then`,
-		by:  "TestConformance",
+		by:  "TestHeldToTheEnd",
 		in:  "stores/redisstore",
 	},
 	{
