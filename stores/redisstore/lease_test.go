@@ -58,3 +58,21 @@ func TestHeldToTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestAbandonShortensNoOtherLife gives up a claim while another owner has the
+// row, which must be kept for longer.
+func TestAbandonShortensNoOtherLife(t *testing.T) { // F44, F47
+	t.Parallel()
+	store := must(redisstore.New(newClient(t, newMini(t).Addr())))
+	owner := claim("n")
+	owner.DeleteAfter = owner.Now.Add(48 * time.Hour).Truncate(time.Second)
+	mustAcquire(t, store, owner)
+	refused := settlement(claim("n"))
+	refused.Abandon, refused.Stamp = true, owner.Stamp.Add(time.Second)
+	if _, ok, err := store.Settle(t.Context(), refused); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if row, err := store.Read(t.Context(), "n"); err != nil || !row.DeleteAfter.Equal(owner.DeleteAfter) {
+		t.Errorf("the row lives until %v, want %v; error %v", row.DeleteAfter, owner.DeleteAfter, err)
+	}
+}

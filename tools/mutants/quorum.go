@@ -202,7 +202,7 @@ end`,
 		file: "stores/redisstore/scripts/settle.lua", breaks: "P5, F47", bug: "to give up a claim shortens the life of another owner's row",
 		old: `if own or not oldDeleteAfter or earlier(oldDeleteAfter, deleteAfter) then`,
 		new: `if true then`,
-		by:  "TestConformance|TestOneRow",
+		by:  "TestAbandonShortensNoOtherLife",
 		in:  "stores/redisstore",
 	},
 	{
