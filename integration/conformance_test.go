@@ -24,7 +24,10 @@ import (
 func TestConformance(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
 		w := newWire(0)
-		h := locktest.Harness{MakeNewer: func(t *testing.T, _ driver.Store, name string) { makeNewer[p.Kind](t, p, name) }}
+		h := locktest.Harness{
+			Majority:  len(p.Endpoints) > 1,
+			MakeNewer: func(t *testing.T, _ driver.Store, name string) { makeNewer[p.Kind](t, p, name) },
+		}
 		if b.ownClock {
 			w.clock = newMovedClock()
 			h.Advance = w.clock.advance

@@ -26,9 +26,10 @@ type Harness struct {
 	// Open returns a store. It may return the same one each time, because every
 	// test uses its own names.
 	Open func(t *testing.T) driver.Store
-	// Advance moves the clock of a store that judges leases by its own clock. It is
-	// not called while a request is under way, and the tests do not run in
-	// parallel. Nil means that the store judges by the times in the requests.
+	// Advance moves the clock of a store that judges leases by its own clock, in
+	// all by about a day. It is not called while a request is under way, and the
+	// tests do not run in parallel. Nil means that the store judges by the times in
+	// the requests.
 	Advance func(d time.Duration)
 	// NoDetail means that a refusal returns a row that is Untold.
 	NoDetail bool

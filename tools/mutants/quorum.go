@@ -314,10 +314,9 @@ end`,
 	},
 	{
 		file: "stores/redisstore/quorum.go", breaks: "P4", bug: "a claim is given up on the context that has ended",
-		old:      `undone := q.ask(context.WithoutCancel(ctx), `,
-		new:      `undone := q.ask(ctx, `,
-		by:       "TestUndoIsLost|TestHangingClient|TestQuorumHistories",
-		survives: "a minority that keeps the claim is cleared by the next one, and package lock gives up what had no answer",
+		old: `undone := q.ask(context.WithoutCancel(ctx), `,
+		new: `undone := q.ask(ctx, `,
+		by:  "TestUndoIsLost|TestHangingClient|TestQuorumHistories|TestSimulationOfQuorum",
 	},
 	{
 		file: "stores/redisstore/quorum.go", breaks: "P1", bug: "a claim whose undo is lost is repeated with its stamp",
