@@ -104,7 +104,7 @@ func (s modelState) follow(in modelInput, out modelOutput) []any {
 		if after.fence == 0 && after.owner != "" {
 			after.fence = out.fence // by the server's clock
 		}
-		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence && (s.owner == after.owner || after.fence > s.fence)) {
+		if applied == out.applied && after.owner == out.owner && (in.op != opAcquire || out.owner == "" || after.fence == out.fence && (after.fence > s.fence || after.fence == s.fence && s.owner == after.owner)) {
 			next = append(next, after)
 		}
 	}
@@ -164,11 +164,8 @@ func (s modelState) apply(in modelInput, free bool) (modelState, bool) {
 			return s, true
 		}
 		next := modelState{owner: in.token, until: in.until, stamp: in.stamp, completer: s.completer}
-		switch {
-		case in.server == nil:
+		if in.server == nil {
 			next.fence = in.stamp
-		case again:
-			next.fence = s.fence
 		}
 		return next.lasting(in, s), true
 	case opRenew:
