@@ -63,7 +63,7 @@ func (w *world) giveWay(h *hold) (gone bool) {
 		return false
 	}
 	for _, other := range w.holds[:slices.Index(w.holds, h)] {
-		if other.lock() == h.lock() && h.start.Before(other.end) {
+		if w.shared[other.lock()] == w.shared[h.lock()] && h.start.Before(other.end) {
 			h.start = other.end
 		}
 	}
@@ -212,6 +212,7 @@ func (w *world) effectLocked(h *hold) {
 		w.fences[h.key.Name] = h
 	case h == highest:
 	case h.fence == highest.fence && h.key == highest.key: // the same lock, handed over
+	case w.shared[h.lock()] != nil && w.shared[h.lock()] == w.shared[highest.lock()]: // a quorum may raise its fence
 	case w.mayHaveRepeated(h):
 	case h.fence == highest.fence:
 		w.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)
