@@ -69,8 +69,8 @@ NO_RACE := ^(TestExploreProtocol|TestLargeDeliveryIsBounded|TestLongListIsBounde
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
-	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'sim/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
-	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/sim/delivery # five would take as long as all the rest
+	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'robustness/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
+	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/robustness/delivery # five would take as long as all the rest
 	@for m in $(STORES); do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' -p 1 ./... # it starts many processes, whose requests have two seconds
 
@@ -123,13 +123,13 @@ newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md w
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock
-	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/sim/explore ./stores/dynamostore ./stores/objectstore
+	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h .) || exit 1; done
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m .
-	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/sim/delivery
-	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/sim/delivery
+	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/robustness/delivery
+	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware
 	cd cmd/lambdalock && LAMBDALOCK_SEEDS=10000 $(GO) test -v -run HostileKeys .
 	cd integration && $(GO) test -race -v -timeout 180m ./...

@@ -17,9 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
-	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -32,15 +32,15 @@ import (
 // process, and compares every history of requests with the model (P1).
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 	for name, s := range map[string]struct {
-		open   func(*testing.T, *world.History) func(client uint64) driver.Store
+		open   func(*testing.T, *simulation.History) func(client uint64) driver.Store
 		clock  *serverClock
-		config world.Config
+		config simulation.Config
 	}{
-		"memory":   {open: simulatedMemory, config: world.Config{Histories: 40}},
-		"DynamoDB": {open: simulatedTable, config: world.Config{Histories: 10, Share: 10}},
-		"Redis":    {open: simulatedRedis, clock: &serverClock{}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
-		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
-		"Azure":    {open: simulatedContainer, clock: &serverClock{late: coarseLease}, config: world.Config{Histories: 10, Share: 20, ServerClock: true}},
+		"memory":   {open: simulatedMemory, config: simulation.Config{Histories: 40}},
+		"DynamoDB": {open: simulatedTable, config: simulation.Config{Histories: 10, Share: 10}},
+		"Redis":    {open: simulatedRedis, clock: &serverClock{}, config: simulation.Config{Histories: 10, Share: 20, ServerClock: true}},
+		"S3":       {open: simulatedBucket, clock: &serverClock{late: coarseLease}, config: simulation.Config{Histories: 10, Share: 20, ServerClock: true}},
+		"Azure":    {open: simulatedContainer, clock: &serverClock{late: coarseLease}, config: simulation.Config{Histories: 10, Share: 20, ServerClock: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Checked outside of the bubble, in whose time no check would take too long.
@@ -56,11 +56,11 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 				checks.Wait()
 				t.Logf("%d operations in histories that are linearizable", operations)
 			}()
-			world.Run(t, func(t *testing.T, h *world.History) func(uint64) driver.Store {
+			simulation.Run(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 				open, history := s.open(t, h), &simulated{seed: h.Seed}
 				t.Cleanup(func() { played <- history })
 				return func(client uint64) driver.Store {
-					if client == world.Watcher { // it reads, and acquires when the others have ended
+					if client == simulation.Watcher { // it reads, and acquires when the others have ended
 						return open(client)
 					}
 					w := newWitness(open(client), history.add)
@@ -73,10 +73,10 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 }
 
 // simulatedMemory makes a store in memory, below the faults.
-func simulatedMemory(_ *testing.T, h *world.History) func(uint64) driver.Store {
+func simulatedMemory(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
 	rows := memstore.New()
 	return func(client uint64) driver.Store {
-		if client == world.Watcher {
+		if client == simulation.Watcher {
 			return rows
 		}
 		return fault.NewStore(arrivals{rows}, h.Plan(client), h.Late)
@@ -111,19 +111,19 @@ func arrive(ctx context.Context, apply func() (driver.Row, bool, error)) (driver
 }
 
 // simulatedTable makes a table of the embedded endpoint.
-func simulatedTable(t *testing.T, h *world.History) func(uint64) driver.Store {
+func simulatedTable(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := fakedynamo.New()
 	client := func(id uint64) *dynamodb.Client {
 		return newClient("http://dynamodb", inProcess(server, fault.DynamoDB, h, id))
 	}
-	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), table); err != nil {
+	if err := dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), table); err != nil {
 		t.Fatal(err)
 	}
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), table) }
 }
 
 // simulatedRedis makes a server of miniredis.
-func simulatedRedis(t *testing.T, h *world.History) func(uint64) driver.Store {
+func simulatedRedis(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
 	t.Cleanup(server.Close)
@@ -143,7 +143,7 @@ func simulatedRedis(t *testing.T, h *world.History) func(uint64) driver.Store {
 }
 
 // simulatedBucket makes a bucket of gofakes3.
-func simulatedBucket(t *testing.T, h *world.History) func(uint64) driver.Store {
+func simulatedBucket(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	backend := s3mem.New()
 	if err := backend.CreateBucket(bucket); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func simulatedBucket(t *testing.T, h *world.History) func(uint64) driver.Store {
 }
 
 // simulatedContainer makes a container of a fake of Azure.
-func simulatedContainer(t *testing.T, h *world.History) func(uint64) driver.Store {
+func simulatedContainer(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := fakeblob.New()
 	client := func(id uint64) *container.Client {
 		c, err := newContainer("http://azure", inProcess(server, fault.Azure, h, id))
@@ -164,14 +164,14 @@ func simulatedContainer(t *testing.T, h *world.History) func(uint64) driver.Stor
 		}
 		return c
 	}
-	if _, err := client(world.Watcher).Create(context.Background(), nil); err != nil {
+	if _, err := client(simulation.Watcher).Create(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
 	return func(id uint64) driver.Store { return azblobstore.New(client(id), "locks/") }
 }
 
 // inProcess is the way of one client of a history to a server in this process.
-func inProcess(server http.Handler, d fault.Dialect, h *world.History, client uint64) http.RoundTripper {
+func inProcess(server http.Handler, d fault.Dialect, h *simulation.History, client uint64) http.RoundTripper {
 	return &fault.Transport{Next: reported{fault.InProcess{Handler: server}}, Dialect: d, Plan: h.Plan(client), Late: h.Late}
 }
 

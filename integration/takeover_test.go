@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )

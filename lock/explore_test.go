@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/explore"
+	"github.com/lambdalock/lambdalock/internal/robustness/explore"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
-	"github.com/lambdalock/lambdalock/internal/sim/simclock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/lambdalock/lambdalock/internal/sim/hostile"
+	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
-	"github.com/lambdalock/lambdalock/internal/sim/hostile"
+	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )

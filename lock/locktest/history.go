@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/history"
+	"github.com/lambdalock/lambdalock/internal/history"
 )
 
 // Hold is a period in which a holder believed that it owned a name: from the

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 )
 
 // service is a container of its own for a test.

@@ -7,16 +7,16 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
 )
 
 // openService opens Azure in this process. Each request of the SDK meets faults
 // of its own: a step of the store takes up to eight.
-func openService(t *testing.T, h *world.History) func(uint64) driver.Store {
+func openService(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	service := fakeblob.New()
 	return func(client uint64) driver.Store {
 		options := &container.ClientOptions{}
@@ -33,15 +33,15 @@ func openService(t *testing.T, h *world.History) func(uint64) driver.Store {
 
 // TestSimulation runs whole invocations over Azure in this process.
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F43, F44
-	world.Run(t, openService, world.Config{Histories: world.Tenth(20), Share: 20, ServerClock: true}).MustVary(t)
+	simulation.Run(t, openService, simulation.Config{Histories: simulation.Tenth(20), Share: 20, ServerClock: true}).MustVary(t)
 }
 
 // TestSimulationOfClocks lets the clients' clocks be hours apart: only the
 // service's counts.
 func TestSimulationOfClocks(t *testing.T) { // F14
-	world.Run(t, openService, world.Config{Histories: world.Tenth(20), Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+	simulation.Run(t, openService, simulation.Config{Histories: simulation.Tenth(20), Share: 20, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 func TestCrowd(t *testing.T) {
-	world.Crowd(t, openService, world.Config{Histories: 2, Share: 100})
+	simulation.Crowd(t, openService, simulation.Config{Histories: 2, Share: 100})
 }

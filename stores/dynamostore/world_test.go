@@ -10,15 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // openTable opens a table of the embedded endpoint. Each request of the SDK
 // meets faults of its own.
-func openTable(t *testing.T, h *world.History) func(uint64) driver.Store {
+func openTable(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := fakedynamo.New()
 	client := func(id uint64) *dynamodb.Client {
 		return dynamodb.New(dynamodb.Options{
@@ -29,7 +29,7 @@ func openTable(t *testing.T, h *world.History) func(uint64) driver.Store {
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		})
 	}
-	if err := dynamostore.EnsureTable(context.Background(), client(world.Watcher), "locks"); err != nil {
+	if err := dynamostore.EnsureTable(context.Background(), client(simulation.Watcher), "locks"); err != nil {
 		t.Fatal(err)
 	}
 	return func(id uint64) driver.Store { return dynamostore.New(client(id), "locks") }
@@ -38,10 +38,10 @@ func openTable(t *testing.T, h *world.History) func(uint64) driver.Store {
 // TestSimulation runs whole invocations over the embedded endpoint.
 func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
 	t.Parallel()
-	world.Run(t, openTable, world.Config{Histories: world.Tenth(20), Share: 10}).MustVary(t)
+	simulation.Run(t, openTable, simulation.Config{Histories: simulation.Tenth(20), Share: 10}).MustVary(t)
 }
 
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	world.Crowd(t, openTable, world.Config{Histories: 2, Share: 100})
+	simulation.Crowd(t, openTable, simulation.Config{Histories: 2, Share: 100})
 }

@@ -3,8 +3,8 @@ package memstore_test
 import (
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -13,15 +13,15 @@ import (
 // states, as those of a table do that is restored.
 func TestSimulation(t *testing.T) { // F56
 	t.Parallel()
-	figures := world.Run(t, func(_ *testing.T, h *world.History) func(uint64) driver.Store {
+	figures := simulation.Run(t, func(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
 		rows := memstore.New()
 		return func(client uint64) driver.Store {
-			if client == world.Watcher {
+			if client == simulation.Watcher {
 				return rows
 			}
 			return fault.NewStore(rows, h.Plan(client), h.Late)
 		}
-	}, world.Config{Histories: world.Tenth(200), Share: 2})
+	}, simulation.Config{Histories: simulation.Tenth(200), Share: 2})
 	if figures.Histories > 1 && figures.WentBack == 0 {
 		t.Error("no row went back")
 	}

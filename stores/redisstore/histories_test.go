@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	simhistory "github.com/lambdalock/lambdalock/internal/sim/history"
+	simhistory "github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"

@@ -7,15 +7,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/world"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
 
 // openService opens S3 in this process. Each request of the SDK meets faults
 // of its own: a step of the store takes up to eight.
-func openService(_ *testing.T, h *world.History) func(uint64) driver.Store {
+func openService(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
 	server := startServer(bucket)
 	return func(client uint64) driver.Store {
 		transport := &fault.Transport{Next: server, Dialect: fault.S3, Plan: h.Plan(client), Late: h.Late}
@@ -27,15 +27,15 @@ func openService(_ *testing.T, h *world.History) func(uint64) driver.Store {
 
 // TestSimulation runs whole invocations over S3 in this process.
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
-	world.Run(t, openService, world.Config{Histories: world.Tenth(10), Share: 20, ServerClock: true}).MustVary(t)
+	simulation.Run(t, openService, simulation.Config{Histories: simulation.Tenth(10), Share: 20, ServerClock: true}).MustVary(t)
 }
 
 // TestSimulationOfClocks lets the clients' clocks be hours apart: only the
 // service's counts.
 func TestSimulationOfClocks(t *testing.T) { // F14
-	world.Run(t, openService, world.Config{Histories: world.Tenth(10), Share: 20, ServerClock: true, Skew: 10 * time.Hour})
+	simulation.Run(t, openService, simulation.Config{Histories: simulation.Tenth(10), Share: 20, ServerClock: true, Skew: 10 * time.Hour})
 }
 
 func TestCrowd(t *testing.T) {
-	world.Crowd(t, openService, world.Config{Histories: 2, Share: 100})
+	simulation.Crowd(t, openService, simulation.Config{Histories: 2, Share: 100})
 }

@@ -24,7 +24,7 @@ var oracles = []mutant{
 	}
 	if outcome == OutcomeReleased && s.resultDropped {
 `,
-		by: "TestDelivery", in: "internal/sim/delivery",
+		by: "TestDelivery", in: "internal/robustness/delivery",
 	},
 	// Losses without a reason.
 	{

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
-	"github.com/lambdalock/lambdalock/internal/sim/history"
 	"github.com/lambdalock/lambdalock/lock"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
+	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
-	"github.com/lambdalock/lambdalock/internal/sim/history"
 )
 
 // Report is what happened.

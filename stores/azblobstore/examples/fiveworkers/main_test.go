@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fakeblob"
+	"github.com/lambdalock/lambdalock/internal/robustness/fakeblob"
 )
 
 // TestMain lets the test's own program be a worker.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
-	"github.com/lambdalock/lambdalock/internal/sim/simclock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 )
 
 var _ clock.Clock = (*simclock.Clock)(nil)

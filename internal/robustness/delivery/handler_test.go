@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/history"
+	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/lock"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
-	"github.com/lambdalock/lambdalock/internal/sim/history"
+	"github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 

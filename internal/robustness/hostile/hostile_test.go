@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lambdalock/lambdalock/internal/sim/hostile"
+	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
 )
 
 func TestKeys(t *testing.T) {

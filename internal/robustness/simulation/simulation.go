@@ -1,11 +1,11 @@
-// Package world simulates processes that contend for locks in any store, with
-// everything that may go wrong: requests meet faults, processes are killed and
-// frozen, clocks differ, handlers, observers and loggers panic, work ignores
-// its context. Oracles that know the true time and the rows check what packages
-// lock and middleware promise.
+// Package simulation simulates processes that contend for locks in any store,
+// with everything that may go wrong: requests meet faults, processes are
+// killed and frozen, clocks differ, handlers, observers and loggers panic, work
+// ignores its context. Oracles that know the true time and the rows check what
+// packages lock and middleware promise.
 //
 // A store takes part by its [Opener].
-package world
+package simulation
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/history"
+	"github.com/lambdalock/lambdalock/internal/history"
 )
 
 func TestCheck(t *testing.T) {

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/sim/history"
+	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
