@@ -165,9 +165,9 @@ func TestNamedFunctionsExist(t *testing.T) {
 // linked file has the test.
 func TestEveryPromiseIsShown(t *testing.T) {
 	t.Parallel()
-	promises := regexp.MustCompile(`(?m)^\| P\d .*$`).FindAllString(section(read(t, "DESIGN.md"), "What we promise"), -1)
+	promises := regexp.MustCompile(`(?m)^\| P\d .*$`).FindAllString(section(read(t, "PROMISES.md"), "What we promise"), -1)
 	if len(promises) != 7 {
-		t.Errorf("DESIGN.md makes %d promises, want 7", len(promises))
+		t.Errorf("PROMISES.md makes %d promises, want 7", len(promises))
 	}
 	shown := regexp.MustCompile("\\[`((?:Test|Example|Fuzz|Benchmark)\\w+)`\\]\\(([^)]+)\\)")
 	for _, promise := range promises {

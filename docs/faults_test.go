@@ -16,8 +16,9 @@ import (
 const faults = 64
 
 // TestEveryFaultHasATest reads the faults that the tests of all modules name in
-// comments, and checks that the table in DESIGN.md has each fault, and that the
-// tests in a row name one of its faults. With -v it prints the tests by fault.
+// comments, and checks that the table in PROMISES.md has each fault, and that
+// the tests in a row name one of its faults. With -v it prints the tests by
+// fault.
 func TestEveryFaultHasATest(t *testing.T) {
 	t.Parallel()
 	byFault, byTest := map[int][]string{}, map[string]map[int]bool{}
@@ -37,7 +38,7 @@ func TestEveryFaultHasATest(t *testing.T) {
 	}
 	rows := map[int]bool{}
 	code := regexp.MustCompile("`(Test\\w+)`")
-	for row := range strings.Lines(section(read(t, "DESIGN.md"), "Faults")) {
+	for row := range strings.Lines(section(read(t, "PROMISES.md"), "Faults")) {
 		if !strings.HasPrefix(row, "|") {
 			continue
 		}
@@ -45,11 +46,11 @@ func TestEveryFaultHasATest(t *testing.T) {
 		maps.Copy(rows, numbers)
 		tests := code.FindAllStringSubmatch(row, -1)
 		if len(numbers) > 0 && len(tests) == 0 {
-			t.Errorf("no test shows %s in DESIGN.md", label(numbers))
+			t.Errorf("no test shows %s in PROMISES.md", label(numbers))
 		}
 		for _, m := range tests {
 			if len(numbers) > 0 && !overlaps(numbers, byTest[m[1]]) {
-				t.Errorf("%s does not name %s of its row in DESIGN.md", m[1], label(numbers))
+				t.Errorf("%s does not name %s of its row in PROMISES.md", m[1], label(numbers))
 			}
 		}
 	}
@@ -58,7 +59,7 @@ func TestEveryFaultHasATest(t *testing.T) {
 			t.Errorf("no test names F%d", n)
 		}
 		if !rows[n] {
-			t.Errorf("the table in DESIGN.md lacks F%d", n)
+			t.Errorf("the table in PROMISES.md lacks F%d", n)
 		}
 		if testing.Verbose() {
 			slices.Sort(byFault[n])

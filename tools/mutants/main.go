@@ -28,7 +28,7 @@ import (
 type mutant struct {
 	file     string // from the root of the repository
 	bug      string // what the code then does
-	breaks   string // the promise or the fault; see docs/DESIGN.md and docs/VERIFICATION.md
+	breaks   string // the promise or the fault; see docs/PROMISES.md
 	old, new string // the text, which the file must have once, and what replaces it
 	// by names the tests that notice, as for go test -run. If they do not, all
 	// tests of the package are tried. Empty: all of them.
