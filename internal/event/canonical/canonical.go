@@ -1,6 +1,6 @@
 // Package canonical encodes JSON so that two texts have the same bytes exactly
-// if they mean the same. Lock names are made of these bytes: any change to the
-// encoding forgets every completed event under its name.
+// if they mean the same. Lock names are built from these bytes, so any change
+// to the encoding loses the completed events of every name it affects.
 package canonical
 
 import (
@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns the canonical spelling of a JSON text. Members are sorted by
-// name; those of one name stay in their order, because decoders differ in which
-// of them they take.
+// JSON returns the canonical encoding of a JSON text. Members are sorted by
+// name. Duplicate names keep their order, because decoders disagree about which
+// one counts.
 func JSON(text []byte) ([]byte, error) {
 	v, err := Parse(text)
 	if err != nil {
@@ -25,7 +25,7 @@ func JSON(text []byte) ([]byte, error) {
 	return Text(v), nil
 }
 
-// Object is a JSON object. It may hold several members of one name.
+// Object is a JSON object. It may have duplicate names.
 type Object []Member
 
 // Member is one member of an Object.
@@ -34,18 +34,18 @@ type Member struct {
 	Value any
 }
 
-// Sort sorts the members by name and returns the same Object.
+// Sort sorts the members by name, in place, and returns the Object.
 func (o Object) Sort() Object {
 	slices.SortStableFunc(o, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return o
 }
 
-// Parse returns a JSON text as a tree of nil, bool, string, json.Number, []any
-// and Object, with the members sorted and the numbers as [Number] spells them.
+// Parse decodes a JSON text into nil, bool, string, json.Number, []any and
+// Object. Members are sorted, and numbers are encoded as by [Number].
 //
-// encoding/json checks the text and limits its depth. It cannot build the tree:
-// its values lose digits, halves of surrogate pairs, bytes that are not UTF-8
-// and all but one of several members of one name.
+// encoding/json validates the text and limits its depth, but cannot decode it:
+// it would lose digits of numbers, unpaired surrogates, invalid UTF-8 and all
+// but one of the members with the same name.
 func Parse(text []byte) (any, error) {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Parse(text []byte) (any, error) {
 	return p.value(), nil
 }
 
-// parser holds the rest of a text that is known to be JSON.
+// parser is the unread rest of a valid JSON text.
 type parser string
 
 func (p *parser) value() any {
@@ -110,10 +110,9 @@ func (p *parser) text() string {
 	return unescape(s)
 }
 
-// mark stands for the backslash of an escape that cannot be resolved, because
-// half of a surrogate pair is not a character. UTF-8 never contains this byte.
-// A string that contains it anyway gets it doubled, so that nothing else looks
-// like an escape.
+// mark replaces the backslash of an escape that has no character: an unpaired
+// surrogate. The byte never occurs in UTF-8. Where an invalid string contains
+// it anyway, it is doubled, so that nothing else looks like an escape.
 const mark = 0xFF
 
 func unescape(s string) string {
@@ -150,10 +149,10 @@ func unescape(s string) string {
 	return string(b)
 }
 
-// WithoutHalves returns a JSON text with another character in place of each
-// half of a surrogate pair. encoding/json reads every half as U+FFFD, so what
-// is decoded from the two texts differs exactly where it has lost something. It
-// reports false if there is no such half.
+// WithoutHalves returns a JSON text with each unpaired surrogate replaced by an
+// ordinary character. encoding/json decodes unpaired surrogates as U+FFFD, so
+// the two texts decode differently exactly where one was lost. It reports false
+// if the text has none.
 func WithoutHalves(text []byte) ([]byte, bool) {
 	rest, found := string(text), false
 	var b []byte
@@ -175,7 +174,7 @@ func WithoutHalves(text []byte) ([]byte, bool) {
 	}
 }
 
-// short returns what an escape of one letter stands for.
+// short returns the character that a one-letter escape stands for.
 func short(c byte) byte {
 	if i := strings.IndexByte("bfnrt", c); i >= 0 {
 		return "\b\f\n\r\t"[i]
@@ -183,17 +182,18 @@ func short(c byte) byte {
 	return c
 }
 
-// unit returns the code unit of the escape at the start of s, or -1.
+// unit returns the UTF-16 code unit of the \u escape at the start of s, or -1
+// if there is none.
 func unit(s string) rune {
 	if !strings.HasPrefix(s, `\u`) {
 		return -1
 	}
-	n, _ := strconv.ParseUint(s[2:6], 16, 16) // the text is known to be JSON
+	n, _ := strconv.ParseUint(s[2:6], 16, 16) // valid, because the text is JSON
 	return rune(n)
 }
 
-// Text returns the canonical spelling of a tree that [Parse] returned, or that
-// consists of the same types.
+// Text returns the canonical encoding of a value as [Parse] returns it, or of
+// one made of the same types.
 func Text(v any) []byte { return spell(nil, v) }
 
 func spell(b []byte, v any) []byte {
@@ -225,9 +225,9 @@ func separate(b []byte, i int) []byte {
 	return b
 }
 
-// quote escapes as little as JSON allows: only control characters and halves of
-// surrogate pairs are left as \u. A first half never comes before a second one,
-// because the parser would have read the two as one character.
+// quote escapes as little as JSON allows: besides quotes and backslashes, only
+// control characters and unpaired surrogates, as \u. A high surrogate is never
+// followed by a low one, because the parser would have decoded the pair.
 func quote(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); i++ {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Number returns one spelling for all JSON numbers of the same value, and
-// different ones for different values. It never writes out a large exponent: a
-// few bytes from a stranger must not cost gigabytes.
+// Number returns the canonical form of a JSON number: the same for equal
+// values, and different for different ones. It never expands a large exponent,
+// because a few bytes of input must not cost gigabytes.
 func Number(text string) json.Number {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
@@ -26,16 +26,16 @@ func Number(text string) json.Number {
 	return json.Number(s)
 }
 
-// place writes digits·10^exponent, without an exponent if that takes at most 40
-// characters.
+// place formats digits·10^exponent, in plain decimal notation if that fits into
+// 40 characters.
 func place(digits, exponent string) string {
 	const enough = 40
-	e, _ := strconv.Atoi(exponent) // the largest or the smallest int if it has too many digits
+	e, _ := strconv.Atoi(exponent) // clamped to the largest or smallest int if out of range
 	if e >= 0 {
 		if e == 0 || len(digits) <= enough-e {
 			return digits + strings.Repeat("0", e)
 		}
-	} else if point := len(digits) + e; point > 0 { // where the decimal point goes
+	} else if point := len(digits) + e; point > 0 { // the position of the decimal point
 		if len(digits) < enough {
 			return digits[:point] + "." + digits[point:]
 		}
@@ -45,8 +45,8 @@ func place(digits, exponent string) string {
 	return digits + "e" + exponent
 }
 
-// add returns exponent + n. An exponent may have more digits than any integer
-// type holds, and math/big needs more than linear time to read them.
+// add returns exponent + n. The exponent may have more digits than any integer
+// type holds, and parsing it with math/big would take more than linear time.
 func add(exponent string, n int) string {
 	const small = 1e18 // n counts bytes, so the sum of anything smaller fits
 	if e, err := strconv.ParseInt(cmp.Or(exponent, "0"), 10, 64); err == nil && -small < e && e < small {
