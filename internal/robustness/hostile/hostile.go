@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieces is what keys are made of, beside random bytes and letters.
+// pieces are the strings that keys are assembled from, mixed with random bytes
+// and letters.
 var pieces = []string{
 	"\n", "\r\n", "\x00", "\x07", "\x1b[2J", "\x1b]0;title\x07", "\u009b31m", "\x7f", "\u0085", "\u2028", "\u2029", "\u202e", "\ufeff", "\ufffd",
 	"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "é", "e\u0301", "\U0001f600", "ﬁ",
@@ -18,14 +19,14 @@ var pieces = []string{
 	"\nlambdalock: lost", "/", "//", "..", "../", ":", "slot:2:", "sha256:", "~", "=", " ", "\t", "|", ";", "$(id)", "&&", "*", "#", "{tag}",
 }
 
-// Keys yields n keys, each with parts of its own that no other text has. They
-// depend only on the seed.
+// Keys yields n keys. The seed determines them, and each contains random
+// letters that occur nowhere else, so that a leak can be recognised.
 func Keys(seed uint64, n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		for range n {
 			var b strings.Builder
-			b.WriteString(letters(random, 12)) // what a digest must not show
+			b.WriteString(letters(random, 12)) // must not be visible in a digest
 			for range random.IntN(6) {
 				b.WriteString(pieces[random.IntN(len(pieces))])
 				switch random.IntN(4) {
@@ -54,9 +55,9 @@ func letters(random *rand.Rand, n int) string {
 	return string(b)
 }
 
-// Raw returns the first part of a line that a terminal or a log viewer may obey
-// or trip over: a control character, a separator of lines, or bytes that are
-// not UTF-8. It reports false if there is none.
+// Raw returns the first sequence in a line that could control or confuse a
+// terminal or log viewer: a control character, a line separator, or invalid
+// UTF-8. It reports false if there is none.
 func Raw(line string) (string, bool) {
 	for i, r := range line {
 		_, size := utf8.DecodeRuneInString(line[i:])
@@ -67,8 +68,8 @@ func Raw(line string) (string, bool) {
 	return "", false
 }
 
-// Shows returns eight bytes of the secret that text has, too, and reports false
-// if there are none.
+// Shows returns the first eight consecutive bytes of the secret that also occur
+// in text. It reports false if there are none.
 func Shows(text, secret string) (string, bool) {
 	const window = 8
 	for i := 0; i+window <= len(secret); i++ {

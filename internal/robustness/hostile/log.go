@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Said is all that a library said: it is a handler that writes every record as
-// text and as JSON, and takes errors and answers as well. The zero value is
-// ready to use. It is safe for concurrent use.
+// Said collects everything that the library outputs. As a log handler it writes
+// each record as text and as JSON; errors and answers are added by method. The
+// zero value is ready to use. It is safe for concurrent use.
 type Said struct {
 	mu         sync.Mutex
 	text, json bytes.Buffer
@@ -36,29 +36,29 @@ func (s *Said) Handle(ctx context.Context, r slog.Record) error {
 	return slog.NewJSONHandler(&s.json, nil).Handle(ctx, r)
 }
 
-// Error takes the text of an error, unless it is nil.
+// Error adds the text of an error, unless it is nil.
 func (s *Said) Error(err error) {
 	if err != nil {
 		s.Answer(err.Error())
 	}
 }
 
-// Answer takes a text that somebody else gets.
+// Answer adds a text that is returned to a caller or shown to a user.
 func (s *Said) Answer(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.more = append(s.more, text)
 }
 
-// Records returns the records as lines of text and of JSON.
+// Records returns the log records, as lines of text and as lines of JSON.
 func (s *Said) Records() (text, json []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return split(s.text.String()), split(s.json.String())
 }
 
-// Lines returns the lines of all records, and the errors and answers, each as
-// one line.
+// Lines returns every line of the log records, in both formats, and each error
+// and answer as a single line.
 func (s *Said) Lines() []string {
 	text, json := s.Records()
 	return append(append(text, json...), s.more...)
