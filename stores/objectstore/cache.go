@@ -7,16 +7,16 @@ import (
 
 const (
 	cacheSize = 8 << 20 // bytes, about
-	overhead  = 512     // of an entry, in bytes, besides its body
+	overhead  = 512     // bytes per entry, in addition to its body
 )
 
-// cache keeps the objects that were read or written last, so that a name that
-// is used again need not be read first. It only saves requests: every write is
-// conditional on the version.
+// cache holds the objects that were read or written most recently, so that a
+// name that is used again need not be read first. It only saves requests: every
+// write is conditional on the version.
 type cache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // values are *entry
-	recent  list.List                // the one used last in front
+	recent  list.List                // most recently used first
 	size    int
 }
 

@@ -1,7 +1,7 @@
-// Package objectstore keeps locks in a service that stores objects and can make
-// a write conditional: one object per name, which is read, judged, and written
-// if it has not changed. Packages s3store and azblobstore use it. For another
-// service, implement [Objects].
+// Package objectstore keeps locks in an object storage service with conditional
+// writes. Each lock name has one object, which the store reads, judges, and
+// writes if it has not changed since. Packages s3store and azblobstore use it.
+// For another service, implement [Objects].
 //
 // # The object
 //
@@ -27,40 +27,38 @@
 //	writes       always        how often the object was written: no two writes have the same bytes
 //	rowFormat    never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
-// Two writes with the same bytes might have the same version, for example an
-// ETag that is a digest. A late copy of the first write would then be applied
-// once more.
+// If two writes had the same bytes, they might have the same version, such as
+// an ETag that is a digest. A delayed duplicate of the first would then be
+// applied again.
 //
 // # The rule
 //
 // A request reads the object, decides with [driver.Row.Judge], and writes the
-// new row under the condition that the object still has the version that was
-// read. If it has not, the request begins again. After a few rounds it fails
-// with a conflict, which package lock repeats. Because of the condition, a
-// late copy of a write finds another version and is refused (F3, F44).
+// new row on condition that the object's version is unchanged. If it has
+// changed, the request starts over; after a few rounds it fails with a
+// conflict, which package lock retries. The condition also rejects late copies
+// of a write, because they find another version (F3, F44).
 //
-// The read is left out where it would probably tell nothing new. A process
-// remembers the rows that it has read or written last, and uses those that
-// nobody held, or the request's own token. For a name that it does not
-// remember, it first tries to create the object if the previous such name had
-// none; otherwise it reads first. What is remembered or guessed can only save a
-// request: the condition decides about each write, and only a row that was just
-// read refuses a request.
+// The store skips the read if it probably knows the result. It caches the rows
+// that it read or wrote most recently, and uses those that were free or held by
+// the request's own token. For a name it has not seen, it first tries to create
+// the object if the previous such name had none; otherwise it reads first. A
+// cached or guessed row can only save a request: every write is conditional,
+// and a request is refused only because of a row that was just read.
 //
-// An object is never deleted, because its fence and stamp would be lost.
+// The store never deletes an object, because its fence and stamp would be lost.
 //
 // # The clock
 //
-// A lease is judged by the service's clock. It begins when the write is
-// applied, at the object's time of modification, and lasts for as long as the
-// claim says. A reader compares with the time of the same answer. Both times
-// may be whole seconds, so the lease lasts one second longer than that: a name
-// is never taken over before the lease has ended, and can be taken over at the
-// latest two seconds after. Renewing a lease never moves its end nearer, even
-// if the renewal is for a shorter time.
+// The service's clock decides when a lease ends. The lease starts at the
+// object's modification time and lasts for the duration in the claim. A reader
+// compares the modification time with the service's time in the same response.
+// Both may be rounded to whole seconds, so the store adds a second: a name is
+// never taken over before its lease has ended, and can be taken over two
+// seconds later at most. A renewal never shortens a lease.
 //
-// A claim that is abandoned writes the object of another owner, which changes
-// its time of modification. So that write keeps the time at which the lease
-// began, in leasedAt. A copy of a claim or a renewal that was applied already
-// writes nothing, because it would begin the lease anew (F3).
+// Abandoning a claim writes to another owner's object, which changes its
+// modification time. That write therefore stores the start of the lease in
+// leasedAt. A duplicate of a claim or renewal that was already applied writes
+// nothing, because a write would restart the lease (F3).
 package objectstore

@@ -11,12 +11,13 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// absent is the key of an object that never exists, because no name has it.
+// absent is the key of an object that cannot exist, because no name maps to it.
 const absent = "~none"
 
-// Check implements [driver.Checker]: it reads an object that does not exist
-// and, if the service may not honour conditions, probes it. A denied read shows
-// at the first acquire: it may be allowed for the names that are locked.
+// Check implements [driver.Checker]. It reads an object that does not exist
+// and, if the service might not honour conditions, probes it. It ignores a
+// denied read, because the names to be locked may be readable; if not, the
+// first acquisition reports it.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.objects.Get(ctx, absent)
 	if !errors.Is(err, ErrNotExist) && !denied(err) {
@@ -43,7 +44,7 @@ func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
 	return seen.row("", time.Now()), nil
 }
 
-// readers is how many objects Rows reads at a time.
+// readers is the number of objects that Rows reads at the same time.
 const readers = 64
 
 // listed is what Rows yields.
@@ -52,15 +53,15 @@ type listed struct {
 	err error
 }
 
-// Rows implements [driver.Inspector]. It lists all keys, and reads the object
-// of each name that begins with prefix, 64 at a time. Objects whose key no name
-// has are not rows, and skipped.
+// Rows implements [driver.Inspector]. It lists all keys and reads the objects
+// whose names begin with prefix, 64 at a time. It skips objects whose keys are
+// not those of a name.
 func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
 	return func(yield func(driver.NamedRow, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		rows, stop := make(chan listed), make(chan struct{})
 		go s.list(ctx, prefix, rows, stop)
-		defer func() { // nothing goes on after the caller has stopped
+		defer func() { // no goroutine outlives the iteration
 			close(stop)
 			cancel()
 			for range rows {
@@ -74,8 +75,8 @@ func (s *Store) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedR
 	}
 }
 
-// list sends the rows to rows, then the error that ended the list, if any, and
-// closes rows. It ends early once stop is closed.
+// list sends the rows to rows, then the error that ended the listing, if any,
+// and closes rows. It returns early when stop is closed.
 func (s *Store) list(ctx context.Context, prefix string, rows chan<- listed, stop <-chan struct{}) {
 	defer close(rows)
 	send := func(r listed) {
@@ -107,9 +108,10 @@ func (s *Store) list(ctx context.Context, prefix string, rows chan<- listed, sto
 	}
 }
 
-// keyed reads the row of a key. It reports false if its name does not begin
-// with prefix, or if it was deleted meanwhile. An error that concerns only this
-// object comes with its name, or with how that begins.
+// keyed returns the row of a key. It reports false if its name does not begin
+// with prefix, or if the object was deleted in the meantime. An error that
+// concerns only this object comes with its name, or the beginning of a long
+// one.
 func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow, bool, error) {
 	name, long, ok := nameOf(key)
 	if !ok || !strings.HasPrefix(name, prefix) && !(long && strings.HasPrefix(prefix, name)) {

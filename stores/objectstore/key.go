@@ -9,14 +9,14 @@ import (
 
 const (
 	longestKey = 200 // bytes; a file name has at most 255
-	// kept is how much of a longer key is left before the digest.
+	// kept is the length of the part of a long key that precedes the digest.
 	kept = longestKey - 1 - 2*sha256.Size
 )
 
-// Key returns the key of the object that has the row of a name: the name, in
-// which every byte except A-Z, a-z, 0-9, "_", "-" and "." is percent-encoded,
-// and a "." at the beginning or the end. A key of more than 200 bytes is cut,
-// and ends with "~" and the SHA-256 digest of the name in hexadecimal.
+// Key returns the object key for a lock name: the name with every byte
+// percent-encoded except A-Z, a-z, 0-9, "_", "-" and "."; a leading or trailing
+// "." is encoded too. A key of more than 200 bytes is truncated and ends with
+// "~" and the SHA-256 digest of the name in hexadecimal.
 func Key(name string) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder
@@ -37,7 +37,7 @@ func Key(name string) string {
 	return whole(key[:kept]) + "~" + hex.EncodeToString(digest[:])
 }
 
-// whole cuts off the beginning of an encoded byte.
+// whole removes an incomplete percent-encoded byte from the end of a key.
 func whole(key string) string {
 	if i := strings.LastIndexByte(key, '%'); i >= 0 && i > len(key)-3 {
 		return key[:i]
@@ -45,8 +45,8 @@ func whole(key string) string {
 	return key
 }
 
-// nameOf returns the name that has the key or, if that is long, how the name
-// begins. It reports false if no name has that key.
+// nameOf returns the name that maps to the key or, for a truncated key, the
+// beginning of the name. It reports false if no name maps to it.
 func nameOf(key string) (name string, long, ok bool) {
 	beginning, digest, long := strings.Cut(key, "~")
 	name, err := url.PathUnescape(beginning)

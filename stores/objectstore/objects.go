@@ -7,42 +7,42 @@ import (
 	"time"
 )
 
-// Objects is one prefix of a bucket or container of a service whose writes can
-// be conditional. Its methods are single requests: they neither retry nor wait.
+// Objects gives access to the objects under one prefix of a bucket or
+// container. The service must support conditional writes. Each method sends a
+// single request: it neither retries nor waits.
 //
-// If the service may not honour conditions, Put first calls [Prober.Probe], and
-// Objects also implements [driver.Checker], whose Check calls it too: that
-// probes the service before the first lock is needed.
+// If the service might not honour conditions, Put must call [Prober.Probe]
+// first. Objects should then also implement [driver.Checker], with a Check that
+// calls Probe, so that the service is probed before the first lock is needed.
 //
-// An error that does not wrap [ErrNotExist] or [ErrChanged] is a
-// *driver.Error, which says whether a later try may succeed and whether the
-// write may have been applied, or a *driver.ConfigError.
+// Errors wrap [ErrNotExist] or [ErrChanged], or are a *driver.ConfigError or a
+// *driver.Error, which says whether a retry may succeed and whether the write
+// may have been applied.
 type Objects interface {
-	// String names the service and the place for messages, for example "S3 bucket
-	// orders, prefix locks/".
+	// String returns a description of the service and location for messages, for
+	// example "S3 bucket orders, prefix locks/".
 	String() string
-	// Get reads an object. The error wraps ErrNotExist if there is none.
+	// Get returns an object. The error wraps ErrNotExist if it does not exist.
 	Get(ctx context.Context, key string) (Object, error)
-	// Put writes an object if it still has that version, or, if the version is
-	// empty, if there is no such object, and returns the new version. The error
-	// wraps ErrChanged if the object has another version, exists, or exists no
-	// longer: then nothing was written.
+	// Put writes an object on condition that it has the given version, or does not
+	// exist if version is empty, and returns its new version. If the condition does
+	// not hold, nothing is written and the error wraps ErrChanged.
 	Put(ctx context.Context, key string, body []byte, version string) (string, error)
-	// Keys yields the keys of all objects, in any order. It stops after the first
-	// error.
+	// Keys yields the keys of all objects, in any order. It yields at most one
+	// error, and stops there.
 	Keys(ctx context.Context) iter.Seq2[string, error]
 }
 
-// Object is an object and what the service says of it.
+// Object is an object with its metadata.
 type Object struct {
 	Body    []byte
 	Version string // changes with every write; usually the ETag
-	// Modified is when the object was written and Now is when it was read, both by
-	// the service's clock. They may be whole seconds, rounded down.
+	// Modified is when the object was written, and Now when it was read, both by
+	// the service's clock. They may be rounded down to whole seconds.
 	Modified, Now time.Time
 }
 
-// The answers of a condition.
+// The outcomes of a request that applied nothing.
 var (
 	ErrNotExist = errors.New("there is no such object")
 	ErrChanged  = errors.New("the object has another version")

@@ -12,27 +12,27 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Prober runs [Probe] until a service has passed it. It keeps the steps that
-// are done: a probe whose context ends, or that meets an error, goes on there.
-// A step that has begun may last up to a second longer than the caller's
-// deadline. So a slow service is probed by and by, even if no caller has the
-// time for a whole probe. It is safe for concurrent use.
+// Prober runs [Probe] until the service has passed. It keeps completed steps,
+// so that the next call resumes after an error or an expired context. A step in
+// progress may outlast the caller's deadline by up to a second. A slow service
+// is thus probed over several calls, even if none has time for all of it. A
+// Prober is safe for concurrent use.
 type Prober struct {
 	passed atomic.Bool
-	turn   chan struct{} // has room for the one that probes, who owns the rest
-	races  int           // for a write with If-Match, done
+	turn   chan struct{} // semaphore: its holder owns the fields below
+	races  int           // completed races with If-Match
 	last   made
 }
 
-// made is an object that a step has created.
+// made is an object that a step created.
 type made struct {
 	key     string
-	version string // empty if no answer told it
+	version string // empty if no response told it
 	began   time.Time
 }
 
 // NewProber returns a Prober. If the service is known to honour conditions, it
-// has passed already.
+// counts as passed.
 func NewProber(known bool) *Prober {
 	p := &Prober{turn: make(chan struct{}, 1)}
 	p.passed.Store(known)
@@ -42,8 +42,8 @@ func NewProber(known bool) *Prober {
 // Passed reports whether the service has passed.
 func (p *Prober) Passed() bool { return p.passed.Load() }
 
-// Probe probes the service unless it has passed. Of several callers, one probes
-// and the others wait, until their contexts end.
+// Probe probes the service unless it has passed. If several callers call it,
+// one probes, and the others wait until it is done or their contexts end.
 func (p *Prober) Probe(ctx context.Context, o Objects) error {
 	select {
 	case p.turn <- struct{}{}:
@@ -64,11 +64,12 @@ func (p *Prober) Probe(ctx context.Context, o Objects) error {
 	return nil
 }
 
-// stepTime is how long a step may always take.
+// stepTime is the time that a step gets, whatever the caller's deadline.
 const stepTime = time.Second
 
-// finish returns a context for a step, which should not be cut short: what it
-// has shown would be lost. It ends at once if the caller cancels ctx.
+// finish returns a context for a step. It may outlive ctx's deadline, because
+// the result of an interrupted step would be lost, but ends immediately if the
+// caller cancels ctx.
 func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := time.Now().Add(stepTime)
 	if deadline, ok := ctx.Deadline(); !ok || !deadline.Before(limit) {
@@ -83,16 +84,16 @@ func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// again returns the error of a request that was not sent, and may be repeated.
+// again returns a retryable error for a request that was not sent.
 func again(o Objects, err error) error {
 	return &driver.Error{Store: o.String(), Temporary: true, Unapplied: true, Err: err}
 }
 
-// failed returns the error of a step. A service that was found out is probed
-// from the beginning if it is asked again, because somebody may have mended it.
+// failed returns the error of a step. If the service has failed the probe, the
+// next call starts from the beginning, because the service may have been fixed.
 func (p *Prober) failed(err error) error {
 	var e *driver.Error
-	if err = unapplied(err); !errors.As(err, &e) { // what waits for the probe was not sent
+	if err = unapplied(err); !errors.As(err, &e) { // the request that waits for the probe was not sent
 		p.races = 0
 		return err
 	}
@@ -100,8 +101,8 @@ func (p *Prober) failed(err error) error {
 	return e
 }
 
-// step has writes race to create an object and, if a step before has created
-// one, to replace that.
+// step races writes to create an object and, if a previous step created one, to
+// replace it.
 func (p *Prober) step(ctx context.Context, o Objects) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
@@ -138,11 +139,11 @@ func (p *Prober) step(ctx context.Context, o Objects) error {
 	return nil
 }
 
-// checkClocks reads the object. Since it was written, the process may have been
-// frozen, with one of its clocks.
+// checkClocks reads the object and compares its times. The process may have
+// been frozen since the write, together with its monotonic clock.
 func (m *made) checkClocks(ctx context.Context, o Objects) error {
 	object, err := o.Get(ctx, m.key)
-	if errors.Is(err, ErrNotExist) { // somebody deletes what he does not know
+	if errors.Is(err, ErrNotExist) { // somebody deletes unknown objects
 		err = again(o, err)
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// record is the body of an object. The table in the package documentation
-// explains its fields.
+// record is the body of an object. The package documentation describes its
+// fields.
 type record struct {
 	Name         string           `json:"name"`
 	Fence        int64            `json:"fence"`
@@ -41,9 +41,9 @@ type completedEvent struct {
 	Until   time.Time `json:"until"`
 }
 
-// parse reads the body of the object with that key.
+// parse decodes the body of the object with the given key.
 func parse(body []byte, key string) (record, error) {
-	// A later format may have other types, but keeps the name and its own number.
+	// A later format may change the types of other fields, but not of these.
 	var format struct {
 		Name      string
 		RowFormat json.RawMessage
@@ -71,7 +71,7 @@ func parse(body []byte, key string) (record, error) {
 	return r, nil
 }
 
-// body returns the record as JSON, with a line for each field.
+// body returns the record as JSON, one field per line.
 func (r *record) body() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -81,24 +81,24 @@ func (r *record) body() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sight is a row and what is known of its object.
+// sight is a row, with what is known about its object.
 type sight struct {
 	record
 	version string // empty if there is no object
-	// modified and now are by the service's clock. They and the body are known only
-	// if the object was read just now.
+	// modified and now are by the service's clock. They and the body are set only
+	// if the object was just read.
 	modified, now time.Time
 	body          []byte
 	read          bool
 }
 
-// resolution is how much later a lease ends than by the difference of the
-// service's two times. They may be rounded down to whole seconds, so that their
-// difference may be too large by almost one second. At a difference of one
-// second more than the lease, the lease has ended; therefore the microsecond.
+// resolution is added to every lease, because the service's two times may be
+// rounded down to whole seconds, which can make their difference almost one
+// second too large. A difference of the lease plus one full second proves that
+// the lease has ended; hence the microsecond.
 const resolution = time.Second - time.Microsecond
 
-// leasedAt returns when the present lease began.
+// leasedAt returns when the current lease began.
 func (s *sight) leasedAt() time.Time {
 	if s.LeasedAt.IsZero() {
 		return s.modified
@@ -106,7 +106,7 @@ func (s *sight) leasedAt() time.Time {
 	return s.LeasedAt
 }
 
-// row returns the row as the owner of token sees it, whose clock shows now.
+// row returns the row as seen by the owner of token, whose clock reads now.
 func (s *sight) row(token string, now time.Time) driver.Row {
 	if s.RowFormat != nil {
 		return driver.Row{Newer: true}
@@ -125,14 +125,14 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 	return row
 }
 
-// next returns the record of the row that q makes of this one. It reports false
-// if that cannot be told without reading the object.
+// next returns the record that results from applying q to this row. It reports
+// false if that requires reading the object first.
 //
-// The lease begins anew only if its end moves by the owner's clock. Otherwise
-// the record keeps when it began, because the write changes the time at which
-// the object was modified. A new lease never ends before the one that it
-// replaces, whatever the owner's clock shows: a late renewal by a process that
-// gave the lock up may arrive while another one works.
+// The lease restarts only if its end moves by the owner's clock. Otherwise the
+// record stores when it began, because the write changes the object's
+// modification time. A lease never ends before the one that it replaces,
+// whatever the owner's clock reads: a late renewal from a process that handed
+// the lock over may arrive while another one works.
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
 		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,

@@ -18,34 +18,34 @@ import (
 type Store struct {
 	objects Objects
 	cache   cache
-	// known is whether the last claimed name that was not in the cache had an
-	// object already. The next one probably is like it.
+	// known is whether the last claimed name outside the cache had an object. The
+	// next one is probably alike.
 	known atomic.Bool
 }
 
 // New returns a Store that keeps its rows in o.
 func New(o Objects) *Store { return &Store{objects: o} }
 
-// rounds is how often one request looks at the row and writes it. Then it looks
-// once more, because the last write, too, may have been applied.
+// rounds is how often a request reads the row and tries to write it. It then
+// reads once more, because the last write may have been applied after all.
 const rounds = 4
 
-// outcome is what a request does to the row that it finds.
+// outcome is the effect of a request on the row that it found.
 type outcome int
 
 const (
 	refused   outcome = iota
-	unchanged         // the request was applied before
+	unchanged         // already applied
 	changed
 )
 
-// request is one step.
+// request is one step of the protocol.
 type request struct {
 	name, token string
 	now         time.Time     // the caller's clock
-	lease       time.Duration // of the owner, if the request sets its end
+	lease       time.Duration // lease of the owner, if the request sets its end
 	claim       bool
-	memory      *driver.Memory // of a settlement that replaces the row's
+	memory      *driver.Memory // the new memory, if a settlement replaces it
 	apply       func(*driver.Row) outcome
 }
 
@@ -58,7 +58,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		if row.OwnedBy(c.Token) && row.Stamp.Equal(c.Stamp) && row.Until.Equal(c.Until) {
 			return unchanged
 		}
-		row.Take(c, c.Stamp) // the server's time is known only after a read
+		row.Take(c, c.Stamp) // the server's time is unknown before a read
 		return changed
 	}})
 }
@@ -87,25 +87,26 @@ func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	}})
 }
 
-// do looks at the row and, if the request changes it, writes it under the
-// condition that it is still the same. If it is not, do looks again. Only a row
-// that was read just now may refuse a request: what is known without reading
-// may be old.
+// do applies a request: it looks at the row and, if the request changes it,
+// writes it on condition that it is unchanged. If it has changed, do starts
+// over. Only a row that was just read may refuse a request, because a cached
+// one may be out of date.
 //
-// A read that is denied does not say whether there is an object: a service may
-// hide that from a caller who may not list objects. Then do creates one, and
-// the condition decides.
+// A denied read does not tell whether the object exists, because a service may
+// hide that from callers without permission to list. In that case do tries to
+// create the object, and the condition decides.
 //
-// A refused write may have been applied after all: a proxy that gets no answer
-// sends it again, and passes on what the second copy met. Then the object has
-// the bytes that were sent. No write of another request has the same, except to
-// abandon another claim with the same stamp, which leaves the same. Or the next
-// owner has the name already, and remembers what was completed.
+// A refused write may have been applied after all: a proxy that gets no
+// response sends it again, and passes on the refusal of the second copy. The
+// object then has the bytes that were sent, which no other request writes,
+// except one that abandons another claim with the same stamp, to the same
+// effect. Or the next owner already has the name, and its memory has what was
+// completed.
 func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	key := Key(q.name)
 	seen, ok := s.guess(key, q)
 	var row driver.Row
-	var body []byte // of the row, once it was sent
+	var body []byte // what was sent last
 	for round := range rounds + 1 {
 		var unread error
 		if !ok {
@@ -149,7 +150,7 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 	}
 }
 
-// unapplied returns the error of a request that has sent no write.
+// unapplied returns the error of a request that sent no write.
 func unapplied(err error) error {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -160,9 +161,9 @@ func unapplied(err error) error {
 	return &said
 }
 
-// completed reports whether the request has left its memory to the next owner,
-// who came after the lock with that fence. Nobody between them can have written
-// that memory, neither for the same event nor for the same order.
+// completed reports whether the next owner, the first after the lock with the
+// given fence, inherited this request's memory. Nobody in between can have
+// written it, neither for the same event nor for the same order.
 func (q *request) completed(seen *sight, fence int64) bool {
 	if q.memory == nil || seen.OwnerToken == "" || seen.FenceBefore != fence {
 		return false
@@ -173,7 +174,7 @@ func (q *request) completed(seen *sight, fence int64) bool {
 	})
 }
 
-// guess returns what is probably known of an object without reading it.
+// guess returns what is probably true of an object, without reading it.
 func (s *Store) guess(key string, q *request) (sight, bool) {
 	if object, ok := s.cache.get(key); ok {
 		r, err := parse(object.Body, key)
@@ -182,16 +183,16 @@ func (s *Store) guess(key string, q *request) (sight, bool) {
 	return sight{}, q.claim && !s.known.Load()
 }
 
-// read reads an object for a request, and keeps what the next one may need.
+// read reads an object for a request, and caches it for later ones.
 func (s *Store) read(ctx context.Context, key string, q *request) (sight, error) {
 	seen, object, err := s.get(ctx, key)
 	if denied(err) {
-		s.known.Store(false) // for the next name, a write tells what a read may not
+		s.known.Store(false) // for the next name, try a write: it tells what a denied read does not
 	}
 	if err != nil {
 		return sight{}, err
 	}
-	if q.claim && (seen.OwnerToken == "" || seen.OwnerToken != q.token) { // otherwise the claim itself may have made the object
+	if q.claim && (seen.OwnerToken == "" || seen.OwnerToken != q.token) { // otherwise the claim itself may have created the object
 		s.known.Store(seen.version != "")
 	}
 	if seen.version != "" {
@@ -202,7 +203,7 @@ func (s *Store) read(ctx context.Context, key string, q *request) (sight, error)
 	return seen, nil
 }
 
-// get reads an object. Without one, the row is blank.
+// get reads an object. If there is none, the row is blank.
 func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
 	object, err := s.objects.Get(ctx, key)
 	if errors.Is(err, ErrNotExist) {
@@ -221,14 +222,14 @@ func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
 	return sight{record: r, version: object.Version, modified: object.Modified, now: object.Now, body: object.Body, read: true}, object, nil
 }
 
-// unusable returns the error of a request that no retry would help. Nothing was
+// unusable returns an error for a request that no retry would fix. Nothing was
 // written.
 func (s *Store) unusable(key string, err error) error {
 	return &driver.Error{Store: s.objects.String(), Answered: true, Unapplied: true, Err: fmt.Errorf("object %s: %w", key, err)}
 }
 
-// write writes the row if its object still has that version, and returns what
-// it sent.
+// write writes the row if its object still has the given version, and returns
+// the bytes that it sent.
 func (s *Store) write(ctx context.Context, key, version string, r *record) ([]byte, error) {
 	body, err := r.body()
 	if err != nil {
