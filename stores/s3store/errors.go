@@ -15,15 +15,15 @@ import (
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
-// conflicts are the answers of a bucket in which another client is writing the
-// object. Nothing was written.
+// conflicts are the error codes for an object that another client is writing.
+// Nothing was written.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 var conflicts = map[string]bool{"ConditionalRequestConflict": true, "OperationAborted": true}
 
-// answer is what S3 said instead of doing what it was asked.
+// answer is an error response of S3.
 type answer struct {
 	code, message string
-	status        int // zero if there was no answer, or if a client of the user's own does not tell
+	status        int // zero if there was no response, or if the user's client does not report it
 }
 
 func answerOf(err error) answer {
@@ -35,16 +35,17 @@ func answerOf(err error) answer {
 	return a
 }
 
-// missing is the answer if there is no such object. A 404 of a proxy does not
-// say that.
+// missing is the error code for an object that does not exist. A proxy's 404
+// does not have it.
 const missing = "NoSuchKey"
 
-// wrongClock is the answer to a request that is dated 15 minutes or more away.
-// The SDK learns S3's time from it and signs the next request with that, so it
-// may be sent again at once.
+// wrongClock is the error code for a request whose date is off by 15 minutes or
+// more. The SDK learns S3's time from the response and signs the next request
+// with it, so the request can be repeated immediately.
 const wrongClock = "RequestTimeTooSkewed"
 
-// classifyGet recognises an object that does not exist.
+// classifyGet classifies the error of a read: an object that does not exist is
+// [objectstore.ErrNotExist].
 func (o *objects) classifyGet(err error) error {
 	if answerOf(err).code == missing {
 		return fmt.Errorf("%w: %w", objectstore.ErrNotExist, err)
@@ -52,9 +53,9 @@ func (o *objects) classifyGet(err error) error {
 	return o.classify("s3:GetObject", err)
 }
 
-// classifyPut recognises a condition that did not hold: 412; 409 while another
-// write is under way; and 404 if the object that should have a version exists
-// no longer.
+// classifyPut classifies the error of a write. The condition failed on 412, on
+// 409 while another write is in progress, and on 404 if the object to replace
+// no longer exists.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 func (o *objects) classifyPut(err error, version string) error {
 	a := answerOf(err)
@@ -65,10 +66,9 @@ func (o *objects) classifyPut(err error, version string) error {
 }
 
 // classify returns the error of an action as a [*driver.Error], which says
-// whether a later try may succeed and whether the write may have been applied.
-// Without an answer it may have been, and after an answer of 500 or more: S3
-// says so of InternalError, and says of SlowDown that writes of one object meet
-// it while they are being stored, not that nothing of them is.
+// whether a retry may succeed and whether the write may have been applied. It
+// may have been if there was no response, or one of 500 and above: S3 says so
+// of InternalError, and does not rule it out for SlowDown.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorBestPractices.html
 // https://repost.aws/knowledge-center/s3-resolve-503-slowdown-throttling
@@ -85,15 +85,15 @@ func (o *objects) classify(action string, err error) error {
 		e.Answered = true
 	case passing || a.status >= http.StatusInternalServerError && a.status != http.StatusNotImplemented:
 	default:
-		e.Answered, e.Unapplied = a.code != "", true // without a code it is a proxy's page
+		e.Answered, e.Unapplied = a.code != "", true // without a code, a proxy answered
 		e.Temporary, e.Conflict = a.code == wrongClock, a.code == wrongClock
 		e.Action, e.Hint = o.blame(action, a.code, a.message)
 	}
 	return e
 }
 
-// blame explains an answer that a retry would not change: the action that was
-// denied, if any, and what to do.
+// blame explains an error that a retry would not fix. It returns the action
+// that was denied, if any, and what to do.
 func (o *objects) blame(called, code, message string) (action, hint string) {
 	switch code {
 	case "AccessDenied", "AllAccessDisabled":
@@ -113,7 +113,7 @@ func (o *objects) blame(called, code, message string) (action, hint string) {
 	return "", ""
 }
 
-// allow says how to allow an action that was denied.
+// allow returns advice on how to allow an action that was denied.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
 func (o *objects) allow(action string) string {
 	switch {

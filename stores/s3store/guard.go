@@ -12,11 +12,12 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// errUnproven stops a write to a server that may ignore its condition.
+// errUnproven stops a write to a server that might ignore its condition.
 var errUnproven = errors.New("the server was not checked yet")
 
-// guard stops a write of which trust returns an error. Only the finished
-// request tells where it goes, because an endpoint has many sources.
+// guard returns an option that stops a write if trust returns an error for its
+// host. It inspects the finished request, because the endpoint can be
+// configured in many ways.
 func guard(trust func(host string) error) func(*s3.Options) {
 	return func(options *s3.Options) {
 		options.APIOptions = append(options.APIOptions, func(stack *middleware.Stack) error {
@@ -32,8 +33,8 @@ func guard(trust func(host string) error) func(*s3.Options) {
 	}
 }
 
-// trust returns an error for a host that is not known to honour conditions:
-// errUnproven, or a *driver.ConfigError if it is known not to.
+// trust returns nil for a host that is known to honour conditions, a
+// *driver.ConfigError for one that is known not to, and otherwise errUnproven.
 func (o *objects) trust(host string) error {
 	for _, name := range []string{o.bucket, host} {
 		if err := unfit(name); err != nil {
@@ -46,8 +47,8 @@ func (o *objects) trust(host string) error {
 	return nil
 }
 
-// Check implements [driver.Checker]: it probes the server unless it is S3. It
-// has a write stopped, whose address says so.
+// Check implements [driver.Checker]: it probes the server unless it is S3. To
+// learn the address, it starts a write that the guard stops.
 func (o *objects) Check(ctx context.Context) error {
 	if o.prober.Passed() {
 		return nil
@@ -67,12 +68,11 @@ func (o *objects) Check(ctx context.Context) error {
 	return trusted
 }
 
-// amazons reports whether a host is one of S3's own. Others under the same
-// domains are not: a load balancer or an EC2 instance may be in front of any
-// server. S3 on Outposts, and hosts of partitions that are missing here, are
-// checked like any other server. So are access points, which may belong to a
-// bucket or to something else that has no conditional writes, such as a volume
-// of Amazon FSx.
+// amazons reports whether a host belongs to S3 itself. Other hosts under the
+// same domains may not: any server can run behind a load balancer or on an EC2
+// instance. S3 on Outposts, and partitions that are not listed here, are probed
+// like any other server. So are access points, because they may belong to
+// something without conditional writes, such as an Amazon FSx volume.
 // https://docs.aws.amazon.com/general/latest/gr/s3.html
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-points-service-api-support.html
 func amazons(host string) bool { return ownHosts.MatchString(host) && !alias.MatchString(host) }
@@ -80,16 +80,16 @@ func amazons(host string) bool { return ownHosts.MatchString(host) && !alias.Mat
 var ownHosts = regexp.MustCompile(`(^|\.)s3(-fips|-accelerate|express(-fips)?-[a-z0-9]+-[a-z0-9]+)?` +
 	`(\.dualstack)?(\.[a-z0-9-]+)?(\.vpce)?\.amazonaws\.(com|com\.cn|eu)$`)
 
-// alias matches the alias of an access point, which stands in place of a bucket
-// in a host name or a path.
+// alias matches the alias of an access point, which replaces the bucket name in
+// a host name or path.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-points-naming.html
 var alias = regexp.MustCompile(`^[a-z0-9-]+(-s3alias|--ol-s3)(\.|$)`)
 
-// unfit returns an error for the name or the host of an access point that
-// cannot keep locks. An alias that ends with -ext-s3alias belongs to a volume
-// of Amazon FSx, which has no conditional writes. A Multi-Region Access Point
-// sends a request to one of several buckets, each of which checks conditions by
-// itself.
+// unfit returns an error for the name or host of an access point that cannot
+// keep locks. An alias that ends in -ext-s3alias belongs to an Amazon FSx
+// volume, which has no conditional writes. A Multi-Region Access Point routes a
+// request to one of several buckets, each of which checks conditions on its
+// own.
 // https://docs.aws.amazon.com/fsx/latest/ONTAPGuide/access-points-for-fsxn-object-api-support.html
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/MultiRegionAccessPoints.html
 func unfit(name string) error {
@@ -108,7 +108,7 @@ var (
 	multiRegion = regexp.MustCompile(`\.mrap$|(^|\.)accesspoint\.s3-global\.amazonaws\.com$`)
 )
 
-// unguarded are the same objects, written whatever the server.
+// unguarded writes objects without the guard, for the probe.
 type unguarded struct{ *objects }
 
 // Put implements [objectstore.Objects].

@@ -17,21 +17,22 @@ import (
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
-// Client is the part of an *s3.Client that a store needs.
+// Client is the part of *s3.Client that a store uses.
 type Client interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// New returns a store that keeps its rows in the bucket, under the prefix: a
-// folder such as "locks" or "locks/", or empty for the whole bucket.
+// New returns a store that keeps its rows in a bucket, under a prefix: a folder
+// such as "locks" or "locks/", or empty for the whole bucket.
 //
-// Each call switches the client's own retries off, because package lock repeats
-// requests itself, and a write that the SDK repeats would meet its own first
+// Each request disables the client's retries, because package lock retries
+// itself, and a write that the SDK repeats would conflict with its own first
 // copy. Before the first write to an address that is not S3's, or to an access
-// point, the store checks with [objectstore.Probe] that the server honours
-// conditions; Check of the store does so before the first lock is needed.
+// point, the store runs [objectstore.Probe] to check that the server honours
+// conditions. The store's Check method does that before the first lock is
+// needed.
 func New(client Client, bucket, prefix string) *objectstore.Store {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
@@ -46,8 +47,8 @@ type objects struct {
 	prober         *objectstore.Prober
 }
 
-// options are those of every call. S3 needs a checksum with each write to a
-// bucket that retains its objects by default. Not every other server knows
+// options sets the options of every request. S3 requires a checksum for writes
+// to a bucket with a default retention period; other servers may not support
 // checksums.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
 func options(o *s3.Options) {
@@ -69,7 +70,7 @@ func (o *objects) String() string {
 	return "S3 bucket " + o.bucket + ", prefix " + o.prefix
 }
 
-// largest is more than a row can have. A larger object is none.
+// largest is a size that no row exceeds. A larger object is not a row.
 const largest = 8 << 20
 
 // Get implements [objectstore.Objects].
@@ -147,8 +148,8 @@ func (o *objects) Keys(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// named returns an error if there is no bucket, where the SDK would say that
-// there was no answer, or no client, where it would panic.
+// named returns an error if the bucket name is empty, which the SDK would
+// report as no response, or the client is nil, which would panic.
 func (o *objects) named() error {
 	if client, ok := o.client.(*s3.Client); o.client == nil || ok && client == nil {
 		return &driver.ConfigError{Reason: "the S3 client is nil: pass s3.NewFromConfig(cfg) to s3store.New"}
