@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// microsofts reports whether an address is one of Azure's own. Those of clouds
-// that are missing here, and domains of customers, are checked like any other
-// server.
+// microsofts reports whether an address belongs to Azure itself. Clouds that
+// are not listed here, and custom domains, are probed like any other server.
 // https://learn.microsoft.com/azure/storage/common/storage-account-overview
 func microsofts(address string) bool {
 	u, err := url.Parse(address)
@@ -26,7 +25,8 @@ func (o *objects) Check(ctx context.Context) error {
 	return o.prober.Probe(ctx, unguarded{o})
 }
 
-// unguarded are the same objects, written whatever the server.
+// unguarded writes blobs without probing the server first, for the probe
+// itself.
 type unguarded struct{ *objects }
 
 // Put implements [objectstore.Objects].

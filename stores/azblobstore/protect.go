@@ -22,45 +22,45 @@ const (
 	// margin is how long before the end of the lease the work's context ends, so
 	// that the work can stop in time.
 	margin = 2 * time.Second
-	// attemptTimeout is how long to wait for an answer. A hung connection must not
-	// use up the lease.
+	// attemptTimeout is how long to wait for a response, so that a hung connection
+	// does not use up the lease.
 	attemptTimeout = 2 * time.Second
-	// patience is how long an acquisition or a release is repeated.
+	// patience is how long an acquisition or a release is retried.
 	patience = 5 * time.Second
 )
 
 // ProtectOptions configures [Protect]. The zero value and a nil pointer mean
 // the defaults.
 type ProtectOptions struct {
-	// Lease is how long the blob stays leased after its holder died: whole seconds,
-	// 15 s to 60 s. It is renewed three times as often. Zero: 30 s. A longer one
-	// survives a longer outage of the service.
+	// Lease is how long the blob stays leased after its holder died, in whole
+	// seconds from 15 s to 60 s. It is renewed after a third of that time. Zero
+	// means 30 s. A longer lease survives a longer outage of the service.
 	Lease time.Duration
-	// Logger gets a line for every renewal that failed, for a lost lease and for a
-	// release that failed. Nil: slog.Default().
+	// Logger receives a record for every failed renewal, for a lost lease and for a
+	// failed release. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Lease is a lease that is held. The service refuses every write and every
-// deletion of the blob that does not carry its ID.
+// Lease is a lease on a blob. While it lasts, the service refuses every write
+// and deletion of the blob that does not carry its ID.
 type Lease struct {
 	ID string
 }
 
-// Conditions returns the access conditions of a request that works on the
-// leased blob: set them in the options of the blob's client. You may add an
-// If-Match to them.
+// Conditions returns the access conditions for requests that change the leased
+// blob: set them in the options of the blob client's methods. You may add an
+// If-Match.
 func (l Lease) Conditions() *blob.AccessConditions {
 	return &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &l.ID}}
 }
 
-// HeldError says that somebody else has leased the blob: another [Protect], or
-// anything that leases blobs, such as a disk of a virtual machine. Try again
-// later: a dead holder's lease ends by itself. errors.Is finds lock.ErrHeld in
-// it.
+// HeldError reports that somebody else has leased the blob: another [Protect],
+// or anything else that leases blobs, such as a virtual machine for its disk.
+// Try again later: a dead holder's lease ends by itself. It matches
+// lock.ErrHeld with errors.Is.
 type HeldError struct {
 	Blob string // its URL, without a signature
-	Err  error  // what the service said
+	Err  error  // the service's response
 }
 
 // Error implements error.
@@ -68,16 +68,16 @@ func (e *HeldError) Error() string {
 	return "lambdalock: Azure blob " + e.Blob + " is leased by another: " + e.Err.Error()
 }
 
-// Unwrap returns lock.ErrHeld and the service's answer.
+// Unwrap returns lock.ErrHeld and the service's response.
 func (e *HeldError) Unwrap() []error { return []error{driver.ErrHeld, e.Err} }
 
-// LostError says that the lease can no longer be relied on. It is the cause
-// with which the work's context ends. errors.Is finds lock.ErrLost in it.
+// LostError reports that the lease can no longer be relied on. It is the cause
+// of the end of the work's context. It matches lock.ErrLost with errors.Is.
 type LostError struct {
 	Blob  string    // its URL, without a signature
 	Until time.Time // end of the last lease that was confirmed
-	// Err is what the service said, or why there was no answer. Nil if the process
-	// was frozen until the lease had ended.
+	// Err is the service's response, or the reason why there was none. It is nil if
+	// the process was frozen until the lease had ended.
 	Err error
 }
 
@@ -90,7 +90,7 @@ func (e *LostError) Error() string {
 	return s
 }
 
-// Unwrap returns lock.ErrLost and the service's answer, if there is one.
+// Unwrap returns lock.ErrLost and the service's response, if there is one.
 func (e *LostError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{driver.ErrLost}
@@ -98,31 +98,31 @@ func (e *LostError) Unwrap() []error {
 	return []error{driver.ErrLost, e.Err}
 }
 
-// Protect runs work while it holds a lease on the blob, which is itself the
-// resource: no row is kept anywhere. opts may be nil.
+// Protect runs work while it holds a lease on a blob that is itself the
+// resource. It keeps no row anywhere. opts may be nil.
 //
-// The lease is renewed until work returns, even after ctx has ended, and is
-// then released; no goroutine is left behind. A panic of work passes through,
-// after the release. The context given to work is ctx, and also ends, with a
-// [*LostError] as its cause, when the lease is lost: it was broken, or could
-// not be renewed until 2 s before its end. Work must stop then. If it goes on
-// nevertheless, the service refuses its writes to this blob, provided that they
-// carry [Lease.Conditions].
+// Protect renews the lease until work returns, even after ctx has ended, then
+// releases it, and leaves no goroutine behind. A panic of work passes through
+// after the release. The context given to work is derived from ctx. It also
+// ends, with a [*LostError] as its cause, when the lease is lost: somebody
+// broke it, or it could not be renewed until 2 s before its end. Work must then
+// stop. If it goes on, the service refuses its writes to this blob, provided
+// that they carry [Lease.Conditions].
 //
 // Protect returns work's error unchanged. If work did not run, the error is:
-//   - a [*HeldError] if somebody else has leased the blob. Protect does not
+//   - a [*HeldError] if somebody else has leased the blob; Protect does not
 //     wait;
-//   - a [*driver.Error] if the service could not be asked, or refused. It has
-//     the code [bloberror.BlobNotFound] if there is no such blob. Protect does
-//     not create one: a worker that comes late, when another has deleted the
-//     blob, would bring it back empty;
+//   - a [*driver.Error] if the service was out of reach or refused, with the
+//     code [bloberror.BlobNotFound] if the blob does not exist. Protect does
+//     not create it, because a late worker would bring back, empty, a blob that
+//     another has deleted;
 //   - a [*driver.ConfigError] if an argument is wrong.
 //
 // If work returned nil although the lease was lost, the error is the
 // [*LostError]. If work deletes the blob (with [Lease.Conditions]), the lease
-// ends with it, without an error; work should delete the blob last.
+// ends with it, which is not an error. Work should delete the blob last.
 //
-// A release that fails is logged: the lease then ends by itself.
+// A failed release is logged; the lease then ends by itself.
 func Protect(ctx context.Context, client *blob.Client, opts *ProtectOptions, work func(ctx context.Context, lease Lease) error) error {
 	if work == nil {
 		return &driver.ConfigError{Reason: "the work to protect is nil"}
@@ -142,7 +142,7 @@ func protect(ctx context.Context, client *blob.Client, opts *ProtectOptions, clo
 	p.lose = lose
 	p.startRenewing(context.WithoutCancel(ctx))
 	defer func() {
-		lose(nil) // for what work may have left behind
+		lose(nil) // for goroutines that work may have left behind
 		p.stopRenewing()
 		p.release(context.WithoutCancel(ctx))
 		if p.panicked != nil {
