@@ -15,7 +15,7 @@ import (
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 const batchOfOne = "set the batch size to 1"
 
-// ActiveMQEvent handles each message of an ActiveMQEvent queue once, for events
+// ActiveMQEvent handles each message of an ActiveMQ queue once, for events
 // of exactly one message (an event source mapping with a batch size of 1). Name
 // is queue and message id, Event the message id, which stays with a message
 // through all its deliveries: distinct messages never wait for each other. The

@@ -13,10 +13,10 @@ import (
 // HTTPBody takes the key of a request from the JSON in its body, decoded as B:
 // a type of your own, or json.RawMessage for package jmespath. The key is that
 // of inner: the path is not added to it, and the caller only by package
-// middleware, see [Caller]. A body that is not
-// such JSON gives a [*lock.NoKeyError], and so does one that is not base64
-// although the event says so. A number for which B has no type is a
-// json.Number, which keeps all its digits.
+// middleware, see [Caller]. A body that is not such JSON gives a
+// [*lock.NoKeyError], and so does one that is not base64 although the event
+// says so. A number for which B has no type is a json.Number, which keeps all
+// its digits.
 //
 // The client sent the body, so Client is set in such an error and in every
 // *lock.NoKeyError of inner. For a mistake that the client cannot correct, let

@@ -23,7 +23,7 @@ type request struct {
 	keyErr            error // why it has no headers to take the key from
 
 	caller      string         // whom the gateway authenticated; empty: nobody
-	byFunction  bool           // the caller is what a Lambda authorizer called him
+	byFunction  bool           // a Lambda authorizer named the caller
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
 	cookies     []string       // that the gateway took out of the headers

@@ -11,9 +11,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// RabbitMQEvent handles each message of a RabbitMQEvent queue once, for events
+// RabbitMQEvent handles each message of a RabbitMQ queue once, for events
 // of exactly one message (an event source mapping with a batch size of 1).
-// Event is the property message-id. RabbitMQEvent does not set it: the
+// Event is the property message-id. RabbitMQ does not set it: the
 // publisher must set it to an id that it never uses for anything else. A
 // publisher that sends again because it got no confirm should send the same id;
 // both then count as one message. Name is queue, app-id and message-id, because

@@ -18,7 +18,7 @@ type taskInput struct {
 
 var byTask = keyfuncs.StepFunctions(func(e taskInput) awsevents.StepFunctionsContext { return e.Context })
 
-func TestStepFunctionsFrom(t *testing.T) {
+func TestStepFunctions(t *testing.T) {
 	t.Parallel()
 	gives(t, "stepfunctions.json", byTask, lock.Key{
 		Name:  "stepfunctions/arn:aws:states:eu-central-1:123456789012:execution:orders:1017/Charge%20customer/1",

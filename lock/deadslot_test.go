@@ -212,27 +212,29 @@ func TestWaitBesideADeadSlot(t *testing.T) { // F13
 // TestWaitOutlastsABreak shows that a wait goes on if no slot answers for a
 // moment, and ends with a StoreError if none answers for longer.
 func TestWaitOutlastsABreak(t *testing.T) { // F13
-	for _, lasts := range []time.Duration{500 * time.Millisecond, time.Minute} {
-		t.Run(fmt.Sprint(lasts), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t)
-				all := f.holdAll(f.locker(lock.Options{Limit: 2}), 2)
-				s := f.failing(breaks)
-				from := time.Now().Add(10 * time.Second)
-				s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
-				time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
-				lk, err := f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(t.Context(), resource)
-				if err == nil {
-					defer lk.Release() //nolint:errcheck // the test is over
-				}
-				if lasts < time.Second && err != nil {
-					t.Errorf("a short break: %v", err)
-				}
-				if lasts == time.Minute && (!isStoreError(err) || time.Since(from) > 10*time.Second) {
-					t.Errorf("a long break: %v after %v", err, time.Since(from))
-				}
-			})
+	wait := func(t *testing.T, after, lasts time.Duration) (failed time.Duration, err error) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t)
+			all := f.holdAll(f.locker(lock.Options{Limit: 2}), 2)
+			s := f.failing(breaks)
+			from := time.Now().Add(after)
+			s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
+			time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
+			var lk *lock.Lock
+			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(t.Context(), resource); err == nil {
+				_ = lk.Release()
+			}
+			failed = time.Since(from)
 		})
+		return failed, err
+	}
+	for i := range 20 { // a break meets no slot, one, or both
+		if _, err := wait(t, 10*time.Second+time.Duration(i)*77*time.Millisecond, 900*time.Millisecond); err != nil {
+			t.Errorf("a short break: %v", err)
+		}
+	}
+	if failed, err := wait(t, 10*time.Second, time.Minute); !isStoreError(err) || failed > 10*time.Second {
+		t.Errorf("a long break: %v after %v", err, failed)
 	}
 }
 

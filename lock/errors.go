@@ -38,7 +38,7 @@ type HeldError struct {
 	// not completed yet, so do not acknowledge it: if the holder fails, the source
 	// must deliver it again.
 	Duplicate bool
-	Limit     int // of [Options.Limit]: so many invocations hold the name
+	Limit     int // of [Options.Limit]: so many invocations hold the name; 0: one does
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
 	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error

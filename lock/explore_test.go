@@ -31,6 +31,6 @@ func TestExploreProtocol(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 
 // completeForExplorer is the engine's memory of a name.
 func completeForExplorer(m driver.Memory, k explore.Kind, now, until time.Time) driver.Memory {
-	next, _, _ := complete(&m, completion{event: k.Event, order: k.Order, until: until, now: now}, room{name: "/n", least: defaultRememberAtLeast})
+	next, _, _ := complete(&m, completion{event: k.Event, order: k.Order, until: until, now: now}, room{name: "/n", least: defaultRememberEvents})
 	return *next
 }

@@ -103,10 +103,10 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 }
 
 // Resume continues a lock that was handed over, with one renewal of its lease,
-// or two if it was resumed before. The lease lasts as long as an acquired one
-// would, or as long as the ticket says if that is longer. The Lock is ended as
-// after [Locker.Acquire], or handed over again. If the work fails and is to be
-// repeated with the same ticket, end the Lock with [Lock.Leave].
+// or a few if others resumed it as well. The lease lasts as long as an acquired
+// one would, or as long as the ticket says if that is longer. The Lock is ended
+// as after [Locker.Acquire], or handed over again. If the work fails and is to
+// be repeated with the same ticket, end the Lock with [Lock.Leave].
 //
 // One invocation at a time may resume a ticket: the lock does not keep two from
 // using the same one. If two do, the first that completes or releases the lock
@@ -119,16 +119,16 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 // The error is a [*CompletedError] if the event was completed, a [*LostError]
 // if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
 // or [*ConfigError].
-func (l *Locker) Resume(ctx context.Context, h Ticket) (*Lock, error) {
+func (l *Locker) Resume(ctx context.Context, t Ticket) (*Lock, error) {
 	c := clock.From(ctx)
 	began := c.Now()
 	lk := &Lock{
-		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: h.key(), settling: make(chan struct{}, 1),
-		claim: driver.Claim{Name: h.Name, Event: h.Event, Order: h.Order, Token: h.Token}, remember: h.Remember,
+		locker: l, ctx: invocation.Believable(ctx), clock: c, outer: heldIn(ctx), key: t.key(), settling: make(chan struct{}, 1),
+		claim: driver.Claim{Name: t.Name, Event: t.Event, Order: t.Order, Token: t.Token}, remember: t.Remember,
 	}
-	lk.until.Store(h.Until.UnixMicro())
+	lk.until.Store(t.Until.UnixMicro())
 	lk.startTime(began)
-	requests, err := lk.resume(h, began)
+	requests, err := lk.resume(t, began)
 	lk.decided = c.Now()
 	lk.observeHandOver(lk.ctx, OutcomeResumed, began, requests, err)
 	if err != nil {
@@ -153,30 +153,30 @@ func seal(event, order string, remember time.Duration) string {
 }
 
 // key returns a key that tells the lock in logs and errors.
-func (h *Ticket) key() Key {
-	_, name, _ := strings.Cut(firstSlot(h.Name), "/")
-	return Key{Name: name, Event: h.Event, Order: h.Order}
+func (t *Ticket) key() Key {
+	_, name, _ := strings.Cut(firstSlot(t.Name), "/")
+	return Key{Name: name, Event: t.Event, Order: t.Order}
 }
 
 // resume renews the lease and returns the number of requests.
-func (l *Lock) resume(h Ticket, began time.Time) (requests int, err error) {
-	if h.Name == "" || h.Token == "" {
+func (l *Lock) resume(t Ticket, began time.Time) (requests int, err error) {
+	if t.Name == "" || t.Token == "" {
 		return 0, &ConfigError{Reason: "the ticket is empty: pass the one that HandOver returned, as JSON, through every step"}
 	}
-	if !strings.HasSuffix(h.Token, seal(h.Event, h.Order, h.Remember)) {
+	if !strings.HasSuffix(t.Token, seal(t.Event, t.Order, t.Remember)) {
 		return 0, &ConfigError{Reason: "the event, order or remember of the ticket for key " + l.key.Digest() + " is not the one for which the lock was acquired: let every step pass the ticket on unchanged"}
 	}
 	if l.timing, err = l.locker.timing(l.ctx, began); err != nil {
 		return 0, err
 	}
 	now := l.wall().Truncate(time.Microsecond)
-	if h.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
+	if t.Until.After(now.Add(longestRemember + l.locker.opts.Grace)) {
 		return 0, &ConfigError{Reason: "the ticket's until is more than 366 days away: pass the ticket on unchanged"}
 	}
 	// The end in the ticket is by another clock. A store with a clock of its own
 	// moves an end only if it changes, and two who resume must not ask for the
 	// same.
-	moved := h.Until.Add(jitter(time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)
+	moved := t.Until.Add(jitter(time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)
 	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {

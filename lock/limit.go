@@ -30,7 +30,7 @@ const (
 type slot struct {
 	acquisition
 	refusals int
-	failures int       // since its last answer
+	failed   bool      // the last request to it
 	due      time.Time // when it is worth asking; zero if it was never asked
 }
 
@@ -126,7 +126,7 @@ func (s *search) tryNext(next *slot) (bool, error) {
 	granted, err := next.try()
 	s.requests.sent = next.requests.sent
 	if err == nil {
-		next.failures = 0
+		next.failed = false
 		s.failure, s.streak, s.requests.throttled = nil, 0, 0
 	}
 	return granted, err
@@ -143,12 +143,8 @@ func (s *search) fail(next *slot, err error) error {
 		return s.failed()
 	}
 	// A store of many slots that is down gets hardly more requests than one of few.
-	shift := s.streak / 8
-	if !s.mayWait() {
-		shift = max(shift, next.failures)
-	}
-	pause := jitter(firstPause << min(shift, 7))
-	next.failures++
+	next.failed = true
+	pause := jitter(firstPause << min(s.streak/min(s.failing(), 8), 7))
 	s.streak++
 	if next.requests.throttled > 0 {
 		s.requests.throttled++
@@ -177,7 +173,7 @@ func (s *search) again(next *slot, now time.Time) (*slot, error) {
 	}
 	var failed *slot
 	for i := range s.slots {
-		if one := &s.slots[i]; one.failures > 0 && (failed == nil || one.due.Before(failed.due)) {
+		if one := &s.slots[i]; one.failed && (failed == nil || one.due.Before(failed.due)) {
 			failed = one
 		}
 	}
@@ -187,9 +183,19 @@ func (s *search) again(next *slot, now time.Time) (*slot, error) {
 	return failed, nil
 }
 
+// failing returns how many slots did not answer the last request to them.
+func (s *search) failing() (n int) {
+	for i := range s.slots {
+		if s.slots[i].failed {
+			n++
+		}
+	}
+	return n
+}
+
 // answered reports whether any slot has answered the last request to it.
 func (s *search) answered() bool {
-	return slices.ContainsFunc(s.slots, func(one slot) bool { return !one.due.IsZero() && one.failures == 0 })
+	return slices.ContainsFunc(s.slots, func(one slot) bool { return !one.due.IsZero() && !one.failed })
 }
 
 // mayWait reports whether there is a slot to wait for.

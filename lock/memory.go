@@ -29,9 +29,9 @@ const (
 	// texts. A row with such entries has two more attributes.
 	payloadOverhead  = 1
 	payloadsOverhead = 18
-	// defaultRememberAtLeast is how many of the longest events fit into usualRow
+	// defaultRememberEvents is how many of the longest events fit into usualRow
 	// beside a stored name of 140 bytes.
-	defaultRememberAtLeast = 8
+	defaultRememberEvents = 8
 	// batchUnits is how many write units the completions of a batch whose events
 	// share one name may cost. Its claims cost as much again. A partition of
 	// DynamoDB takes 1,000 units per second, so the batch needs little more than

@@ -106,7 +106,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Remember = DefaultRemember
 	}
 	if o.RememberEvents == 0 {
-		o.RememberEvents = defaultRememberAtLeast
+		o.RememberEvents = defaultRememberEvents
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -239,9 +239,9 @@ func TestAroundUnwraps(t *testing.T) {
 	})
 }
 
-// TestAroundRaisesPanics shows that Repanic repeats a panic of the function
+// TestAroundRepanics shows that Repanic repeats a panic of the function
 // given to Around as it does one of the handler, after all records have ended.
-func TestAroundRaisesPanics(t *testing.T) {
+func TestAroundRepanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Around(func(ctx context.Context, m events.SQSMessage, next next) error {

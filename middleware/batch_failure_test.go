@@ -77,9 +77,9 @@ func TestBatchWithoutIdentifier(t *testing.T) {
 	})
 }
 
-// TestBatchRaisesPanics shows that Repanic lets every record end before the
+// TestBatchRepanics shows that Repanic lets every record end before the
 // panic goes on.
-func TestBatchRaisesPanics(t *testing.T) {
+func TestBatchRepanics(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.Repanic(), middleware.Concurrency(1))...)

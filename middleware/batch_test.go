@@ -80,9 +80,9 @@ func TestBatchPoison(t *testing.T) { // F31
 	})
 }
 
-// TestOrderByNameLeavesQueues shows that the messages of a group keep their
+// TestOrderPerNameLeavesQueues shows that the messages of a group keep their
 // order whatever their names.
-func TestOrderByNameLeavesQueues(t *testing.T) {
+func TestOrderPerNameLeavesQueues(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(middleware.OrderPerName())...)

@@ -57,9 +57,9 @@ func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Conte
 
 // WithEventBridgeDetail is [WithLock] for a handler of the detail of an
 // EventBridge event. The JSON is decoded once, as D, for both key and handler.
-// The key is that of [keyfuncs.WithEventBridgeDetail]: if key gives it no
-// Event, the id of the event becomes it. D is what B is for [EachSQSBody], and
-// the event is in the context: RecordFromContext[events.EventBridgeEvent](ctx).
+// The key is that of [keyfuncs.EventBridgeDetail]: if key gives it no Event,
+// the id of the event becomes it. D is what B is for [EachSQSBody], and the
+// event is in the context: RecordFromContext[events.EventBridgeEvent](ctx).
 //
 // If the detail is not JSON of the expected shape, the invocation fails with a
 // *lock.NoKeyError that names the field detail.

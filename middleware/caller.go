@@ -22,11 +22,11 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 	if gateway == eventkind.NoGateway && !h.byValue {
 		return nil
 	}
-	var incomplete []*lock.Key
+	each := []*lock.Key{&keys.Key}
 	for i := range keys.all {
-		incomplete = append(incomplete, &keys.all[i])
+		each = append(each, &keys.all[i])
 	}
-	for _, k := range append(incomplete, &keys.Key) {
+	for _, k := range each {
 		if k.Event == "" || k.Payload != "" {
 			continue
 		}

@@ -124,9 +124,9 @@ func TestOperatorsMistakeIsNotABadRequest(t *testing.T) {
 	}
 }
 
-// TestKeyErrorIsNotEdited shows that a key function may return one error for
+// TestNoKeyErrorIsNotEdited shows that a key function may return one error for
 // all events, also at the same time.
-func TestKeyErrorIsNotEdited(t *testing.T) {
+func TestNoKeyErrorIsNotEdited(t *testing.T) {
 	t.Parallel()
 	mine := &lock.NoKeyError{Field: "headers[X]", Reason: "is missing", Client: true}
 	before := *mine

@@ -139,10 +139,10 @@ func TestHTTPOptionsWin(t *testing.T) {
 	}
 }
 
-// TestRespondWithSeesEveryError shows that OnError gets the errors that are
+// TestOnErrorSeesEveryError shows that OnError gets the errors that are
 // not the client's business too, that its own error takes their place, and that
 // handlers of other results can use it.
-func TestRespondWithSeesEveryError(t *testing.T) {
+func TestOnErrorSeesEveryError(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	f.faulty.Always(fault.Acquire, fault.Deny)

@@ -153,8 +153,8 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 		refuse("OnError(nil): pass a function, or leave the option out")
 	}
 	return func(o *settings) {
-		o.respondWithGives = reflect.TypeFor[T]()
-		o.respondWith = func(ctx context.Context, err error) (any, error) { return f(ctx, err) }
+		o.onErrorGives = reflect.TypeFor[T]()
+		o.onError = func(ctx context.Context, err error) (any, error) { return f(ctx, err) }
 	}
 }
 
@@ -297,7 +297,7 @@ func Concurrency(n int) Option {
 // failure. Default: the order of the whole shard or partition. FIFO queues keep
 // the order of their message groups in any case.
 func OrderPerName() Option {
-	return func(o *settings) { o.each.orderByName = true }
+	return func(o *settings) { o.each.orderPerName = true }
 }
 
 // Repanic makes a panic end the process: once all records of the batch have
@@ -305,5 +305,5 @@ func OrderPerName() Option {
 // starts a new process, and the source delivers the whole batch again. Default:
 // a panic fails only its record.
 func Repanic() Option {
-	return func(o *settings) { o.each.raisePanics = true }
+	return func(o *settings) { o.each.repanic = true }
 }

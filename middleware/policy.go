@@ -135,7 +135,7 @@ func checkReplay(sig signature) {
 // checkResult panics if CompletedIf or OnError does not fit the handler's
 // result.
 func (s *settings) checkResult(sig signature) {
-	asks, gives := s.completedIfTakes, s.respondWithGives
+	asks, gives := s.completedIfTakes, s.onErrorGives
 	if sig.result == nil && (asks != nil || gives != nil) {
 		refuse("CompletedIf and OnError need a handler with a result, but %s has none: leave them out", sig.t)
 	}

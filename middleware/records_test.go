@@ -168,10 +168,10 @@ func TestEachKinesisRecord(t *testing.T) {
 	})
 }
 
-// TestOrderByName shows that a failure does not stop other names, and that
+// TestOrderPerName shows that a failure does not stop other names, and that
 // their completed records are skipped when Lambda delivers from the failed
 // record on.
-func TestOrderByName(t *testing.T) {
+func TestOrderPerName(t *testing.T) {
 	underDeadline(t, func(t *testing.T, ctx context.Context) {
 		f, runs := newFixture(), &runLog{}
 		h := middleware.EachKinesisRecord(keyfuncs.KinesisRecord, runs.kinesis, f.options(middleware.OrderPerName())...)

@@ -93,9 +93,9 @@ func TestBatchOfOneNameComesAgain(t *testing.T) { // F46
 	}
 }
 
-// TestRememberAtLeast shows that so many events are remembered, also if they
+// TestRememberEvents shows that so many events are remembered, also if they
 // need more than one write unit.
-func TestRememberAtLeast(t *testing.T) {
+func TestRememberEvents(t *testing.T) {
 	t.Parallel()
 	inBothStores(t, "", func(t *testing.T, store driver.Store) {
 		ran, forgotten := 0, 0

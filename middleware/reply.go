@@ -22,8 +22,8 @@ func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
 	if overHTTP && r.w.replays(a) {
 		a = r.replayed(a, result)
 	}
-	if a.action == fail && r.w.respondWith != nil {
-		v, err := r.w.respondWith(r.ctx, a.err)
+	if a.action == fail && r.w.onError != nil {
+		v, err := r.w.onError(r.ctx, a.err)
 		switch {
 		case err == nil:
 			return &answer{action: respond, response: v}

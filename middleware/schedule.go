@@ -41,7 +41,7 @@ func (d *delivery[R]) groupOf(t *task[R]) string {
 	if d.source.group == nil {
 		return ""
 	}
-	if d.each.orderByName && !d.source.strict {
+	if d.each.orderPerName && !d.source.strict {
 		return t.key.Name
 	}
 	return d.source.group(t.record)

@@ -30,16 +30,16 @@ type settings struct {
 
 	completedIf      func(result any) bool // nil: the default
 	completedIfTakes reflect.Type
-	respondWith      func(context.Context, error) (any, error) // nil: none
-	respondWithGives reflect.Type
+	onError          func(context.Context, error) (any, error) // nil: none
+	onErrorGives     reflect.Type
 }
 
 // eachSettings are the settings that only handlers of single records have.
 type eachSettings struct {
-	concurrency int
-	orderByName bool
-	raisePanics bool
-	around      any // func(context.Context, R, func(context.Context) error) error; nil: none
+	concurrency  int
+	orderPerName bool
+	repanic      bool
+	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
 }
 
 // namespaceVariable holds the only namespace whose rows the function may write.

@@ -112,7 +112,7 @@ func otherKey(in, event reflect.Type) string {
 	case reflect.TypeFor[events.KinesisEvent]():
 		each = "EachKinesisBody"
 	case reflect.TypeFor[events.EventBridgeEvent]():
-		each = "EventBridgeDetail"
+		each = "WithEventBridgeDetail"
 	}
 	switch {
 	case each != "":

@@ -157,7 +157,7 @@ func (d *delivery[R]) errors() []error {
 		}
 		d.report(d.ctx, lock.Observation{Outcome: OutcomeNotBegun, Key: first.key, Err: err})
 	}
-	if d.each.raisePanics {
+	if d.each.repanic {
 		raisePanic(errs)
 	}
 	return errs

@@ -371,7 +371,7 @@ var engine = []mutant{
 	{
 		file: "lock/handover.go", breaks: "P1, F58", bug: "a lock is resumed without moving the end of its lease",
 		old: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)`,
-		new: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), later(h.Until, moved.Add(-time.Second)))`,
+		new: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), later(t.Until, moved.Add(-time.Second)))`,
 		by:  "TestResumeBehindTheHandOver",
 	},
 	{

@@ -57,7 +57,7 @@ var handlers = []mutant{
 	return &outer`,
 		new: `	inner.Err = err
 	return inner`,
-		by: "TestKeyErrorIsNotEdited",
+		by: "TestNoKeyErrorIsNotEdited",
 	},
 	{
 		file: "middleware/funchandler.go", breaks: "P5, F18", bug: "a handler that failed completes its event",
@@ -288,9 +288,9 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/schedule.go", breaks: "P5", bug: "a FIFO queue is ordered by name",
-		old: `if d.each.orderByName && !d.source.strict {`,
-		new: `if d.each.orderByName {`,
-		by:  "TestOrderByNameLeavesQueues",
+		old: `if d.each.orderPerName && !d.source.strict {`,
+		new: `if d.each.orderPerName {`,
+		by:  "TestOrderPerNameLeavesQueues",
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F32", bug: "a handler that ends its goroutine takes a worker with it",

@@ -266,7 +266,7 @@ var keys = []mutant{
 		file: "keyfuncs/stepfunctions.go", breaks: "P6", bug: "items of a Map that begin in one millisecond are one event",
 		old: `digest(string(canonical.Text(withoutAttempts(tree))))`,
 		new: `digest(string(canonical.Text(withoutAttempts(tree)))[:0])`,
-		by:  "TestMapItemsWithoutIndex|TestStepFunctionsFrom",
+		by:  "TestMapItemsWithoutIndex|TestStepFunctions",
 	},
 	{
 		file: "keyfuncs/stepfunctions.go", breaks: "P5", bug: "each retry of a task is another event",

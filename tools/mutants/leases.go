@@ -263,8 +263,8 @@ func (l *Lock) observeBeat`,
 
 	{
 		file: "lock/handover.go", breaks: "P5", bug: "an event that was handed over is remembered for a day only",
-		old: `Token: h.Token}, remember: h.Remember,`,
-		new: `Token: h.Token}, remember: l.opts.Remember,`,
+		old: `Token: t.Token}, remember: t.Remember,`,
+		new: `Token: t.Token}, remember: l.opts.Remember,`,
 		by:  "TestResumedEventIsRememberedAsAcquired",
 	},
 
@@ -289,8 +289,8 @@ func (l *Lock) observeBeat`,
 	},
 	{
 		file: "lock/memory.go", breaks: "P5, F47", bug: "only seven events are remembered at least",
-		old: `defaultRememberAtLeast = 8`,
-		new: `defaultRememberAtLeast = 7`,
+		old: `defaultRememberEvents = 8`,
+		new: `defaultRememberEvents = 7`,
 		by:  "TestLastEventsAreRemembered",
 	},
 	{
@@ -376,21 +376,21 @@ func (l *Lock) observeBeat`,
 	{
 		file: "lock/handover.go", breaks: "P2, F54", bug: "the first renewal of a resumed lock is due after its lease",
 		old: `	now := l.wall().Truncate(time.Microsecond)
-	if h.Until`,
+	if t.Until`,
 		new: `	l.timing.beat = l.timing.lease
 	now := l.wall().Truncate(time.Microsecond)
-	if h.Until`,
+	if t.Until`,
 		by: "TestLeaseOfAStep",
 	},
 	{
 		file: "lock/handover.go", breaks: "P2, F14, F54", bug: "a resumed lease ends less than Grace after the deadline",
 		old: `	now := l.wall().Truncate(time.Microsecond)
-	if h.Until`,
+	if t.Until`,
 		new: `	if !l.timing.renew && l.timing.lease == 0 {
 		l.timing.killed = l.timing.killed.Add(-1500 * time.Millisecond)
 	}
 	now := l.wall().Truncate(time.Microsecond)
-	if h.Until`,
+	if t.Until`,
 		by: "TestLeaseOfAStep",
 	},
 	{

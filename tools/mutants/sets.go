@@ -41,8 +41,8 @@ var sets = []mutant{
 	},
 	{
 		file: "lock/limit.go", breaks: "F55", bug: "all slots of a store that is down are asked at once",
-		old: `shift := s.streak / 8`,
-		new: `shift := 0`,
+		old: `min(s.streak/min(s.failing(), 8), 7)`,
+		new: `0`,
 		by:  "TestAllSlotsDead",
 	},
 	{

@@ -114,7 +114,7 @@ var setup = []mutant{
 		file: "middleware/options.go", breaks: "F46", bug: "RememberEvents is ignored",
 		old: `o.engine.RememberEvents = events }`,
 		new: `o.engine.RememberEvents = 0 * events }`,
-		by:  "TestRememberAtLeast",
+		by:  "TestRememberEvents",
 	},
 	{
 		file: "middleware/options.go", breaks: "F16", bug: "Reserve is ignored",
