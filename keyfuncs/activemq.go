@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -35,8 +36,8 @@ func ActiveMQEvent(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error
 
 func activeMQMessage(_ context.Context, m events.ActiveMQMessage) (lock.Key, error) {
 	queue := m.Destination.PhysicalName
-	if err := required(part{"messageID", m.MessageID}, part{"destination.physicalName", queue}); err != nil {
+	if err := keyparts.Required("messageID", m.MessageID, "destination.physicalName", queue); err != nil {
 		return lock.Key{}, err
 	}
-	return once("activemq", m.MessageID, queue), nil
+	return keyparts.Once("activemq", m.MessageID, queue), nil
 }

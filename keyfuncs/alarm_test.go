@@ -7,30 +7,31 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-var snsAlarm = keyfuncs.Single[events.SNSEvent](keyfuncs.SNSAlarmRecord)
+var snsAlarm = keyfuncs.Single[events.SNSEvent](services.SNSAlarmRecord)
 
 func TestCloudWatchAlarm(t *testing.T) {
 	t.Parallel()
-	gives(t, "alarm.json", keyfuncs.CloudWatchAlarm, lock.Key{
+	gives(t, "alarm.json", services.CloudWatchAlarm, lock.Key{
 		Name: "alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:orders-too-slow", Event: "ALARM/2026-11-21T08:15:30.123+0000",
 	})
-	gives(t, "alarm-contributor.json", keyfuncs.CloudWatchAlarm, lock.Key{
+	gives(t, "alarm-contributor.json", services.CloudWatchAlarm, lock.Key{
 		Name: "alarm/arn:aws:cloudwatch:eu-central-1:123456789012:alarm:tables-idle", Event: "ALARM/2026-11-21T08:15:30.123+0000/3fa85f64b1c2d9e0",
 	})
 	if d := load[awsevents.AlarmEvent](t, "alarm-contributor.json").AlarmData; d.AlarmContributor.Attributes["TableName"] != "orders" || len(d.Configuration) == 0 {
 		t.Errorf("decoded as %+v", d)
 	}
-	apart(t, "alarm-contributor.json", keyfuncs.CloudWatchAlarm, map[string]func(*awsevents.AlarmEvent){
+	apart(t, "alarm-contributor.json", services.CloudWatchAlarm, map[string]func(*awsevents.AlarmEvent){
 		"another alarm":       func(e *awsevents.AlarmEvent) { e.AlarmARN += "er" },
 		"another state":       func(e *awsevents.AlarmEvent) { e.AlarmData.State.Value = "OK" },
 		"another time":        func(e *awsevents.AlarmEvent) { e.AlarmData.State.Timestamp = "2026-11-21T08:15:30.124+0000" },
 		"another contributor": func(e *awsevents.AlarmEvent) { e.AlarmData.AlarmContributor.ID = "3fa85f64b1c2d9e1" },
 		"the alarm itself":    func(e *awsevents.AlarmEvent) { e.AlarmData.AlarmContributor = nil },
 	})
-	refuses(t, "alarm-contributor.json", keyfuncs.CloudWatchAlarm, map[string]func(*awsevents.AlarmEvent){
+	refuses(t, "alarm-contributor.json", services.CloudWatchAlarm, map[string]func(*awsevents.AlarmEvent){
 		"alarmArn":                      func(e *awsevents.AlarmEvent) { e.AlarmARN = "" },
 		"alarmData.state.value":         func(e *awsevents.AlarmEvent) { e.AlarmData.State.Value = "" },
 		"alarmData.state.timestamp":     func(e *awsevents.AlarmEvent) { e.AlarmData.State.Timestamp = "" },
@@ -64,6 +65,6 @@ func TestSNSAlarmErrors(t *testing.T) {
 		})
 		refused(t, "no "+field, err, "Records[0].Sns.Message."+field, "missing")
 	}
-	_, err := inTopic(keyfuncs.SNSAlarmRecord)(t.Context(), "ALARM!")
+	_, err := inTopic(services.SNSAlarmRecord)(t.Context(), "ALARM!")
 	refused(t, "not JSON", err, "Sns.Message", "JSON")
 }

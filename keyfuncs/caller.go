@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -79,7 +80,7 @@ func (r request) callerKey() (lock.Key, error) {
 		err = &lock.NoKeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes broken characters, so the callers cannot be told apart"}
 	}
 	if err == nil && len(credentials) > 0 {
-		k.Payload = named("caller", k.Name, digest(named("credentials", credentials...)))
+		k.Payload = keyparts.Name("caller", k.Name, keyparts.Digest(keyparts.Name("credentials", credentials...)))
 	}
 	return k, err
 }
@@ -131,7 +132,7 @@ func (r request) allCookies() []string {
 // APIs, or "".
 func certificateOf(id events.APIGatewayRequestIdentity) string {
 	if c := id.ClientCert; c != nil && c.SerialNumber != "" {
-		return named("certificate", c.IssuerDN, c.SerialNumber)
+		return keyparts.Name("certificate", c.IssuerDN, c.SerialNumber)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -44,14 +45,14 @@ func logsWith(t *testing.T, change func(*events.CloudwatchLogsData)) (lock.Key, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return keyfuncs.CloudWatchLogs(t.Context(), packedLogs(b, gzip.BestSpeed))
+	return services.CloudWatchLogs(t.Context(), packedLogs(b, gzip.BestSpeed))
 }
 
 func TestCloudWatchLogs(t *testing.T) {
 	t.Parallel()
 	digest := "CjUzygHQCRsfInJqwr0XqrVwbcQ51qZXizWETfn6kfQ"
 	want := lock.Key{Name: "cloudwatchlogs/%2Faws%2Flambda%2Forders/2026%2F11%2F21%2F%5B$LATEST%5D4f0c1e7a9b2d4c6e8a0b1c2d3e4f5a6b/" + digest, Event: digest}
-	gives(t, "cloudwatchlogs.json", keyfuncs.CloudWatchLogs, want)
+	gives(t, "cloudwatchlogs.json", services.CloudWatchLogs, want)
 	if got, err := logsWith(t, func(*events.CloudwatchLogsData) {}); got != want || err != nil {
 		t.Errorf("the same batch, compressed by somebody else: %+v, %v; want %+v", got, err, want)
 	}
@@ -90,7 +91,7 @@ func TestCloudWatchLogsTellsApart(t *testing.T) {
 
 func TestCloudWatchLogsControlMessage(t *testing.T) { // F26
 	t.Parallel()
-	k, err := keyfuncs.CloudWatchLogs(t.Context(), load[events.CloudwatchLogsEvent](t, "cloudwatchlogs-control.json"))
+	k, err := services.CloudWatchLogs(t.Context(), load[events.CloudwatchLogsEvent](t, "cloudwatchlogs-control.json"))
 	if !errors.Is(err, keyfuncs.ErrIgnore) || k != (lock.Key{}) {
 		t.Errorf("%+v, %v; want ErrIgnore", k, err)
 	}
@@ -103,7 +104,7 @@ func TestCloudWatchLogsErrors(t *testing.T) { // F26, F31
 		return err
 	}
 	raw := func(data string) error {
-		_, err := keyfuncs.CloudWatchLogs(t.Context(), events.CloudwatchLogsEvent{AWSLogs: events.CloudwatchLogsRawData{Data: data}})
+		_, err := services.CloudWatchLogs(t.Context(), events.CloudwatchLogsEvent{AWSLogs: events.CloudwatchLogsRawData{Data: data}})
 		return err
 	}
 	whole := load[events.CloudwatchLogsEvent](t, "cloudwatchlogs.json").AWSLogs.Data
@@ -127,7 +128,7 @@ func TestCloudWatchLogsTooLarge(t *testing.T) {
 	}
 	bomb := func(size int) error {
 		padded := append(bytes.Repeat([]byte(" "), size-len(b)), b...)
-		_, err := keyfuncs.CloudWatchLogs(t.Context(), packedLogs(padded, gzip.BestSpeed))
+		_, err := services.CloudWatchLogs(t.Context(), packedLogs(padded, gzip.BestSpeed))
 		return err
 	}
 	if err := bomb(64 << 20); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -22,9 +23,9 @@ func CodeCommitRecord(_ context.Context, r events.CodeCommitRecord) (lock.Key, e
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
-	if err := required(part{"eventSourceARN", r.EventSourceARN}, part{"eventId", r.EventID}); err != nil {
+	if err := keyparts.Required("eventSourceARN", r.EventSourceARN, "eventId", r.EventID); err != nil {
 		return lock.Key{}, err
 	}
 	at := time.Time(r.EventTime).UnixMilli()
-	return once("codecommit", fmt.Sprintf("%s/%d/%d", r.EventID, r.EventPartNumber, at), r.EventSourceARN), nil
+	return keyparts.Once("codecommit", fmt.Sprintf("%s/%d/%d", r.EventID, r.EventPartNumber, at), r.EventSourceARN), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -18,7 +19,7 @@ func cognitoUser[E awsevents.CognitoEvent](ctx context.Context, payload json.Raw
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: "is not that of the trigger", Err: err}
 	}
-	return keyfuncs.CognitoUser(ctx, e)
+	return services.CognitoUser(ctx, e)
 }
 
 var cognitoTriggers = map[string]keyfuncs.Func[json.RawMessage]{

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -127,7 +128,7 @@ func identity(k lock.Key) string {
 	if k.Event == "" || k.Event == k.Name {
 		return k.Name
 	}
-	return named("event", k.Name, k.Event)
+	return keyparts.Name("event", k.Name, k.Event)
 }
 
 // PayloadFrom refuses an event that comes again with another payload: instead
@@ -145,7 +146,7 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Payload = cmp.Or(other.Payload, other.Name)
 		if err == nil && k.Payload == "" {
-			err = missing("Payload")
+			err = keyparts.Missing("Payload")
 		}
 		return k, err
 	}
@@ -174,7 +175,7 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 			return k, err
 		}
 		if other.Order != "" && k.Name != "" { // an empty name must stay an error
-			k.Name = named("join", k.Name, other.Name)
+			k.Name = keyparts.Name("join", k.Name, other.Name)
 		}
 		k.Order, err = orderOf(other)
 		return k, err
@@ -186,7 +187,7 @@ func orderOf(k lock.Key) (string, error) {
 	case k.Order != "":
 		return k.Order, nil
 	case k.Name == "":
-		return "", missing("Order")
+		return "", keyparts.Missing("Order")
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
@@ -200,7 +201,7 @@ func orderOf(k lock.Key) (string, error) {
 func ordinal(field, number string) (string, error) {
 	digits := strings.TrimLeft(number, "0")
 	if number == "" {
-		return "", missing(field)
+		return "", keyparts.Missing(field)
 	}
 	if len(digits) > 250 || strings.Trim(number, "0123456789") != "" {
 		return "", &lock.NoKeyError{Field: field, Reason: "is not a decimal number of at most 250 digits"}
@@ -234,12 +235,12 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 				joined.Order = k.Order
 			}
 		}
-		joined.Name = named("join", names...)
+		joined.Name = keyparts.Name("join", names...)
 		if slices.ContainsFunc(events, func(e string) bool { return e != "" }) {
-			joined.Event = named("join", events...)
+			joined.Event = keyparts.Name("join", events...)
 		}
 		if compared {
-			joined.Payload = named("join", payloads...)
+			joined.Payload = keyparts.Name("join", payloads...)
 		}
 		return joined, nil
 	}

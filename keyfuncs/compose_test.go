@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -235,8 +236,8 @@ func TestConstructorsPanicAtOnce(t *testing.T) {
 	for want, construct := range map[string]func(){
 		"keyfuncs.HMAC: a secret of 5 bytes": func() { keyfuncs.HMAC(itself, []byte("short")) },
 		"keyfuncs.ByField(nil): ":            func() { keyfuncs.ByField[lock.Key](nil) },
-		"keyfuncs.StepFunctions(nil): ":      func() { keyfuncs.StepFunctions[taskInput](nil) },
-		"keyfuncs.IoTRule(nil): ":            func() { keyfuncs.IoTRule[reading](nil) },
+		"services.StepFunctions(nil): ":      func() { services.StepFunctions[taskInput](nil) },
+		"services.IoTRule(nil): ":            func() { services.IoTRule[reading](nil) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -20,19 +20,19 @@ func TestConfigRule(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			k, err := changed(t, file, keyfuncs.ConfigRule, nil)
+			k, err := changed(t, file, services.ConfigRule, nil)
 			if k != (lock.Key{Name: name, Event: k.Event}) || len(k.Event) != 43 || err != nil {
 				t.Errorf("%+v, %v; want the name %s and a digest", k, err, name)
 			}
-			gives(t, file, keyfuncs.ConfigRule, k)
-			apart(t, file, keyfuncs.ConfigRule, map[string]func(*events.ConfigEvent){
+			gives(t, file, services.ConfigRule, k)
+			apart(t, file, services.ConfigRule, map[string]func(*events.ConfigEvent){
 				"evaluated anew": func(e *events.ConfigEvent) { e.ResultToken += "2" },
 				"another rule":   func(e *events.ConfigEvent) { e.ConfigRuleArn += "2" },
 				"another time":   func(e *events.ConfigEvent) { e.InvokingEvent = strings.ReplaceAll(e.InvokingEvent, "2016-", "2017-") },
 			})
 		})
 	}
-	refuses(t, "config-change.json", keyfuncs.ConfigRule, map[string]func(*events.ConfigEvent){
+	refuses(t, "config-change.json", services.ConfigRule, map[string]func(*events.ConfigEvent){
 		"configRuleArn":             func(e *events.ConfigEvent) { e.ConfigRuleArn = "" },
 		"resultToken":               func(e *events.ConfigEvent) { e.ResultToken = "" },
 		"invokingEvent":             func(e *events.ConfigEvent) { e.InvokingEvent = "{" },

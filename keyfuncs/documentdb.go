@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -19,7 +20,7 @@ import (
 func DocumentDBRecord(_ context.Context, r awsevents.DocumentDBEventRecord) (lock.Key, error) {
 	c := r.Event
 	if c.ID.Data == "" {
-		return lock.Key{}, missing("event._id._data")
+		return lock.Key{}, keyparts.Missing("event._id._data")
 	}
 	document := ""
 	if len(c.DocumentKey) > 0 {
@@ -29,5 +30,5 @@ func DocumentDBRecord(_ context.Context, r awsevents.DocumentDBEventRecord) (loc
 		}
 		document = string(text)
 	}
-	return lock.Key{Name: named("documentdb", r.Cluster, c.Namespace.Database, c.Namespace.Collection, document), Event: c.ID.Data}, nil
+	return lock.Key{Name: keyparts.Name("documentdb", r.Cluster, c.Namespace.Database, c.Namespace.Collection, document), Event: c.ID.Data}, nil
 }

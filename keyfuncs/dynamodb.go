@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -28,13 +29,13 @@ func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, 
 		return lock.Key{}, &lock.NoKeyError{Field: "eventSourceARN", Reason: "is not the ARN of a DynamoDB stream"}
 	}
 	if len(r.Change.Keys) == 0 {
-		return lock.Key{}, missing("dynamodb.Keys")
+		return lock.Key{}, keyparts.Missing("dynamodb.Keys")
 	}
 	parts := []string{table}
 	for _, name := range slices.Sorted(maps.Keys(r.Change.Keys)) {
 		v := r.Change.Keys[name]
 		if v == (events.DynamoDBAttributeValue{}) { // its accessors would panic
-			return lock.Key{}, missing("dynamodb.Keys." + name)
+			return lock.Key{}, keyparts.Missing("dynamodb.Keys." + name)
 		}
 		switch v.DataType() {
 		case events.DataTypeString:
@@ -49,5 +50,5 @@ func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, 
 	}
 	number := r.Change.SequenceNumber
 	order, err := ordinal("dynamodb.SequenceNumber", number)
-	return lock.Key{Name: named("dynamodb", parts...), Event: number, Order: label + " " + order}, err
+	return lock.Key{Name: keyparts.Name("dynamodb", parts...), Event: number, Order: label + " " + order}, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -20,10 +21,10 @@ func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 	if err := fromEventBridge(e); err != nil {
 		return lock.Key{}, err
 	}
-	if err := required(part{"id", e.ID}, part{"source", e.Source}); err != nil {
+	if err := keyparts.Required("id", e.ID, "source", e.Source); err != nil {
 		return lock.Key{}, err
 	}
-	return once("eventbridge", e.ID, e.Source), nil
+	return keyparts.Once("eventbridge", e.ID, e.Source), nil
 }
 
 // EventBridgeDetail takes the key from the detail of an event, decoded as E: a
@@ -56,9 +57,9 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	case len(e.Resources) != 1 || e.Resources[0] == "":
 		return lock.Key{}, &lock.NoKeyError{Field: "resources", Reason: "does not hold the ARN of one rule or schedule"}
 	case e.Time.IsZero():
-		return lock.Key{}, missing("time")
+		return lock.Key{}, keyparts.Missing("time")
 	}
-	return lock.Key{Name: named("schedule", e.Resources[0]), Event: e.Time.UTC().Format(time.RFC3339Nano)}, nil
+	return lock.Key{Name: keyparts.Name("schedule", e.Resources[0]), Event: e.Time.UTC().Format(time.RFC3339Nano)}, nil
 }
 
 // fromEventBridge refuses what decodes as an event of EventBridge, but has none

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -42,7 +43,7 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 	if err := json.Unmarshal(e.Detail, &d); err != nil {
 		return lock.Key{}, &lock.NoKeyError{Field: "detail", Reason: "is not the detail of an S3 event", Err: err}
 	}
-	if err := required(part{"detail.bucket.name", d.Bucket.Name}, part{"detail.object.key", d.Object.Key}); err != nil {
+	if err := keyparts.Required("detail.bucket.name", d.Bucket.Name, "detail.object.key", d.Object.Key); err != nil {
 		return lock.Key{}, err
 	}
 	id := s3Identity{kind: e.DetailType, sequencer: d.Object.Sequencer, version: d.Object.VersionID, request: d.RequestID}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -40,9 +41,9 @@ func TestEveryEventInEveryEnvelope(t *testing.T) {
 		"EventBridge in a queue":    {eventkind.EventBridge, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeEvent))},
 		"EventBridge of S3":         {eventkind.EventBridge, inQueue(keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object))},
 		"EventBridge in a stream":   {eventkind.EventBridge, inStream(keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))},
-		"SNSAlarmRecord":            {eventkind.AlarmMessage, inTopic(keyfuncs.SNSAlarmRecord)},
-		"InvocationRecord":          {eventkind.InvocationRecord, inQueue(keyfuncs.SQSBody(keyfuncs.InvocationRecord))},
-		"CloudFormation in a topic": {eventkind.CloudFormation, inTopic(keyfuncs.SNSBody(keyfuncs.CloudFormation))},
+		"SNSAlarmRecord":            {eventkind.AlarmMessage, inTopic(services.SNSAlarmRecord)},
+		"InvocationRecord":          {eventkind.InvocationRecord, inQueue(keyfuncs.SQSBody(services.InvocationRecord))},
+		"CloudFormation in a topic": {eventkind.CloudFormation, inTopic(keyfuncs.SNSBody(services.CloudFormation))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

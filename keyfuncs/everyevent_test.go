@@ -18,6 +18,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -60,23 +61,23 @@ var keyFunctions = map[string]keyFunction{
 	"DynamoDBRecord":         takes(eventkind.DynamoDB, dynamoDBRecord),
 	"ActiveMQEvent":          takes(eventkind.ActiveMQ, keyfuncs.ActiveMQEvent),
 	"RabbitMQEvent":          takes(eventkind.RabbitMQ, keyfuncs.RabbitMQEvent),
-	"CloudWatchLogs":         takes(eventkind.CloudWatchLogs, keyfuncs.CloudWatchLogs),
-	"CloudWatchAlarm":        takes(eventkind.Alarm, keyfuncs.CloudWatchAlarm),
+	"CloudWatchLogs":         takes(eventkind.CloudWatchLogs, services.CloudWatchLogs),
+	"CloudWatchAlarm":        takes(eventkind.Alarm, services.CloudWatchAlarm),
 	"SESRecord":              takes(eventkind.SES, sesRecord),
 	"CodeCommitRecord":       takes(eventkind.CodeCommit, codeCommitRecord),
-	"CodePipelineJob":        takes(eventkind.CodePipeline, keyfuncs.CodePipelineJob),
-	"CloudFormation":         takes(eventkind.CloudFormation, keyfuncs.Func[cfn.Event](keyfuncs.CloudFormation)),
-	"ConfigRule":             takes(eventkind.ConfigRule, keyfuncs.ConfigRule),
-	"SecretRotation":         takes(eventkind.SecretRotation, keyfuncs.SecretRotation),
-	"S3BatchTask":            takes(eventkind.S3Batch, keyfuncs.S3BatchTask[events.S3BatchJobEvent]),
-	"S3BatchTask 2.0":        takes(eventkind.S3Batch, keyfuncs.S3BatchTask[events.S3BatchJobEventV2]),
+	"CodePipelineJob":        takes(eventkind.CodePipeline, services.CodePipelineJob),
+	"CloudFormation":         takes(eventkind.CloudFormation, keyfuncs.Func[cfn.Event](services.CloudFormation)),
+	"ConfigRule":             takes(eventkind.ConfigRule, services.ConfigRule),
+	"SecretRotation":         takes(eventkind.SecretRotation, services.SecretRotation),
+	"S3BatchTask":            takes(eventkind.S3Batch, services.S3BatchTask[events.S3BatchJobEvent]),
+	"S3BatchTask 2.0":        takes(eventkind.S3Batch, services.S3BatchTask[events.S3BatchJobEventV2]),
 	"IdempotencyKey, REST":   takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest]),
 	"IdempotencyKey, HTTP":   takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]),
 	"IdempotencyKey, socket": takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest]),
 	"IdempotencyKey, ALB":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest]),
 	"IdempotencyKey, URL":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]),
-	"InvocationRecord":       takes(eventkind.InvocationRecord, keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord)),
-	"CognitoUser":            takes("", keyfuncs.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
+	"InvocationRecord":       takes(eventkind.InvocationRecord, keyfuncs.Func[awsevents.InvocationRecord](services.InvocationRecord)),
+	"CognitoUser":            takes("", services.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
 	"StepFunctions":          takes("", byTask),
 	"IoTRule":                takes("", byMessage),
 	"KafkaRecord":            takes(eventkind.Kafka, onlyRecord(keyfuncs.KafkaRecord)),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -25,14 +26,14 @@ func ExampleSESRecord() {
 }
 
 func ExampleCloudFormation() {
-	show(keyfuncs.CloudFormation(context.Background(), cfn.Event{
+	show(services.CloudFormation(context.Background(), cfn.Event{
 		StackID: "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/1134083a", LogicalResourceID: "Bucket", RequestID: "5d478078",
 	}))
 	// Output: name "cloudformation/arn:aws:cloudformation:eu-central-1:123456789012:stack%2Fshop%2F1134083a/Bucket", event "5d478078", order "", error <nil>
 }
 
 func ExampleCodePipelineJob() {
-	show(keyfuncs.CodePipelineJob(context.Background(), events.CodePipelineJobEvent{CodePipelineJob: events.CodePipelineJob{ID: "c0d76431"}}))
+	show(services.CodePipelineJob(context.Background(), events.CodePipelineJobEvent{CodePipelineJob: events.CodePipelineJob{ID: "c0d76431"}}))
 	// Output: name "codepipeline/c0d76431", event "c0d76431", order "", error <nil>
 }
 
@@ -46,7 +47,7 @@ func ExampleCodeCommitRecord() {
 }
 
 func ExampleConfigRule() {
-	k, err := keyfuncs.ConfigRule(context.Background(), events.ConfigEvent{
+	k, err := services.ConfigRule(context.Background(), events.ConfigEvent{
 		ConfigRuleArn: "arn:aws:config:eu-central-1:123456789012:config-rule/config-rule-0123456", ResultToken: "token",
 		InvokingEvent: `{"configurationItem":{"resourceType":"AWS::EC2::Instance","resourceId":"i-8abd832c32"},"messageType":"ConfigurationItemChangeNotification"}`,
 	})
@@ -60,15 +61,15 @@ func ExampleSecretRotation() {
 		return lock.Key{Name: e.ClientRequestToken + "/" + e.Step}, nil
 	}
 	e := events.SecretsManagerSecretRotationEvent{SecretID: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", ClientRequestToken: "1ab23456", Step: "createSecret"}
-	show(keyfuncs.SecretRotation(context.Background(), e))
-	show(keyfuncs.EventFrom(keyfuncs.SecretRotation, step)(context.Background(), e))
+	show(services.SecretRotation(context.Background(), e))
+	show(keyfuncs.EventFrom(services.SecretRotation, step)(context.Background(), e))
 	// Output:
 	// name "secret/arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", event "", order "", error <nil>
 	// name "secret/arn:aws:secretsmanager:eu-central-1:123456789012:secret:db-ABCD1E", event "1ab23456/createSecret", order "", error <nil>
 }
 
 func ExampleS3BatchTask() {
-	show(keyfuncs.S3BatchTask(context.Background(), events.S3BatchJobEventV2{
+	show(services.S3BatchTask(context.Background(), events.S3BatchJobEventV2{
 		InvocationID: "YXNkbGZq", Job: events.S3BatchJobV2{ID: "f3cc4f60"}, Tasks: []events.S3BatchJobTaskV2{{TaskID: "dGFza2lk"}},
 	}))
 	// Output: name "s3batch/f3cc4f60/dGFza2lk", event "YXNkbGZq", order "", error <nil>
@@ -97,7 +98,7 @@ func ExampleStepFunctions() {
 		Order   int                            `json:"order"`
 		Context awsevents.StepFunctionsContext `json:"context"`
 	}
-	perTask := keyfuncs.StepFunctions(func(in input) awsevents.StepFunctionsContext { return in.Context })
+	perTask := services.StepFunctions(func(in input) awsevents.StepFunctionsContext { return in.Context })
 
 	var in input
 	err := json.Unmarshal([]byte(`{
@@ -117,7 +118,7 @@ func ExampleStepFunctions() {
 func ExampleCognitoUser() {
 	var e events.CognitoEventUserPoolsPostConfirmation
 	e.UserPoolID, e.UserName = "eu-central-1_Ab1Cd2Ef3", "jane"
-	show(keyfuncs.CognitoUser(context.Background(), e))
+	show(services.CognitoUser(context.Background(), e))
 	// Output: name "cognito/eu-central-1_Ab1Cd2Ef3/jane", event "", order "", error <nil>
 }
 
@@ -129,7 +130,7 @@ func ExampleIoTRule() {
 		awsevents.IoTMessage
 		Celsius float64 `json:"celsius"`
 	}
-	perMessage := keyfuncs.IoTRule(func(r reading) awsevents.IoTMessage { return r.IoTMessage })
+	perMessage := services.IoTRule(func(r reading) awsevents.IoTMessage { return r.IoTMessage })
 
 	var r reading
 	if err := json.Unmarshal([]byte(`{"celsius": 21.5, "topic": "sensors/kitchen", "traceId": "0d9c8b7a"}`), &r); err != nil {
@@ -140,7 +141,7 @@ func ExampleIoTRule() {
 }
 
 func ExampleCloudWatchAlarm() {
-	show(keyfuncs.CloudWatchAlarm(context.Background(), awsevents.AlarmEvent{
+	show(services.CloudWatchAlarm(context.Background(), awsevents.AlarmEvent{
 		AlarmARN:  "arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow",
 		AlarmData: awsevents.AlarmData{State: awsevents.AlarmState{Value: "ALARM", Timestamp: "2026-11-21T08:15:30.123+0000"}},
 	}))
@@ -148,7 +149,7 @@ func ExampleCloudWatchAlarm() {
 }
 
 func ExampleSNSAlarmRecord() {
-	k, err := keyfuncs.SNSAlarmRecord(context.Background(), events.SNSEventRecord{SNS: events.SNSEntity{
+	k, err := services.SNSAlarmRecord(context.Background(), events.SNSEventRecord{SNS: events.SNSEntity{
 		MessageID: "95df01b4",
 		Message:   `{"AlarmArn": "arn:aws:cloudwatch:eu-central-1:123456789012:alarm:slow", "NewStateValue": "OK", "StateChangeTime": "2026-11-21T08:20:30.123+0000"}`,
 	}})
@@ -161,7 +162,7 @@ func ExampleCloudWatchLogs() {
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write([]byte(`{"messageType": "DATA_MESSAGE", "owner": "123456789012", "logGroup": "orders", "logStream": "s", "logEvents": [{"id": "1"}]}`))
 	_ = z.Close()
-	k, err := keyfuncs.CloudWatchLogs(context.Background(), events.CloudwatchLogsEvent{
+	k, err := services.CloudWatchLogs(context.Background(), events.CloudwatchLogsEvent{
 		AWSLogs: events.CloudwatchLogsRawData{Data: base64.StdEncoding.EncodeToString(packed.Bytes())},
 	})
 	fmt.Println(k.Name, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -155,11 +156,11 @@ func FuzzSES(f *testing.F) {
 }
 
 func FuzzCloudFormation(f *testing.F) {
-	fuzzKeys(f, "cloudformation", map[string]keyfuncs.Func[cfn.Event]{"CloudFormation": keyfuncs.CloudFormation})
+	fuzzKeys(f, "cloudformation", map[string]keyfuncs.Func[cfn.Event]{"CloudFormation": services.CloudFormation})
 }
 
 func FuzzCodePipelineJob(f *testing.F) {
-	fuzzKeys(f, "codepipeline", map[string]keyfuncs.Func[events.CodePipelineJobEvent]{"CodePipelineJob": keyfuncs.CodePipelineJob})
+	fuzzKeys(f, "codepipeline", map[string]keyfuncs.Func[events.CodePipelineJobEvent]{"CodePipelineJob": services.CodePipelineJob})
 }
 
 func FuzzCodeCommit(f *testing.F) {
@@ -167,15 +168,15 @@ func FuzzCodeCommit(f *testing.F) {
 }
 
 func FuzzConfigRule(f *testing.F) {
-	fuzzKeys(f, "config", map[string]keyfuncs.Func[events.ConfigEvent]{"ConfigRule": keyfuncs.ConfigRule})
+	fuzzKeys(f, "config", map[string]keyfuncs.Func[events.ConfigEvent]{"ConfigRule": services.ConfigRule})
 }
 
 func FuzzSecretRotation(f *testing.F) {
-	fuzzKeys(f, "secretrotation", map[string]keyfuncs.Func[events.SecretsManagerSecretRotationEvent]{"SecretRotation": keyfuncs.SecretRotation})
+	fuzzKeys(f, "secretrotation", map[string]keyfuncs.Func[events.SecretsManagerSecretRotationEvent]{"SecretRotation": services.SecretRotation})
 }
 
 func FuzzS3BatchTask(f *testing.F) {
-	fuzzKeys(f, "s3batch", map[string]keyfuncs.Func[events.S3BatchJobEventV2]{"S3BatchTask": keyfuncs.S3BatchTask[events.S3BatchJobEventV2]})
+	fuzzKeys(f, "s3batch", map[string]keyfuncs.Func[events.S3BatchJobEventV2]{"S3BatchTask": services.S3BatchTask[events.S3BatchJobEventV2]})
 }
 
 func FuzzActiveMQ(f *testing.F) {
@@ -201,16 +202,16 @@ func FuzzCloudWatchLogs(f *testing.F) {
 			if err := json.Unmarshal(payload, &e); err != nil {
 				return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: "is not an event", Err: err}
 			}
-			return keyfuncs.CloudWatchLogs(ctx, e)
+			return services.CloudWatchLogs(ctx, e)
 		},
 		"data": func(ctx context.Context, payload json.RawMessage) (lock.Key, error) {
-			return keyfuncs.CloudWatchLogs(ctx, packedLogs(payload, gzip.NoCompression))
+			return services.CloudWatchLogs(ctx, packedLogs(payload, gzip.NoCompression))
 		},
 	})
 }
 
 func FuzzCloudWatchAlarm(f *testing.F) {
-	fuzzKeys(f, "alarm", map[string]keyfuncs.Func[awsevents.AlarmEvent]{"CloudWatchAlarm": keyfuncs.CloudWatchAlarm})
+	fuzzKeys(f, "alarm", map[string]keyfuncs.Func[awsevents.AlarmEvent]{"CloudWatchAlarm": services.CloudWatchAlarm})
 }
 
 // FuzzSNSAlarm fuzzes the message alone: inside a JSON string few
@@ -219,13 +220,13 @@ func FuzzSNSAlarm(f *testing.F) {
 	f.Add([]byte(`{"AlarmName":"a","NewStateValue":"OK","StateChangeTime":"2026-11-21T08:15:30.123+0000","AlarmArn":"arn:a","Trigger":{"Threshold":1.5}}`))
 	fuzzKeys(f, "sns-alarm", map[string]keyfuncs.Func[json.RawMessage]{
 		"SNSAlarmRecord": func(ctx context.Context, message json.RawMessage) (lock.Key, error) {
-			return inTopic(keyfuncs.SNSAlarmRecord)(ctx, string(message))
+			return inTopic(services.SNSAlarmRecord)(ctx, string(message))
 		},
 	})
 }
 
 func FuzzInvocationRecord(f *testing.F) {
-	fuzzKeys(f, "invocationrecord", map[string]keyfuncs.Func[awsevents.InvocationRecord]{"InvocationRecord": keyfuncs.InvocationRecord})
+	fuzzKeys(f, "invocationrecord", map[string]keyfuncs.Func[awsevents.InvocationRecord]{"InvocationRecord": services.InvocationRecord})
 }
 
 func FuzzStepFunctions(f *testing.F) {

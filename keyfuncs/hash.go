@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -17,7 +18,7 @@ import (
 // comparable.
 func Hash[E any](key Func[E]) Func[E] {
 	notNil("Hash", key)
-	return hashed(key, digest)
+	return hashed(key, keyparts.Digest)
 }
 
 // HMAC is [Hash] with a secret, for identifiers that can be guessed, such as
@@ -48,11 +49,4 @@ func hashed[E any](key Func[E], sum func(string) string) Func[E] {
 		}
 		return k, err
 	}
-}
-
-// digest returns a hash in place of a text that is too long, or too private, to
-// be shown.
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

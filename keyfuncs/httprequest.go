@@ -9,13 +9,17 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/internal/event/shape"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
+// field is a field that every event of a gateway has.
+type field struct{ name, value string }
+
 // request is what the events of all gateways have in common.
 type request struct {
-	api, method, path part
+	api, method, path field
 	stage             string // empty: none
 	query             string // in an order that does not depend on maps
 	headers           map[string]string
@@ -51,8 +55,8 @@ func requestOf(found any) (request, error) {
 		return webSocketRequest(e), nil
 	case events.ALBTargetGroupRequest:
 		return request{
-			api:    part{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
-			method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+			api:    field{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
+			method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 			caller:  strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
 			headers: e.Headers, multi: e.MultiValueHeaders,
@@ -67,8 +71,8 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 	c := e.RequestContext
 	caller, err := gatewayCaller(c.Authorizer, c.Identity)
 	return request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"httpMethod", e.HTTPMethod}, path: part{"path", e.Path},
+		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
 		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
@@ -82,8 +86,8 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)
 	r := request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
+		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
 		query: sortedQuery(e.RawQueryString), headers: e.Headers,
 		caller: caller, callerErr: err, cookies: e.Cookies,
 	}
@@ -91,7 +95,7 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 		r.authorizer = c.Authorizer.Lambda
 	}
 	if cert := c.Authentication.ClientCert; cert.SerialNumber != "" {
-		r.certificate = named("certificate", cert.IssuerDN, cert.SerialNumber)
+		r.certificate = keyparts.Name("certificate", cert.IssuerDN, cert.SerialNumber)
 	}
 	return r, nil
 }
@@ -101,8 +105,8 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 	authorizer, _ := c.Authorizer.(map[string]any)
 	caller, err := gatewayCaller(authorizer, c.Identity)
 	r := request{
-		api: part{"requestContext.apiId", c.APIID}, stage: c.Stage,
-		method: part{"requestContext.eventType", c.EventType}, path: part{"requestContext.routeKey", c.RouteKey},
+		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
+		method: field{"requestContext.eventType", c.EventType}, path: field{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
 		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
@@ -125,8 +129,8 @@ func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 		caller = iamCaller(c.Authorizer.IAM.CallerID, "")
 	}
 	return request{
-		api:    part{"requestContext.apiId", c.APIID},
-		method: part{"requestContext.http.method", c.HTTP.Method}, path: part{"rawPath", e.RawPath},
+		api:    field{"requestContext.apiId", c.APIID},
+		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
 		query: sortedQuery(e.RawQueryString), headers: e.Headers,
 		caller: caller, cookies: e.Cookies,
 	}, nil

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -120,9 +121,9 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	if r.keyErr != nil {
 		return lock.Key{}, r.keyErr
 	}
-	for _, p := range []part{r.api, r.method, r.path} {
+	for _, p := range []field{r.api, r.method, r.path} {
 		if p.value == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: p.field, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.field, r.method.field, r.path.field)}
+			return lock.Key{}, &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.name, r.method.name, r.path.name)}
 		}
 	}
 	key, err := headerValue(header, values(header, r.headers, r.multi))
@@ -137,10 +138,10 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	if err != nil {
 		return lock.Key{}, err
 	}
-	k := once("http", key, r.api.value, r.stage, by.Name)
-	k.Payload = named("request", r.method.value, r.path.value, r.query, digest(text))
+	k := keyparts.Once("http", key, r.api.value, r.stage, by.Name)
+	k.Payload = keyparts.Name("request", r.method.value, r.path.value, r.query, keyparts.Digest(text))
 	if by.Payload != "" {
-		k.Payload = named("request", r.method.value, r.path.value, r.query, digest(text), by.Payload)
+		k.Payload = keyparts.Name("request", r.method.value, r.path.value, r.query, keyparts.Digest(text), by.Payload)
 	}
 	return k, nil
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 func TestInvocationRecord(t *testing.T) {
 	t.Parallel()
-	key := keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord)
+	key := keyfuncs.Func[awsevents.InvocationRecord](services.InvocationRecord)
 	id := "e4b46cbf-b738-4880-97ea-2c2f4d7c6a01"
 	want := lock.Key{Name: "invocation/arn:aws:lambda:eu-central-1:123456789012:function:orders:$LATEST/" + id, Event: id + "/RetriesExhausted"}
 	gives(t, "invocationrecord.json", key, want)
@@ -34,14 +35,14 @@ func TestInvocationRecord(t *testing.T) {
 	record := text(t, "invocationrecord.json")
 	bridged := events.EventBridgeEvent{ID: "b", Source: "lambda", DetailType: "Lambda Function Invocation Result - Failure", Detail: []byte(record)}
 	for way, k := range map[string]lock.Key{
-		"SQS":         keyOf(t, inQueue(keyfuncs.SQSBody(keyfuncs.InvocationRecord)), record),
-		"SNS":         keyOf(t, inTopic(keyfuncs.SNSBody(keyfuncs.InvocationRecord)), record),
-		"EventBridge": keyOf(t, keyfuncs.EventBridgeDetail(keyfuncs.InvocationRecord), bridged),
+		"SQS":         keyOf(t, inQueue(keyfuncs.SQSBody(services.InvocationRecord)), record),
+		"SNS":         keyOf(t, inTopic(keyfuncs.SNSBody(services.InvocationRecord)), record),
+		"EventBridge": keyOf(t, keyfuncs.EventBridgeDetail(services.InvocationRecord), bridged),
 	} {
 		if k != want {
 			t.Errorf("%s: %+v, want %+v", way, k, want)
 		}
 	}
 	_, err := inQueue(s3InQueue)(t.Context(), record)
-	refused(t, "for S3", err, "body", "SQSBody(InvocationRecord)")
+	refused(t, "for S3", err, "body", "SQSBody(services.InvocationRecord)")
 }

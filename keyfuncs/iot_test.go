@@ -3,8 +3,8 @@ package keyfuncs_test
 import (
 	"testing"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -13,7 +13,7 @@ type reading struct {
 	awsevents.IoTMessage
 }
 
-var byMessage = keyfuncs.IoTRule(func(e reading) awsevents.IoTMessage { return e.IoTMessage })
+var byMessage = services.IoTRule(func(e reading) awsevents.IoTMessage { return e.IoTMessage })
 
 func TestIoTRuleFrom(t *testing.T) {
 	t.Parallel()

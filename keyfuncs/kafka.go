@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -20,8 +21,8 @@ import (
 // https://kafka.apache.org/documentation/#intro_concepts_and_terms.
 func KafkaRecord(_ context.Context, r events.KafkaRecord) (lock.Key, error) {
 	if r.Topic == "" {
-		return lock.Key{}, missing("topic")
+		return lock.Key{}, keyparts.Missing("topic")
 	}
 	event := strconv.FormatInt(r.Partition, 10) + "/" + strconv.FormatInt(r.Offset, 10) + "/" + strconv.FormatInt(r.Timestamp.UnixMilli(), 10)
-	return lock.Key{Name: named("kafka", r.Topic) + "/" + event, Event: event}, nil
+	return lock.Key{Name: keyparts.Name("kafka", r.Topic) + "/" + event, Event: event}, nil
 }

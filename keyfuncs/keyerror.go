@@ -9,23 +9,6 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// part is a field that every event of a source has.
-type part struct{ field, value string }
-
-// required returns an error if one of the parts is missing.
-func required(parts ...part) error {
-	for _, p := range parts {
-		if p.value == "" {
-			return missing(p.field)
-		}
-	}
-	return nil
-}
-
-func missing(field string) error {
-	return &lock.NoKeyError{Field: field, Reason: "is missing", Missing: true}
-}
-
 // within puts the place of a record or body in front of the field that the
 // error of a key function names.
 func within(place string, err error) error {

@@ -5,8 +5,7 @@
 // Functions are named for what they take, and are passed to the middleware
 // unchanged: [SQSMessage] takes one message of a queue, [S3Object] an S3 event.
 //
-//   - S3: [S3Object], [S3Record], [S3LatestRecord]; S3 Batch Operations:
-//     [S3BatchTask]
+//   - S3: [S3Object], [S3Record], [S3LatestRecord]
 //   - EventBridge: [EventBridgeEvent], [EventBridgeSchedule],
 //     [EventBridgeS3Object]
 //   - queues and topics: [SQSMessage], [SQSFIFOMessage], [SNSRecord],
@@ -14,21 +13,17 @@
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
 //   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [Anonymous]
-//   - CloudWatch: [CloudWatchLogs], [CloudWatchAlarm], [SNSAlarmRecord]
-//   - other services: [CloudFormation], [CodeCommitRecord], [CodePipelineJob],
-//     [CognitoUser], [ConfigRule], [SecretRotation], [SESRecord]; what became
-//     of another function's invocation: [InvocationRecord]
+//   - other services: [SESRecord], [CodeCommitRecord], and package services
 //
 // Constructors return a key function:
 //
-//   - from a field of your event: [ByField], [IoTRule],
-//     [StepFunctions]; from nothing: [Static]
+//   - from a field of your event: [ByField]; from nothing: [Static]
 //   - from another key function: [Prefix], [Once], [EventFrom], [OrderFrom],
 //     [PayloadFrom], [Join], [Hash], [HMAC], [Optional]
 //   - for the event inside an envelope: [SQSBody], [SNSBody],
 //     [KinesisBody], [EventBridgeDetail], [HTTPBody]
 //   - for an event that holds exactly one record: [Single]
-//   - for an event that needs several locks at once: [All]
+//   - for an event that needs several locks: [All]
 //
 // Constructors combine. SQSBody(SNSBody(S3Object)) takes one message of a queue
 // that receives S3 notifications through a topic, and

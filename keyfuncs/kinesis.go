@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -42,7 +43,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
-	if err := required(part{"eventSourceARN", r.EventSourceArn}, part{"kinesis.partitionKey", r.Kinesis.PartitionKey}, part{"eventID", r.EventID}); err != nil {
+	if err := keyparts.Required("eventSourceARN", r.EventSourceArn, "kinesis.partitionKey", r.Kinesis.PartitionKey, "eventID", r.EventID); err != nil {
 		return lock.Key{}, err
 	}
 	shard, _, ok := strings.Cut(r.EventID, ":")
@@ -51,7 +52,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	}
 	number := r.Kinesis.SequenceNumber
 	order, err := ordinal("kinesis.sequenceNumber", number)
-	return lock.Key{Name: named("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: shard + ":" + number, Order: order}, err
+	return lock.Key{Name: keyparts.Name("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: shard + ":" + number, Order: order}, err
 }
 
 // KinesisBody takes the key of one record from the JSON in its data, decoded as
@@ -86,7 +87,7 @@ func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 		}
 		var id string
 		if r.EventID != "" { // shard and sequence number
-			id = named("kinesis", r.EventSourceArn, r.EventID)
+			id = keyparts.Name("kinesis", r.EventSourceArn, r.EventID)
 		}
 		k, err := envelope(ctx, eventkind.Kinesis, "data", r.Kinesis.Data, id, inner)
 		return k, within("kinesis", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -63,7 +64,7 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"EventBridge for S3 in a topic":         {inTopic(s3InTopic), bridged, "Sns.Message", "SNSBody(EventBridgeEvent)"},
 		"alarm for S3 in a topic":               {inTopic(s3InTopic), alarm, "Sns.Message", "SNSAlarmRecord"},
 		"any JSON for S3 in a topic":            {inTopic(s3InTopic), ordinary, "Sns.Message", "no S3 notification"},
-		"S3 for SNSAlarmRecord":                 {inTopic(keyfuncs.SNSAlarmRecord), s3, "Sns.Message", "SNSBody(S3Object)"},
+		"S3 for SNSAlarmRecord":                 {inTopic(services.SNSAlarmRecord), s3, "Sns.Message", "SNSBody(S3Object)"},
 		"raw delivery for both":                 {inQueue(s3InBoth), s3, "body", "SQSBody(S3Object)"},
 		"EventBridge for both":                  {inQueue(s3InBoth), bridged, "body", "SQSBody(EventBridgeEvent)"},
 		"no records in both":                    {inQueue(s3InBoth), strings.Replace(topic, "Records", "Recs", 1), "body.Message", "no S3 notification"},

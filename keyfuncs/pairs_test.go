@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -100,18 +101,18 @@ var pairs = []struct {
 	})},
 	{"`ActiveMQEvent`", "a message, delivered again", same, "https://activemq.apache.org/activemq-message-properties.html", both("activemq.json", keyfuncs.ActiveMQEvent, func(e *events.ActiveMQEvent) { e.Messages[0].Redelivered = true })},
 	{"`ActiveMQEvent`", "the copies of a message in two queues", distant, "https://activemq.apache.org/activemq-message-properties.html", both("activemq.json", keyfuncs.ActiveMQEvent, func(e *events.ActiveMQEvent) { e.Messages[0].Destination.PhysicalName = "invoices" })},
-	{"`StepFunctions`", "two attempts of a task", same, statesGuide + "input-output-contextobject.html", taskPair(`"RetryCount": 0`, `"RetryCount": 1`)},
-	{"`StepFunctions`", "a task, and the same after a redrive that keeps the time", same, statesGuide + "redrive-executions.html", taskPair(`"RedriveCount": 0`, `"RedriveCount": 1`)},
-	{"`StepFunctions`", "two turns of a loop", distant, statesGuide + "input-output-contextobject.html", taskPair("30.123Z", "30.124Z")},
-	{"`StepFunctions`", "two items of a Map state in one millisecond, with their index", distant, statesGuide + "input-output-contextobject.html", taskPair(`"Index": 1`, `"Index": 2`)},
-	{"`StepFunctions`", "two items of a Map state in one millisecond, without an index", distant, statesGuide + "input-output-contextobject.html", taskPair(`"order": 1017`, `"order": 1018`)},
-	{"`StepFunctions`", "two items of a distributed Map state, which are executions of their own", distant, statesGuide + "state-map-distributed.html", taskPair("execution:orders:1017", "execution:orders/items:1018")},
-	{"`InvocationRecord`", "a record, delivered again", same, lambdaGuide + "invocation-async-retain-records.html", both[awsevents.InvocationRecord]("invocationrecord.json", keyfuncs.InvocationRecord, nil)},
-	{"`InvocationRecord`", "failure of an invocation, and success of the same when Lambda ran it twice", distant, lambdaGuide + "invocation-async.html", both("invocationrecord.json", keyfuncs.InvocationRecord, func(r *awsevents.InvocationRecord) { r.RequestContext.Condition = "Success" })},
-	{"`CloudWatchLogs`", "a batch, delivered again", same, "https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html", both("cloudwatchlogs.json", keyfuncs.CloudWatchLogs, nil)},
-	{"`CloudWatchAlarm`", "two time series of an alarm that change at the same time", distant, "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html", both("alarm-contributor.json", keyfuncs.CloudWatchAlarm, func(e *awsevents.AlarmEvent) { e.AlarmData.AlarmContributor.ID = "another" })},
-	{"`CloudFormation`", "a request, delivered again", same, lambdaGuide + "services-cloudformation.html", both[cfn.Event]("cloudformation.json", keyfuncs.CloudFormation, nil)},
-	{"`CodePipelineJob`", "a job, and the same that goes on with a continuation token", distant, "https://docs.aws.amazon.com/codepipeline/latest/userguide/action-reference-Lambda.html", both("codepipeline.json", keyfuncs.CodePipelineJob, func(e *events.CodePipelineJobEvent) { e.CodePipelineJob.Data.ContinuationToken += "2" })},
+	{"`services.StepFunctions`", "two attempts of a task", same, statesGuide + "input-output-contextobject.html", taskPair(`"RetryCount": 0`, `"RetryCount": 1`)},
+	{"`services.StepFunctions`", "a task, and the same after a redrive that keeps the time", same, statesGuide + "redrive-executions.html", taskPair(`"RedriveCount": 0`, `"RedriveCount": 1`)},
+	{"`services.StepFunctions`", "two turns of a loop", distant, statesGuide + "input-output-contextobject.html", taskPair("30.123Z", "30.124Z")},
+	{"`services.StepFunctions`", "two items of a Map state in one millisecond, with their index", distant, statesGuide + "input-output-contextobject.html", taskPair(`"Index": 1`, `"Index": 2`)},
+	{"`services.StepFunctions`", "two items of a Map state in one millisecond, without an index", distant, statesGuide + "input-output-contextobject.html", taskPair(`"order": 1017`, `"order": 1018`)},
+	{"`services.StepFunctions`", "two items of a distributed Map state, which are executions of their own", distant, statesGuide + "state-map-distributed.html", taskPair("execution:orders:1017", "execution:orders/items:1018")},
+	{"`services.InvocationRecord`", "a record, delivered again", same, lambdaGuide + "invocation-async-retain-records.html", both[awsevents.InvocationRecord]("invocationrecord.json", services.InvocationRecord, nil)},
+	{"`services.InvocationRecord`", "failure of an invocation, and success of the same when Lambda ran it twice", distant, lambdaGuide + "invocation-async.html", both("invocationrecord.json", services.InvocationRecord, func(r *awsevents.InvocationRecord) { r.RequestContext.Condition = "Success" })},
+	{"`services.CloudWatchLogs`", "a batch, delivered again", same, "https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html", both("cloudwatchlogs.json", services.CloudWatchLogs, nil)},
+	{"`services.CloudWatchAlarm`", "two time series of an alarm that change at the same time", distant, "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html", both("alarm-contributor.json", services.CloudWatchAlarm, func(e *awsevents.AlarmEvent) { e.AlarmData.AlarmContributor.ID = "another" })},
+	{"`services.CloudFormation`", "a request, delivered again", same, lambdaGuide + "services-cloudformation.html", both[cfn.Event]("cloudformation.json", services.CloudFormation, nil)},
+	{"`services.CodePipelineJob`", "a job, and the same that goes on with a continuation token", distant, "https://docs.aws.amazon.com/codepipeline/latest/userguide/action-reference-Lambda.html", both("codepipeline.json", services.CodePipelineJob, func(e *events.CodePipelineJobEvent) { e.CodePipelineJob.Data.ContinuationToken += "2" })},
 	{"`SESRecord`", "one mail for two lists of recipients", distant, lambdaGuide + "services-ses.html", both("ses.json", sesRecord, func(e *events.SimpleEmailEvent) { e.Records[0].SES.Receipt.Recipients = []string{"joe@example.com"} })},
 }
 

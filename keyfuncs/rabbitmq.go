@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -46,6 +47,6 @@ func RabbitMQEvent(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error
 		if m.BasicProperties.AppID != nil {
 			app = *m.BasicProperties.AppID
 		}
-		return once("rabbitmq", *id, m.queue, app), nil
+		return keyparts.Once("rabbitmq", *id, m.queue, app), nil
 	}, batchOfOne)
 }

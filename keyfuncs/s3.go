@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -43,7 +44,7 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 		return lock.Key{}, err
 	}
 	if r.S3.Bucket.Name == "" {
-		return lock.Key{}, missing("s3.bucket.name")
+		return lock.Key{}, keyparts.Missing("s3.bucket.name")
 	}
 	key, err := objectKey(r.S3.Object)
 	if err != nil {
@@ -114,11 +115,11 @@ func (id s3Identity) event() string {
 	case id.writes && id.sequencer != "":
 		return id.sequencer
 	case id.sequencer != "":
-		return named(url.PathEscape(id.kind), id.sequencer, id.version, id.request)
+		return keyparts.Name(url.PathEscape(id.kind), id.sequencer, id.version, id.request)
 	case id.version == "" && id.request == "":
 		return ""
 	}
-	return named(url.PathEscape(id.kind), id.version, id.request)
+	return keyparts.Name(url.PathEscape(id.kind), id.version, id.request)
 }
 
 // s3Name is readable and unambiguous, since a bucket's name has no slash.
@@ -138,7 +139,7 @@ func objectKey(o events.S3Object) (string, error) {
 		return o.URLDecodedKey, nil
 	}
 	if o.Key == "" {
-		return "", missing("s3.object.key")
+		return "", keyparts.Missing("s3.object.key")
 	}
 	key, err := url.QueryUnescape(o.Key)
 	if err != nil {

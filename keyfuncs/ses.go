@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -30,7 +31,7 @@ func SESRecord(_ context.Context, r events.SimpleEmailRecord) (lock.Key, error) 
 	}
 	id := r.SES.Mail.MessageID
 	if id == "" {
-		return lock.Key{}, missing("ses.mail.messageId")
+		return lock.Key{}, keyparts.Missing("ses.mail.messageId")
 	}
-	return lock.Key{Name: named("ses", id, digest(named("", r.SES.Receipt.Recipients...))), Event: id}, nil
+	return lock.Key{Name: keyparts.Name("ses", id, keyparts.Digest(keyparts.Name("", r.SES.Receipt.Recipients...))), Event: id}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -25,7 +26,7 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 		}
 		return lock.Key{}, e
 	}
-	return once("sns", r.SNS.MessageID), nil
+	return keyparts.Once("sns", r.SNS.MessageID), nil
 }
 
 // SNSBody takes the key of one record from the JSON in its message, decoded as

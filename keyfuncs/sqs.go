@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -28,9 +29,9 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 		return lock.Key{}, err
 	}
 	if m.MessageId == "" {
-		return lock.Key{}, missing("messageId")
+		return lock.Key{}, keyparts.Missing("messageId")
 	}
-	return once("sqs", m.MessageId), nil
+	return keyparts.Once("sqs", m.MessageId), nil
 }
 
 // SQSFIFOMessage works on one message of a message group at a time, each once
@@ -58,7 +59,7 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 		return lock.Key{}, err
 	}
 	if m.EventSourceARN == "" {
-		return lock.Key{}, missing("eventSourceARN")
+		return lock.Key{}, keyparts.Missing("eventSourceARN")
 	}
 	// Standard queues may have groups too, for fairness; only a FIFO queue
 	// numbers its messages.
@@ -70,7 +71,7 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	}
 	number := m.Attributes["SequenceNumber"]
 	order, err := ordinal("attributes.SequenceNumber", number)
-	return lock.Key{Name: named("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"]), Event: number, Order: order}, err
+	return lock.Key{Name: keyparts.Name("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"]), Event: number, Order: order}, err
 }
 
 // SQSBody takes the key of one message from the JSON in its body, decoded as E:

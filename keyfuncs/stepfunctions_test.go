@@ -8,6 +8,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -16,7 +17,7 @@ type taskInput struct {
 	Context awsevents.StepFunctionsContext `json:"context"`
 }
 
-var byTask = keyfuncs.StepFunctions(func(e taskInput) awsevents.StepFunctionsContext { return e.Context })
+var byTask = services.StepFunctions(func(e taskInput) awsevents.StepFunctionsContext { return e.Context })
 
 func TestStepFunctions(t *testing.T) {
 	t.Parallel()
@@ -53,12 +54,12 @@ func TestMapItemsWithoutIndex(t *testing.T) { // F60
 	}
 	keys := map[string]keyfuncs.Func[string]{
 		"a type of its own": decoding(byTask),
-		"any JSON": decoding(keyfuncs.StepFunctions(func(e map[string]any) awsevents.StepFunctionsContext {
+		"any JSON": decoding(services.StepFunctions(func(e map[string]any) awsevents.StepFunctionsContext {
 			return find([]byte(marshal(t, e)))
 		})),
-		"raw JSON": decoding(keyfuncs.StepFunctions(func(e json.RawMessage) awsevents.StepFunctionsContext { return find(e) })),
+		"raw JSON": decoding(services.StepFunctions(func(e json.RawMessage) awsevents.StepFunctionsContext { return find(e) })),
 		"bytes": func(ctx context.Context, text string) (lock.Key, error) {
-			return keyfuncs.StepFunctions(find)(ctx, []byte(text))
+			return services.StepFunctions(find)(ctx, []byte(text))
 		},
 	}
 	sample := strings.NewReplacer(`"Map"`, `"Mapped"`).Replace(text(t, "stepfunctions.json"))
@@ -85,7 +86,7 @@ func TestMapItemsWithoutIndex(t *testing.T) { // F60
 			}
 		})
 	}
-	_, err := keyfuncs.StepFunctions(func(e func()) awsevents.StepFunctionsContext {
+	_, err := services.StepFunctions(func(e func()) awsevents.StepFunctionsContext {
 		return load[taskInput](t, "stepfunctions.json").Context
 	})(t.Context(), nil)
 	refused(t, "no JSON", err, "input", "digest")

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -72,7 +72,7 @@ func TestCloudFormationLockOutside(t *testing.T) {
 	s := newStack(t)
 	ctx, runs, fails := t.Context(), 0, error(nil)
 	var f cfn.CustomResourceLambdaFunction
-	f = middleware.WithLock(keyfuncs.CloudFormation, cfn.LambdaWrap(func(_ context.Context, e cfn.Event) (string, map[string]any, error) {
+	f = middleware.WithLock(services.CloudFormation, cfn.LambdaWrap(func(_ context.Context, e cfn.Event) (string, map[string]any, error) {
 		runs++
 		if _, err := f(ctx, e); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a duplicate of a request in progress: %v, want that Lambda delivers it again", err)
@@ -111,7 +111,7 @@ func TestCloudFormationLockInside(t *testing.T) {
 	type resource struct{ ID string }
 	var f cfn.CustomResourceLambdaFunction
 	working := false
-	locked := middleware.WithLock(keyfuncs.CloudFormation, func(_ context.Context, e cfn.Event) (resource, error) {
+	locked := middleware.WithLock(services.CloudFormation, func(_ context.Context, e cfn.Event) (resource, error) {
 		if !working {
 			working = true
 			if _, err := f(t.Context(), e); err != nil {
@@ -139,5 +139,5 @@ func ExampleWithLock_cloudFormation() {
 	handle := func(ctx context.Context, e cfn.Event) (physicalResourceID string, data map[string]any, err error) {
 		return "arn:aws:s3:::pictures", nil, nil
 	}
-	lambda.Start(middleware.WithLock(keyfuncs.CloudFormation, cfn.LambdaWrap(handle)))
+	lambda.Start(middleware.WithLock(services.CloudFormation, cfn.LambdaWrap(handle)))
 }

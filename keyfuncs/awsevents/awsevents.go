@@ -1,5 +1,5 @@
 // Package awsevents has the types of AWS events that aws-lambda-go lacks, and
-// the constraints of the generic key functions in package keyfuncs.
+// the constraints of the generic key functions in package services.
 package awsevents
 
 import "github.com/aws/aws-lambda-go/events"

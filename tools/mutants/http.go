@@ -280,7 +280,7 @@ var requests = []mutant{
 	},
 	{
 		file: "keyfuncs/httprequest.go", breaks: "F28", bug: "a client certificate does not count",
-		old: `		r.certificate = named("certificate", cert.IssuerDN, cert.SerialNumber)`,
+		old: `		r.certificate = keyparts.Name("certificate", cert.IssuerDN, cert.SerialNumber)`,
 		new: `		r.certificate = ""`,
 		by:  "TestStrangers",
 	},

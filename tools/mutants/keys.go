@@ -75,10 +75,10 @@ var keys = []mutant{
 
 	// keyfuncs.
 	{
-		file: "keyfuncs/name.go", breaks: "F28", bug: "the parts of a name are not told apart",
+		file: "internal/event/keyparts/keyparts.go", breaks: "F28", bug: "the parts of a name are not told apart",
 		old: `url.PathEscape(p)`,
 		new: `url.PathEscape(p)[:0] + p`,
-		by:  "TestCombinators|TestIdempotencyKeyTellsApart|TestCloudWatchLogsTellsApart",
+		by:  "TestCombinators|TestIdempotencyKeyTellsApart|TestCloudWatchLogsTellsApart", in: "keyfuncs",
 	},
 	{
 		file: "keyfuncs/compose.go", breaks: "F28", bug: "two prefixes turn different names into one",
@@ -112,8 +112,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/compose.go", breaks: "P5", bug: "a joined key has the event of its first part alone",
-		old: `joined.Event = named("join", events...)`,
-		new: `joined.Event = named("join", events[:1]...)`,
+		old: `joined.Event = keyparts.Name("join", events...)`,
+		new: `joined.Event = keyparts.Name("join", events[:1]...)`,
 		by:  "TestCombinators",
 	},
 	{
@@ -222,8 +222,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/kinesis.go", breaks: "P6", bug: "a record of one shard makes those of another stale",
-		old: `named("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey)`,
-		new: `named("kinesis", r.EventSourceArn, r.Kinesis.PartitionKey)`,
+		old: `keyparts.Name("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey)`,
+		new: `keyparts.Name("kinesis", r.EventSourceArn, r.Kinesis.PartitionKey)`,
 		by:  "TestShardsAreInOrderByThemselves|TestKinesisRecord",
 	},
 	{
@@ -234,14 +234,14 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/compose.go", breaks: "P6", bug: "the orders of two shards are compared under a name from the data",
-		old: `			k.Name = named("join", k.Name, other.Name)
+		old: `			k.Name = keyparts.Name("join", k.Name, other.Name)
 `,
 		new: ``,
 		by:  "TestShardsAreInOrderByThemselves|TestKinesisBody|TestCombinators",
 	},
 	{
 		file: "keyfuncs/compose.go", breaks: "P6", bug: "two schedules that are due at one time are one event under a name of their own",
-		old: `	return named("event", k.Name, k.Event)
+		old: `	return keyparts.Name("event", k.Name, k.Event)
 `,
 		new: `	return k.Event
 `,
@@ -263,16 +263,16 @@ var keys = []mutant{
 		by: "TestKinesisBody",
 	},
 	{
-		file: "keyfuncs/stepfunctions.go", breaks: "P6", bug: "items of a Map that begin in one millisecond are one event",
-		old: `digest(string(canonical.Text(withoutAttempts(tree))))`,
-		new: `digest(string(canonical.Text(withoutAttempts(tree)))[:0])`,
-		by:  "TestMapItemsWithoutIndex|TestStepFunctions",
+		file: "keyfuncs/services/stepfunctions.go", breaks: "P6", bug: "items of a Map that begin in one millisecond are one event",
+		old: `keyparts.Digest(string(canonical.Text(withoutAttempts(tree))))`,
+		new: `keyparts.Digest(string(canonical.Text(withoutAttempts(tree)))[:0])`,
+		by:  "TestMapItemsWithoutIndex|TestStepFunctions", in: "keyfuncs",
 	},
 	{
-		file: "keyfuncs/stepfunctions.go", breaks: "P5", bug: "each retry of a task is another event",
+		file: "keyfuncs/services/stepfunctions.go", breaks: "P5", bug: "each retry of a task is another event",
 		old: `return c.Name == "RetryCount" || `,
 		new: `return `,
-		by:  "TestMapItemsWithoutIndex",
+		by:  "TestMapItemsWithoutIndex", in: "keyfuncs",
 	},
 	{
 		file: "keyfuncs/kafka.go", breaks: "P5", bug: "a topic that is created again repeats its events",
@@ -281,24 +281,24 @@ var keys = []mutant{
 		by:  "TestKafkaRecord",
 	},
 	{
-		file: "keyfuncs/cloudwatchlogs.go", breaks: "P5", bug: "batches with other log events are one",
+		file: "keyfuncs/services/cloudwatchlogs.go", breaks: "P5", bug: "batches with other log events are one",
 		old: `		parts = append(parts, l.ID)
 `,
 		new: `		parts = append(parts, d.LogEvents[0].ID)
 `,
-		by: "TestCloudWatchLogsTellsApart",
+		by: "TestCloudWatchLogsTellsApart", in: "keyfuncs",
 	},
 	{
-		file: "keyfuncs/cloudwatchlogs.go", breaks: "F32", bug: "a small payload unpacks to gigabytes",
-		old:      `io.LimitReader(z, maxLogs+1)`,
-		new:      `io.LimitReader(z, 1<<40)`,
-		by:       "TestCloudWatchLogsTooLarge",
+		file: "keyfuncs/services/cloudwatchlogs.go", breaks: "F32", bug: "a small payload unpacks to gigabytes",
+		old: `io.LimitReader(z, maxLogs+1)`,
+		new: `io.LimitReader(z, 1<<40)`,
+		by:  "TestCloudWatchLogsTooLarge", in: "keyfuncs",
 		survives: "the size is still refused after it was unpacked; a test would have to fill the memory",
 	},
 	{
 		file: "keyfuncs/idempotencykey.go", breaks: "F28", bug: "two callers share their idempotency keys",
-		old: `once("http", key, r.api.value, r.stage, by.Name)`,
-		new: `once("http", key, r.api.value, r.stage)`,
+		old: `keyparts.Once("http", key, r.api.value, r.stage, by.Name)`,
+		new: `keyparts.Once("http", key, r.api.value, r.stage)`,
 		by:  "TestIdempotencyKeyTellsApart|TestCallers",
 	},
 	{
@@ -317,8 +317,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/idempotencykey.go", breaks: "F37", bug: "another body under one idempotency key is taken for a retry",
-		old: `r.query, digest(text))`,
-		new: `r.query, digest(text[:0]))`,
+		old: `r.query, keyparts.Digest(text))`,
+		new: `r.query, keyparts.Digest(text[:0]))`,
 		by:  "TestIdempotencyKeyFingerprint",
 	},
 	{
@@ -343,21 +343,21 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/sqs.go", breaks: "P5", bug: "two groups of a queue wait for each other and look stale",
-		old: `named("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"])`,
-		new: `named("sqs", m.EventSourceARN)`,
+		old: `keyparts.Name("sqs", m.EventSourceARN, m.Attributes["MessageGroupId"])`,
+		new: `keyparts.Name("sqs", m.EventSourceARN)`,
 		by:  "TestSQSFIFOMessage",
 	},
 	{
-		file: "keyfuncs/invocationrecord.go", breaks: "P6", bug: "the records of two functions' invocations are one",
-		old: `named("invocation", c.FunctionARN, c.RequestID)`,
-		new: `named("invocation", c.RequestID)`,
-		by:  "TestInvocationRecord",
+		file: "keyfuncs/services/invocationrecord.go", breaks: "P6", bug: "the records of two functions' invocations are one",
+		old: `keyparts.Name("invocation", c.FunctionARN, c.RequestID)`,
+		new: `keyparts.Name("invocation", c.RequestID)`,
+		by:  "TestInvocationRecord", in: "keyfuncs",
 	},
 	{
-		file: "keyfuncs/invocationrecord.go", breaks: "P6", bug: "success and failure of one invocation are one record",
+		file: "keyfuncs/services/invocationrecord.go", breaks: "P6", bug: "success and failure of one invocation are one record",
 		old: `Event: c.RequestID + "/" + c.Condition}`,
 		new: `Event: c.RequestID}`,
-		by:  "TestInvocationRecord",
+		by:  "TestInvocationRecord", in: "keyfuncs",
 	},
 	{
 		file: "keyfuncs/envelope.go", breaks: "F31", bug: "the pointer to a large message is called malformed JSON",

@@ -91,17 +91,17 @@ var keyFunctions = map[Kind]string{
 	RabbitMQ:       "RabbitMQEvent",
 	SES:            "Single[events.SimpleEmailEvent](SESRecord)",
 	CodeCommit:     "Single[events.CodeCommitEvent](CodeCommitRecord)",
-	CodePipeline:   "CodePipelineJob",
-	CloudFormation: "CloudFormation",
-	ConfigRule:     "ConfigRule",
-	SecretRotation: "SecretRotation",
-	S3Batch:        "S3BatchTask",
-	CloudWatchLogs: "CloudWatchLogs",
-	Alarm:          "CloudWatchAlarm",
-	AlarmMessage:   "SNSAlarmRecord",
+	CodePipeline:   "services.CodePipelineJob",
+	CloudFormation: "services.CloudFormation",
+	ConfigRule:     "services.ConfigRule",
+	SecretRotation: "services.SecretRotation",
+	S3Batch:        "services.S3BatchTask",
+	CloudWatchLogs: "services.CloudWatchLogs",
+	Alarm:          "services.CloudWatchAlarm",
+	AlarmMessage:   "services.SNSAlarmRecord",
 	HTTP:           "IdempotencyKey for the event type of the gateway",
 
-	InvocationRecord: "InvocationRecord",
+	InvocationRecord: "services.InvocationRecord",
 }
 
 // oneByOne says how a function for one record is given a whole event.
@@ -121,7 +121,7 @@ func (k Kind) KeyFunction(carrier Kind) string {
 		case S3, S3Test:
 			return envelope + "(S3Object)"
 		case InvocationRecord:
-			return envelope + "(InvocationRecord)"
+			return envelope + "(services.InvocationRecord)"
 		case EventBridge:
 			return envelope + "(EventBridgeEvent), or " + envelope + "(EventBridgeS3Object) if it comes from S3"
 		}

@@ -26,24 +26,24 @@ const testdata = "../../../../keyfuncs/testdata"
 // nothing takes.
 var accepted = map[string]string{
 	"activemq":                     "ActiveMQEvent",
-	"alarm-contributor":            "CloudWatchAlarm",
-	"alarm":                        "CloudWatchAlarm",
+	"alarm-contributor":            "services.CloudWatchAlarm",
+	"alarm":                        "services.CloudWatchAlarm",
 	"alb-multivalue":               "IdempotencyKey[events.ALBTargetGroupRequest]",
 	"alb":                          "IdempotencyKey[events.ALBTargetGroupRequest]",
 	"apigateway-http":              "IdempotencyKey[events.APIGatewayV2HTTPRequest]",
 	"apigateway-rest":              "IdempotencyKey[events.APIGatewayProxyRequest]",
 	"apigateway-websocket-connect": "IdempotencyKey[events.APIGatewayWebsocketProxyRequest]",
 	"apigateway-websocket-message": "!",
-	"cloudformation":               "CloudFormation",
-	"cloudwatchlogs-control":       "-CloudWatchLogs",
-	"cloudwatchlogs":               "CloudWatchLogs",
+	"cloudformation":               "services.CloudFormation",
+	"cloudwatchlogs-control":       "-services.CloudWatchLogs",
+	"cloudwatchlogs":               "services.CloudWatchLogs",
 	"codecommit":                   "Single[events.CodeCommitEvent](CodeCommitRecord)",
-	"codepipeline":                 "CodePipelineJob",
-	"cognito-postconfirmation":     "CognitoUser",
-	"cognito-pretokengen":          "CognitoUser",
-	"config-change":                "ConfigRule",
-	"config-oversized":             "ConfigRule",
-	"config-scheduled":             "ConfigRule",
+	"codepipeline":                 "services.CodePipelineJob",
+	"cognito-postconfirmation":     "services.CognitoUser",
+	"cognito-pretokengen":          "services.CognitoUser",
+	"config-change":                "services.ConfigRule",
+	"config-oversized":             "services.ConfigRule",
+	"config-scheduled":             "services.ConfigRule",
 	"documentdb":                   "DocumentDBRecord",
 	"dynamodb":                     "Single[events.DynamoDBEvent](DynamoDBRecord)",
 	"eventbridge-s3-expired":       "EventBridgeEvent EventBridgeS3Object",
@@ -54,9 +54,9 @@ var accepted = map[string]string{
 	"eventbridge-scheduler":        "EventBridgeEvent EventBridgeSchedule",
 	"eventbridge":                  "EventBridgeEvent",
 	"functionurl":                  "IdempotencyKey[events.LambdaFunctionURLRequest]",
-	"invocationrecord":             "InvocationRecord",
-	"invocationrecord-stream":      "InvocationRecord",
-	"iot":                          "IoTRule",
+	"invocationrecord":             "services.InvocationRecord",
+	"invocationrecord-stream":      "services.InvocationRecord",
+	"iot":                          "services.IoTRule",
 	"kafka":                        "KafkaRecord",
 	"kinesis":                      "Single[events.KinesisEvent](KinesisRecord)",
 	"rabbitmq":                     "RabbitMQEvent",
@@ -68,11 +68,11 @@ var accepted = map[string]string{
 	"s3-restore":                   "S3Object Single[events.S3Event](S3LatestRecord)",
 	"s3-tagging":                   "S3Object Single[events.S3Event](S3LatestRecord)",
 	"s3-test":                      "-S3Object",
-	"s3batch-1":                    "S3BatchTask[events.S3BatchJobEvent]",
-	"s3batch-2":                    "S3BatchTask[events.S3BatchJobEventV2]",
-	"secretrotation":               "SecretRotation",
+	"s3batch-1":                    "services.S3BatchTask[events.S3BatchJobEvent]",
+	"s3batch-2":                    "services.S3BatchTask[events.S3BatchJobEventV2]",
+	"secretrotation":               "services.SecretRotation",
 	"ses":                          "Single[events.SimpleEmailEvent](SESRecord)",
-	"sns-alarm":                    "Single[events.SNSEvent](SNSRecord) Single[events.SNSEvent](SNSAlarmRecord)",
+	"sns-alarm":                    "Single[events.SNSEvent](SNSRecord) Single[events.SNSEvent](services.SNSAlarmRecord)",
 	"sns-s3":                       "Single[events.SNSEvent](SNSRecord) Single[events.SNSEvent](SNSBody(S3Object))",
 	"sns":                          "Single[events.SNSEvent](SNSRecord)",
 	"sqs-eventbridge":              "Single[events.SQSEvent](SQSMessage) Single[events.SQSEvent](SQSBody(EventBridgeEvent))",
@@ -81,7 +81,7 @@ var accepted = map[string]string{
 	"sqs-s3":                       "Single[events.SQSEvent](SQSMessage) Single[events.SQSEvent](SQSBody(S3Object))",
 	"sqs-sns-s3":                   "Single[events.SQSEvent](SQSMessage) Single[events.SQSEvent](SQSBody(SNSBody(S3Object))) Single[events.SQSEvent](SQSBody(SNSRecord))",
 	"sqs":                          "Single[events.SQSEvent](SQSMessage)",
-	"stepfunctions":                "StepFunctions",
+	"stepfunctions":                "services.StepFunctions",
 }
 
 // functions says which functions take each record.
@@ -116,7 +116,7 @@ func TestCognitoTriggers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := functions(e); got != "CognitoUser" {
+		if got := functions(e); got != "services.CognitoUser" {
 			t.Errorf("%s: %s", attributes, got)
 		}
 	}
@@ -229,7 +229,7 @@ func TestRubbish(t *testing.T) {
 		`{"requestContext":5}`: "authorizer",
 		`{"requestContext":{"apiId":"x"},"methodArn":"a","httpMethod":"GET"}`: "authorizer",
 		`{"Type":"Notification","Message":"x"}`:                               "an SNS message without its envelope; in the envelope, the key function is SQSBody(SNSBody(S3Object))",
-		`{"AlarmArn":"x","NewStateValue":"OK"}`:                               "SNSAlarmRecord",
+		`{"AlarmArn":"x","NewStateValue":"OK"}`:                               "services.SNSAlarmRecord",
 		`{"eventSource":"aws:docdb","events":5}`:                              "looks like an event of a DocumentDB change stream, but",
 		`{"eventSource":"aws:kafka","records":[]}`:                            "looks like a Kafka event, but",
 	} {

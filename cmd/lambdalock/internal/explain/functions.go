@@ -14,6 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/keyfuncs/services"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -106,17 +107,17 @@ var byKind = map[eventkind.Kind][]function{
 		sqs("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
 		sqs("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
 		sqs("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
-		sqs("SQSBody(InvocationRecord)", keyfuncs.SQSBody(keyfuncs.InvocationRecord)),
+		sqs("SQSBody(services.InvocationRecord)", keyfuncs.SQSBody(services.InvocationRecord)),
 		sqs("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
-		sqs("SQSBody(SNSAlarmRecord)", keyfuncs.SQSBody(keyfuncs.SNSAlarmRecord)),
+		sqs("SQSBody(services.SNSAlarmRecord)", keyfuncs.SQSBody(services.SNSAlarmRecord)),
 	},
 	eventkind.SNS: {
 		sns("SNSRecord", keyfuncs.SNSRecord),
 		sns("SNSBody(S3Object)", keyfuncs.SNSBody(keyfuncs.S3Object)),
-		sns("SNSAlarmRecord", keyfuncs.SNSAlarmRecord),
+		sns("services.SNSAlarmRecord", services.SNSAlarmRecord),
 		sns("SNSBody(EventBridgeS3Object)", keyfuncs.SNSBody(keyfuncs.EventBridgeS3Object)),
 		sns("SNSBody(EventBridgeEvent)", keyfuncs.SNSBody(keyfuncs.EventBridgeEvent)),
-		sns("SNSBody(InvocationRecord)", keyfuncs.SNSBody(keyfuncs.InvocationRecord)),
+		sns("SNSBody(services.InvocationRecord)", keyfuncs.SNSBody(services.InvocationRecord)),
 	},
 	eventkind.Kinesis: {
 		kinesis("KinesisRecord", keyfuncs.KinesisRecord),
@@ -133,14 +134,14 @@ var byKind = map[eventkind.Kind][]function{
 	eventkind.RabbitMQ:       {of("RabbitMQEvent", keyfuncs.RabbitMQEvent)},
 	eventkind.SES:            {of("Single[events.SimpleEmailEvent](SESRecord)", keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord))},
 	eventkind.CodeCommit:     {of("Single[events.CodeCommitEvent](CodeCommitRecord)", keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord))},
-	eventkind.CodePipeline:   {of("CodePipelineJob", keyfuncs.CodePipelineJob)},
-	eventkind.CloudFormation: {of("CloudFormation", keyfuncs.Func[cfn.Event](keyfuncs.CloudFormation))},
-	eventkind.ConfigRule:     {of("ConfigRule", keyfuncs.ConfigRule)},
-	eventkind.SecretRotation: {of("SecretRotation", keyfuncs.SecretRotation)},
-	eventkind.CloudWatchLogs: {of("CloudWatchLogs", keyfuncs.CloudWatchLogs)},
-	eventkind.Alarm:          {of("CloudWatchAlarm", keyfuncs.CloudWatchAlarm)},
+	eventkind.CodePipeline:   {of("services.CodePipelineJob", services.CodePipelineJob)},
+	eventkind.CloudFormation: {of("services.CloudFormation", keyfuncs.Func[cfn.Event](services.CloudFormation))},
+	eventkind.ConfigRule:     {of("services.ConfigRule", services.ConfigRule)},
+	eventkind.SecretRotation: {of("services.SecretRotation", services.SecretRotation)},
+	eventkind.CloudWatchLogs: {of("services.CloudWatchLogs", services.CloudWatchLogs)},
+	eventkind.Alarm:          {of("services.CloudWatchAlarm", services.CloudWatchAlarm)},
 
-	eventkind.InvocationRecord: {of("InvocationRecord", keyfuncs.Func[awsevents.InvocationRecord](keyfuncs.InvocationRecord))},
+	eventkind.InvocationRecord: {of("services.InvocationRecord", keyfuncs.Func[awsevents.InvocationRecord](services.InvocationRecord))},
 }
 
 // functionsOf returns the functions for an event of a known kind.
@@ -150,9 +151,9 @@ func functionsOf(kind eventkind.Kind, doc []byte) []function {
 		return httpFunctions(doc)
 	case eventkind.S3Batch:
 		if strings.HasPrefix(text(doc, "invocationSchemaVersion"), "1") {
-			return []function{of("S3BatchTask[events.S3BatchJobEvent]", keyfuncs.S3BatchTask[events.S3BatchJobEvent])}
+			return []function{of("services.S3BatchTask[events.S3BatchJobEvent]", services.S3BatchTask[events.S3BatchJobEvent])}
 		}
-		return []function{of("S3BatchTask[events.S3BatchJobEventV2]", keyfuncs.S3BatchTask[events.S3BatchJobEventV2])}
+		return []function{of("services.S3BatchTask[events.S3BatchJobEventV2]", services.S3BatchTask[events.S3BatchJobEventV2])}
 	}
 	return byKind[kind]
 }
@@ -187,7 +188,7 @@ func httpFunctions(doc []byte) []function {
 // ofCognito returns the key of an event of any trigger. Their requests differ,
 // down to the types of the user's attributes, but not the header.
 func ofCognito(ctx context.Context, header events.CognitoEventUserPoolsHeader) (lock.Key, error) {
-	return keyfuncs.CognitoUser(ctx, events.CognitoEventUserPoolsPostAuthentication{CognitoEventUserPoolsHeader: header})
+	return services.CognitoUser(ctx, events.CognitoEventUserPoolsPostAuthentication{CognitoEventUserPoolsHeader: header})
 }
 
 // unknown returns the functions for events that do not name their source, as
@@ -195,14 +196,14 @@ func ofCognito(ctx context.Context, header events.CognitoEventUserPoolsHeader) (
 func unknown(members map[string]json.RawMessage) []function {
 	var all []function
 	if members["triggerSource"] != nil && members["userPoolId"] != nil {
-		all = append(all, of("CognitoUser", ofCognito))
+		all = append(all, of("services.CognitoUser", ofCognito))
 	}
 	if members["topic"] != nil && members["traceId"] != nil {
-		all = append(all, of("IoTRule, with the members topic and traceId", keyfuncs.IoTRule(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
+		all = append(all, of("services.IoTRule, with the members topic and traceId", services.IoTRule(func(m awsevents.IoTMessage) awsevents.IoTMessage { return m })))
 	}
 	if members["Execution"] != nil && members["State"] != nil {
-		whole := keyfuncs.StepFunctions(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })
-		all = append(all, noted(of("StepFunctions, with the whole event", whole), digested))
+		whole := services.StepFunctions(func(c awsevents.StepFunctionsContext) awsevents.StepFunctionsContext { return c })
+		all = append(all, noted(of("services.StepFunctions, with the whole event", whole), digested))
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if text(members[name], "Execution", "Id") == "" {
@@ -212,7 +213,7 @@ func unknown(members map[string]json.RawMessage) []function {
 			_ = json.Unmarshal(e[name], &c) // the key function refuses what is missing
 			return c
 		}
-		all = append(all, noted(of(fmt.Sprintf("StepFunctions, with the member %q", name), keyfuncs.StepFunctions(find)), digested))
+		all = append(all, noted(of(fmt.Sprintf("services.StepFunctions, with the member %q", name), services.StepFunctions(find)), digested))
 	}
 	return all
 }

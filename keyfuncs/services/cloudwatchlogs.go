@@ -1,4 +1,4 @@
-package keyfuncs
+package services
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -29,35 +31,34 @@ import (
 // https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchlogs.html.
 func CloudWatchLogs(_ context.Context, e events.CloudwatchLogsEvent) (lock.Key, error) {
 	if e.AWSLogs.Data == "" {
-		return lock.Key{}, missing("awslogs.data")
+		return lock.Key{}, keyparts.Missing("awslogs.data")
 	}
 	d, err := logsData(e.AWSLogs.Data)
 	if err != nil {
 		return lock.Key{}, err
 	}
 	if d.MessageType == "CONTROL_MESSAGE" {
-		return lock.Key{}, fmt.Errorf("%w: a control message of CloudWatch Logs", ErrIgnore)
+		return lock.Key{}, fmt.Errorf("%w: a control message of CloudWatch Logs", keyfuncs.ErrIgnore)
 	}
-	k, err := logsKey(d)
-	return k, within("awslogs.data", err)
+	return logsKey(d)
 }
 
 func logsKey(d events.CloudwatchLogsData) (lock.Key, error) {
-	if err := required(part{"owner", d.Owner}, part{"logGroup", d.LogGroup}, part{"logStream", d.LogStream}); err != nil {
+	if err := keyparts.Required("awslogs.data.owner", d.Owner, "awslogs.data.logGroup", d.LogGroup, "awslogs.data.logStream", d.LogStream); err != nil {
 		return lock.Key{}, err
 	}
 	if len(d.LogEvents) == 0 {
-		return lock.Key{}, &lock.NoKeyError{Field: "logEvents", Reason: "is empty or missing: this is an event of another source"}
+		return lock.Key{}, &lock.NoKeyError{Field: "awslogs.data.logEvents", Reason: "is empty or missing: this is an event of another source"}
 	}
 	// The number of filters says where they end and the ids begin.
 	parts := append([]string{d.Owner, strconv.Itoa(len(d.SubscriptionFilters))}, d.SubscriptionFilters...)
 	for i, l := range d.LogEvents {
 		if l.ID == "" {
-			return lock.Key{}, missing(fmt.Sprintf("logEvents[%d].id", i))
+			return lock.Key{}, keyparts.Missing(fmt.Sprintf("awslogs.data.logEvents[%d].id", i))
 		}
 		parts = append(parts, l.ID)
 	}
-	return once("cloudwatchlogs", digest(named("", parts...)), d.LogGroup, d.LogStream), nil
+	return keyparts.Once("cloudwatchlogs", keyparts.Digest(keyparts.Name("", parts...)), d.LogGroup, d.LogStream), nil
 }
 
 // maxLogs limits the size of an unpacked batch. The largest event that Lambda

@@ -1,17 +1,18 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // CognitoUser works on one trigger of a user at a time. Name is user pool and
 // user name. In a MigrateUser trigger the user name is what the user typed,
-// which may be an alias. User names are personal data: see [Hash].
+// which may be an alias. User names are personal data: see [keyfuncs.Hash].
 //
 // There is no Event, and every event is handled: Cognito waits for the answer
 // and needs it each time, and its events have no id. So use middleware.OnHeld
@@ -23,12 +24,12 @@ import (
 func CognitoUser[E awsevents.CognitoEvent](_ context.Context, e E) (lock.Key, error) {
 	h := cognitoHeader(e)
 	if h.UserPoolID == "" {
-		return lock.Key{}, missing("userPoolId")
+		return lock.Key{}, keyparts.Missing("userPoolId")
 	}
 	if h.UserName == "" {
 		return lock.Key{}, &lock.NoKeyError{Field: "userName", Reason: "is missing: write a key function of your own for what the trigger has, such as an attribute of the user"}
 	}
-	return lock.Key{Name: named("cognito", h.UserPoolID, h.UserName)}, nil
+	return lock.Key{Name: keyparts.Name("cognito", h.UserPoolID, h.UserName)}, nil
 }
 
 // cognitoHeader returns the header of e. Go cannot reach a field through a type

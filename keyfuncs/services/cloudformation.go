@@ -1,10 +1,11 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/cfn"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -14,7 +15,7 @@ import (
 //
 // Put the lock around the function that answers CloudFormation:
 //
-//	lambda.Start(middleware.WithLock(keyfuncs.CloudFormation, cfn.LambdaWrap(handle)))
+//	lambda.Start(middleware.WithLock(services.CloudFormation, cfn.LambdaWrap(handle)))
 //
 // A request is then completed once its answer, SUCCESS or FAILED, has been
 // sent. A duplicate is skipped without a second answer. If the first delivery
@@ -26,14 +27,14 @@ import (
 // and a skipped duplicate is reported as SUCCESS with another physical id,
 // which replaces the resource.
 //
-// For requests that come through a topic, [SNSBody](CloudFormation) takes the
-// key of a record.
+// For requests that come through a topic, [keyfuncs.SNSBody](CloudFormation)
+// takes the key of a record.
 //
 // Sources: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/services-cloudformation.html.
 func CloudFormation(_ context.Context, e cfn.Event) (lock.Key, error) {
-	if err := required(part{"StackId", e.StackID}, part{"LogicalResourceId", e.LogicalResourceID}, part{"RequestId", e.RequestID}); err != nil {
+	if err := keyparts.Required("StackId", e.StackID, "LogicalResourceId", e.LogicalResourceID, "RequestId", e.RequestID); err != nil {
 		return lock.Key{}, err
 	}
-	return lock.Key{Name: named("cloudformation", e.StackID, e.LogicalResourceID), Event: e.RequestID}, nil
+	return lock.Key{Name: keyparts.Name("cloudformation", e.StackID, e.LogicalResourceID), Event: e.RequestID}, nil
 }

@@ -1,4 +1,4 @@
-package keyfuncs
+package services
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -18,22 +20,22 @@ import (
 // that comes late is still a change.
 //
 // For alarms that come through a topic see [SNSAlarmRecord]. For those that
-// come through EventBridge use [EventBridgeEvent].
+// come through EventBridge use [keyfuncs.EventBridgeEvent].
 //
 // Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html,
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Acting_Alarm_Changes.html,
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch-and-eventbridge.html.
 func CloudWatchAlarm(_ context.Context, e awsevents.AlarmEvent) (lock.Key, error) {
 	d := e.AlarmData
-	if err := required(
-		part{"alarmArn", e.AlarmARN}, part{"alarmData.state.value", d.State.Value}, part{"alarmData.state.timestamp", d.State.Timestamp},
+	if err := keyparts.Required(
+		"alarmArn", e.AlarmARN, "alarmData.state.value", d.State.Value, "alarmData.state.timestamp", d.State.Timestamp,
 	); err != nil {
 		return lock.Key{}, err
 	}
 	event := []string{d.State.Timestamp}
 	if c := d.AlarmContributor; c != nil {
 		if c.ID == "" {
-			return lock.Key{}, missing("alarmData.alarmContributor.id")
+			return lock.Key{}, keyparts.Missing("alarmData.alarmContributor.id")
 		}
 		event = append(event, c.ID)
 	}
@@ -49,16 +51,16 @@ func CloudWatchAlarm(_ context.Context, e awsevents.AlarmEvent) (lock.Key, error
 //
 // Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html.
 func SNSAlarmRecord(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {
-	return SNSBody(func(_ context.Context, p events.CloudWatchAlarmSNSPayload) (lock.Key, error) {
-		if err := required(
-			part{"AlarmArn", p.AlarmARN}, part{"NewStateValue", p.NewStateValue}, part{"StateChangeTime", p.StateChangeTime},
+	return keyfuncs.SNSBody(func(_ context.Context, p events.CloudWatchAlarmSNSPayload) (lock.Key, error) {
+		if err := keyparts.Required(
+			"AlarmArn", p.AlarmARN, "NewStateValue", p.NewStateValue, "StateChangeTime", p.StateChangeTime,
 		); err != nil {
 			return lock.Key{}, err
 		}
-		return alarm(p.AlarmARN, p.NewStateValue, p.StateChangeTime, digest(r.SNS.Message)), nil
+		return alarm(p.AlarmARN, p.NewStateValue, p.StateChangeTime, keyparts.Digest(r.SNS.Message)), nil
 	})(ctx, r)
 }
 
 func alarm(arn, state string, event ...string) lock.Key {
-	return lock.Key{Name: named("alarm", arn), Event: named(url.PathEscape(state), event...)}
+	return lock.Key{Name: keyparts.Name("alarm", arn), Event: keyparts.Name(url.PathEscape(state), event...)}
 }

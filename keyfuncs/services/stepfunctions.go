@@ -1,4 +1,4 @@
-package keyfuncs
+package services
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -55,16 +57,16 @@ import (
 // https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html,
 // https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html,
 // https://docs.aws.amazon.com/step-functions/latest/dg/express-at-least-once-execution.html.
-func StepFunctions[E any](find func(E) awsevents.StepFunctionsContext) Func[E] {
+func StepFunctions[E any](find func(E) awsevents.StepFunctionsContext) keyfuncs.Func[E] {
 	if find == nil {
-		panic("lambdalock: keyfuncs.StepFunctions(nil): give it the function that finds the context object in your event")
+		panic("lambdalock: services.StepFunctions(nil): give it the function that finds the context object in your event")
 	}
 	return func(_ context.Context, e E) (lock.Key, error) {
 		c := find(e)
 		if c.Execution.ID == "" {
 			return lock.Key{}, &lock.NoKeyError{Field: "Execution.Id", Reason: `is missing: pass the context object into the input of the task, with "context.$": "$$"`}
 		}
-		if err := required(part{"State.Name", c.State.Name}, part{"State.EnteredTime", c.State.EnteredTime}); err != nil {
+		if err := keyparts.Required("State.Name", c.State.Name, "State.EnteredTime", c.State.EnteredTime); err != nil {
 			return lock.Key{}, err
 		}
 		input, err := digestOfInput(e)
@@ -72,7 +74,7 @@ func StepFunctions[E any](find func(E) awsevents.StepFunctionsContext) Func[E] {
 			return lock.Key{}, &lock.NoKeyError{Field: "input", Reason: "cannot be written as JSON, of which the key contains a digest", Err: err}
 		}
 		item := cmp.Or(c.Map.Item.Index.String(), input)
-		return lock.Key{Name: named("stepfunctions", c.Execution.ID, c.State.Name, item), Event: c.State.EnteredTime + "/" + input}, nil
+		return lock.Key{Name: keyparts.Name("stepfunctions", c.Execution.ID, c.State.Name, item), Event: c.State.EnteredTime + "/" + input}, nil
 	}
 }
 
@@ -89,7 +91,7 @@ func digestOfInput(input any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digest(string(canonical.Text(withoutAttempts(tree)))), nil
+	return keyparts.Digest(string(canonical.Text(withoutAttempts(tree)))), nil
 }
 
 // withoutAttempts drops what counts attempts from every context object in a

@@ -1,4 +1,4 @@
-package keyfuncs
+package services
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -19,7 +20,7 @@ import (
 // Sources: https://docs.aws.amazon.com/config/latest/developerguide/evaluate-config_develop-rules_example-events.html,
 // https://docs.aws.amazon.com/config/latest/APIReference/API_PutEvaluations.html.
 func ConfigRule(_ context.Context, e events.ConfigEvent) (lock.Key, error) {
-	if err := required(part{"configRuleArn", e.ConfigRuleArn}, part{"invokingEvent", e.InvokingEvent}, part{"resultToken", e.ResultToken}); err != nil {
+	if err := keyparts.Required("configRuleArn", e.ConfigRuleArn, "invokingEvent", e.InvokingEvent, "resultToken", e.ResultToken); err != nil {
 		return lock.Key{}, err
 	}
 	type resource struct {
@@ -41,11 +42,11 @@ func ConfigRule(_ context.Context, e events.ConfigEvent) (lock.Key, error) {
 	parts := []string{e.ConfigRuleArn, cause.MessageType}
 	switch {
 	case subject != nil && (subject.Type == "" || subject.ID == ""):
-		return lock.Key{}, missing("invokingEvent.configurationItem.resourceId")
+		return lock.Key{}, keyparts.Missing("invokingEvent.configurationItem.resourceId")
 	case subject != nil:
 		parts = []string{e.ConfigRuleArn, subject.Type, subject.ID}
 	case cause.MessageType == "":
-		return lock.Key{}, missing("invokingEvent.messageType")
+		return lock.Key{}, keyparts.Missing("invokingEvent.messageType")
 	}
-	return lock.Key{Name: named("config", parts...), Event: digest(named("", e.ResultToken, e.InvokingEvent))}, nil
+	return lock.Key{Name: keyparts.Name("config", parts...), Event: keyparts.Digest(keyparts.Name("", e.ResultToken, e.InvokingEvent))}, nil
 }

@@ -1,8 +1,10 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -29,9 +31,9 @@ import (
 //
 // Sources: https://docs.aws.amazon.com/iot/latest/developerguide/iot-sql-functions.html#iot-sql-function-traceid,
 // https://docs.aws.amazon.com/iot/latest/developerguide/lambda-rule-action.html.
-func IoTRule[E any](find func(E) awsevents.IoTMessage) Func[E] {
+func IoTRule[E any](find func(E) awsevents.IoTMessage) keyfuncs.Func[E] {
 	if find == nil {
-		panic("lambdalock: keyfuncs.IoTRule(nil): give it the function that finds topic and trace id in your event")
+		panic("lambdalock: services.IoTRule(nil): give it the function that finds topic and trace id in your event")
 	}
 	return func(_ context.Context, e E) (lock.Key, error) {
 		m := find(e)
@@ -41,6 +43,6 @@ func IoTRule[E any](find func(E) awsevents.IoTMessage) Func[E] {
 		if m.TraceID == "" {
 			return lock.Key{}, &lock.NoKeyError{Field: "traceId", Reason: "is missing: add traceid() AS traceId to the SQL of the rule; a message that does not come over MQTT has none and needs an id in its payload"}
 		}
-		return once("iot", m.TraceID, m.Topic), nil
+		return keyparts.Once("iot", m.TraceID, m.Topic), nil
 	}
 }

@@ -1,10 +1,12 @@
-package keyfuncs
+package services
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -21,17 +23,20 @@ import (
 //
 // Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-invoke-lambda.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/services-s3-batch.html.
-func S3BatchTask[E awsevents.S3BatchEvent](ctx context.Context, e E) (lock.Key, error) {
+func S3BatchTask[E awsevents.S3BatchEvent](_ context.Context, e E) (lock.Key, error) {
 	job, invocation, tasks := s3Batch(e)
-	if err := required(part{"job.id", job}, part{"invocationId", invocation}); err != nil {
+	if err := keyparts.Required("job.id", job, "invocationId", invocation); err != nil {
 		return lock.Key{}, err
 	}
-	return only(ctx, "tasks", tasks, func(_ context.Context, task string) (lock.Key, error) {
-		if task == "" {
-			return lock.Key{}, missing("taskId")
-		}
-		return lock.Key{Name: named("s3batch", job, task), Event: invocation}, nil
-	}, "S3 sends one")
+	switch {
+	case len(tasks) > 1:
+		return lock.Key{}, &lock.NoKeyError{Field: "tasks", Reason: fmt.Sprintf("holds %d tasks, and one lock cannot stand for them all: S3 sends one", len(tasks))}
+	case len(tasks) == 0:
+		return lock.Key{}, &lock.NoKeyError{Field: "tasks", Reason: "is empty or missing: this is an event of another source"}
+	case tasks[0] == "":
+		return lock.Key{}, keyparts.Missing("tasks[0].taskId")
+	}
+	return lock.Key{Name: keyparts.Name("s3batch", job, tasks[0]), Event: invocation}, nil
 }
 
 // s3Batch returns what identifies the tasks of e. Go cannot reach a field

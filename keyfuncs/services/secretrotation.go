@@ -1,10 +1,11 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -21,8 +22,8 @@ import (
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_RotateSecret.html,
 // https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_available-rotation-templates.html.
 func SecretRotation(_ context.Context, e events.SecretsManagerSecretRotationEvent) (lock.Key, error) {
-	if err := required(part{"SecretId", e.SecretID}, part{"ClientRequestToken", e.ClientRequestToken}, part{"Step", e.Step}); err != nil {
+	if err := keyparts.Required("SecretId", e.SecretID, "ClientRequestToken", e.ClientRequestToken, "Step", e.Step); err != nil {
 		return lock.Key{}, err
 	}
-	return lock.Key{Name: named("secret", e.SecretID)}, nil
+	return lock.Key{Name: keyparts.Name("secret", e.SecretID)}, nil
 }

@@ -1,10 +1,11 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -18,11 +19,11 @@ import (
 func CodePipelineJob(_ context.Context, e events.CodePipelineJobEvent) (lock.Key, error) {
 	job := e.CodePipelineJob
 	if job.ID == "" {
-		return lock.Key{}, missing("CodePipeline.job.id")
+		return lock.Key{}, keyparts.Missing("CodePipeline.job.id")
 	}
-	k := once("codepipeline", job.ID)
+	k := keyparts.Once("codepipeline", job.ID)
 	if token := job.Data.ContinuationToken; token != "" {
-		k.Event += "/" + digest(token)
+		k.Event += "/" + keyparts.Digest(token)
 	}
 	return k, nil
 }

@@ -1,8 +1,9 @@
-package keyfuncs
+package services
 
 import (
 	"context"
 
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -14,14 +15,14 @@ import (
 // records never wait for each other. The event of that invocation is in
 // RequestPayload. No Order.
 //
-// In a queue, a topic or on EventBridge, wrap it in [SQSBody], [SNSBody] or
-// [EventBridgeDetail].
+// In a queue, a topic or on EventBridge, wrap it in
+// [keyfuncs.SQSBody], [keyfuncs.SNSBody] or [keyfuncs.EventBridgeDetail].
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html.
 func InvocationRecord(_ context.Context, r awsevents.InvocationRecord) (lock.Key, error) {
 	c := r.RequestContext
-	if err := required(part{"requestContext.functionArn", c.FunctionARN}, part{"requestContext.requestId", c.RequestID}); err != nil {
+	if err := keyparts.Required("requestContext.functionArn", c.FunctionARN, "requestContext.requestId", c.RequestID); err != nil {
 		return lock.Key{}, err
 	}
-	return lock.Key{Name: named("invocation", c.FunctionARN, c.RequestID), Event: c.RequestID + "/" + c.Condition}, nil
+	return lock.Key{Name: keyparts.Name("invocation", c.FunctionARN, c.RequestID), Event: c.RequestID + "/" + c.Condition}, nil
 }
