@@ -58,7 +58,7 @@ func (c *demoCmd) Run(ctx context.Context) error {
 	}
 	fmt.Println("\nThe same as a page for a browser:", c.HTML)
 	if report.Err() != nil {
-		return fmt.Errorf("the demo went wrong; the function said:\n%s", strings.Join(report.Said, "\n"))
+		return fmt.Errorf("the demo went wrong: %w\nThe function said:\n%s", report.Err(), strings.Join(report.Said, "\n"))
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,7 @@ import (
 
 // drawing says how to draw a timeline on a terminal.
 type drawing struct {
-	Width int `placeholder:"N" help:"How many columns to draw the timeline on; by default those of the terminal, or 100."`
+	Width int `placeholder:"N" help:"How many columns to draw the timeline on; by default those of the terminal, or 80."`
 }
 
 // text draws on out, in colours if that is a terminal.
@@ -37,7 +39,7 @@ func (d drawing) width(out *os.File) int {
 	if columns, _, err := term.GetSize(int(out.Fd())); err == nil && columns > 0 {
 		return columns
 	}
-	return 100
+	return 80
 }
 
 // maxDrawn is how many deliveries a timeline shows; a person cannot tell more
@@ -51,30 +53,66 @@ var kinds = map[string]timeline.Kind{
 	timedOut: timeline.Killed, killed: timeline.Killed, crashed: timeline.Killed,
 }
 
+// unclear are the outcomes whose word does not say what they mean.
+var unclear = []struct{ word, means string }{
+	{ignored, "acknowledged without being handled"},
+	{refused, "the event was refused by the function"},
+	{succeeded, "whether the handler ran is unknown"},
+}
+
 // picture collects what a timeline shows.
 type picture struct {
-	spans []timeline.Span
+	spans map[int][]timeline.Span // by environment; 0: given up
+	drawn int
 	waits []timeline.Wait
 	left  int // deliveries beyond maxDrawn
+}
+
+func (p *picture) add(env int, s timeline.Span) {
+	if p.spans == nil {
+		p.spans = map[int][]timeline.Span{}
+	}
+	p.spans[env] = append(p.spans[env], s)
+	p.drawn++
+}
+
+// lanes returns a lane for each environment, and more for one that handles
+// several deliveries at once.
+func (p *picture) lanes() (all []timeline.Lane) {
+	for _, env := range slices.SortedFunc(maps.Keys(p.spans), func(a, b int) int { return cmp.Compare(uint(a-1), uint(b-1)) }) { // 0 comes last
+		slices.SortStableFunc(p.spans[env], func(a, b timeline.Span) int { return cmp.Compare(a.Start, b.Start) })
+		first, name := len(all), "given up"
+		if env > 0 {
+			name = fmt.Sprintf("env %d", env)
+		}
+		for _, s := range p.spans[env] {
+			n := slices.IndexFunc(all[first:], func(l timeline.Lane) bool { return l.Spans[len(l.Spans)-1].End <= s.Start })
+			if n < 0 {
+				n, all, name = len(all)-first, append(all, timeline.Lane{Name: name}), ""
+			}
+			all[first+n].Spans = append(all[first+n].Spans, s)
+		}
+	}
+	return all
 }
 
 // delivered adds a delivery. Its span is that of the invocation, because the
 // command does not know when the handler was running.
 func (p *picture) delivered(begun time.Time, w row) {
-	if len(p.spans) >= maxDrawn {
+	if p.drawn >= maxDrawn {
 		p.left++
 		return
 	}
-	kind, remark := kinds[w.outcome.word], w.outcome.String()
+	kind, result := kinds[w.outcome.word], w.outcome.String()
 	switch {
 	case slices.Contains(w.outcome.notes, takenOver):
 		kind = timeline.TookOver
 	case w.outcome.word == ran && len(w.outcome.notes) == 0:
-		remark = ""
+		result = ""
 	}
-	p.spans = append(p.spans, timeline.Span{
-		Env: w.result.Environment, Start: w.result.Started.Sub(begun), End: w.result.Ended.Sub(begun), Kind: kind,
-		Remark: label(w.records) + receives(w.records) + " " + remark,
+	p.add(w.result.Environment, timeline.Span{
+		Start: w.result.Started.Sub(begun), End: w.result.Ended.Sub(begun), Kind: kind,
+		Label: label(w.records) + receives(w.records), Result: result,
 	})
 }
 
@@ -104,11 +142,11 @@ func receives(records []*record) string {
 
 // given adds records that were given up.
 func (p *picture) given(begun, at time.Time, records []*record) {
-	if len(p.spans) >= maxDrawn {
+	if p.drawn >= maxDrawn {
 		return
 	}
 	since := at.Sub(begun)
-	p.spans = append(p.spans, timeline.Span{Start: since, End: since, Kind: timeline.GivenUp, Remark: label(records)})
+	p.add(0, timeline.Span{Start: since, End: since, Kind: timeline.GivenUp, Label: label(records)})
 }
 
 // waited adds the time between two deliveries, which Lambda would make longer.
@@ -126,7 +164,7 @@ func (p *picture) waited(begun, from, to time.Time, real time.Duration) {
 func (r *report) draw(out *os.File, page io.Writer, c *invokeCmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.spans) == 0 {
+	if r.drawn == 0 {
 		return nil
 	}
 	t := r.timeline(c)
@@ -145,7 +183,7 @@ func (r *report) draw(out *os.File, page io.Writer, c *invokeCmd) error {
 func (r *report) timeline(c *invokeCmd) timeline.Timeline {
 	panel := timeline.Panel{
 		Title:   fmt.Sprintf("%s of %s", plural(r.deliveries, "delivery"), plural(len(r.events), "event")),
-		Caption: "every event was completed", Spans: r.spans, Waits: r.waits,
+		Caption: "every event was completed", Hero: true, Lanes: r.lanes(), Waits: r.waits,
 	}
 	if n := r.counts[succeeded]; n > 0 {
 		panel.Caption = fmt.Sprintf("no event failed; of %s it is unknown whether the handler ran", plural(n, "delivery"))
@@ -161,8 +199,13 @@ func (r *report) timeline(c *invokeCmd) timeline.Timeline {
 	if c.Source != asTheEventSays {
 		t.Title += " behind --source " + c.Source
 	}
+	for _, e := range unclear {
+		if r.counts[e.word] > 0 {
+			t.Note += e.word + ": " + e.means + ". "
+		}
+	}
 	if len(r.waits) > 0 {
-		t.Note = fmt.Sprintf("Waits before a redelivery are %g times shorter than Lambda's. Handlers and leases take their real time.", c.Scale)
+		t.Note += fmt.Sprintf("Waits before a redelivery are %g times shorter than Lambda's. Handlers and leases take their real time.", c.Scale)
 	}
 	return t
 }

@@ -151,10 +151,10 @@ func TestWidth(t *testing.T) {
 		columns string
 		want    int
 	}{
-		"flag":                    {70, "80", 70},
-		"COLUMNS":                 {0, "80", 80},
-		"COLUMNS makes no sense":  {0, "-1", 100},
-		"no terminal, no COLUMNS": {0, "", 100},
+		"flag":                    {70, "90", 70},
+		"COLUMNS":                 {0, "90", 90},
+		"COLUMNS makes no sense":  {0, "-1", 80},
+		"no terminal, no COLUMNS": {0, "", 80},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("COLUMNS", c.columns)

@@ -112,7 +112,7 @@ func TestTimeline(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
 	r := invoke(t, "messages", "--source", "sqs", "--scale", "600", "--attempts", "2", "--width", "80", "--html", page, queueFile(t, "good", "bad"))
-	r.expect(t, 1, "2 deliveries of 1 event", "dead   │", "xx given up", "600 times shorter", "The same as a page for a browser: "+page)
+	r.expect(t, 1, "2 deliveries of 1 event", "given up   │", " x m1\n", "600 times shorter", "The same as a page for a browser: "+page)
 	text, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(text), "behind --source sqs") {
 		t.Errorf("%v\n%s", err, text)

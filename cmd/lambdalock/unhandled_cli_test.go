@@ -28,7 +28,7 @@ func TestNotHandled(t *testing.T) {
 			[]string{foreign},
 			1,
 			[]string{"ignored"},
-			[]string{"ignored 1   failed 0   events 1   not completed 1", "·· acknowledged without being handled", "not completed: " + foreign},
+			[]string{"ignored 1   failed 0   events 1   not completed 1", "ignored: acknowledged without being handled", "not completed: " + foreign},
 		},
 		"another request": {
 			"charges",

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
-	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -43,10 +42,10 @@ const (
 	Scale = 30
 )
 
-// run is one demo under way.
+// run plays the scenarios with one function.
 type run struct {
-	bucket string // a new one each time: the table may remember earlier demos
-	// platform and begun are those of the scene under way.
+	bucket   string // a new one each time: the table may remember earlier demos
+	progress func(string)
 	platform *locallambda.Platform
 	wg       sync.WaitGroup
 	begun    chan int // environment of each handler that begins
@@ -59,29 +58,29 @@ type run struct {
 // scene is a scenario that was played.
 type scene struct {
 	scenario
-	zero     time.Time
-	notes    map[int][]note // by environment
-	attempts []attempt
-	waits    []timeline.Wait
+	zero       time.Time
+	notes      map[int][]note // by environment
+	deliveries []*delivery
 }
 
-// attempt is one delivery of an event to an environment.
-type attempt struct {
-	upload upload
-	locallambda.Result
+// delivery is an event that S3 sent, and each attempt to have it handled.
+type delivery struct {
+	upload
+	attempts []locallambda.Result
 }
 
 // upload is an S3 event of the demo.
 type upload struct {
 	object, version string
-	// remark tells it from other uploads of its object; empty: there are none.
-	remark string
+	// lane names it in the picture; empty: it is one of several deliveries.
+	lane string
 	// stale: a later upload was handled first, and the key asks to skip this
 	// one.
 	stale bool
 }
 
-// Run runs all scenarios, about 20 seconds.
+// Run runs all scenarios, without a lock and with it at the same time, in about
+// 20 seconds.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	locks, err := cfg.locks(ctx)
 	if err != nil {
@@ -93,36 +92,47 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(notes) }()
-	cfg.Environments = max(4, cfg.Environments)
-	r := &run{bucket: "pictures-" + strings.ToLower(rand.Text()), begun: make(chan int, 64)}
 	function := locallambda.Config{
 		Command: cfg.Command, Env: append(locks.Env, RoleVariable+"="+notes), Credentials: locks.Credentials,
-		Environments: cfg.Environments, Timeout: timeout, Function: "thumbnails", Logs: r.log,
+		Environments: max(4, cfg.Environments), Timeout: timeout, Function: "thumbnails",
 	}
 	bare := function
 	bare.Env = append(slices.Clone(function.Env), unprotectedVariable+"=1")
-	bare.Environments = 2
-	if err := r.play(ctx, bare, cfg.Progress, unprotected); err != nil {
-		return nil, err
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	without, with := newRun(func(string) {}), newRun(cfg.Progress)
+	var wg sync.WaitGroup
+	for r, function := range map[*run]locallambda.Config{without: bare, with: function} {
+		wg.Go(func() {
+			if err := r.play(ctx, function); err != nil {
+				cancel(err)
+			}
+		})
 	}
-	if err := r.play(ctx, function, cfg.Progress, scenarios...); err != nil {
-		return nil, err
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return r.report(cfg.Environments), nil
+	return compare(without, with), nil
 }
 
-// play starts the function, plays scenarios with it and ends it.
-func (r *run) play(ctx context.Context, function locallambda.Config, progress func(string), all ...scenario) error {
+func newRun(progress func(string)) *run {
+	return &run{bucket: "pictures-" + strings.ToLower(rand.Text()), progress: progress, begun: make(chan int, 64)}
+}
+
+// play starts the function, plays the scenarios with it and ends it.
+func (r *run) play(ctx context.Context, function locallambda.Config) error {
+	function.Logs = r.log
 	platform, err := locallambda.Start(ctx, function)
 	if err != nil {
 		return err
 	}
 	r.platform = platform
-	for _, s := range all {
+	for _, s := range scenarios {
 		if ctx.Err() != nil {
 			break
 		}
-		progress(s.title)
+		r.progress(s.title)
 		for len(r.begun) > 0 {
 			<-r.begun // of the scene before
 		}
@@ -193,30 +203,14 @@ func (r *run) log(env int, line string) {
 // two retries, and goes on at once. The channel is closed when all attempts are
 // over.
 func (r *run) deliver(ctx context.Context, u upload) <-chan struct{} {
-	over := make(chan struct{})
+	over, d := make(chan struct{}), &delivery{upload: u}
 	now := r.scenes[len(r.scenes)-1]
+	now.deliveries = append(now.deliveries, d)
 	r.wg.Go(func() {
 		defer close(over)
-		results := r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Redelivery{Scale: Scale, TooEarly: heldUp})
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for i, result := range results {
-			if i > 0 {
-				now.waits = append(now.waits, wait(now.zero, results[i-1].Ended, result.Started))
-			}
-			now.attempts = append(now.attempts, attempt{u, result})
-		}
+		d.attempts = r.platform.Deliver(ctx, u.event(r.bucket), locallambda.Redelivery{Scale: Scale, TooEarly: heldUp})
 	})
 	return over
-}
-
-// wait describes the time between two attempts, with words for its real length.
-func wait(zero, from, to time.Time) timeline.Wait {
-	drawn := to.Sub(from)
-	return timeline.Wait{
-		From: from.Sub(zero), To: to.Sub(zero),
-		Words: fmt.Sprintf("%.0f min as %.0f s", (drawn * Scale).Minutes(), drawn.Seconds()),
-	}
 }
 
 // heldUp: a retry that is refused because of a lock says nothing, where a real

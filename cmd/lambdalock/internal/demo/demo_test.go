@@ -2,8 +2,12 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -76,119 +80,185 @@ func checkReport(t *testing.T, rep *Report) {
 		t.Errorf("%v, %v\n%s", err, rep.Err(), out.String())
 	}
 	for _, kind := range []timeline.Kind{timeline.Ran, timeline.Skipped, timeline.Refused, timeline.Failed, timeline.Killed, timeline.TookOver} {
-		if rep.protected.kinds[kind] == 0 {
+		if rep.with.kinds[kind] == 0 {
 			t.Errorf("no delivery of kind %d in\n%s", kind, out.String())
 		}
 	}
 	if said := strings.Join(rep.Said, " "); !strings.Contains(said, "lambdalock: held") || strings.Contains(said, "] "+notePrefix) {
 		t.Errorf("the function's log is not kept: %s", said)
 	}
-	checkUnprotected(t, rep)
-	checkPanels(t, rep.Timeline.Panels[1:])
+	checkFigures(t, rep)
+	checkPanels(t, rep.Timeline.Panels)
 	if err := rep.Timeline.HTML(&out); err != nil {
 		t.Error(err)
 	}
 }
 
-// checkUnprotected: without a lock, one event does run twice at the same time,
-// and the demo succeeds nevertheless.
-func checkUnprotected(t *testing.T, rep *Report) {
+// checkFigures: the same deliveries do harm without a lock only.
+func checkFigures(t *testing.T, rep *Report) {
 	t.Helper()
-	u, panel, verdict := rep.unprotected, rep.Timeline.Panels[0], rep.Timeline.Verdicts[0]
-	if len(history.Overlaps(u.holds)) != 1 || len(u.uploads) != 1 || u.deliveries != 2 || u.kinds[timeline.Ran] != 2 {
-		t.Errorf("without lambdalock: %+v", u)
+	want := timeline.Figures{
+		Title: "The same 14 deliveries of 12 uploads",
+		Names: []string{"handled twice", "overlaps", "old over new", "lost"},
+		Rows:  []timeline.Row{{Name: "without", Counts: []int{2, 2, 1, 0}}, {Name: "with lambdalock", Counts: []int{0, 0, 0, 0}}},
 	}
-	if !panel.Bad || panel.Caption != "runs twice, at the same time" || !verdict.Bad || !strings.Contains(verdict.Result, "1 overlap.") {
-		t.Errorf("%q, %+v", panel.Caption, verdict)
+	if got := rep.Timeline.Figures; !reflect.DeepEqual(got, want) || rep.Timeline.Title != "Delivered twice, handled once" {
+		t.Errorf("%s: %+v, want %+v", rep.Timeline.Title, got, want)
 	}
-	for _, s := range panel.Spans {
-		if s.Fence != 0 || s.LockEnd != 0 {
-			t.Errorf("there was a lock: %+v", s)
+	if a, b := rep.without, rep.with; a.deliveries != b.deliveries || !maps.EqualFunc(a.uploads, b.uploads, func(int, int) bool { return true }) {
+		t.Errorf("not the same deliveries: %+v and %+v", a, b)
+	}
+	for _, h := range rep.without.holds {
+		if h.Fence != 0 {
+			t.Errorf("there was a lock: %+v", h)
 		}
 	}
 }
 
-// checkPanels: every scene with lambdalock shows what its caption says, and
-// every handler ran while it held the lock.
+// checkPanels: every scene shows what its caption says.
 func checkPanels(t *testing.T, panels []timeline.Panel) {
 	t.Helper()
 	for i, p := range panels {
-		if p.Caption != scenarios[i].caption || p.Bad {
+		want := cmp.Or(scenarios[i].caption, "handled twice without lambdalock, once with it")
+		if p.Caption != want || p.Bad {
 			t.Errorf("%s: %s", p.Title, p.Caption)
 		}
-		for _, s := range p.Spans {
-			if s.Fence != 0 && (s.LockStart > s.Start || s.LockEnd < s.End) {
-				t.Errorf("%s: the handler ran without its lock: %+v", p.Title, s)
-			}
-			if s.Kind == timeline.Killed && s.LockEnd < s.End+timeout-workTime {
-				t.Errorf("the lock of a dead holder ends at once: %+v", s)
+		for n, lane := range p.Lanes {
+			for _, s := range lane.Spans {
+				if overlap := p.Lanes[0].Bad && n < 2; overlap != (s.Kind == timeline.Overlap) {
+					t.Errorf("%s: %+v", p.Title, lane)
+				}
+				if s.Kind == timeline.Killed && s.Lease < s.End+timeout-workTime {
+					t.Errorf("the lease of a dead holder ends at once: %+v", s)
+				}
 			}
 		}
 	}
 }
 
-// TestPanelsStartAtZero: the times of a panel are those of its scene.
-func TestPanelsStartAtZero(t *testing.T) {
-	t.Parallel()
-	r := &run{}
-	for i := range 3 {
-		zero := time.UnixMilli(1e12).Add(time.Duration(i) * time.Hour)
-		at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
-		result := locallambda.Result{Environment: 1, Outcome: locallambda.Succeeded, Started: at(0), Ended: at(9)}
-		r.scenes = append(r.scenes, &scene{zero: zero, attempts: []attempt{{upload{object: "a"}, result}}, notes: map[int][]note{1: {
-			{What: string(lock.OutcomeAcquired), Time: at(1), Fence: 7, Until: at(5000)},
-			{What: "begin", Time: at(2), Fence: 7},
-			{What: "end", Time: at(7)},
-			{What: string(lock.OutcomeReleased), Time: at(8), Fence: 7, Until: at(5000)},
-		}}})
+const ms = time.Millisecond
+
+// played returns a scene that begins at the given hour, with a delivery for
+// each of the attempts.
+func played(hour int, attempts ...locallambda.Result) *scene {
+	s := &scene{zero: time.UnixMilli(1e12).Add(time.Duration(hour) * time.Hour), notes: map[int][]note{}}
+	for _, a := range attempts {
+		s.deliver("a", a)
 	}
-	const ms = time.Millisecond
-	want := timeline.Span{Env: 1, Start: 2 * ms, End: 7 * ms, LockStart: ms, LockEnd: 8 * ms, Object: "a", Fence: 1}
-	for i, p := range r.report(4).Timeline.Panels {
-		if len(p.Spans) != 1 || p.Spans[0] != want {
-			t.Errorf("panel %d: %+v, want %+v", i, p.Spans, want)
+	return s
+}
+
+func (s *scene) deliver(object string, attempts ...locallambda.Result) {
+	for i := range attempts {
+		a := &attempts[i]
+		a.Started, a.Ended = s.zero.Add(time.Duration(a.Started.UnixNano())), s.zero.Add(time.Duration(a.Ended.UnixNano()))
+	}
+	s.deliveries = append(s.deliveries, &delivery{upload{object: object}, attempts})
+}
+
+// attempt returns one between two times of its scene.
+func attempt(env, from, to int, o locallambda.Outcome) locallambda.Result {
+	return locallambda.Result{Environment: env, Outcome: o, Started: time.Unix(0, 0).Add(time.Duration(from) * ms), Ended: time.Unix(0, 0).Add(time.Duration(to) * ms)}
+}
+
+func (s *scene) note(env, at int, what string, until int) {
+	n := note{What: what, Time: s.zero.Add(time.Duration(at) * ms), Fence: 7}
+	if until > 0 {
+		n.Until = s.zero.Add(time.Duration(until) * ms)
+	}
+	s.notes[env] = append(s.notes[env], n)
+}
+
+// TestLanes: the times are those of the scene, and a delivery whose handler ran
+// has another lane for its retries.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	for hour := range 2 {
+		s := played(hour)
+		s.deliver("a", attempt(1, 0, 9, locallambda.Crashed), attempt(2, 20, 21, locallambda.Failed), attempt(1, 50, 60, locallambda.Succeeded))
+		s.deliver("a", attempt(2, 1, 2, locallambda.Failed), attempt(2, 62, 63, locallambda.Succeeded))
+		s.note(1, 1, string(lock.OutcomeAcquired), 40)
+		s.note(1, 2, "begin", 0)
+		s.note(1, 51, tookOver, 99)
+		s.note(1, 52, "begin", 0)
+		s.note(1, 57, "end", 0)
+		s.note(1, 58, released, 99)
+		tally := newTally()
+		want := []timeline.Lane{
+			{Name: "delivery 1", Spans: []timeline.Span{{Start: 2 * ms, End: 9 * ms, Lease: 40 * ms, Kind: timeline.Killed, Label: "handler runs", Result: "✕ kill -9; lease still held"}}},
+			{Name: "retry", Spans: []timeline.Span{
+				{Start: 20 * ms, End: 21 * ms, Kind: timeline.Refused, Result: "held: retried later"},
+				{Start: 52 * ms, End: 57 * ms, Kind: timeline.TookOver, Label: "↻ takes over", Result: "completed"},
+			}},
+			{Name: "delivery 2", Spans: []timeline.Span{
+				{Start: ms, End: 2 * ms, Kind: timeline.Refused, Result: "held: retried later"},
+				{Start: 62 * ms, End: 63 * ms, Kind: timeline.Skipped, Result: "skipped: completed"},
+			}},
 		}
+		if got := tally.add(s); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v\nwant\n%+v", got, want)
+		}
+		if tally.deliveries != 2 || tally.handled() != 1 {
+			t.Errorf("%+v", tally)
+		}
+	}
+}
+
+// TestComparison: a compared scene is drawn without lambdalock and with it.
+func TestComparison(t *testing.T) {
+	t.Parallel()
+	with := played(1, attempt(1, 0, 9, locallambda.Succeeded), attempt(2, 1, 2, locallambda.Succeeded))
+	with.note(1, 1, "begin", 0)
+	with.note(1, 8, released, 99)
+	without := played(2, attempt(1, 0, 9, locallambda.Succeeded), attempt(2, 1, 9, locallambda.Succeeded))
+	without.note(1, 1, "begin", 0)
+	without.note(2, 2, "begin", 0)
+	with.scenario = scenario{compared: true, shows: timeline.Skipped}
+	var got []string
+	p := compare(&run{scenes: []*scene{without}}, &run{scenes: []*scene{with}}).Timeline.Panels[0]
+	for _, lane := range p.Lanes {
+		got = append(got, fmt.Sprintf("%s %v %d %s", lane.Group, lane.Bad, lane.Spans[0].Kind, lane.Spans[0].Result))
+	}
+	want := []string{
+		fmt.Sprintf("without true %d handled", timeline.Overlap), fmt.Sprintf(" false %d handled again", timeline.Overlap),
+		fmt.Sprintf("with false %d completed", timeline.Ran), fmt.Sprintf(" false %d skipped: completed", timeline.Skipped),
+	}
+	if !slices.Equal(got, want) || p.Caption != "handled twice without lambdalock, once with it" {
+		t.Errorf("%s: %q, want %q", p.Caption, got, want)
 	}
 }
 
 // TestCaptionsAreTrue: a caption states its result only if the scene showed it.
 func TestCaptionsAreTrue(t *testing.T) {
 	t.Parallel()
-	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	apart := []history.Hold{{Name: "a", Start: at(0), End: at(1)}, {Name: "a", Start: at(1), End: at(2)}}
-	together := []history.Hold{{Name: "a", Start: at(0), End: at(2)}, {Name: "a", Start: at(1), End: at(3)}}
-	protected := scenario{caption: "is skipped", shows: timeline.Skipped}
-	for name, c := range map[string]struct {
+	alone := scenario{caption: "is skipped", shows: timeline.Skipped}
+	compared := scenario{compared: true, shows: timeline.Skipped}
+	for _, c := range []struct {
 		scenario
-		uploads map[upload]int
-		kind    timeline.Kind
-		holds   []history.Hold
-		within  string
-		bad     bool
+		without, with int // how often the upload was handled
+		kind          timeline.Kind
+		within        string
+		bad           bool
 	}{
-		"shown":                    {protected, map[upload]int{{}: 1}, timeline.Skipped, nil, "is skipped", false},
-		"not shown":                {protected, map[upload]int{{}: 1}, timeline.Ran, nil, "did not happen", true},
-		"wrong":                    {protected, map[upload]int{{}: 2}, timeline.Skipped, nil, "handled 2 times", true},
-		"unprotected, overlapping": {unprotected, map[upload]int{{}: 2}, timeline.Ran, together, "runs twice, at the same time", true},
-		"unprotected, one by one":  {unprotected, map[upload]int{{}: 2}, timeline.Ran, apart, "runs twice, but did not overlap", true},
-		"unprotected, runs once":   {unprotected, map[upload]int{{}: 1}, timeline.Ran, nil, "was handled 1 time", false},
+		{alone, 1, 1, timeline.Skipped, "is skipped", false},
+		{alone, 1, 1, timeline.Ran, "did not happen", true},
+		{alone, 1, 2, timeline.Skipped, "handled twice", true},
+		{compared, 3, 1, timeline.Skipped, "handled 3 times without lambdalock, once with it", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &scene{scenario: c.scenario}
-			got, bad := s.result(tally{uploads: c.uploads, kinds: map[timeline.Kind]int{c.kind: 1}, holds: c.holds})
-			if !strings.Contains(got, c.within) || bad != c.bad {
-				t.Errorf("%q, %v", got, bad)
-			}
-		})
+		s := &scene{scenario: c.scenario}
+		got, bad := s.result(tally{uploads: map[upload]int{{}: c.without}}, tally{uploads: map[upload]int{{}: c.with}, kinds: map[timeline.Kind]int{c.kind: 1}})
+		if !strings.Contains(got, c.within) || bad != c.bad {
+			t.Errorf("%+v: %q, %v", c, got, bad)
+		}
 	}
 }
 
 func TestWaitInWords(t *testing.T) {
 	t.Parallel()
-	zero := time.UnixMilli(1e12)
-	got := wait(zero, zero.Add(time.Second), zero.Add(5010*time.Millisecond))
-	if want := (timeline.Wait{From: time.Second, To: 5010 * time.Millisecond, Words: "2 min as 4 s"}); got != want {
+	s := played(1)
+	s.deliver("a", attempt(1, 0, 1000, locallambda.Failed), attempt(1, 5010, 5020, locallambda.Succeeded))
+	s.deliver("b")
+	if got, want := s.waits(), (timeline.Wait{From: time.Second, To: 5010 * ms, Words: "2 min"}); len(got) != 1 || got[0] != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -215,7 +285,7 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 		within  string
 	}{
 		"right":         {map[upload]int{good: 1, old: 0}, []history.Hold{hold(0, 1, 1), hold(1, 2, 2)}, ""},
-		"twice":         {map[upload]int{good: 2}, nil, "handled 2 times"},
+		"twice":         {map[upload]int{good: 2}, nil, "handled twice"},
 		"never":         {map[upload]int{good: 0}, nil, "handled 0 times"},
 		"stale and run": {map[upload]int{old: 1}, nil, "stale"},
 		"overlap":       {map[upload]int{good: 1}, []history.Hold{hold(0, 2, 1), hold(1, 3, 2)}, "overlap"},
@@ -223,36 +293,38 @@ func TestReportFindsWhatWentWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rep := &Report{protected: tally{uploads: c.uploads, holds: c.holds}}
-			rep.conclude(4)
-			with := rep.Timeline.Verdicts[1]
-			if err := rep.Err(); (err == nil) != (c.within == "") || with.Bad != (c.within != "") || !strings.Contains(with.Result+with.Figures, c.within) {
-				t.Errorf("%v\n%+v", err, with)
+			rep := &Report{with: tally{uploads: c.uploads, holds: c.holds}}
+			rep.conclude()
+			err := rep.Err()
+			if (err == nil) != (c.within == "") || err != nil && !strings.Contains(err.Error(), c.within) || (err == nil) != (rep.Timeline.Title == "Delivered twice, handled once") {
+				t.Errorf("%s: %v", rep.Timeline.Title, err)
 			}
 		})
 	}
 }
 
-// TestVerdictCounts: not every upload is handled where one is stale, and an
-// overlap without lambdalock does not fail the demo.
-func TestVerdictCounts(t *testing.T) {
+// TestHeadlineIsTrue: it is another one if a scene did not show its result.
+func TestHeadlineIsTrue(t *testing.T) {
+	t.Parallel()
+	rep := &Report{Timeline: timeline.Timeline{Panels: []timeline.Panel{{}, {Bad: true}}}}
+	if rep.conclude(); rep.Timeline.Title != "The demo went wrong" {
+		t.Error(rep.Timeline.Title)
+	}
+}
+
+// TestHarm counts what was handled twice, overlapped, is older than what was
+// handled before, or was lost.
+func TestHarm(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	rep := &Report{
-		protected: tally{deliveries: 7, uploads: map[upload]int{
-			{object: "a", version: "2"}: 1, {object: "a", version: "1", stale: true}: 0, {object: "b", version: "1"}: 1,
-		}},
-		unprotected: tally{deliveries: 2, uploads: map[upload]int{{object: "c"}: 2}, holds: []history.Hold{
-			{Name: "c", Start: at(0), End: at(2)}, {Name: "c", Start: at(1), End: at(3)},
-		}},
-	}
-	rep.conclude(4)
-	want := []timeline.Verdict{
-		{Result: "Without lambdalock: 1 overlap.", Figures: "1 upload, 2 deliveries, handled 2 times.", Bad: true},
-		{Result: "With lambdalock: 0 overlaps.", Figures: "3 uploads, 7 deliveries, 4 environments: 2 handled once each, 1 stale and skipped."},
-	}
-	if !slices.Equal(rep.Timeline.Verdicts, want) || rep.Err() != nil {
-		t.Errorf("%+v, %v", rep.Timeline.Verdicts, rep.Err())
+	got := tally{
+		uploads: map[upload]int{
+			{object: "a"}: 1, {object: "b"}: 2, {object: "c"}: 3, {object: "d", stale: true}: 1, {object: "e", stale: true}: 0, {object: "f"}: 0,
+		},
+		holds: []history.Hold{{Name: "b", Start: at(0), End: at(2)}, {Name: "b", Start: at(1), End: at(3)}, {Name: "c", Start: at(1), End: at(3)}},
+	}.harm()
+	if want := []int{2, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

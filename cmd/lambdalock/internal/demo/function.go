@@ -69,7 +69,7 @@ func handle(ctx context.Context, e events.S3Event) error {
 		return context.Cause(ctx)
 	}
 	upload.print("end")
-	if strings.Contains(upload.Object, "fails-once") && firstTime(upload.Version) {
+	if strings.Contains(upload.Object, "fails-once") && firstTime(e.Records[0].S3.Bucket.Name) {
 		return errors.New("disk full")
 	}
 	return nil

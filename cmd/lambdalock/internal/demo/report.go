@@ -1,12 +1,10 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 	"github.com/lambdalock/lambdalock/internal/history"
@@ -19,60 +17,51 @@ type Report struct {
 	// Said is what the function printed to its log.
 	Said []string
 
-	protected, unprotected tally
+	without, with tally
 }
 
 // tally counts what became of deliveries.
 type tally struct {
 	uploads    map[upload]int // how often each was handled to its end
-	deliveries int
+	deliveries int            // without Lambda's retries
 	kinds      map[timeline.Kind]int
 	holds      []history.Hold
 }
 
 func newTally() tally { return tally{uploads: map[upload]int{}, kinds: map[timeline.Kind]int{}} }
 
-func (r *run) report(environments int) *Report {
-	rep := &Report{Said: r.said, protected: newTally(), unprotected: newTally()}
-	rep.Timeline = timeline.Timeline{
-		Title: "One lock per object",
-		Note:  fmt.Sprintf("Lambda retries after 1 and 2 minutes, here %d times sooner: 1 minute is drawn as 2 s.", Scale),
-	}
-	for _, s := range r.scenes {
-		own := newTally()
-		panel := timeline.Panel{Title: s.title, Waits: s.waits}
-		for _, a := range s.attempts {
-			panel.Spans = append(panel.Spans, own.add(a, s.zero, s.notes[a.Environment]))
+// compare reports on the scenes that were played without a lock and with it.
+func compare(without, with *run) *Report {
+	rep := &Report{Said: with.said, without: newTally(), with: newTally()}
+	rep.Timeline.Note = fmt.Sprintf("Lambda waits 1 and 2 minutes before it retries. The demo waits 1/%d of that; handlers and leases take their real time.", Scale)
+	for i, s := range with.scenes {
+		bare, own := newTally(), newTally()
+		panel := timeline.Panel{Title: s.title, Hero: s.hero, Lanes: own.add(s), Waits: s.waits()}
+		unlocked := bare.add(without.scenes[i])
+		if s.compared {
+			unlocked[0].Group, unlocked[0].Bad, panel.Lanes[0].Group = "without", true, "with"
+			panel.Lanes = append(unlocked, panel.Lanes...)
 		}
-		panel.Caption, panel.Bad = s.result(own)
+		panel.Caption, panel.Bad = s.result(bare, own)
 		rep.Timeline.Panels = append(rep.Timeline.Panels, panel)
-		if s.unprotected {
-			rep.unprotected.merge(own)
-		} else {
-			rep.protected.merge(own)
-		}
+		rep.without.merge(bare)
+		rep.with.merge(own)
 	}
-	shortenFences(rep.Timeline.Panels)
-	rep.conclude(environments)
+	rep.conclude()
 	return rep
 }
 
 // result returns the caption of a scene, and reports whether it is bad news.
-func (s *scene) result(t tally) (string, bool) {
-	overlaps, err := history.Overlaps(t.holds), t.err()
-	switch {
-	case !s.unprotected && err != nil:
+func (s *scene) result(without, with tally) (string, bool) {
+	switch err := with.err(); {
+	case err != nil:
 		return "went wrong: " + err.Error(), true
-	case !s.unprotected && t.kinds[s.shows] == 0:
+	case with.kinds[s.shows] == 0:
 		return "did not happen in this run", true
-	case !s.unprotected:
-		return s.caption, false
-	case t.handled() != 2:
-		return "was handled " + plural(t.handled(), "time"), false
-	case len(overlaps) == 0:
-		return "runs twice, but did not overlap in this run", true
+	case s.compared:
+		return fmt.Sprintf("handled %s without lambdalock, %s with it", times(without.handled()), times(with.handled())), false
 	}
-	return "runs twice, at the same time", true
+	return s.caption, false
 }
 
 // handled returns how often a handler ran to its end.
@@ -94,8 +83,81 @@ func (t *tally) merge(o tally) {
 	}
 }
 
+// waits returns the times between the attempts of each delivery.
+func (s *scene) waits() (all []timeline.Wait) {
+	for _, d := range s.deliveries {
+		for i, a := range d.attempts[min(1, len(d.attempts)):] {
+			from := d.attempts[i].Ended
+			all = append(all, timeline.Wait{
+				From: from.Sub(s.zero), To: a.Started.Sub(s.zero), Words: fmt.Sprintf("%.0f min", (a.Started.Sub(from) * Scale).Minutes()),
+			})
+		}
+	}
+	return all
+}
+
+// add counts the attempts of a scene, and returns how to draw them: a lane for
+// each delivery, and another for a retry if the handler had already run. It
+// marks the handlers of a scene in which any overlapped. t is empty.
+func (t *tally) add(s *scene) []timeline.Lane {
+	var lanes []timeline.Lane
+	for i, d := range s.deliveries {
+		t.deliveries++
+		t.uploads[d.upload] += 0
+		lane := timeline.Lane{Name: cmp.Or(d.lane, fmt.Sprintf("delivery %d", i+1))}
+		for _, a := range d.attempts {
+			if n := len(lane.Spans); n > 0 && lane.Spans[n-1].Label != "" {
+				lanes = append(lanes, lane)
+				lane = timeline.Lane{Name: "retry"}
+			}
+			lane.Spans = append(lane.Spans, t.attempt(d.upload, a, s))
+		}
+		lanes = append(lanes, lane)
+	}
+	if len(history.Overlaps(t.holds)) > 0 {
+		for _, lane := range lanes {
+			for i := range lane.Spans {
+				if s := &lane.Spans[i]; s.Kind == timeline.Ran {
+					s.Kind = timeline.Overlap
+				}
+			}
+		}
+	}
+	return lanes
+}
+
+// attempt counts an attempt, and returns how to draw it.
+func (t *tally) attempt(u upload, a locallambda.Result, s *scene) timeline.Span {
+	notes := notesIn(a, s.notes[a.Environment])
+	begin, ran := notes["begin"]
+	_, took := notes[tookOver]
+	span := timeline.Span{Start: a.Started.Sub(s.zero), End: a.Ended.Sub(s.zero), Kind: kindOf(a.Outcome, ran, took)}
+	if ran {
+		hold := history.Hold{Name: u.object, Holder: fmt.Sprintf("environment %d", a.Environment), Fence: begin.Fence, Start: begin.Time, End: a.Ended}
+		if n, ok := notes["end"]; ok {
+			hold.End = n.Time
+		}
+		t.holds = append(t.holds, hold)
+		span.Start, span.End, span.Label = hold.Start.Sub(s.zero), hold.End.Sub(s.zero), "handler runs"
+		if took {
+			span.Label = "↻ takes over"
+		}
+		if a.Outcome == locallambda.Succeeded {
+			t.uploads[u]++
+		}
+	}
+	for _, n := range notes {
+		if span.Kind == timeline.Killed && !n.Until.IsZero() {
+			span.Lease = max(span.Lease, n.Until.Sub(s.zero))
+		}
+	}
+	t.kinds[span.Kind]++
+	span.Result = resultOf(span.Kind, notes, t.uploads[u])
+	return span
+}
+
 // notesIn returns what the environment noted during the attempt.
-func (a *attempt) notesIn(notes []note) map[string]note {
+func notesIn(a locallambda.Result, notes []note) map[string]note {
 	found := map[string]note{}
 	for _, n := range notes {
 		if !n.Time.Before(a.Started) && !n.Time.After(a.Ended) {
@@ -105,70 +167,28 @@ func (a *attempt) notesIn(notes []note) map[string]note {
 	return found
 }
 
-// add counts an attempt, and returns how to draw it.
-func (t *tally) add(a attempt, zero time.Time, all []note) timeline.Span {
-	notes := a.notesIn(all)
-	begin, ran := notes["begin"]
-	_, took := notes[tookOver]
-	span := timeline.Span{
-		Env: a.Environment, Start: a.Started.Sub(zero), End: a.Ended.Sub(zero), Kind: kindOf(a.Outcome, ran, took),
-		Object: path.Base(a.upload.object), Fence: begin.Fence,
+// resultOf says what came of an attempt, after which the upload was handled so
+// many times.
+func resultOf(k timeline.Kind, notes map[string]note, handled int) string {
+	_, locked := notes[released]
+	_, older := notes[stale]
+	switch {
+	case k == timeline.Refused:
+		return "held: retried later"
+	case k == timeline.Skipped && older:
+		return "skipped: stale"
+	case k == timeline.Skipped:
+		return "skipped: completed"
+	case k == timeline.Failed:
+		return "✕ fails"
+	case k == timeline.Killed:
+		return "✕ kill -9; lease still held"
+	case locked:
+		return "completed"
+	case handled > 1:
+		return "handled again"
 	}
-	span.Remark = strings.TrimSpace(a.upload.remark + remarkOn(span.Kind, notes))
-	t.deliveries++
-	t.kinds[span.Kind]++
-	t.uploads[a.upload] += 0
-	if !ran {
-		return span
-	}
-	end := a.Ended
-	if n, ok := notes["end"]; ok {
-		end = n.Time
-	}
-	span.Start, span.End = begin.Time.Sub(zero), end.Sub(zero)
-	span.LockStart, span.LockEnd = held(notes, zero)
-	t.holds = append(t.holds, history.Hold{
-		Name: a.upload.object, Holder: fmt.Sprintf("environment %d", a.Environment), Fence: begin.Fence, Start: begin.Time, End: end,
-	})
-	if a.Outcome == locallambda.Succeeded {
-		t.uploads[a.upload]++
-	}
-	return span
-}
-
-// held returns how long the lock was held: from the first note of a lease to
-// its release, or to the end of the lease where nobody released it.
-func held(notes map[string]note, zero time.Time) (from, to time.Duration) {
-	for _, n := range notes {
-		if n.Until.IsZero() {
-			continue
-		}
-		if at := n.Time.Sub(zero); from == 0 || at < from {
-			from = at
-		}
-		to = max(to, n.Until.Sub(zero))
-	}
-	if n, ok := notes[released]; ok {
-		to = n.Time.Sub(zero)
-	}
-	return from, to
-}
-
-func remarkOn(k timeline.Kind, notes map[string]note) string {
-	switch k {
-	case timeline.Refused:
-		return " held, retried later"
-	case timeline.Skipped:
-		if _, ok := notes[stale]; ok {
-			return " skipped: stale"
-		}
-		return " skipped: completed"
-	case timeline.Failed:
-		return " fails"
-	case timeline.Killed:
-		return " killed"
-	}
-	return ""
+	return "handled"
 }
 
 func kindOf(o locallambda.Outcome, ran, tookOver bool) timeline.Kind {
@@ -187,32 +207,9 @@ func kindOf(o locallambda.Outcome, ran, tookOver bool) timeline.Kind {
 	return timeline.Ran
 }
 
-// shortenFences counts them from 1 for each object: sixteen digits tell a
-// person nothing but their order.
-func shortenFences(panels []timeline.Panel) {
-	of := map[string][]int64{}
-	for _, p := range panels {
-		for _, s := range p.Spans {
-			if s.Fence != 0 {
-				of[s.Object] = append(of[s.Object], s.Fence)
-			}
-		}
-	}
-	for _, fences := range of {
-		slices.Sort(fences)
-	}
-	for _, p := range panels {
-		for i, s := range p.Spans {
-			if s.Fence != 0 {
-				p.Spans[i].Fence = int64(slices.Index(slices.Compact(of[s.Object]), s.Fence) + 1)
-			}
-		}
-	}
-}
-
 // Err is nil if every upload was handled to its end once with lambdalock, but a
 // stale one not at all, and no two handlers of one object overlapped.
-func (rep *Report) Err() error { return rep.protected.err() }
+func (rep *Report) Err() error { return rep.with.err() }
 
 func (t tally) err() error {
 	errs := []error{history.Check(t.holds)}
@@ -221,47 +218,47 @@ func (t tally) err() error {
 		case u.stale && n != 0:
 			errs = append(errs, fmt.Errorf("%s %s was stale, and yet handled", u.object, u.version))
 		case !u.stale && n != 1:
-			errs = append(errs, fmt.Errorf("%s %s was handled %d times", u.object, u.version, n))
+			errs = append(errs, fmt.Errorf("%s %s was handled %s", u.object, u.version, times(n)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// conclude writes the verdicts.
-func (rep *Report) conclude(environments int) {
-	p, u := rep.protected, rep.unprotected
-	once, staleOnes := 0, 0
-	for upload, n := range p.uploads {
-		switch {
-		case upload.stale:
-			staleOnes++
-		case n == 1:
-			once++
-		}
+// conclude writes the headline and the figures.
+func (rep *Report) conclude() {
+	rep.Timeline.Title = "Delivered twice, handled once"
+	if rep.Err() != nil || slices.ContainsFunc(rep.Timeline.Panels, func(p timeline.Panel) bool { return p.Bad }) {
+		rep.Timeline.Title = "The demo went wrong"
 	}
-	without := timeline.Verdict{
-		Result:  "Without lambdalock: " + plural(len(history.Overlaps(u.holds)), "overlap") + ".",
-		Figures: fmt.Sprintf("%s, %s, handled %s.", plural(len(u.uploads), "upload"), plural(u.deliveries, "delivery"), plural(u.handled(), "time")),
-		Bad:     u.handled() != len(u.uploads),
+	rep.Timeline.Figures = timeline.Figures{
+		Title: fmt.Sprintf("The same %d deliveries of %d uploads", rep.with.deliveries, len(rep.with.uploads)),
+		Names: []string{"handled twice", "overlaps", "old over new", "lost"},
+		Rows:  []timeline.Row{{Name: "without", Counts: rep.without.harm()}, {Name: "with lambdalock", Counts: rep.with.harm()}},
 	}
-	with := timeline.Verdict{
-		Result: "With lambdalock: " + plural(len(history.Overlaps(p.holds)), "overlap") + ".",
-		Figures: fmt.Sprintf("%s, %s, %d environments: %d handled once each, %d stale and skipped.",
-			plural(len(p.uploads), "upload"), plural(p.deliveries, "delivery"), environments, once, staleOnes),
-	}
-	if err := rep.Err(); err != nil {
-		with.Bad = true
-		with.Figures += " WRONG: " + strings.ReplaceAll(err.Error(), "\n", "; ") + "."
-	}
-	rep.Timeline.Verdicts = []timeline.Verdict{without, with}
 }
 
-func plural(n int, noun string) string {
-	switch stem, isY := strings.CutSuffix(noun, "y"); {
-	case n == 1:
-		return "1 " + noun
-	case isY:
-		return fmt.Sprintf("%d %sies", n, stem)
+// harm counts what nobody wants.
+func (t tally) harm() []int {
+	var twice, old, lost int
+	for u, n := range t.uploads {
+		switch {
+		case u.stale:
+			old += n
+		case n == 0:
+			lost++
+		case n > 1:
+			twice++
+		}
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return []int{twice, len(history.Overlaps(t.holds)), old, lost}
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
 }

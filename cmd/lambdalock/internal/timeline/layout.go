@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,71 +13,53 @@ const (
 	foldAfter = 700 * time.Millisecond
 	// foldShare is the part of the axis that a fold takes, foldsShare that of
 	// many folds together: room for their words.
-	foldShare, foldsShare = 0.36, 0.56
+	foldShare, foldsShare = 0.3, 0.45
 )
 
-// layout is a panel whose times have become positions from 0 to 1.
+// layout is a panel whose times have become percents of its axis.
 type layout struct {
 	Panel
-	End   string
-	Folds []fold
 	Lanes []lane
+	Folds []fold
+	// Mark is the time at the first fold, or else at the end.
+	Mark fold
+	// Room is how many characters of results stand behind the axis.
+	Room int
 }
-
-// extent is a part of the axis.
-type extent struct{ X0, X1 float64 }
 
 // fold is a stretch of time that is drawn short.
 type fold struct {
-	extent
-	Words string
+	X, Width float64
+	Words    string
 }
 
-// lane is one environment. It has several where its spans overlap, or one
-// begins while the lock of a dead one is held.
 type lane struct {
-	Name string
+	Lane
 	Bars []bar
 }
 
-// bar is a span in its place.
+// bar is a span in its place. Next is where the next one begins.
 type bar struct {
 	Span
-	extent
-	Lock     extent
-	Overlaps []extent
+	X, Width, Lease, Next float64
 }
 
 func newLayout(p Panel) *layout {
 	l := &layout{Panel: p}
 	at := l.axis()
-	place := func(from, to time.Duration) extent { return extent{at(from), at(to)} }
-	spans := slices.SortedStableFunc(slices.Values(p.Spans), func(a, b Span) int {
-		return cmp.Or(cmp.Compare(uint(a.Env-1), uint(b.Env-1)), cmp.Compare(a.Start, b.Start)) // 0 comes last
-	})
-	for i, s := range spans {
-		b := bar{Span: s, extent: place(s.Start, s.End), Lock: place(s.LockStart, s.LockEnd)}
-		for j, o := range spans {
-			from, to := max(o.Start, s.Start), min(o.End, s.End)
-			if i != j && o.Object == s.Object && s.Object != "" && o.Kind.ran() && s.Kind.ran() && from < to {
-				b.Overlaps = append(b.Overlaps, place(from, to))
+	for _, in := range p.Lanes {
+		out := lane{Lane: in}
+		for i, s := range in.Spans {
+			b := bar{Span: s, X: at(s.Start), Next: 100}
+			b.Width, b.Lease = at(s.End)-b.X, max(0, at(s.Lease)-at(s.End))
+			if i+1 < len(in.Spans) {
+				b.Next = at(in.Spans[i+1].Start)
+			} else if b.X+b.Width > 50 {
+				l.Room = max(l.Room, cells(b.Result)+2)
 			}
+			out.Bars = append(out.Bars, b)
 		}
-		name := "dead"
-		if s.Env > 0 {
-			name = fmt.Sprintf("env %d", s.Env)
-		}
-		n := slices.IndexFunc(l.Lanes, func(l lane) bool {
-			last := l.Bars[len(l.Bars)-1]
-			if last.Env == s.Env {
-				name = "" // the first lane has it
-			}
-			return last.Env == s.Env && max(last.End, last.LockEnd) <= s.Start
-		})
-		if n < 0 {
-			n, l.Lanes = len(l.Lanes), append(l.Lanes, lane{Name: name})
-		}
-		l.Lanes[n].Bars = append(l.Lanes[n].Bars, b)
+		l.Lanes = append(l.Lanes, out)
 	}
 	return l
 }
@@ -87,8 +68,10 @@ func newLayout(p Panel) *layout {
 // of a time. Outside folds the scale is the same everywhere.
 func (l *layout) axis() func(time.Duration) float64 {
 	times := []time.Duration{0, time.Millisecond}
-	for _, s := range l.Spans {
-		times = append(times, s.Start, s.End)
+	for _, lane := range l.Panel.Lanes {
+		for _, s := range lane.Spans {
+			times = append(times, s.Start, s.End)
+		}
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
@@ -100,26 +83,30 @@ func (l *layout) axis() func(time.Duration) float64 {
 			plain += d
 		}
 	}
-	share := min(foldShare, foldsShare/float64(max(folded, 1)))
-	scale := (1 - share*float64(folded)) / float64(plain)
+	share := 100 * min(foldShare, foldsShare/float64(max(folded, 1)))
+	scale := (100 - share*float64(folded)) / float64(plain)
 	xs := []float64{0}
 	for i, t := range times[1:] {
-		x0 := xs[i]
-		x1 := x0 + float64(t-times[i])*scale
+		width := float64(t-times[i]) * scale
 		if t-times[i] > foldAfter {
-			x1 = x0 + share
-			l.Folds = append(l.Folds, fold{extent{x0, x1}, l.waiting(times[i], t)})
+			width = share
+			l.Folds = append(l.Folds, fold{xs[i], share, l.waiting(times[i], t)})
+			if len(l.Folds) == 1 && xs[i] > 12 { // else it would hide the zero
+				l.Mark = fold{X: xs[i], Words: seconds(times[i])}
+			}
 		}
-		xs = append(xs, x1)
+		xs = append(xs, xs[i]+width)
 	}
-	l.End = seconds(times[len(times)-1], 2)
+	if len(l.Folds) == 0 {
+		l.Mark = fold{X: 100, Words: seconds(times[len(times)-1])}
+	}
 	return func(t time.Duration) float64 {
 		i, _ := slices.BinarySearch(times, t)
 		switch {
 		case i == 0:
 			return 0
-		case i == len(times): // such as a lock that outlasts the panel
-			return 1
+		case i == len(times): // such as a lease that outlasts the panel
+			return 100
 		}
 		return xs[i-1] + (xs[i]-xs[i-1])*float64(t-times[i-1])/float64(times[i]-times[i-1])
 	}
@@ -132,26 +119,20 @@ func (l *layout) waiting(from, to time.Duration) string {
 			return w.Words
 		}
 	}
-	return "≈ " + seconds(to-from, 1)
+	return "≈ " + seconds(to-from)
 }
 
-// Caption returns what to write at b. In a panel about one object, only the
-// bars of handlers name it.
-func (l *layout) Caption(b bar) string {
-	parts := make([]string, 0, 4)
-	if len(b.Overlaps) == 0 {
-		parts = append(parts, looks[b.Kind].Symbol)
-	}
-	if b.Kind.ran() || slices.ContainsFunc(l.Spans, func(o Span) bool { return o.Object != b.Object }) {
-		parts = append(parts, b.Object)
-	}
-	parts = append(parts, b.Remark)
-	if b.Fence != 0 {
-		parts = append(parts, fmt.Sprintf("#%d", b.Fence))
-	}
-	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
+// Words returns all that is written at s.
+func (s Span) Words() string { return strings.Join(strings.Fields(s.Label+" "+s.Result), " ") }
+
+// Details returns what s shows on hover.
+func (s Span) Details() string {
+	return fmt.Sprintf("%s, from %.3f to %.3f s", s.Words(), s.Start.Seconds(), s.End.Seconds())
 }
 
-func seconds(d time.Duration, places int) string {
-	return fmt.Sprintf("%.*f s", places, d.Seconds())
+func seconds(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
 }

@@ -1,8 +1,8 @@
 package timeline
 
 import (
+	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,11 +17,11 @@ const (
 	bold  style = "1"
 	dim   style = "2"
 
-	lockHeld = '░'
+	leased   = '░'
 	minWidth = 40
 	indent   = 3
-	left     = indent + 8 // where the lanes begin, behind their names
-	maxBelow = 8          // rows for the captions of a lane
+	left     = indent + 12 // where the lanes begin, behind their names
+	maxBelow = 8           // rows for the words of a lane
 )
 
 func verdict(bad bool) style { return map[bool]style{true: "1;31", false: "1;32"}[bad] }
@@ -51,13 +51,8 @@ func (t Timeline) Text(w io.Writer, width int, color bool) error {
 		s.panel(newLayout(p))
 	}
 	s.line()
-	s.legend(t.legend())
+	s.figures(t.Figures)
 	s.paragraph(0, t.Note, dim)
-	s.line()
-	for _, v := range t.Verdicts {
-		s.paragraph(0, v.Result, verdict(v.Bad))
-		s.paragraph(indent, v.Figures, plain)
-	}
 	_, err := io.WriteString(w, s.text(color))
 	return err
 }
@@ -96,28 +91,41 @@ func (s *screen) paragraph(indent int, text string, st style) {
 
 // panel draws the lanes, and the axis under them.
 func (s *screen) panel(l *layout) {
+	axis := s.width - left
+	axis -= min(l.Room, axis/3)
+	x := func(percent float64) int { return left + int(percent/100*float64(axis)+0.5) }
 	for _, lane := range l.Lanes {
+		s.paragraph(indent, lane.Group, verdict(lane.Bad))
 		top, edge := s.lane(), left
-		s.put(top, indent, lane.Name, plain)
+		s.put(top, indent, truncate(narrow(lane.Name), left-indent-1), plain)
 		ends := make([][2]int, len(lane.Bars))
 		for i, b := range lane.Bars {
-			ends[i][0], ends[i][1] = s.bar(b, top, edge)
-			edge = ends[i][1]
+			x0 := min(max(edge, x(b.X)), s.width-1)
+			edge = max(x0+1, x(b.X+b.Width))
+			ends[i] = [2]int{x0, edge}
+			look := looks[b.Kind]
+			body, last := utf8.DecodeRuneInString(look.bar)
+			s.fill(top, x0, edge-1, body, look.style)
+			s.put(top, edge-1, look.bar[last:], look.style)
+			s.fill(top, edge, x(b.X+b.Width+b.Lease), leased, dim)
 		}
 		for i, b := range lane.Bars {
-			s.caption(truncate(narrow(l.Caption(b)), s.width-left-1), top, ends[i][0], ends[i][1])
+			s.words(b.Span, top, ends[i][0], ends[i][1])
 		}
 	}
-	row, end := s.line(), s.width-cells(l.End)-1
+	row := s.line()
 	s.put(row, left-1, "└", dim)
-	s.fill(row, left, s.width, '─', dim)
+	s.fill(row, left, x(100), '─', dim)
 	s.put(row, left, "0 ", plain)
 	for _, f := range l.Folds {
-		x0, x1 := s.x(f.X0), min(s.x(f.X1), end)
+		x0, x1 := x(f.X), x(f.X+f.Width)
 		s.fill(row, x0, x1, '≈', dim)
-		s.put(row, x0, " "+truncate(narrow(f.Words), x1-x0-2)+" ", plain)
+		words := truncate(narrow(f.Words), x1-x0-2)
+		s.put(row, x0+(x1-x0-cells(words)-2)/2, " "+words+" ", plain)
 	}
-	s.put(row, end, " "+l.End, plain)
+	if mark := x(l.Mark.X) - cells(l.Mark.Words) - 1; mark > left {
+		s.put(row, mark, " "+l.Mark.Words+" ", plain)
+	}
 }
 
 // lane adds a row to a lane.
@@ -127,41 +135,22 @@ func (s *screen) lane() int {
 	return row
 }
 
-// x returns the cell of a position on the axis.
-func (s *screen) x(at float64) int { return left + int(math.Round(at*float64(s.width-left))) }
-
-// bar draws b at or behind the cell edge, with brackets around it while it
-// holds the lock, and returns its ends.
-func (s *screen) bar(b bar, row, edge int) (x0, x1 int) {
-	x0 = min(max(edge, s.x(b.X0)), s.width-1)
-	x1 = max(x0+1, s.x(b.X1))
-	if l0, l1 := max(edge, s.x(b.Lock.X0)), s.x(b.Lock.X1); l1-l0 > 2 {
-		s.put(row, l0, "["+strings.Repeat(string(lockHeld), l1-l0-2)+"]", dim)
-		x0 = max(x0, l0+1)
-		x1 = max(x0+1, min(x1, l1-1))
+// words writes at a bar from x0 to x1: its label inside, what is left behind it
+// or below. It leaves that out where it would take more than maxBelow rows.
+func (s *screen) words(b Span, row, x0, x1 int) {
+	text := narrow(b.Words())
+	if label := narrow(b.Label); label != "" && cells(label)+4 <= x1-x0 {
+		s.put(row, x0+1, " "+label+" ", plain)
+		text = narrow(b.Result)
 	}
-	body, last := utf8.DecodeRuneInString(looks[b.Kind].bar)
-	s.fill(row, x0, x1-1, body, looks[b.Kind].style)
-	s.put(row, x1-1, looks[b.Kind].bar[last:], looks[b.Kind].style)
-	for _, o := range b.Overlaps {
-		s.fill(row, max(x0, s.x(o.X0)), min(x1, s.x(o.X1)), '╳', looks[overlap].style)
-	}
-	return x0, x1
-}
-
-// caption writes text into the bar from x0 to x1, or beside it, or below. It
-// leaves it out where that would take more than maxBelow rows.
-func (s *screen) caption(text string, row, x0, x1 int) {
+	text = truncate(text, s.width-left-1)
 	n := cells(text)
-	x := max(left+1, min(x0, s.width-n))
-	switch {
-	case n+2 <= x1-x0:
-		x = x0 + (x1-x0-n)/2
-	case s.free(row, x1, x1+n+2):
-		x = x1 + 1
-	case s.free(row, x0-n-2, x0):
-		x = x0 - n - 1
-	default:
+	if n == 0 {
+		return
+	}
+	x := x1 + 1
+	if !s.free(row, x1, x1+n+2) {
+		x = max(left+1, min(x0, s.width-n))
 		top := row
 		for row++; row < len(s.rows) && !s.free(row, x-1, x+n+1); {
 			row++
@@ -176,22 +165,26 @@ func (s *screen) caption(text string, row, x0, x1 int) {
 	s.put(row, x-1, " "+text+" ", plain)
 }
 
-// free reports whether nothing but a held lock is in the cells from x0 to x1.
-// The last one may be outside.
+// free reports whether nothing but a lease is in the cells from x0 to x1. The
+// last one may be outside.
 func (s *screen) free(row, x0, x1 int) bool {
 	return x0 >= left && x1 <= s.width+1 && !slices.ContainsFunc(s.rows[row][x0:min(x1, s.width)], func(g glyph) bool {
-		return g.rune != ' ' && g.rune != lockHeld
+		return g.rune != ' ' && g.rune != leased
 	})
 }
 
-// legend explains what is drawn.
-func (s *screen) legend(all []look) {
-	row, x := s.line(), 0
-	for _, l := range all {
-		if x > 0 && x+3+cells(l.Words) > s.width {
-			row, x = s.line(), 0
+// figures writes a line for each name.
+func (s *screen) figures(f Figures) {
+	s.paragraph(0, f.Title, bold)
+	for n, name := range f.Names {
+		row := s.line()
+		x := s.put(row, indent, fmt.Sprintf("%-15s", narrow(name)), plain)
+		for _, r := range f.Rows {
+			x = s.put(row, x, truncate(fmt.Sprintf("%d %s", r.Counts[n], narrow(r.Name)), s.width-x), verdict(r.Counts[n] > 0)) + 3
 		}
-		x = s.put(row, s.put(row, x, l.bar, l.style)+1, l.Words, plain) + 3
+	}
+	if len(f.Names) > 0 {
+		s.line()
 	}
 }
 

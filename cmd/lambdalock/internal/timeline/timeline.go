@@ -1,15 +1,16 @@
-// Package timeline draws which deliveries of events ran a handler, and when:
-// one panel per scene, one lane per execution environment, time from left to
-// right. The same data becomes text for a terminal or an HTML page.
+// Package timeline draws which deliveries of events ran a handler, and when: a
+// panel per scene, with lanes on one time axis. The same data becomes text for
+// a terminal or an HTML page.
 package timeline
 
 import "time"
 
 // Timeline is everything a drawing shows.
 type Timeline struct {
-	Title    string
-	Panels   []Panel
-	Verdicts []Verdict
+	// Title is the headline: what the drawing shows, as a sentence.
+	Title   string
+	Panels  []Panel
+	Figures Figures
 	// Note explains how the drawing differs from real life.
 	Note string
 }
@@ -20,30 +21,32 @@ type Panel struct {
 	// Caption states the result of the scene; Bad marks it as bad news.
 	Caption string
 	Bad     bool
-	Spans   []Span // in any order
-	Waits   []Wait
+	// Hero makes the panel as wide as the page, above those that are not.
+	Hero  bool
+	Lanes []Lane
+	Waits []Wait
+}
+
+// Lane is a row of a panel.
+type Lane struct {
+	// Group is a heading for this lane and those below; Bad marks it as bad
+	// news.
+	Group string
+	Bad   bool
+	Name  string
+	Spans []Span // one after the other
 }
 
 // Span is one delivery of an event.
 type Span struct {
-	// Env is the number of the execution environment; 0 for what is given up,
-	// which has a lane of its own.
-	Env int
 	// Start and End are those of the handler, or of the delivery where the
 	// handler did not run.
 	Start, End time.Duration
-	// LockStart and LockEnd say how long the delivery held the lock; equal: it
-	// never did.
-	LockStart, LockEnd time.Duration
-	Kind               Kind
-	// Object is the short name of what the handler worked on, such as cat.png.
-	// Handlers of one object that overlap are drawn as an overlap. Empty: it is
-	// unknown.
-	Object string
-	// Remark follows the object in the caption of the span.
-	Remark string
-	// Fence stands for the fencing token; 0: none.
-	Fence int64
+	// Lease is when the lease of a dead holder ends; 0: there is none.
+	Lease time.Duration
+	Kind  Kind
+	// Label is what the bar is about, Result what came of it.
+	Label, Result string
 }
 
 // Wait is a stretch of time in which an event waited for its next delivery. If
@@ -53,10 +56,17 @@ type Wait struct {
 	Words    string
 }
 
-// Verdict states in a few words what it all comes to, and in figures.
-type Verdict struct {
-	Result, Figures string
-	Bad             bool // marks the result as bad news
+// Figures compares counts of what nobody wants.
+type Figures struct {
+	Title string
+	Names []string // what was counted
+	Rows  []Row
+}
+
+// Row has a count for each name.
+type Row struct {
+	Name   string
+	Counts []int
 }
 
 // Kind says how a delivery ended.
@@ -65,6 +75,7 @@ type Kind int
 // The kinds of spans.
 const (
 	Ran       Kind = iota // the handler ran to its end
+	Overlap               // it ran at the same time as another of its object
 	TookOver              // it did, after the lock was taken over from a dead holder
 	Failed                // the handler returned an error
 	Killed                // the process died while the handler was running
@@ -74,59 +85,23 @@ const (
 	Declined              // the function answered that it does not take the event
 	Succeeded             // it is unknown whether the handler ran
 	GivenUp               // no delivery: the event will not be delivered again
-	overlap
-	locked
-	fenced
 )
 
-// ran reports whether the handler was called, as far as is known.
-func (k Kind) ran() bool { return k < Refused || k == Succeeded }
-
-// look is how something is drawn: a class of the page and a symbol in captions,
-// and for a terminal what a bar is made of. A bar of one cell shows its last
-// rune.
-type look struct {
-	Class, Symbol string
-	bar           string
-	style         style
-	Words         string
-}
-
-// looks are the marks of a drawing, in the order of the legend.
-var looks = []look{
-	Ran:       {"ran", "✓", "██", "32", "ran to its end"},
-	TookOver:  {"took", "↻", "█»", "36", "ran after a dead holder"},
-	Failed:    {"fail", "!", "█!", "31", "failed"},
-	Killed:    {"fail", "✕", "█×", "31", "killed"},
-	Refused:   {"held", "", "▒▒", "33", "held: another delivery has the lock"},
-	Skipped:   {"skip", "", "··", "2", "skipped"},
-	Ignored:   {"skip", "", "··", "33", "acknowledged without being handled"},
-	Declined:  {"held", "", "▒▒", "31", "refused by the function"},
-	Succeeded: {"ran", "", "██", "2", "succeeded: whether the handler ran is unknown"},
-	GivenUp:   {"dead", "", "xx", "1;31", "given up: not delivered again"},
-	overlap:   {"overlap", "", "╳╳", "1;31", "two handlers of one object at once"},
-	locked:    {"lock", "", "[]", "2", "the lock is held"},
-	fenced:    {"fence", "#2", "#2", "", "fence: a number that rises with every holder of the lock"},
-}
-
-// legend returns the looks of what t shows.
-func (t Timeline) legend() []look {
-	shown := map[Kind]bool{}
-	for _, p := range t.Panels {
-		for _, lane := range newLayout(p).Lanes {
-			for _, b := range lane.Bars {
-				shown[b.Kind] = true
-				shown[overlap] = shown[overlap] || len(b.Overlaps) > 0
-				shown[locked] = shown[locked] || b.LockStart < b.LockEnd
-				shown[fenced] = shown[fenced] || b.Fence != 0
-			}
-		}
-	}
-	var all []look
-	for k, l := range looks {
-		if shown[Kind(k)] {
-			all = append(all, l)
-		}
-	}
-	return all
+// looks are how kinds are drawn: the class on the page, and for a terminal what
+// a bar is made of. A bar of one cell shows its last rune.
+var looks = [...]struct {
+	class, bar string
+	style      style
+}{
+	Ran:       {"ran", "██", "32"},
+	Overlap:   {"overlap", "╳╳", "1;31"},
+	TookOver:  {"took", "█»", "36"},
+	Failed:    {"fail", "█!", "31"},
+	Killed:    {"fail", "█×", "31"},
+	Refused:   {"tick held", "▒▒", "33"},
+	Skipped:   {"tick skip", "··", "2"},
+	Ignored:   {"tick skip", "··", "33"},
+	Declined:  {"tick held", "▒▒", "31"},
+	Succeeded: {"ran", "██", "2"},
+	GivenUp:   {"tick dead", "xx", "1;31"},
 }
