@@ -99,7 +99,7 @@ func checkFigures(t *testing.T, rep *Report) {
 	t.Helper()
 	want := timeline.Figures{
 		Title: "The same 14 deliveries of 12 uploads",
-		Names: []string{"handled twice", "overlaps", "old over new", "lost"},
+		Names: []string{"handled twice", "overlaps", "older after newer", "lost"},
 		Rows:  []timeline.Row{{Name: "without", Counts: []int{2, 2, 1, 0}}, {Name: "with lambdalock", Counts: []int{0, 0, 0, 0}}},
 	}
 	if got := rep.Timeline.Figures; !reflect.DeepEqual(got, want) || rep.Timeline.Title != "Delivered twice, handled once" {

@@ -232,7 +232,7 @@ func (rep *Report) conclude() {
 	}
 	rep.Timeline.Figures = timeline.Figures{
 		Title: fmt.Sprintf("The same %d deliveries of %d uploads", rep.with.deliveries, len(rep.with.uploads)),
-		Names: []string{"handled twice", "overlaps", "old over new", "lost"},
+		Names: []string{"handled twice", "overlaps", "older after newer", "lost"},
 		Rows:  []timeline.Row{{Name: "without", Counts: rep.without.harm()}, {Name: "with lambdalock", Counts: rep.with.harm()}},
 	}
 }

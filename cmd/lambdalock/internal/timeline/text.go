@@ -162,7 +162,8 @@ func (s *screen) words(b Span, row, x0, x1 int) {
 			s.lane()
 		}
 	}
-	s.put(row, x-1, " "+text+" ", plain)
+	x = s.put(row, s.put(row, x-1, " ", plain), text, looks[b.Kind].style)
+	s.put(row, x, " ", plain)
 }
 
 // free reports whether nothing but a lease is in the cells from x0 to x1. The
@@ -178,7 +179,7 @@ func (s *screen) figures(f Figures) {
 	s.paragraph(0, f.Title, bold)
 	for n, name := range f.Names {
 		row := s.line()
-		x := s.put(row, indent, fmt.Sprintf("%-15s", narrow(name)), plain)
+		x := s.put(row, indent, fmt.Sprintf("%-19s", narrow(name)), plain)
 		for _, r := range f.Rows {
 			x = s.put(row, x, truncate(fmt.Sprintf("%d %s", r.Counts[n], narrow(r.Name)), s.width-x), verdict(r.Counts[n] > 0)) + 3
 		}
