@@ -1,6 +1,7 @@
 # make demo, make test and make local need nothing but Go.
 
 GO ?= go
+CHROME ?= chromium
 BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders that have their own go.mod.
@@ -37,8 +38,12 @@ $(DEMOS): demo-%: command
 	cd integration && $(GO) run ./servers/run $* sh -c 'exec "$$0" demo --store "$$LAMBDALOCK_STORE" --html "$$1"' "$(CURDIR)/$(BIN)/lambdalock" "$(CURDIR)/$(BIN)/$@.html"
 
 .PHONY: picture
-picture: demo ## draw the images of the README from the demo (needs Chromium or Chrome)
-	cd cmd/lambdalock && $(GO) run ./internal/picture "$(CURDIR)/$(BIN)/demo.html" "$(CURDIR)/docs"
+picture: demo ## draw the images of the README from the demo (needs Chromium; CHROME names another browser of its family)
+	for theme in 0-dark 1-light; do \
+		$(CHROME) --headless --hide-scrollbars --force-device-scale-factor=2 --window-size=880,642 \
+			--blink-settings=preferredColorScheme=$${theme%-*} --screenshot=docs/demo-$${theme#*-}.png \
+			file://"$(CURDIR)/$(BIN)/demo.html#picture" || exit 1; \
+	done
 
 .PHONY: test
 test: ## run all tests that need nothing but Go; what has not changed is not run again
