@@ -55,13 +55,22 @@ func newLayout(p Panel) *layout {
 			if i+1 < len(in.Spans) {
 				b.Next = at(in.Spans[i+1].Start)
 			} else if b.X+b.Width > 50 {
-				l.Room = max(l.Room, cells(b.Result)+2)
+				l.Room = max(l.Room, 2+b.behind())
 			}
 			out.Bars = append(out.Bars, b)
 		}
 		l.Lanes = append(l.Lanes, out)
 	}
 	return l
+}
+
+// behind returns how many characters stand behind b: its result, and its label
+// where that hardly fits into it.
+func (b bar) behind() int {
+	if b.Width < 10 {
+		return cells(b.Words())
+	}
+	return cells(b.Result)
 }
 
 // axis folds the time in which nothing begins or ends, and returns the position

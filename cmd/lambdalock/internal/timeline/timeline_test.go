@@ -360,8 +360,9 @@ func TestRoom(t *testing.T) {
 		{Spans: []Span{span(0, 100, Killed, "", "long, but at the beginning")}},
 		{Spans: []Span{span(0, 100, Ran, "", "not the last"), span(500, 600, Ran, "", "the end")}},
 	}})
-	if want := len(" the end "); l.Room != want {
-		t.Errorf("%d characters, want %d", l.Room, want)
+	short := newLayout(Panel{Lanes: []Lane{{Spans: []Span{span(0, 500, Ran, "a label in its bar", ""), span(600, 610, Ran, "a label", "and more")}}}})
+	if l.Room != len(" the end ") || short.Room != len(" a label and more ") {
+		t.Errorf("%d and %d characters", l.Room, short.Room)
 	}
 }
 
