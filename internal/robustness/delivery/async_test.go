@@ -10,14 +10,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 )
-
-// retries is how long Lambda waits before each redelivery of an asynchronous
-// invocation; after the last one the event goes to the failure destination.
-// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-var retries = []time.Duration{time.Minute, 2 * time.Minute}
 
 // bucket sends notifications to a function, which takes them as JSON text.
 type bucket struct {
@@ -140,17 +136,15 @@ func (b *bucket) drain() {
 
 func (b *bucket) deliver(n notification) {
 	time.Sleep(time.Until(n.at))
-	for try := 0; ; try++ {
-		_, out := b.invoke([]*event{n.event}, n.text, func(inv *invocation, _ struct{}, err error) {
+	attempts := eventsource.NewAsync(n.event)
+	attempts.GiveUp = b.w.giveUp
+	_ = attempts.Run(context.Background(), func(events []*event, _ *eventsource.Wait) (int, bool, error) {
+		out := b.invoke(events, n.text, func(inv *invocation, _ struct{}, err error) {
 			b.w.answered(inv, map[*event]bool{n.event: err != nil})
 		})
-		switch {
-		case out == answered:
-			return
-		case try == len(retries):
-			b.w.giveUp(n.event)
-			return
+		if out == answered {
+			return 1, true, nil
 		}
-		time.Sleep(retries[try])
-	}
+		return 0, true, nil
+	})
 }

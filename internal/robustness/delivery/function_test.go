@@ -242,7 +242,7 @@ const (
 )
 
 // invoke delivers e. It calls judge with an answer before that can get lost.
-func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A, error)) (A, outcome) {
+func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A, error)) outcome {
 	inv := &invocation{
 		events: records, deadline: time.Now().Add(timeout), keys: map[lock.Key]*event{}, reasons: map[*event]string{},
 		grants: map[string]*grant{}, running: map[*run]bool{},
@@ -262,8 +262,7 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 		if f.w.roll(2) == 0 {
 			time.Sleep(time.Until(inv.deadline))
 		}
-		var none A
-		return none, vanished
+		return vanished
 	}
 	judge(inv, answer, err)
 	switch {
@@ -271,11 +270,11 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 		f.w.mu.Lock()
 		f.w.lostAnswers += len(records)
 		f.w.mu.Unlock()
-		return answer, vanished
+		return vanished
 	case err != nil:
-		return answer, refused
+		return refused
 	}
-	return answer, answered
+	return answered
 }
 
 // call runs the handler until it returns or its environment dies, or until the

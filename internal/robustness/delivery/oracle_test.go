@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -192,16 +194,27 @@ func (w *world) complain(format string, args ...any) {
 	w.fail(format, args...)
 }
 
-// checkAnswer checks that a partial answer has its list, and that it comes with
-// an error exactly if nothing succeeded: that error, like such an answer,
-// returns the whole batch. If an event is in the batch twice, one delivery may
-// have failed and the other succeeded.
-func (w *world) checkAnswer(records []*event, missing bool, failed map[*event]bool, err error) {
-	all := !slices.ContainsFunc(records, func(e *event) bool { return !failed[e] })
-	twice := len(failed) < len(records)
-	if missing || err != nil && !all || err == nil && all && !twice {
-		w.complain("of %d records %d failed, list missing: %v, with the error %v", len(records), len(failed), missing, err)
+// failed returns the records that failed by a partial answer. It checks that
+// the answer has its list, and that it comes with an error exactly if nothing
+// succeeded: that error, like such an answer, returns the whole batch. If an
+// event is in the batch twice, one delivery may have failed and the other
+// succeeded.
+func (w *world) failed(source string, inv *invocation, ids []string, answer any, err error) []string {
+	text, _ := json.Marshal(answer) // it is a list of ids
+	itself := func(id string) string { return id }
+	named := eventsource.Failed(eventsource.SQS, ids, itself, text)
+	failed := map[*event]bool{}
+	for i, e := range inv.events {
+		if slices.Contains(named, ids[i]) {
+			failed[e] = true
+		}
 	}
+	all, twice := len(named) == len(ids), len(failed) < len(ids)
+	if missing := bytes.Contains(text, []byte("null")); missing || err != nil && !all || err == nil && all && !twice {
+		w.complain("of %d records %d failed, by the answer %s with the error %v", len(ids), len(named), text, err)
+	}
+	w.answered(inv, failed)
+	return eventsource.Failed(source, ids, itself, text)
 }
 
 // returned checks, when the handler has returned or panicked, that the
@@ -252,12 +265,14 @@ func (w *world) stale(e *event) bool {
 	return w.orders && w.newest[e.resource] > e.place+1
 }
 
-// giveUp notes that the source sends an event to its dead-letter queue or
-// failure destination.
-func (w *world) giveUp(e *event) {
+// giveUp notes that the source sends events to its dead-letter queue or failure
+// destination.
+func (w *world) giveUp(events []*event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e.dead = true
+	for _, e := range events {
+		e.dead = true
+	}
 }
 
 // verdict judges a history whose source has drained.

@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,63 +10,51 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
 const (
-	// visibilityTimeout is what AWS advises: six times the function's timeout.
-	// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
-	visibilityTimeout = 6 * timeout
-	// maxReceiveCount is the least that AWS advises there.
-	maxReceiveCount = 5
-	batchSize       = 10
-	pollers         = 4
+	visibilityTimeout = eventsource.VisibilityTimeouts * timeout
+	pollers           = 4
 	// arrival is how long the producers send.
 	arrival = 2 * time.Minute
 )
 
-// queue is an SQS queue with its event source mapping.
+// queue is an SQS queue with its event source mapping. A batch without an
+// answer is received again.
 //
 // Standard: at least once, in any order, and a message may be received again
-// while it is in flight.
+// while it is in flight: there may be a copy on a server that knows neither of
+// the first delivery nor of the deletion.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html
 //
-// FIFO: in order within a message group; while some of its messages are in
-// flight, no more are received. A batch without an answer is received again.
-// The messages behind a failed one are received as often, and may follow it to
-// the dead-letter queue.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
+// FIFO: the messages behind a failed one are received as often, and may follow
+// it to the dead-letter queue.
 //
 // When the queue is empty, the dead letters are sent back, once. Among them are
 // completed messages, as if a stuck one had taken them along.
 type queue struct {
 	*function[events.SQSEvent, events.SQSEventResponse]
-	fifo   bool
 	byBody bool // the key tells a message by its body, and not by its id
 
-	mu      sync.Mutex
-	entries []*entry // in the order in which they were sent
-	letters []*entry // in the dead-letter queue
+	mu sync.Mutex
+	eventsource.Queue[sent]
+	letters []sent // in the dead-letter queue
 }
 
-// entry is a message in the queue. A standard queue may have a second one: the
-// copy on a server that knows neither of the first delivery nor of the
-// deletion.
-type entry struct {
-	event    *event
-	message  events.SQSMessage
-	visible  time.Time
-	received int
-	copied   bool
+// sent is a message in the queue.
+type sent struct {
+	event   *event
+	message events.SQSMessage
 }
 
-// is reports whether o holds the same message.
-func (n *entry) is(o *entry) bool { return n.message.MessageId == o.message.MessageId }
+type entry = *eventsource.Message[sent]
 
 func (q *queue) send(m events.SQSMessage, e *event, at time.Time) {
 	m.MessageId, m.EventSource = e.id, "aws:sqs"
-	q.entries = append(q.entries, &entry{event: e, message: m, visible: at})
+	q.Send(&eventsource.Message[sent]{Value: sent{e, m}, Group: m.Attributes["MessageGroupId"], Visible: at})
 }
 
 // keyedBy says what the key of a message in a standard queue is.
@@ -91,7 +78,7 @@ func (by keyedBy) key() keyfuncs.Func[events.SQSMessage] {
 
 // newQueue fills a queue with n messages.
 func newQueue(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
-	q := &queue{function: sqsFunction(w, by.key(), with), byBody: by == orderID}
+	q := openQueue(w, by.key(), by, with)
 	for i := range n {
 		id := fmt.Sprintf("059f36b4-87a3-44ab-83d2-%012d", i)
 		customer := strconv.Itoa(w.random.IntN(n / 4))
@@ -113,7 +100,8 @@ func newFIFO(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
 	if by == orderID {
 		key = keyfuncs.EventFrom(key, by.key())
 	}
-	q := &queue{function: sqsFunction(w, key, with), fifo: true, byBody: by == orderID}
+	q := openQueue(w, key, by, with)
+	q.FIFO = true
 	at := w.began
 	for i := range n {
 		id := fmt.Sprintf("259f36b4-87a3-44ab-83d2-%012d", i)
@@ -132,15 +120,17 @@ func newFIFO(w *world, n int, by keyedBy, with ...middleware.Option) *queue {
 	return q
 }
 
-func sqsFunction(w *world, key keyfuncs.Func[events.SQSMessage], with []middleware.Option) *function[events.SQSEvent, events.SQSEventResponse] {
+func openQueue(w *world, key keyfuncs.Func[events.SQSMessage], by keyedBy, with []middleware.Option) *queue {
 	key = keyed(w, key, func(m events.SQSMessage) string { return m.MessageId })
 	handler := func(ctx context.Context, m events.SQSMessage) error { return w.work(ctx, m.MessageId, m.Body) }
-	return &function[events.SQSEvent, events.SQSEventResponse]{
+	q := &queue{byBody: by == orderID, function: &function[events.SQSEvent, events.SQSEventResponse]{
 		w: w, with: with,
 		wrap: func(o ...middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 			return middleware.EachSQSMessage(key, handler, o...)
 		},
-	}
+	}}
+	q.MaxReceiveCount = eventsource.MaxReceiveCount
+	return q
 }
 
 // drain polls until the queue is empty, and once more for what was in the
@@ -169,39 +159,37 @@ func (q *queue) poll() {
 		})
 	}
 	wg.Wait()
-	if len(q.entries) > 0 {
-		q.w.complain("%d messages are left", len(q.entries))
+	if !q.Empty() {
+		q.w.complain("messages are left")
 	}
 }
 
 // receive returns a batch, or how long to wait if there is none; below zero:
 // the queue is empty.
-func (q *queue) receive() ([]*entry, time.Duration) {
+func (q *queue) receive() ([]entry, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.discard()
-	if len(q.entries) == 0 {
+	now := time.Now()
+	for _, n := range q.DeadLetters(now) {
+		q.w.giveUp([]*event{n.Value.event})
+		q.letter(n.Value)
+	}
+	if q.Empty() {
 		return nil, -1
 	}
-	var batch []*entry
-	if q.fifo {
-		batch = q.groups()
-	} else {
-		batch = q.any()
-	}
-	now := time.Now()
-	for _, n := range batch {
-		n.received++
-		if !n.copied {
-			n.visible = now.Add(visibilityTimeout)
-		}
-		n.copied = false
-	}
-	if len(batch) > 0 {
+	if batch := q.pick(now); len(batch) > 0 {
+		q.Receive(batch, now.Add(visibilityTimeout))
 		return batch, 0
 	}
-	next := slices.MinFunc(q.entries, func(a, b *entry) int { return a.visible.Compare(b.visible) })
-	return nil, max(2*time.Second, next.visible.Sub(now))
+	next, _ := q.Next(now)
+	return nil, max(2*time.Second, next.Sub(now))
+}
+
+// letter puts a message into the dead-letter queue, unless it is there.
+func (q *queue) letter(s sent) {
+	if !slices.ContainsFunc(q.letters, func(o sent) bool { return o.message.MessageId == s.message.MessageId }) {
+		q.letters = append(q.letters, s)
+	}
 }
 
 // redrive sends the dead letters back, as new messages with new ids and
@@ -210,11 +198,13 @@ func (q *queue) receive() ([]*entry, time.Duration) {
 func (q *queue) redrive() {
 	q.w.mu.Lock()
 	defer q.w.mu.Unlock()
-	for i, n := range q.letters {
+	letters := q.letters
+	q.letters = nil
+	for i, n := range letters {
 		m, e := n.message, n.event
 		m.MessageId = fmt.Sprintf("359f36b4-87a3-44ab-83d2-%012d", i)
 		group := m.Attributes["MessageGroupId"]
-		if q.fifo {
+		if q.FIFO {
 			m.Attributes = map[string]string{"MessageGroupId": group, "MessageDeduplicationId": e.id, "SequenceNumber": fmt.Sprintf("189%017d", 256*i)}
 		}
 		if q.byBody {
@@ -228,123 +218,70 @@ func (q *queue) redrive() {
 			e = q.w.event(m.MessageId, resource, group)
 			e.poison = n.event.poison
 		}
-		q.entries = append(q.entries, &entry{event: e, message: m, visible: time.Now()})
+		q.Send(&eventsource.Message[sent]{Value: sent{e, m}, Group: group, Visible: time.Now()})
 	}
-	q.w.redriven += len(q.letters)
-	q.letters = nil
+	q.w.redriven += len(letters)
 }
 
-// discard moves messages that were received too often to the dead-letter queue.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
-func (q *queue) discard() {
-	now := time.Now()
-	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
-		if n.received < maxReceiveCount || n.visible.After(now) {
-			return false
-		}
-		q.w.giveUp(n.event)
-		if !slices.ContainsFunc(q.letters, n.is) {
-			q.letters = append(q.letters, n)
-		}
-		return true
-	})
-}
-
-// any takes visible messages, in no order. 2 % of them stay visible for another
-// poller, 3 % are in the batch twice.
-func (q *queue) any() []*entry {
-	now := time.Now()
-	var batch []*entry
-	first := q.w.roll(len(q.entries))
-	for _, n := range slices.Concat(q.entries[first:], q.entries[:first]) {
-		if len(batch) == batchSize {
-			break
-		}
-		if n.visible.After(now) {
+// pick takes visible messages of any groups. Of a standard queue, 2 % of them
+// stay visible for another poller, and 3 % are in the batch twice.
+func (q *queue) pick(now time.Time) []entry {
+	var batch []entry
+	groups := q.Visible(now)
+	for len(groups) > 0 && len(batch) < eventsource.QueueBatch {
+		i := q.w.roll(len(groups))
+		group := groups[i]
+		groups = slices.Delete(groups, i, i+1)
+		batch = append(batch, group[:min(len(group), eventsource.QueueBatch-len(batch), 1+q.w.roll(6))]...)
+		if q.FIFO {
 			continue
 		}
-		batch = append(batch, n)
 		switch c := q.w.roll(100); {
 		case c < 2:
-			q.copy(n)
-		case c < 5 && len(batch) < batchSize:
-			batch = append(batch, q.copy(n))
+			q.copy(group[0])
+		case c < 5 && len(batch) < eventsource.QueueBatch:
+			batch = append(batch, q.copy(group[0]))
 		}
 	}
 	return batch
 }
 
-func (q *queue) copy(n *entry) *entry {
+func (q *queue) copy(n entry) entry {
 	q.w.mu.Lock()
+	defer q.w.mu.Unlock()
 	q.w.copies++
-	q.w.mu.Unlock()
 	c := *n
-	q.entries = append(q.entries, &c)
+	q.Send(&c)
 	return &c
 }
 
-// groups takes the first messages of groups that have none in flight.
-func (q *queue) groups() []*entry {
-	now := time.Now()
-	waiting := map[string][]*entry{}
-	for _, n := range q.entries {
-		g := n.message.Attributes["MessageGroupId"]
-		if n.visible.After(now) && n.received == 0 {
-			break // this message and the following ones are not sent yet
-		}
-		waiting[g] = append(waiting[g], n)
-	}
-	names := slices.Sorted(maps.Keys(waiting))
-	var batch []*entry
-	for len(names) > 0 && len(batch) < batchSize {
-		i := q.w.roll(len(names))
-		group := waiting[names[i]]
-		names = slices.Delete(names, i, i+1)
-		if slices.ContainsFunc(group, func(n *entry) bool { return n.visible.After(now) }) {
-			continue
-		}
-		n := min(len(group), batchSize-len(batch), 1+q.w.roll(6))
-		batch = append(batch, group[:n]...)
-	}
-	return batch
-}
-
 // deliver invokes the function, and deletes the messages that it does not
-// return. No answer, or an error, leaves the whole batch; so would an id that
-// is not in the batch.
+// return. No answer, or an error, leaves the whole batch.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
-func (q *queue) deliver(batch []*entry) {
+func (q *queue) deliver(batch []entry) {
 	var e events.SQSEvent
 	var records []*event
+	var ids []string
 	for _, n := range batch {
-		m := n.message
-		m.ReceiptHandle = fmt.Sprint(m.MessageId, " ", n.received)
+		m := n.Value.message
+		m.ReceiptHandle = fmt.Sprint(m.MessageId, " ", n.Receives)
 		e.Records = append(e.Records, m)
-		records = append(records, n.event)
+		records, ids = append(records, n.Value.event), append(ids, m.MessageId)
 	}
-	listed := map[*event]bool{}
-	_, out := q.invoke(records, e, func(inv *invocation, a events.SQSEventResponse, err error) {
-		for _, f := range a.BatchItemFailures {
-			n := slices.IndexFunc(batch, func(n *entry) bool { return n.message.MessageId == f.ItemIdentifier })
-			if n < 0 {
-				q.w.complain("the answer names %q, which is not in the batch", f.ItemIdentifier)
-				continue
-			}
-			listed[records[n]] = true
-		}
-		q.w.checkAnswer(records, a.BatchItemFailures == nil, listed, err)
-		q.w.answered(inv, listed)
+	var failed []string
+	out := q.invoke(records, e, func(inv *invocation, a events.SQSEventResponse, err error) {
+		failed = q.w.failed(eventsource.SQS, inv, ids, a, err)
 	})
 	if out != answered {
 		return
 	}
+	completed := slices.DeleteFunc(batch, func(n entry) bool { return slices.Contains(failed, n.Value.message.MessageId) })
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.entries = slices.DeleteFunc(q.entries, func(n *entry) bool {
-		succeeded := slices.Contains(batch, n) && !listed[n.event]
-		if succeeded && !slices.ContainsFunc(q.letters, n.is) && q.w.roll(50) == 0 {
-			q.letters = append(q.letters, n)
+	for _, n := range completed {
+		if q.w.roll(50) == 0 {
+			q.letter(n.Value)
 		}
-		return succeeded
-	})
+	}
+	q.Delete(completed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -20,8 +21,6 @@ const (
 	maxAttempts = 10
 	shards      = 4 // halfway each is split or merged, and another one goes on
 	keysOfShard = 6
-	// longestPause between two attempts. AWS does not say how long they are apart.
-	longestPause = 15 * time.Second
 )
 
 // stream is a Kinesis stream with its event source mapping: of each shard one
@@ -30,12 +29,8 @@ const (
 // https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
 type stream struct {
 	*function[events.KinesisEvent, events.KinesisEventResponse]
-	shards [2 * shards][]piece // the one after a shard is shards further on
-}
-
-type piece struct {
-	event  *event
-	record events.KinesisEventRecord
+	records map[*event]events.KinesisEventRecord
+	shards  [2 * shards][]*event // the one after a shard is shards further on
 }
 
 // newStream returns a stream of n records. If byName, the order to keep is that
@@ -46,7 +41,7 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 	handler := func(ctx context.Context, r events.KinesisEventRecord) error {
 		return w.work(ctx, id(r), string(r.Kinesis.Data))
 	}
-	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}}
+	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}, records: map[*event]events.KinesisEventRecord{}}
 	s.wrap = func(o ...middleware.Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 		return middleware.EachKinesisRecord(key, handler, o...)
 	}
@@ -67,7 +62,7 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 		}
 		r.Kinesis.PartitionKey, r.Kinesis.SequenceNumber = partition, number
 		r.Kinesis.Data = []byte(w.body(e, partition))
-		s.shards[shard] = append(s.shards[shard], piece{e, r})
+		s.shards[shard], s.records[e] = append(s.shards[shard], e), r
 	}
 	return s
 }
@@ -76,8 +71,8 @@ func (s *stream) drain() {
 	var wg sync.WaitGroup
 	for i := range shards {
 		wg.Go(func() { // a shard is read to its end before the one after it
-			for _, pieces := range [][]piece{s.shards[i], s.shards[i+shards]} {
-				for batch := range slices.Chunk(pieces, streamBatch) {
+			for _, records := range [][]*event{s.shards[i], s.shards[i+shards]} {
+				for batch := range slices.Chunk(records, streamBatch) {
 					s.process(batch)
 				}
 			}
@@ -86,62 +81,35 @@ func (s *stream) drain() {
 	wg.Wait()
 }
 
-// process delivers a batch until all of it has succeeded or is given up. It
-// does not deliver again what succeeded; it splits a batch that has used up its
-// attempts, which gives each half new ones. Lambda may split sooner, at the
-// first failure; here a batch is delivered whole as often as possible.
-// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html
-func (s *stream) process(batch []piece) {
-	for attempt := 1; len(batch) > 0; attempt++ {
-		succeeded := s.deliver(batch)
-		if batch = batch[succeeded:]; len(batch) == 0 {
-			return
+// process delivers a batch until all of it has succeeded or is given up. A
+// batch that has used up its attempts is split, which gives each half new ones.
+// Lambda may split sooner; here a batch is delivered whole as often as
+// possible.
+func (s *stream) process(batch []*event) {
+	b := eventsource.NewBatch(batch, maxAttempts)
+	b.BisectAfter, b.GiveUp = maxAttempts, s.w.giveUp
+	_ = b.Run(context.Background(), func(batch []*event, _ *eventsource.Wait) (int, bool, error) {
+		if time.Since(s.w.began) > longest {
+			s.w.complain("a shard is stuck at %s", batch[0].id)
+			return 0, false, context.DeadlineExceeded
 		}
-		if succeeded > 0 {
-			attempt = 1
-		}
-		switch {
-		case time.Since(s.w.began) > longest:
-			s.w.complain("a shard is stuck at %s", batch[0].event.id)
-			return
-		case attempt < maxAttempts:
-			time.Sleep(min(longestPause, time.Second<<attempt))
-		case len(batch) == 1:
-			s.w.giveUp(batch[0].event)
-			return
-		default:
-			s.process(batch[:len(batch)/2])
-			batch, attempt = batch[len(batch)/2:], 0
-		}
-	}
+		return s.deliver(batch), true, nil
+	})
 }
 
-// deliver returns how many records succeeded. The shard goes on at the lowest
-// sequence number that is listed; an empty list says that all succeeded.
-func (s *stream) deliver(batch []piece) int {
+// deliver returns how many records succeeded before the first that did not.
+func (s *stream) deliver(batch []*event) int {
 	var e events.KinesisEvent
-	var records []*event
-	for _, p := range batch {
-		e.Records = append(e.Records, p.record)
-		records = append(records, p.event)
+	var ids []string
+	for _, of := range batch {
+		e.Records, ids = append(e.Records, s.records[of]), append(ids, of.id)
 	}
-	succeeded := len(batch)
-	_, out := s.invoke(records, e, func(inv *invocation, a events.KinesisEventResponse, err error) {
-		listed := map[*event]bool{}
-		for _, f := range a.BatchItemFailures {
-			n := slices.IndexFunc(records, func(e *event) bool { return e.id == f.ItemIdentifier })
-			if n < 0 {
-				s.w.complain("the answer names %q, which is not in the batch", f.ItemIdentifier)
-				continue
-			}
-			listed[records[n]] = true
-			succeeded = min(succeeded, n)
-		}
-		s.w.checkAnswer(records, a.BatchItemFailures == nil, listed, err)
-		s.w.answered(inv, listed)
+	var failed []string
+	out := s.invoke(batch, e, func(inv *invocation, a events.KinesisEventResponse, err error) {
+		failed = s.w.failed(eventsource.Kinesis, inv, ids, a, err)
 	})
 	if out != answered {
 		return 0
 	}
-	return succeeded
+	return len(batch) - len(failed)
 }
