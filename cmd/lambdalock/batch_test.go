@@ -47,56 +47,6 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestAnswersToABatch follows
-// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
-func TestAnswersToABatch(t *testing.T) {
-	t.Parallel()
-	batch := `{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`
-	for answer, want := range map[string]string{
-		``:                                   "",
-		`null`:                               "",
-		`{}`:                                 "",
-		`{"batchItemFailures":null}`:         "",
-		`{"batchItemFailures":[]}`:           "",
-		`"text"`:                             "",
-		`no JSON`:                            "a b",
-		`{"batchItemFailures":{}}`:           "a b",
-		`{"batchItemFailures":[{}]}`:         "a b",
-		`{"batchItemFailures":[{"id":"a"}]}`: "a b",
-		`{"batchItemFailures":[{"itemIdentifier":null}]}`: "a b",
-		`{"batchItemFailures":[{"itemIdentifier":""}]}`:   "a b",
-		`{"batchItemFailures":[{"itemIdentifier":"c"}]}`:  "a b",
-		`{"batchItemFailures":[{"itemIdentifier":"b"}]}`:  "b",
-	} {
-		t.Run(answer, func(t *testing.T) {
-			t.Parallel()
-			b := readBatch([]byte(batch))
-			if got := strings.Join(ids(failures(b.records, []byte(answer), b.stream())), " "); got != want {
-				t.Errorf("failed %q, want %q", got, want)
-			}
-		})
-	}
-}
-
-// TestAnswersToAStream: what follows a failed record is delivered again, too.
-func TestAnswersToAStream(t *testing.T) {
-	t.Parallel()
-	b := readBatch([]byte(`{"Records":[{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"1"}},
-		{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"2"}},{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"3"}}]}`))
-	for answer, want := range map[string]string{
-		`{}`: "",
-		`{"batchItemFailures":[{"itemIdentifier":"2"}]}`:                        "2 3",
-		`{"batchItemFailures":[{"itemIdentifier":"3"},{"itemIdentifier":"2"}]}`: "2 3",
-	} {
-		t.Run(answer, func(t *testing.T) {
-			t.Parallel()
-			if got := strings.Join(ids(failures(b.records, []byte(answer), b.stream())), " "); got != want {
-				t.Errorf("failed %q, want %q", got, want)
-			}
-		})
-	}
-}
-
 func TestStream(t *testing.T) {
 	t.Parallel()
 	batch := file(t, "batch.json", `{"Records":[

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
 
@@ -40,9 +41,9 @@ type client struct {
 // not count.
 func (c *client) run(ctx context.Context, queued func()) {
 	defer c.late.Wait()
-	var wait *locallambda.Wait
+	var wait *eventsource.Wait
 	for sent := 0; ; {
-		due := wait == nil || wait.Due(time.Now())
+		due := wait.Due(time.Now())
 		a, ok := c.ask(ctx, due, queued)
 		if !ok || !a.again() {
 			return
@@ -53,9 +54,9 @@ func (c *client) run(ctx context.Context, queued func()) {
 				c.report.giveUp([]*record{c.record}, fmt.Sprintf("by the client after %s, the last: %v", requests(sent), a))
 				return
 			}
-			wait = locallambda.NewWait(a.pause(sent), c.Scale, asked)
+			wait = eventsource.NewWait(a.pause(sent), c.Scale, asked)
 		}
-		if !pause(ctx, wait.Step(asked)) {
+		if !wait.Sleep(ctx) {
 			return
 		}
 		c.record.received++ // so that the next request is another one

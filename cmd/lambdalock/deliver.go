@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
@@ -20,7 +20,6 @@ const maxInFlight = 1000
 // platform runs the function: a *locallambda.Platform.
 type platform interface {
 	Attempt(context.Context, locallambda.Invocation) (locallambda.Result, error)
-	Deliver(context.Context, []byte, locallambda.Redelivery) []locallambda.Result
 }
 
 // deliverer delivers events to a platform.
@@ -78,14 +77,14 @@ type delivery struct {
 	fates            fates // of its records
 }
 
-// send delivers records as one batch. It reports false if the run ends first.
-func (d *deliverer) send(ctx context.Context, records []*record, queued func()) (*delivery, bool) {
-	result, err := d.platform.Attempt(ctx, locallambda.Invocation{Payload: payload(records), Queued: queued})
+// send delivers records as one batch. Its error says that the run ended first.
+func (d *deliverer) send(ctx context.Context, records []*record, requestID string, queued func()) (*delivery, error) {
+	result, err := d.platform.Attempt(ctx, locallambda.Invocation{RequestID: requestID, Payload: payload(records), Queued: queued})
 	if err != nil {
 		d.report.interrupt(nameOf(records))
-		return nil, false
+		return nil, err
 	}
-	return d.judge(records, result), true
+	return d.judge(records, result), nil
 }
 
 // judge says what became of a delivery.
@@ -116,7 +115,7 @@ func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
 // completed, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
-	v.failed = failures(v.records, v.result.Payload, b.stream())
+	v.failed = eventsource.Failed(b.source, v.records, func(r *record) string { return r.id }, v.result.Payload)
 	if len(v.failed) == 0 {
 		return
 	}
@@ -196,51 +195,15 @@ func nameOf(records []*record) string {
 // asynchronous invocation.
 type single struct {
 	*deliverer
-	record *record
-	async  bool
-	waits  []time.Duration // before each further attempt; not nil
-
-	last  *delivery
-	ended time.Time // of the last attempt
-	count int       // attempts that count
-	over  bool      // the last attempt succeeded
+	event *event
+	async bool
 }
 
 func (s *single) run(ctx context.Context, queued func()) {
-	s.platform.Deliver(ctx, s.record.event.payload, locallambda.Redelivery{
-		Waits: s.waits, Scale: s.Scale, Queued: queued, TooEarly: s.tooEarly, Observe: s.observe,
-	})
-	switch {
-	case s.over:
-	case ctx.Err() != nil:
-		s.report.interrupt(s.record.event.name)
-	case s.async:
-		s.report.giveUp([]*record{s.record}, fmt.Sprintf("to the on-failure destination or dead-letter queue after %s", attempts(s.count)))
+	b, destination := eventsource.NewAsync(&record{event: s.event}), ""
+	b.Attempts = 1
+	if s.async {
+		b.Attempts, destination = s.attempts(eventsource.AsyncAttempts), "to the on-failure destination or dead-letter queue"
 	}
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
-}
-
-// tooEarly reports whether an attempt was held up. It says nothing yet: the
-// real wait would have outlasted that lock, or the lock will still be held
-// after it.
-func (s *single) tooEarly(r locallambda.Result) bool {
-	s.last = s.judge([]*record{s.record}, r)
-	return s.last.outcome.heldUp()
-}
-
-func (s *single) observe(r locallambda.Result, counts bool) {
-	if !s.ended.IsZero() {
-		s.report.waited(s.ended, r.Started, s.waits[min(s.count, len(s.waits))-1])
-	}
-	if s.ended = r.Ended; counts {
-		s.count++
-	}
-	s.over = counts && r.Outcome == locallambda.Succeeded
-	s.finish(s.last, counts)
+	s.repeat(ctx, b, destination, queued)
 }

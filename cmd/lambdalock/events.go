@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 )
 
 // The largest events that Lambda accepts, see
@@ -60,7 +62,7 @@ const maxMessage = 1 << 20
 
 // checkMessages refuses messages that a queue would not take.
 func (e *event) checkMessages() error {
-	if e.batch == nil || e.batch.source != fromSQS {
+	if e.batch == nil || e.batch.source != eventsource.SQS {
 		return nil
 	}
 	for _, r := range e.batch.records {

@@ -8,7 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 )
 
 // The values of --source.
@@ -20,15 +21,6 @@ const (
 	sourceS3       = "s3"
 	sourceAPI      = "api"
 )
-
-// queueBatch is Lambda's default batch size for a queue, and the maximum for a
-// FIFO queue, see
-// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html.
-const queueBatch = 10
-
-// asyncWaits come before the retries of an asynchronous invocation, see
-// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html.
-var asyncWaits = []time.Duration{time.Minute, 2 * time.Minute}
 
 // attempts returns how often to deliver at most.
 func (c *invokeCmd) attempts(otherwise int) int { return cmp.Or(c.Attempts, otherwise) }
@@ -70,9 +62,9 @@ func (c *invokeCmd) checkNumbers() error {
 	largest, longest := 10_000, 1000
 	switch c.Source {
 	case sourceFIFO:
-		largest = queueBatch
+		largest = eventsource.QueueBatch
 	case sourceS3:
-		longest = 1 + len(asyncWaits)
+		longest = eventsource.AsyncAttempts
 	}
 	switch {
 	case c.BatchSize < 0 || c.Attempts < 0 || c.ClientTimeout < 0:
@@ -127,11 +119,11 @@ func (c *invokeCmd) wrongSource(e *event, is string) error {
 // values.
 func (e *event) source() string {
 	switch {
-	case e.batch != nil && e.batch.source == fromKinesis:
+	case e.batch != nil && e.batch.source == eventsource.Kinesis:
 		return sourceKinesis
-	case e.batch != nil && e.batch.source == fromSQS && !slices.ContainsFunc(e.batch.records, func(r *record) bool { return !r.fifo() }):
+	case e.batch != nil && e.batch.source == eventsource.SQS && !slices.ContainsFunc(e.batch.records, func(r *record) bool { return !r.fifo() }):
 		return sourceFIFO
-	case e.batch != nil && e.batch.source == fromSQS && !slices.ContainsFunc(e.batch.records, (*record).fifo):
+	case e.batch != nil && e.batch.source == eventsource.SQS && !slices.ContainsFunc(e.batch.records, (*record).fifo):
 		return sourceSQS
 	case e.api != noAPI:
 		return sourceAPI
@@ -195,10 +187,8 @@ func (d *deliverer) sourceOf(e *event) source {
 		return &shard{deliverer: d, size: len(e.batch.records), copies: 1, records: e.records()}
 	case e.batch != nil:
 		return d.newQueue(e.records(), false, len(e.batch.records), 1)
-	case d.Async, d.Source == sourceS3:
-		return &single{deliverer: d, record: &record{event: e}, async: true, waits: asyncWaits[:d.attempts(1+len(asyncWaits))-1]}
 	}
-	return &single{deliverer: d, record: &record{event: e}, waits: []time.Duration{}}
+	return &single{deliverer: d, event: e, async: d.Async || d.Source == sourceS3}
 }
 
 // sharedQueue returns a queue of all messages. In a standard queue, each copy
@@ -206,7 +196,7 @@ func (d *deliverer) sourceOf(e *event) source {
 // FIFO queue delivers a message again if its deletion was lost.
 func (d *deliverer) sharedQueue(events []*event) source {
 	var messages []*record
-	copies, size, places := d.Copies, cmp.Or(d.BatchSize, queueBatch), d.Environments*d.Concurrency
+	copies, size, places := d.Copies, cmp.Or(d.BatchSize, eventsource.QueueBatch), d.Environments*d.Concurrency
 	fifo := d.Source == sourceFIFO
 	if fifo {
 		copies = 1
@@ -235,7 +225,7 @@ func (d *deliverer) sharedStream(events []*event) []source {
 	}
 	var all []source
 	for _, shardRecords := range shards(records) {
-		all = append(all, &shard{deliverer: d, size: cmp.Or(d.BatchSize, streamBatch), copies: d.Copies, records: shardRecords})
+		all = append(all, &shard{deliverer: d, size: cmp.Or(d.BatchSize, eventsource.StreamBatch), copies: d.Copies, records: shardRecords})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
@@ -33,7 +35,8 @@ type call struct {
 	ids     []string      // of its records
 	counts  []string      // their ApproximateReceiveCount
 	payload string
-	n       int // how many invocations there were before
+	request string // its id
+	n       int    // how many invocations there were before
 }
 
 var begun = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of each synctest bubble
@@ -41,12 +44,14 @@ var begun = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of each synctest bubb
 var errFunction = errors.New("the function failed")
 
 func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallambda.Result, error) {
-	c := call{at: time.Since(begun), payload: string(in.Payload)}
-	var e struct{ Records []identified }
-	_ = json.Unmarshal(in.Payload, &e)
-	for _, r := range e.Records {
-		c.ids = append(c.ids, r.record().id)
-		c.counts = append(c.counts, r.Attributes["ApproximateReceiveCount"])
+	c := call{at: time.Since(begun), payload: string(in.Payload), request: in.RequestID}
+	if b := readBatch(in.Payload); b != nil {
+		c.ids = ids(b.records)
+		for _, r := range b.records {
+			var attributes map[string]string
+			_ = json.Unmarshal(r.body["attributes"], &attributes) // of a message
+			c.counts = append(c.counts, attributes["ApproximateReceiveCount"])
+		}
 	}
 	f.mu.Lock()
 	c.n = len(f.calls)
@@ -55,7 +60,7 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 	if in.Queued != nil {
 		in.Queued()
 	}
-	r := locallambda.Result{RequestID: fmt.Sprint(c.n), Environment: 1, Outcome: locallambda.Succeeded, Started: time.Now()}
+	r := locallambda.Result{RequestID: cmp.Or(in.RequestID, fmt.Sprint(c.n)), Environment: 1, Outcome: locallambda.Succeeded, Started: time.Now()}
 	select {
 	case <-time.After(f.took):
 	case <-ctx.Done():
@@ -73,22 +78,6 @@ func (f *fake) Attempt(ctx context.Context, in locallambda.Invocation) (locallam
 		r.Outcome, r.ErrorType, r.Log = locallambda.Failed, "HeldError", []string{"INFO lambdalock: held key=k requests=1"}
 	}
 	return r, nil
-}
-
-// Deliver is Lambda's asynchronous invocation, without shortened waits.
-func (f *fake) Deliver(ctx context.Context, payload []byte, opt locallambda.Redelivery) []locallambda.Result {
-	for _, wait := range append([]time.Duration{0}, opt.Waits...) {
-		time.Sleep(wait)
-		r, err := f.Attempt(ctx, locallambda.Invocation{Payload: payload, Queued: opt.Queued})
-		if err != nil {
-			return nil
-		}
-		opt.TooEarly(r)
-		if opt.Observe(r, true); r.Outcome == locallambda.Succeeded {
-			return nil
-		}
-	}
-	return nil
 }
 
 // deliver runs a command's sources with a fake function, in fake time.
@@ -217,7 +206,7 @@ func TestHeldReceivesDoNotCount(t *testing.T) {
 			if len(r.letters) != 1 {
 				t.Errorf("given up: %q", r.letters)
 			}
-			if n := f.calls[len(f.calls)-1].counts[0]; c.e.batch.source == fromSQS && n != "2" {
+			if n := f.calls[len(f.calls)-1].counts[0]; c.e.batch.source == eventsource.SQS && n != "2" {
 				t.Errorf("the last receive is number %s", n)
 			}
 		})
@@ -394,7 +383,7 @@ func TestLargeMessages(t *testing.T) {
 		return fmt.Sprintf(`{"messageId":%q,"eventID":"s:%[1]s","body":%q,"eventSource":"%%s","kinesis":{"sequenceNumber":%[1]q}}`, id, strings.Repeat("x", 2_500_000))
 	}
 	text := `{"Records":[` + large("1") + `,` + large("2") + `,` + large("3") + `]}`
-	for source, from := range map[string]string{sourceSQS: fromSQS, sourceKinesis: fromKinesis} {
+	for source, from := range map[string]string{sourceSQS: eventsource.SQS, sourceKinesis: eventsource.Kinesis} {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
 			f := &fake{function: failing(), took: time.Second}
@@ -597,6 +586,11 @@ func TestS3(t *testing.T) {
 			f := &fake{function: func(call) (string, error) { return "", errFunction }}
 			r, err := f.deliver(t, invokeCmd{Source: sourceS3, Attempts: c.attempts}, parsed(notification))
 			f.expect(t, c.want...)
+			for _, call := range f.calls[1:] {
+				if call.request != "0" {
+					t.Errorf("the retry has the request id %q", call.request)
+				}
+			}
 			if given := fmt.Sprint(r.letters); err == nil || !strings.Contains(given, fmt.Sprintf("after %d attempt", len(c.want))) {
 				t.Errorf("%v, %s", err, given)
 			}

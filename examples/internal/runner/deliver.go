@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 )
@@ -58,24 +58,18 @@ func label(r locallambda.Result) string {
 	return text
 }
 
-// rest returns what the source of a batch delivers again: everything after an
-// error, otherwise a queue the messages that failed, and a stream all records
-// from the first failed one on. It returns nil if no record failed.
+// rest returns what the source of a batch delivers again. It returns nil if no
+// record failed.
 func rest(batch []byte, r locallambda.Result) []byte {
 	if r.Outcome != locallambda.Succeeded {
 		return batch
 	}
 	var b struct{ Records []json.RawMessage }
-	_ = json.Unmarshal(batch, &b) // an event without records has none to retry
-	succeeded := func(record json.RawMessage) bool {
-		return !slices.ContainsFunc(back.FindAllSubmatch(r.Payload, -1), func(m [][]byte) bool { return bytes.Contains(record, m[1]) })
+	if json.Unmarshal(batch, &b) != nil || len(b.Records) == 0 {
+		return nil
 	}
-	for len(b.Records) > 0 && succeeded(b.Records[0]) {
-		b.Records = b.Records[1:]
-	}
-	if !bytes.Contains(batch, []byte(`"kinesis"`)) {
-		b.Records = slices.DeleteFunc(b.Records, succeeded)
-	}
+	id := func(record json.RawMessage) string { return eventsource.Identify(record).ID }
+	b.Records = eventsource.Failed(eventsource.Identify(b.Records[0]).Source, b.Records, id, r.Payload)
 	if len(b.Records) == 0 {
 		return nil
 	}
@@ -85,32 +79,27 @@ func rest(batch []byte, r locallambda.Result) []byte {
 
 // once delivers an event without retries.
 func (st *stage) once(ctx context.Context, event []byte) attempts {
-	return st.deliver(ctx, event, locallambda.Redelivery{Waits: []time.Duration{}})
+	return st.deliver(ctx, event, func() attempts { return attempts{st.invoke(ctx, event)} })
 }
 
 // retried delivers an event as its source does, which retries what failed.
 func (st *stage) retried(ctx context.Context, event []byte) attempts {
-	options := locallambda.Redelivery{Scale: scale}
-	if st.partial {
-		sent := event
-		options.Waits = slices.Repeat([]time.Duration{time.Minute}, 4)
-		options.Again = func(r locallambda.Result) []byte {
-			if label(r) == st.answer {
-				return nil
-			}
-			sent = rest(sent, r)
-			return sent
+	return st.deliver(ctx, event, func() attempts {
+		if st.partial {
+			return st.deliverBatch(ctx, event)
 		}
-	}
-	return st.deliver(ctx, event, options)
+		return st.functions[len(st.functions)-1].Deliver(ctx, event, locallambda.Redelivery{Scale: scale})
+	})
 }
 
-func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.Redelivery) attempts {
+// deliver gives an event to the state machine, or to the function as its source
+// does.
+func (st *stage) deliver(ctx context.Context, event []byte, source func() attempts) attempts {
 	var results attempts
 	if st.states != nil {
 		results = attempts{st.states.execute(ctx, event, st.invoke)}
 	} else {
-		results = st.functions[len(st.functions)-1].Deliver(ctx, event, options)
+		results = source()
 	}
 	if ctx.Err() != nil {
 		results = append(results, locallambda.Result{Outcome: locallambda.Failed, ErrorType: "no answer in time"})
@@ -125,9 +114,25 @@ func (st *stage) deliver(ctx context.Context, event []byte, options locallambda.
 	return results
 }
 
+// deliverBatch delivers a batch, and then what failed of it, until the rest is
+// what should fail.
+func (st *stage) deliverBatch(ctx context.Context, event []byte) attempts {
+	var results attempts
+	for event != nil && len(results) < eventsource.MaxReceiveCount && ctx.Err() == nil {
+		r := st.invoke(ctx, event)
+		results = append(results, r)
+		if label(r) == st.answer {
+			break
+		}
+		event = rest(event, r)
+		time.Sleep(time.Minute / scale)
+	}
+	return results
+}
+
 // invoke invokes the function once.
 func (st *stage) invoke(ctx context.Context, event []byte) locallambda.Result {
-	r, err := st.functions[len(st.functions)-1].Invoke(ctx, locallambda.Invocation{Payload: event})
+	r, err := st.functions[len(st.functions)-1].Attempt(ctx, locallambda.Invocation{Payload: event})
 	if err != nil {
 		return locallambda.Result{Outcome: locallambda.Failed, ErrorType: err.Error()}
 	}

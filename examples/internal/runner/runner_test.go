@@ -117,8 +117,11 @@ func TestGrouped(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	const (
-		queue  = `{"Records":[{"messageId":"a-0001"},{"messageId":"a-0002"},{"messageId":"a-0003"}]}`
-		stream = `{"Records":[{"kinesis":"a-0001"},{"kinesis":"a-0002"},{"kinesis":"a-0003"}]}`
+		first, second, third = `{"eventSource":"aws:sqs","messageId":"a-0001"}`, `{"eventSource":"aws:sqs","messageId":"a-0002"}`, `{"eventSource":"aws:sqs","messageId":"a-0003"}`
+		queue                = `{"Records":[` + first + `,` + second + `,` + third + `]}`
+
+		last   = `{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"0002"}}`
+		stream = `{"Records":[{"eventSource":"aws:kinesis","kinesis":{"sequenceNumber":"0001"}},` + last + `]}`
 	)
 	succeeded := func(payload string) locallambda.Result {
 		return locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(payload)}
@@ -133,11 +136,11 @@ func TestAnswers(t *testing.T) {
 		{"nothing back", queue, succeeded(`{"batchItemFailures":[]}`), ok, ""},
 		{
 			"messages back", queue, succeeded(`{"batchItemFailures":[{"itemIdentifier":"a-0001"},{"itemIdentifier":"a-0003"}]}`),
-			"back: …0001 …0003", `{"Records":[{"messageId":"a-0001"},{"messageId":"a-0003"}]}`,
+			"back: …0001 …0003", `{"Records":[` + first + `,` + third + `]}`,
 		},
 		{
-			"a record back", stream, succeeded(`{"batchItemFailures":[{"itemIdentifier":"a-0002"}]}`),
-			"back: …0002", `{"Records":[{"kinesis":"a-0002"},{"kinesis":"a-0003"}]}`,
+			"a record back", stream, succeeded(`{"batchItemFailures":[{"itemIdentifier":"0002"}]}`),
+			"back: …0002", `{"Records":[` + last + `]}`,
 		},
 		{"HTTP", "{}", succeeded(`{"statusCode":409,"body":"x"}`), "status 409", ""},
 		{"streamed response", "{}", succeeded(`{"statusCode":200}` + "\x00\x00\x00\x00\x00\x00\x00\x00a,b"), "status 200", ""},
