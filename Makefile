@@ -136,7 +136,7 @@ soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware
-	cd cmd/lambdalock && LAMBDALOCK_SEEDS=10000 $(GO) test -v -run HostileKeys .
+	cd cmd/lambdalock && LAMBDALOCK_SEEDS=10000 $(GO) test -v -run HostileKeys ./internal/operate
 	cd integration && $(GO) test -race -v -timeout 180m ./...
 	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .
 

@@ -27,15 +27,15 @@ func TestEventsAreCheckedFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			name := file(t, "event.json", c.text)
-			r := invoke(t, "exit", append(c.args, name)...)
+			r := invoked(t, "exit", append(c.args, name)...)
 			r.expect(t, 1, name, c.within)
 			if strings.Contains(r.String(), "no table name") {
 				t.Errorf("the function was started\n%s", r)
 			}
 		})
 	}
-	invoke(t, "exit", t.TempDir()).expect(t, 1, "is a directory")
-	invoke(t, "exit", "-", "-").expect(t, 1, "standard input")
+	invoked(t, "exit", t.TempDir()).expect(t, 1, "is a directory")
+	invoked(t, "exit", "-", "-").expect(t, 1, "standard input")
 }
 
 func TestEventFromStandardInput(t *testing.T) {
@@ -48,15 +48,4 @@ func TestEventFromStandardInput(t *testing.T) {
 	t.Cleanup(func() { _ = in.Close() })
 	c.Stdin = in
 	execute(t, c).expect(t, 0, "ran", "standard input")
-}
-
-// TestMessagesHaveALimit: a message that no queue takes is not delivered.
-func TestMessagesHaveALimit(t *testing.T) {
-	t.Parallel()
-	for size, want := range map[int]string{1 << 20: "", 1<<20 + 1: "SQS accepts at most 1 MB", 5 << 20: "the message m has 5.0 MB"} {
-		name := file(t, "m.json", `{"messageId":"m","eventSource":"aws:sqs","body":"`+strings.Repeat("x", size)+`"}`)
-		if _, err := readEvents([]string{name}, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%d bytes: %v, want %q", size, err, want)
-		}
-	}
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// shell runs the scripts of examples/shell over one Redis server.
-type shell struct {
+// scripts runs the scripts of examples/shell over one Redis server.
+type scripts struct {
 	t      *testing.T
 	server *miniredis.Miniredis
 	env    []string
 	folder string
 }
 
-func newShell(t *testing.T) *shell {
+func newScripts(t *testing.T) *scripts {
 	t.Helper()
 	server := miniredis.RunT(t)
 	bin := t.TempDir()
@@ -38,11 +38,11 @@ func newShell(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shell{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=UTC"}, folder}
+	return &scripts{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=UTC"}, folder}
 }
 
 // prepare makes a run of a script, or of a program in PATH, that is not begun.
-func (s *shell) prepare(env []string, name string, args ...string) *exec.Cmd {
+func (s *scripts) prepare(env []string, name string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := prepare(s.t, append(s.env, env...), args...)
 	c.Args[0] = name
@@ -60,7 +60,7 @@ func (s *shell) prepare(env []string, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (s *shell) run(env []string, name string, args ...string) run {
+func (s *scripts) run(env []string, name string, args ...string) run {
 	s.t.Helper()
 	r := execute(s.t, s.prepare(env, name, args...))
 	r.stdout, r.stderr = stable(r.stdout), stable(r.stderr)
@@ -92,7 +92,7 @@ func (r run) want(t *testing.T, status int, stdout, stderr string) {
 // them.
 func TestExampleTasks(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newScripts(t)
 	hello := begin(t, s.prepare([]string{"WORK=cat"}, "task", "main:hello")) // until its input ends
 	hello.wantLine("Hello begins")
 	s.run([]string{"WORK=true"}, "task", "main:hello").want(t, 1, "", "lambdalock: \"main:hello\" is held by sh on HOST pid PID until TIME\n")
@@ -107,7 +107,7 @@ func TestExampleTasks(t *testing.T) {
 // TestExampleMakefile: rules that lock.
 func TestExampleMakefile(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newScripts(t)
 	r := s.run(nil, "make", "-s", "-j2", "-f", filepath.Join(s.folder, "Makefile"), "hello", "world", "COMMIT=1f2e")
 	r.expect(t, 0, "Hello\n", "World\n")
 	s.run(nil, "make", "-s", "-f", filepath.Join(s.folder, "Makefile"), "world", "COMMIT=1f2e").
@@ -117,7 +117,7 @@ func TestExampleMakefile(t *testing.T) {
 // TestExampleRakefile: tasks that start themselves again under their locks.
 func TestExampleRakefile(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newScripts(t)
 	for task, want := range map[string]string{"main:hello": "Hello\n", "main:world": "World\n"} {
 		s.run(nil, "rake", "-s", "-f", filepath.Join(s.folder, "Rakefile"), task).want(t, 0, want, "")
 	}
@@ -127,7 +127,7 @@ func TestExampleRakefile(t *testing.T) {
 // of rows that have expired.
 func TestExampleMutex(t *testing.T) { // F19
 	t.Parallel()
-	s := newShell(t)
+	s := newScripts(t)
 	first := begin(t, s.prepare([]string{"LEASE=4s"}, "mutex", "printer", "sh", "-c", "echo printing; exec cat"))
 	first.wantLine("printing")
 	const held = "lambdalock: \"mutex/printer\" is held by sh on HOST pid PID until TIME\n"
@@ -150,7 +150,7 @@ func TestExampleMutex(t *testing.T) { // F19
 // TestExampleBackup: a wait, and a lease that ran out before the release.
 func TestExampleBackup(t *testing.T) { // F21
 	t.Parallel()
-	s := newShell(t)
+	s := newScripts(t)
 	first := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying; cat"))
 	first.wantLine("copying")
 	second := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying, too; cat")) // waits

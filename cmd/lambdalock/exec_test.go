@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
@@ -194,23 +194,6 @@ func TestExecHeld(t *testing.T) {
 	command(t, table.Env, "exec", "--key", "main:hello", "--", "echo", "ran").expect(t, 0, "ran")
 }
 
-// TestExecHolder: what others write cannot break the line.
-func TestExecHolder(t *testing.T) {
-	for name, c := range map[string]struct {
-		held lock.HeldError
-		want string
-	}{
-		"unknown": {lock.HeldError{Key: lock.Key{Name: "k"}}, `lambdalock: "k" is held by somebody`},
-		"control": {lock.HeldError{Key: lock.Key{Name: "k\n"}, Holder: "x\n\x1b[31m"}, `lambdalock: "k\n" is held by x ?[31m`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := "lambdalock: " + printable(describeHeld(&c.held)); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
 func TestExecInputOutputAndEnvironment(t *testing.T) {
 	t.Parallel()
 	table := lockTableFor(t)
@@ -331,7 +314,7 @@ func TestExecUnconfirmed(t *testing.T) { // F6
 			p.say("go")
 			p.end(c.status, c.says)
 			table.OnRequest(nil)
-			if m := read(t, table.store, "/k").Memory; c.script == "" && len(m.Completed) != 1 {
+			if m := rowtest.Read(t, table.store, "/k").Memory; c.script == "" && len(m.Completed) != 1 {
 				t.Errorf("the record was not applied: %+v", m)
 			}
 		})
@@ -418,30 +401,6 @@ func TestExecWaitsForTheStore(t *testing.T) {
 			}
 			if n := strings.Count(r.stderr, "trying again"); n != 1 {
 				t.Errorf("said %d times that it tries again", n)
-			}
-		})
-	}
-}
-
-// TestExecRefused: every mistake has the status of a mistake.
-func TestExecRefused(t *testing.T) {
-	event := "e1"
-	r := &guardedRun{execCmd: &execCmd{Key: "k", Event: &event, ConflictExitCode: 1}}
-	for name, c := range map[string]struct {
-		err    error
-		status int
-	}{
-		"held":      {&lock.HeldError{}, 1},
-		"completed": {&lock.CompletedError{}, 0},
-		"config":    {&lock.ConfigError{}, 64},
-		"key":       {&lock.NoKeyError{}, 64},
-		"store":     {&lock.StoreError{}, 69},
-		"lost":      {&lock.LostError{}, 69},
-		"unknown":   {errors.New("unknown"), 69},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := r.refused(c.err); got != exitStatus(c.status) {
-				t.Errorf("%v, want %d", got, c.status)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func TestInvoke(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, "", c.args...)
+			r := invoked(t, "", c.args...)
 			r.expect(t, c.status, c.within...)
 			if n := strings.Count(r.stdout, `"resized"`); c.status == 0 && n != 1 {
 				t.Errorf("the event ran %d times\n%s", n, r)
@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, c.function, c.args...)
+			r := invoked(t, c.function, c.args...)
 			r.expect(t, c.status)
 			rows := r.rows()
 			slices.Sort(rows)
@@ -100,7 +100,7 @@ func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 	} {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, function, append(args, "-n", "2", "--async", "--scale", "600", s3Event(t, "cat.png"))...)
+			r := invoked(t, function, append(args, "-n", "2", "--async", "--scale", "600", s3Event(t, "cat.png"))...)
 			r.expect(t, 0, "not completed 0", "too early")
 			rows := r.rows()
 			if rows[0] != "killed" || rows[len(rows)-1] != "ran (taken over)" {
@@ -161,7 +161,7 @@ func TestHostileFunctions(t *testing.T) {
 	} {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, function, append(c.args, cat)...)
+			r := invoked(t, function, append(c.args, cat)...)
 			r.expect(t, c.status, c.within)
 			if strings.Contains(r.stdout, "\x1b") {
 				t.Errorf("control characters reach the terminal\n%q", r.stdout)
@@ -176,7 +176,7 @@ func TestInvokeTables(t *testing.T) {
 	t.Parallel()
 	items := file(t, "items.json", `[{"account": "jane", "balance": 100, "address": {"town": "Bern"}}]`)
 	event := s3Event(t, "a")
-	invoke(t, "transact", event, "--copies", "3", "--table", "accounts=account", "--items", "accounts="+items).
+	invoked(t, "transact", event, "--copies", "3", "--table", "accounts=account", "--items", "accounts="+items).
 		expect(t, 0, "ran 1", "not completed 0")
 	for name, c := range map[string]struct {
 		args []string
@@ -191,7 +191,7 @@ func TestInvokeTables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			invoke(t, "transact", append(c.args, event)...).expect(t, 1, c.says)
+			invoked(t, "transact", append(c.args, event)...).expect(t, 1, c.says)
 		})
 	}
 }

@@ -13,22 +13,26 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/demo"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/invoke"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/operate"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 )
 
 type cli struct {
-	Demo        demoCmd        `cmd:"" help:"Show what the locks do: one S3 function in several environments, with duplicates, a failure and a crash. Needs no AWS account."`
-	Exec        execCmd        `cmd:"" help:"Run a command under a lock: one at a time for a name, or once for an event."`
-	Invoke      invokeCmd      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at once."`
-	CreateTable createTableCmd `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
+	Demo        invoke.Demo         `cmd:"" help:"Show what the locks do: one S3 function in several environments, with duplicates, a failure and a crash. Needs no AWS account."`
+	Exec        shell.Exec          `cmd:"" help:"Run a command under a lock: one at a time for a name, or once for an event."`
+	Invoke      invoke.Command      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at once."`
+	CreateTable operate.CreateTable `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
 
-	List    listCmd    `cmd:"" help:"List the locks of a store, with their holders."`
-	Show    showCmd    `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`
-	Watch   watchCmd   `cmd:"" help:"Print what happens to the locks of a store, until Ctrl-C."`
-	Release releaseCmd `cmd:"" help:"Take a lock from its holder."`
-	Forget  forgetCmd  `cmd:"" help:"Make a completed event run again."`
-	Explain explainCmd `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
+	List    operate.List    `cmd:"" help:"List the locks of a store, with their holders."`
+	Show    operate.Show    `cmd:"" help:"Show a lock: who holds it, and which events are remembered as completed."`
+	Watch   operate.Watch   `cmd:"" help:"Print what happens to the locks of a store, until Ctrl-C."`
+	Release operate.Release `cmd:"" help:"Take a lock from its holder."`
+	Forget  operate.Forget  `cmd:"" help:"Make a completed event run again."`
+	Explain operate.Explain `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
 
 	Completion completionCmd `cmd:"" help:"Print what makes a shell complete commands and flags."`
 	Man        manCmd        `cmd:"" help:"Print the manual page."`
@@ -48,7 +52,7 @@ func main() {
 		kong.ShortUsageOnError(),
 		kong.Exit(exit),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
-		kong.NamedMapper("wait", kong.MapperFunc(decodeWait)),
+		kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)),
 		kong.Vars{"version": version(), "storeForms": storeurl.Forms},
 		kong.BindSingletonProvider(func() context.Context {
 			ctx = untilInterrupted()
@@ -60,7 +64,7 @@ func main() {
 		parser.FatalIfErrorf(err)
 	}
 	err = app.Run()
-	if status := exitStatus(0); errors.As(err, &status) {
+	if status := shell.ExitStatus(0); errors.As(err, &status) {
 		os.Exit(int(status))
 	}
 	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
@@ -74,7 +78,7 @@ func main() {
 // spoken is an error that is printed after the program's name.
 type spoken struct{ error }
 
-func (e spoken) Error() string { return plain(e.error) }
+func (e spoken) Error() string { return console.Plain(e.error) }
 func (e spoken) Unwrap() error { return e.error }
 
 // asTyped takes a text with all its bytes. Kong's own mapper sends it through
@@ -99,7 +103,7 @@ func untilInterrupted() context.Context {
 // kong's.
 func exit(status int) {
 	if status == 80 {
-		status = statusUsage
+		status = console.StatusUsage
 	}
 	os.Exit(status)
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 )
@@ -91,8 +91,8 @@ func command(t *testing.T, env []string, args ...string) run {
 	return execute(t, prepare(t, env, args...))
 }
 
-// invoke runs one of the functions above.
-func invoke(t *testing.T, function string, args ...string) run {
+// invoked runs one of the functions above.
+func invoked(t *testing.T, function string, args ...string) run {
 	t.Helper()
 	return command(t, []string{functionVariable + "=" + function, folderVariable + "=" + t.TempDir()}, append([]string{"invoke", os.Args[0]}, args...)...)
 }
@@ -145,31 +145,6 @@ func TestDemoRefusesWhatItCannotDo(t *testing.T) {
 	command(t, nil, "demo", "--html", "/nowhere/demo.html").expect(t, 1, "/nowhere/demo.html")
 }
 
-func TestWidth(t *testing.T) {
-	for name, c := range map[string]struct {
-		flag    int
-		columns string
-		want    int
-	}{
-		"flag":                    {70, "90", 70},
-		"COLUMNS":                 {0, "90", 90},
-		"COLUMNS makes no sense":  {0, "-1", 80},
-		"no terminal, no COLUMNS": {0, "", 80},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("COLUMNS", c.columns)
-			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = out.Close() }()
-			if got := (drawing{Width: c.flag}).width(out); got != c.want {
-				t.Errorf("%d, want %d", got, c.want)
-			}
-		})
-	}
-}
-
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	command(t, nil, "--version").expect(t, 0, "lambdalock ", "go1.")
@@ -178,7 +153,7 @@ func TestVersion(t *testing.T) {
 // parser returns what reads the arguments.
 func parser(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(decodeWait)), kong.Vars{"version": "", "storeForms": storeurl.Forms})
+	parser, err := kong.New(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": "", "storeForms": storeurl.Forms})
 	if err != nil {
 		t.Fatal(err)
 	}

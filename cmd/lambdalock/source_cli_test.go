@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+const httpEvent = `{"version":"2.0","rawPath":"/","headers":{"idempotency-key":"k"},"requestContext":{"apiId":"x","stage":"s","requestId":"first","domainName":"x.execute-api.eu-west-1.amazonaws.com","http":{"method":"POST","path":"/"}}}`
+
 // TestSources: the command with real functions.
 func TestSources(t *testing.T) {
 	t.Parallel()
@@ -51,7 +53,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
+			r := invoked(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
 			r.expect(t, c.status, c.within...)
 			if rows := r.rows(); c.rows != nil && !slices.Equal(rows, c.rows) {
 				t.Errorf("rows %q, want %q\n%s", rows, c.rows, r)
@@ -98,7 +100,7 @@ func TestSourceMistakes(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, "", args...)
+			r := invoked(t, "", args...)
 			if r.status == 0 || !strings.Contains(r.stderr, want) || strings.Contains(r.stdout, "env") && !strings.Contains(r.stdout, "Usage") {
 				t.Errorf("status %d, no %q in\n%s", r.status, want, r)
 			}
@@ -111,7 +113,7 @@ func TestSourceMistakes(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
-	r := invoke(t, "messages", "--source", "sqs", "--scale", "600", "--attempts", "2", "--width", "80", "--html", page, queueFile(t, "good", "bad"))
+	r := invoked(t, "messages", "--source", "sqs", "--scale", "600", "--attempts", "2", "--width", "80", "--html", page, queueFile(t, "good", "bad"))
 	r.expect(t, 1, "2 deliveries of 1 event", "given up   │", " x m1\n", "600 times shorter", "The same as a page for a browser: "+page)
 	text, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(text), "behind --source sqs") {

@@ -61,7 +61,7 @@ func TestNotHandled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, c.function, c.args...)
+			r := invoked(t, c.function, c.args...)
 			r.expect(t, c.status, c.within...)
 			rows := r.rows()
 			slices.Sort(rows)
@@ -80,13 +80,13 @@ func TestNotHandled(t *testing.T) {
 func TestAnotherStore(t *testing.T) {
 	t.Parallel()
 	const line = "No lock was claimed in the table that this command gives the function"
-	r := invoke(t, "elsewhere", "-c", "2", s3Event(t, "cat.png"))
+	r := invoked(t, "elsewhere", "-c", "2", s3Event(t, "cat.png"))
 	r.expect(t, 0, line, "skipped (completed)")
 	if strings.Contains(r.summary(), "ran ") {
 		t.Errorf("nobody knows what ran: %s", r.summary())
 	}
 	for _, function := range []string{"", "holder"} {
-		if r := invoke(t, function, s3Event(t, "bad.png"), "--timeout", "1s"); strings.Contains(r.stdout, line) {
+		if r := invoked(t, function, s3Event(t, "bad.png"), "--timeout", "1s"); strings.Contains(r.stdout, line) {
 			t.Errorf("%s", r)
 		}
 	}
@@ -152,7 +152,7 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoke(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
+			r := invoked(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
 			r.expect(t, c.status)
 			if got := r.messages(); got != c.want {
 				t.Errorf("got  %q\nwant %q\n%s", got, c.want, r)
@@ -165,7 +165,7 @@ func TestMessages(t *testing.T) {
 // and did not fail.
 func TestInnerLocks(t *testing.T) {
 	t.Parallel()
-	r := invoke(t, "partner", "--source", "sqs", "--scale", "600", queueFile(t, "a", "b", "c", "d"))
+	r := invoked(t, "partner", "--source", "sqs", "--scale", "600", queueFile(t, "a", "b", "c", "d"))
 	r.expect(t, 0, "failed in part (held", "not completed 0")
 	if line := r.messages(); !regexp.MustCompile(`   ran 4   skipped 0   held [1-9][0-9]*   failed 0   given up 0$`).MatchString(line) {
 		t.Errorf("%s\n%s", line, r)

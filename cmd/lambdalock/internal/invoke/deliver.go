@@ -1,0 +1,209 @@
+package invoke
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
+)
+
+// maxInFlight is how many deliveries are under way at most, including those
+// that wait for an environment, so that a million copies fit into memory.
+const maxInFlight = 1000
+
+// platform runs the function: a *locallambda.Platform.
+type platform interface {
+	Attempt(context.Context, locallambda.Invocation) (locallambda.Result, error)
+}
+
+// deliverer delivers events to a platform.
+type deliverer struct {
+	*Command
+	platform platform
+	table    *localtable.Table
+	report   *report
+}
+
+// source delivers what it holds, and delivers it again as AWS does, until it is
+// completed or given up, or the context ends. It calls queued when its first
+// delivery has its place in the queue for an environment.
+type source interface {
+	run(ctx context.Context, queued func())
+}
+
+// all runs sources, all at once: each takes its place in the queue for an
+// environment, in the given order, and does not wait for any other to end.
+func (d *deliverer) all(ctx context.Context, sources iter.Seq[source]) {
+	places := make(chan struct{}, maxInFlight)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for s := range sources {
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		queued := make(chan struct{})
+		release := sync.OnceFunc(func() { close(queued) })
+		wg.Go(func() {
+			defer func() { <-places }()
+			defer release() // in case that there was no delivery
+			s.run(ctx, release)
+		})
+		<-queued
+	}
+}
+
+// delivery is one invocation that ended.
+type delivery struct {
+	records []*record
+	result  locallambda.Result
+	outcome outcome
+	// failed are the records that the function did not complete, returned those
+	// of them that the source delivers again.
+	failed, returned []*record
+	ignored          []*record // of a batch
+	remark           string    // shown in place of the answer
+	claims           localtable.Claims
+	fates            fates // of its records
+}
+
+// send delivers records as one batch. Its error says that the run ended first.
+func (d *deliverer) send(ctx context.Context, records []*record, requestID string, queued func()) (*delivery, error) {
+	result, err := d.platform.Attempt(ctx, locallambda.Invocation{RequestID: requestID, Payload: payload(records), Queued: queued})
+	if err != nil {
+		d.report.interrupt(nameOf(records))
+		return nil, err
+	}
+	return d.judge(records, result), nil
+}
+
+// judge says what became of a delivery.
+func (d *deliverer) judge(records []*record, r locallambda.Result) *delivery {
+	stream := r.LogStream
+	if d.Concurrency > 1 {
+		stream = "" // others share it
+	}
+	log, claims := logged(r.Log), d.table.Claims(r.RequestID, stream)
+	v := &delivery{records: records, result: r, outcome: outcomeOf(r, log, claims, len(records)), claims: claims}
+	b := records[0].event.batch
+	switch {
+	case r.Outcome != locallambda.Succeeded:
+		v.failed, v.returned = records, records
+	case b != nil:
+		v.judgeRecords(b, log, !d.IgnoreFailures)
+	}
+	if b != nil {
+		v.ignored = ignoredOf(records, r.Log)
+	}
+	v.fates = v.fatesOf(log, claims)
+	return v
+}
+
+// judgeRecords finds the records that failed. A success that returns all of
+// them is a failure. Without ReportBatchItemFailures in its mapping, Lambda
+// does not read what the function returns, and every record counts as
+// completed, see
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
+func (v *delivery) judgeRecords(b *batch, log tally, reported bool) {
+	v.failed = eventsource.Failed(b.source, v.records, func(r *record) string { return r.id }, v.result.Payload)
+	if len(v.failed) == 0 {
+		return
+	}
+	v.remark = fmt.Sprintf("%s failed: %s", b.share(len(v.failed), len(v.records)), strings.Join(ids(v.failed), " "))
+	if reported {
+		v.returned = v.failed
+	} else {
+		v.remark += ", and are lost: without ReportBatchItemFailures, Lambda takes them for completed"
+	}
+	heldUp := onlyHeld(log)
+	switch {
+	case len(v.failed) < len(v.records):
+		v.outcome = outcome{word: partly}
+		if heldUp {
+			v.outcome = v.outcome.note(held)
+		}
+	case heldUp:
+		v.outcome = outcome{word: held}
+	default:
+		v.outcome = outcome{word: failed}
+	}
+}
+
+// completed returns the records that need no further delivery because they were
+// completed, now or earlier.
+func (v *delivery) completed() []*record {
+	whole := v.records[0].event.batch == nil
+	switch {
+	case whole && !v.outcome.completed(), !whole && v.outcome.word == skipped && v.outcome.heldUp():
+		return nil
+	case whole:
+		return v.records
+	}
+	return without(without(v.records, v.failed), v.ignored)
+}
+
+// again returns the records to deliver again, of a delivery that counts or not.
+// One that was skipped too early because of a lock is repeated, too.
+func (v *delivery) again(counts bool) []*record {
+	if !counts && len(v.failed) == 0 {
+		return v.records
+	}
+	return v.returned
+}
+
+func without(records, some []*record) []*record {
+	return slices.DeleteFunc(slices.Clone(records), func(r *record) bool { return slices.Contains(some, r) })
+}
+
+// finish reports a delivery.
+func (d *deliverer) finish(v *delivery, counts bool) {
+	w := row{name: nameOf(v.records), delivery: v, outcome: v.outcome, completed: v.completed()}
+	if !counts {
+		w.outcome = w.outcome.note("too early")
+	}
+	d.report.add(w)
+	if lost := without(v.failed, v.returned); len(lost) > 0 {
+		d.report.giveUp(lost, "lost")
+	}
+}
+
+// nameOf names the events of a delivery.
+func nameOf(records []*record) string {
+	var names []string
+	for _, r := range records {
+		if !slices.Contains(names, r.event.name) {
+			names = append(names, r.event.name)
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+}
+
+// single is one copy of an event that is delivered alone: once, or as an
+// asynchronous invocation.
+type single struct {
+	*deliverer
+	event *event
+	async bool
+}
+
+func (s *single) run(ctx context.Context, queued func()) {
+	b, destination := eventsource.NewAsync(&record{event: s.event}), ""
+	b.Attempts = 1
+	if s.async {
+		b.Attempts, destination = s.attempts(eventsource.AsyncAttempts), "to the on-failure destination or dead-letter queue"
+	}
+	s.repeat(ctx, b, destination, queued)
+}

@@ -1,0 +1,72 @@
+package invoke
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// tally counts the lines of a log by their outcome.
+type tally map[lock.Outcome]int
+
+// any reports whether one of these outcomes is in the log.
+func (t tally) any(outcomes ...lock.Outcome) bool { return t.sum(outcomes...) > 0 }
+
+func (t tally) sum(outcomes ...lock.Outcome) int {
+	n := 0
+	for _, o := range outcomes {
+		n += t[o]
+	}
+	return n
+}
+
+var (
+	// logLine finds an outcome in a line of the log, as text or as JSON. It is the
+	// whole message: what precedes it is the level or the name of an attribute, and
+	// what follows it is another attribute.
+	logLine = regexp.MustCompile(`(?:[A-Z]{3,5}\s+|(\w+)"?[=:]\s?"?)lambdalock: ([a-z_]+)(?:"|\s*$|\s+[\w.]+[=:]|\s+\{)`)
+	// colors are what a log handler for terminals adds.
+	colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	// ignoredRecord finds the id of a record that was ignored.
+	ignoredRecord = regexp.MustCompile(`lambdalock: ignored\b.*\brecord"?[=:]\s?"?([^"\s,}]+)`)
+	// innerHeld is the error of a handler that found a lock of its own held.
+	innerHeld = regexp.MustCompile(`lambdalock: key \S+ is held by `)
+)
+
+// logged counts the outcomes in the log of an invocation.
+func logged(lines []string) tally {
+	outcomes := tally{}
+	for _, line := range lines {
+		if !strings.Contains(line, "lambdalock: ") {
+			continue
+		}
+		for _, m := range logLine.FindAllStringSubmatch(colors.ReplaceAllString(line, ""), -1) {
+			o := lock.Outcome(m[2])
+			if strings.HasPrefix(m[1], "err") || o == middleware.OutcomeHandlerFailed && innerHeld.MatchString(line) {
+				continue
+			}
+			outcomes[o]++
+			break
+		}
+	}
+	return outcomes
+}
+
+// ignoredOf returns the records that the log says were ignored.
+func ignoredOf(records []*record, lines []string) []*record {
+	named := map[string]bool{}
+	for _, line := range lines {
+		if m := ignoredRecord.FindStringSubmatch(line); m != nil {
+			named[m[1]] = true
+		}
+	}
+	var all []*record
+	for _, r := range records {
+		if named[r.id] {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,140 @@
+package invoke
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestRecordsThatFailed: an answer that returns records is not a success, and a
+// record that was held is not a failure of the handler.
+func TestRecordsThatFailed(t *testing.T) {
+	t.Parallel()
+	held, handled := "INFO lambdalock: held key=k requests=1", "ERROR lambdalock: handler_failed key=k requests=1"
+	one, both := `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`
+	for name, c := range map[string]struct {
+		answer    string
+		log       []string
+		want      string
+		early     bool
+		completed string
+	}{
+		"none":                      {`{}`, nil, "succeeded", false, "[a b]"},
+		"one failed":                {one, nil, "failed in part", false, "[b]"},
+		"one was held":              {one, []string{held}, "failed in part (held)", true, "[b]"},
+		"one was held, and failed":  {one, []string{held, handled}, "failed in part", false, "[b]"},
+		"both failed":               {both, nil, "failed", false, "[]"},
+		"both were held":            {both, []string{held}, "held", true, "[]"},
+		"one was held, both failed": {both, []string{held, handled}, "failed", false, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &event{batch: readBatch([]byte(`{"Records":[{"messageId":"a","eventSource":"aws:sqs"},{"messageId":"b","eventSource":"aws:sqs"}]}`))}
+			d := &deliverer{Command: &Command{}, table: &localtable.Table{}}
+			v := d.judge(e.records(), locallambda.Result{Outcome: locallambda.Succeeded, Payload: []byte(c.answer), Log: c.log})
+			early, completed := v.outcome.heldUp(), ids(v.completed())
+			if got := v.outcome.String(); got != c.want || early != c.early || fmt.Sprint(completed) != c.completed {
+				t.Errorf("%s, early %v, completed %v; want %+v", got, early, completed, c)
+			}
+		})
+	}
+}
+
+// TestLogLines: the lines are found whichever slog handler the function has.
+func TestLogLines(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
+		"text":  func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"JSON":  func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+		"group": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil).WithGroup("app") },
+	} {
+		for _, outcome := range []lock.Outcome{lock.OutcomeHeld, lock.OutcomeTakenOver} {
+			t.Run(name+" "+string(outcome), func(t *testing.T) {
+				t.Parallel()
+				var b bytes.Buffer
+				slog.New(handler(&b)).With("function", "a").Info("lambdalock: "+string(outcome), "key", "k", "requests", 1)
+				if got := logged([]string{b.String()}); len(got) != 1 || got[outcome] != 1 {
+					t.Errorf("%v from %s", got, b.String())
+				}
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		line string
+		want lock.Outcome // empty: none
+	}{
+		"default logger":    {"2026/11/21 18:15:33 INFO lambdalock: held key=k duration=1ms requests=1", lock.OutcomeHeld},
+		"without a request": {`2026/11/21 18:15:33 WARN lambdalock: ignored error="nothing"`, "ignored"},
+		"JSON":              {`{"level":"WARN","msg":"lambdalock: ignored","error":"x"}`, "ignored"},
+		"no attributes":     {"WARN lambdalock: mismatch", lock.OutcomeMismatch},
+		"in colour":         {"\x1b[92mINF\x1b[0m lambdalock: held \x1b[2mkey=\x1b[0mk", lock.OutcomeHeld},
+		"not a message":     {"lambdalock: already_completed", ""},
+		"a sentence":        {"lambdalock: key a is held by requests=1", ""},
+		"more words":        {"WARN lambdalock: held by nobody", ""},
+		"an error":          {`level=ERROR msg="it failed" error="lambdalock: held"`, ""},
+		"an error in JSON":  {`{"msg":"it failed","error":"lambdalock: held"}`, ""},
+		"a handler's lock":  {`ERROR lambdalock: handler_failed key=k error="lambdalock: key b is held by another invocation"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := logged([]string{c.line}); len(got) > 1 || c.want != "" && got[c.want] != 1 || c.want == "" && len(got) != 0 {
+				t.Errorf("%v, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFates: the numbers add up, and none is guessed.
+func TestFates(t *testing.T) {
+	t.Parallel()
+	const unclear, hidden = true, true
+	for name, c := range map[string]struct {
+		failed int // of 4
+		claims localtable.Claims
+		log    tally
+		want   fates
+	}{
+		"all ran":               {0, localtable.Claims{Acquired: 4}, nil, fates{ran: 4}},
+		"ran with inner locks":  {0, localtable.Claims{Acquired: 8}, nil, fates{ran: 4}},
+		"another store":         {0, localtable.Claims{}, nil, fates{ran: 4, hidden: hidden}},
+		"another store, debug":  {0, localtable.Claims{}, tally{lock.OutcomeAcquired: 4}, fates{ran: 4}},
+		"skipped":               {0, localtable.Claims{Acquired: 1, Refused: 3}, tally{lock.OutcomeAlreadyCompleted: 2, lock.OutcomeStale: 1}, fates{ran: 1, skipped: 3, visible: true}},
+		"skipped, quiet":        {0, localtable.Claims{Acquired: 1, Refused: 3}, nil, fates{ran: 4, hidden: hidden}},
+		"inner locks, quiet":    {0, localtable.Claims{Acquired: 4, Refused: 2}, nil, fates{ran: 4, hidden: hidden}},
+		"held":                  {2, localtable.Claims{Acquired: 2, Refused: 2}, tally{lock.OutcomeHeld: 2}, fates{ran: 2, held: 2, visible: true}},
+		"held, and skipped":     {0, localtable.Claims{Acquired: 2, Refused: 2}, tally{lock.OutcomeHeld: 2}, fates{ran: 2, skipped: 2, visible: true}},
+		"held, failed":          {2, localtable.Claims{Acquired: 3, Refused: 1}, tally{lock.OutcomeHeld: 1, middleware.OutcomeHandlerFailed: 1}, fates{ran: 2, held: 1, failed: 1, visible: true}},
+		"all failed":            {4, localtable.Claims{Acquired: 4}, tally{middleware.OutcomeHandlerFailed: 4}, fates{failed: 4}},
+		"ignored":               {0, localtable.Claims{Acquired: 3}, tally{middleware.OutcomeIgnored: 1}, fates{ran: 3, ignored: 1}},
+		"whose line is unknown": {2, localtable.Claims{Acquired: 3, Refused: 1}, tally{lock.OutcomeAlreadyCompleted: 1, middleware.OutcomeHandlerFailed: 1}, fates{ran: 1, skipped: 1, failed: 2, unclear: unclear, visible: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := &delivery{records: []*record{{event: &event{batch: &batch{}}}, {}, {}, {}}, failed: make([]*record, c.failed), result: locallambda.Result{Outcome: locallambda.Succeeded}}
+			c.want.delivered = 4
+			if got := v.fatesOf(c.log, c.claims); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			v.result.Log = make([]string, locallambda.MaxLog)
+			if !v.fatesOf(c.log, c.claims).unclear {
+				t.Error("the end of a log was cut off, and yet its lines are counted")
+			}
+		})
+	}
+}
+
+// TestWithoutALock: a function that logs at level DEBUG tells that its handler
+// ran without a lock.
+func TestWithoutALock(t *testing.T) {
+	t.Parallel()
+	r := locallambda.Result{Outcome: locallambda.Succeeded, Log: []string{"level=DEBUG msg=\"lambdalock: no_lock\""}}
+	if got := outcomeOf(r, logged(r.Log), localtable.Claims{}, 1).String(); got != "ran (no lock)" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,109 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestHostileKeys shows that whatever names, events and holders contain, the
+// commands print lines of their own, without a raw control character.
+func TestHostileKeys(t *testing.T) { // F27, F30
+	t.Parallel()
+	const seed = 3
+	keys := 200
+	if os.Getenv("LAMBDALOCK_SEEDS") != "" {
+		keys = 10_000
+	}
+	every, n := memstore.New(), 0
+	for text := range hostile.Keys(seed, keys) {
+		n++
+		var out strings.Builder
+		say := func(err error) {
+			if err != nil {
+				out.WriteString(err.Error() + "\n")
+			}
+		}
+		ask := func(_ context.Context, question string) error {
+			out.WriteString(question + "\n")
+			return nil
+		}
+		store := memstore.New()
+		rowtest.Complete(t, store, lock.Key{Name: text, Event: "done " + text}, []byte(text))
+		rowtest.Acquire(t, store, "holder "+text, time.Hour, lock.Key{Name: text, Event: text})
+		rowtest.Acquire(t, every, "holder "+text, time.Hour, lock.Key{Name: text, Event: text})
+		var changes inspect.Changes
+		for row, err := range store.Rows(t.Context(), "") {
+			say(err)
+			for _, c := range []*Show{{}, {jsonFlag: jsonFlag{true}}} {
+				say(c.print(t.Context(), &out, store, &row))
+			}
+		}
+		watched, err := changes.Next(store.Rows(t.Context(), ""), time.Now())
+		say(err)
+		for _, c := range []*Watch{{}, {jsonFlag: jsonFlag{true}}} {
+			say(c.print(&out, watched))
+		}
+		forget := &Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: text, Event: "done " + text}
+		say(forget.forget(t.Context(), store, &out, ask)) // is held
+		say(release(t.Context(), store, "orders", text, &out, ask))
+		say(release(t.Context(), store, "orders", text, &out, ask)) // nobody holds it
+		say(release(t.Context(), store, text, text, &out, ask))     // there is no such row
+		say(forget.forget(t.Context(), store, &out, ask))
+		say(forget.forget(t.Context(), store, &out, ask)) // is not remembered
+		object := map[string]any{"key": url.QueryEscape(text), "sequencer": text}
+		event, err := json.Marshal(map[string]any{"Records": []any{map[string]any{
+			"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": map[string]any{"bucket": map[string]any{"name": text}, "object": object},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := explain.Explain(t.Context(), event); err != nil {
+			say(err)
+		} else {
+			say(e.Judge(t.Context(), store, "orders", time.Now()))
+			out.WriteString(explained(text, e))
+			say(inspect.WriteJSON(&out, e, "  "))
+		}
+		checkPrinted(t, n, text, out.String())
+	}
+	var out strings.Builder
+	for _, c := range []*List{{All: true}, {jsonFlag: jsonFlag{true}}} {
+		if err := c.print(t.Context(), every, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2*keys+1 {
+		t.Errorf("list prints %d lines for %d rows, twice, and a heading", lines, keys)
+	}
+	checkPrinted(t, n, "list", out.String())
+	t.Logf("%d keys", n)
+}
+
+func checkPrinted(t *testing.T, n int, key, out string) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if raw, found := hostile.Raw(line); found {
+			t.Fatalf("key %d, %q: raw %q in %.500q", n, key, raw, line)
+		}
+		for _, forged := range []string{"time=2026-01-01", "lambdalock: lost"} {
+			if strings.HasPrefix(line, forged) {
+				t.Fatalf("key %d, %q wrote the line %.500q", n, key, line)
+			}
+		}
+	}
+}

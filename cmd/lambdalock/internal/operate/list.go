@@ -1,0 +1,145 @@
+// Package operate has the tools of an operator: they create the lock table,
+// show what its rows say, and change them.
+package operate
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// List lists the locks of a store.
+type List struct {
+	console.StoreFlags
+	jsonFlag
+	Held    bool `xor:"which" help:"Only locks that are held."`
+	Expired bool `xor:"which" help:"Only locks whose holder died, and that nobody has acquired since."`
+	All     bool `xor:"which" help:"All rows, free ones as well."`
+}
+
+// Help returns what --help adds.
+func (c *List) Help() string {
+	return `Without --held, --expired or --all it lists the locks that have a holder, alive or dead. With --namespace it lists that namespace only.
+
+Up to 1,000 rows are sorted by name; more are printed while they are read, in no order. --json prints one object on each line; the last line of the table goes to standard error.
+
+It reads the whole table, whatever it prints: on DynamoDB one read unit for each 4 KB, and it needs dynamodb:Scan.
+
+Examples:
+  lambdalock list                                       # who holds what, in the table LOCK_TABLE_NAME
+  lambdalock list --namespace orders --expired          # whose holder died
+  lambdalock list --store redis://localhost:6379 --json # for scripts`
+}
+
+// chunk is how many rows are kept before they are printed.
+const chunk = 1000
+
+// Run runs the command.
+func (c *List) Run(ctx context.Context) error {
+	store, err := inspector(ctx, c.StoreFlags)
+	if err != nil {
+		return trouble(err)
+	}
+	return trouble(c.print(ctx, store, os.Stdout, os.Stderr))
+}
+
+func (c *List) print(ctx context.Context, store driver.Inspector, out, summary io.Writer) error {
+	l := lister{out: out, json: c.JSON, now: time.Now(), count: map[inspect.State]int{}}
+	for row, err := range store.Rows(ctx, prefix(c.Namespace)) {
+		if err != nil {
+			return cmp.Or(l.flush(), err)
+		}
+		r := inspect.Describe(row.Name, &row.Row, l.now)
+		l.count[r.State]++
+		if !c.wants(r.State) {
+			continue
+		}
+		if err := l.add(r); err != nil {
+			return err
+		}
+	}
+	if err := l.flush(); err != nil || c.JSON {
+		return err
+	}
+	_, err := fmt.Fprintln(summary, l.summary())
+	return err
+}
+
+func (c *List) wants(s inspect.State) bool {
+	switch {
+	case c.Held:
+		return s == inspect.Held
+	case c.Expired:
+		return s == inspect.Expired
+	}
+	return c.All || s != inspect.Free
+}
+
+// lister prints rows, a chunk at a time.
+type lister struct {
+	out     io.Writer
+	json    bool
+	now     time.Time
+	rows    []inspect.Row
+	printed bool // a chunk was
+	count   map[inspect.State]int
+}
+
+func (l *lister) add(r inspect.Row) error {
+	l.rows = append(l.rows, r)
+	if len(l.rows) < chunk {
+		return nil
+	}
+	return l.flush()
+}
+
+// flush prints the rows that are kept, in few writes.
+func (l *lister) flush() error {
+	out := bufio.NewWriterSize(l.out, 64<<10)
+	return cmp.Or(l.write(out), out.Flush())
+}
+
+func (l *lister) write(out io.Writer) error {
+	slices.SortFunc(l.rows, func(a, b inspect.Row) int { return cmp.Compare(a.Name, b.Name) })
+	defer func() { l.rows, l.printed = l.rows[:0], true }()
+	if l.json {
+		for i := range l.rows {
+			if err := inspect.WriteJSON(out, &l.rows[i], ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !l.printed && len(l.rows) > 0 {
+		_, _ = fmt.Fprintln(t, "STATE\tUNTIL\tDIGEST\tNAME\tHOLDER")
+	}
+	for i := range l.rows {
+		r := &l.rows[i]
+		until, holder := "", ""
+		if r.State == inspect.Held || r.State == inspect.Expired {
+			until, holder = inspect.Moment(r.Until, l.now), inspect.Safe(r.Holder)
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.State, until, r.Digest, inspect.Safe(r.Name), holder)
+	}
+	return t.Flush()
+}
+
+// summary counts all rows that were read.
+func (l *lister) summary() string {
+	s := fmt.Sprintf("%d held, %d expired, %d free", l.count[inspect.Held], l.count[inspect.Expired], l.count[inspect.Free])
+	if n := l.count[inspect.Newer]; n > 0 {
+		s += fmt.Sprintf(", %d of a newer format", n)
+	}
+	return s
+}

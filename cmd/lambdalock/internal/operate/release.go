@@ -1,0 +1,150 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// longestRemember is the largest lock.Options.Remember.
+const longestRemember = 366 * 24 * time.Hour
+
+// Release takes a lock from its holder.
+type Release struct {
+	console.StoreFlags
+	confirmation
+	Key string `arg:"" help:"Name of the lock: as the key function gives it, in the --namespace, or as list prints it."`
+}
+
+// Help returns what --help adds.
+func (c *Release) Help() string {
+	return `Takes the lock from its holder, so that the next claim gets it at once. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered.
+
+It does not stop the holder. A holder that is still alive goes on working, beside the next one, until it notices: with a heartbeat at its next renewal, without one at its end. Its late renewal, completion or release changes nothing. What it writes elsewhere is refused only where the fence is checked.
+
+The status is 0 if the lock was released, 1 if nobody holds it, if the holder changed, or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if the store did not answer or refused.
+
+On DynamoDB it needs dynamodb:GetItem and dynamodb:UpdateItem.
+
+Examples:
+  lambdalock release --namespace orders nightly   # shows the holder, and asks
+  lambdalock release --yes orders/nightly         # the name as list prints it`
+}
+
+// Run runs the command.
+func (c *Release) Run(ctx context.Context) error {
+	store, err := c.Open(ctx)
+	if err != nil {
+		return trouble(err)
+	}
+	return trouble(release(ctx, store, c.Namespace, c.Key, os.Stdout, c.confirm))
+}
+
+// asker asks a person whether to go on, and returns an error if not.
+type asker func(ctx context.Context, question string) error
+
+func release(ctx context.Context, store driver.Store, namespace, key string, out io.Writer, ask asker) error {
+	inspector, err := inspect.Inspector(store)
+	if err != nil {
+		return err
+	}
+	row, err := inspect.Find(ctx, inspector, namespace, key)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	r := inspect.Describe(row.Name, &row.Row, now)
+	switch r.State {
+	case inspect.Newer:
+		return no("a newer version of lambdalock wrote the row %s: use that version to release it", inspect.Safe(row.Name))
+	case inspect.Free:
+		return notHeld(ctx, inspector, row)
+	}
+	if err := r.Text(out, now); err != nil {
+		return err
+	}
+	if err := explainRelease(out, &r); err != nil {
+		return err
+	}
+	if err := ask(ctx, "Release "+inspect.Safe(row.Name)+"?"); err != nil {
+		return err
+	}
+	_, ok, err := store.Settle(ctx, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return changed(ctx, inspector, row)
+	}
+	_, err = fmt.Fprintf(out, "Released %s. The next claim gets it.\n", inspect.Safe(row.Name))
+	return err
+}
+
+// notHeld returns the error for a name that nobody holds, which names the slots
+// of a limited lock that somebody does hold.
+func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) error {
+	if inspect.MayHaveSlots(&row.Row) {
+		slots, err := inspect.Slots(ctx, store, row.Name)
+		if err != nil {
+			return err
+		}
+		for i := range slots {
+			if slots[i].Token != "" {
+				return no("nobody holds slot 1 of %s; release another one by its own name, for example %s", inspect.Safe(row.Name), inspect.Safe(slots[i].Name))
+			}
+		}
+	}
+	return no("nobody holds %s", inspect.Safe(row.Name))
+}
+
+// explainRelease says what the holder can still do.
+func explainRelease(out io.Writer, r *inspect.Row) error {
+	text := fmt.Sprintf(`
+This takes the lock from %s.
+If that holder is still alive, it is not stopped: it works on, beside the next holder, until it
+notices. Then its completion is refused, and its event runs again when it is delivered again.
+What it writes meanwhile is refused only by what checks the fence %d: later holders have a higher one.
+`, inspect.Safe(r.Holder), r.Fence)
+	if r.State == inspect.Expired {
+		text = fmt.Sprintf(`
+The lease of %s has ended, so the next claim gets the lock anyway.
+`, inspect.Safe(r.Holder))
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// changed returns the error of a release that was refused: the token is not
+// the owner's any more.
+func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow) error {
+	row, err := store.Read(ctx, before.Name)
+	switch {
+	case err != nil:
+		return err
+	case row.Token == "":
+		return no("nothing was changed: %s released %s itself", inspect.Safe(before.Holder), inspect.Safe(before.Name))
+	}
+	return no("nothing was changed: %s is held by %s now, until %s", inspect.Safe(before.Name), inspect.Safe(row.Holder), inspect.Moment(row.Until, time.Now()))
+}
+
+// keepUntil returns until when a row must be kept, as package lock does when it
+// releases one: for a day, and for as long as an event is remembered. It cannot
+// know how long an order is to be kept.
+func keepUntil(m *driver.Memory, now time.Time) time.Time {
+	keep := now.Add(24 * time.Hour)
+	if m.HighestOrder != "" {
+		keep = now.Add(longestRemember)
+	}
+	for _, c := range m.Completed {
+		if c.Until.After(keep) {
+			keep = c.Until
+		}
+	}
+	return keep
+}

@@ -1,0 +1,450 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// counter counts lines and remembers the most memory in use.
+type counter struct {
+	lines int
+	most  uint64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.lines += bytes.Count(p, []byte("\n"))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	c.most = max(c.most, m.HeapAlloc)
+	return len(p), nil
+}
+
+// manyRows is a store with that many rows, which it makes as it is asked.
+type manyRows struct {
+	driver.Inspector
+	n int
+}
+
+func (s manyRows) Rows(context.Context, string) iter.Seq2[driver.NamedRow, error] {
+	return func(yield func(driver.NamedRow, error) bool) {
+		for i := range s.n {
+			row := driver.Row{Token: "t", Stamp: time.Now(), Until: time.Now().Add(time.Hour), Holder: strings.Repeat("h", 100), Memory: driver.Memory{Result: driver.Result{Body: make([]byte, 1000)}}}
+			if !yield(driver.NamedRow{Name: fmt.Sprintf("orders/%0100d", i), Row: row}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestLongListIsBounded: rows are printed while they are read.
+func TestLongListIsBounded(t *testing.T) {
+	for name, json := range map[string]bool{"table": false, "JSON": true} {
+		t.Run(name, func(t *testing.T) {
+			var before runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			out := &counter{}
+			c := &List{jsonFlag: jsonFlag{json}}
+			if err := c.print(t.Context(), manyRows{n: 100_000}, out, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			want := 100_001
+			if json {
+				want--
+			}
+			if grown := out.most - before.HeapAlloc; out.lines != want || out.most > before.HeapAlloc && grown > 32<<20 {
+				t.Errorf("%d lines, want %d, and %d MB more memory", out.lines, want, grown>>20)
+			}
+		})
+	}
+}
+
+// broken is a pipe that nobody reads.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestListEndsWithItsReader(t *testing.T) {
+	t.Parallel()
+	for _, json := range []bool{true, false} {
+		if err := (&List{jsonFlag: jsonFlag{json}}).print(t.Context(), manyRows{n: 1 << 40}, broken{}, io.Discard); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("JSON %v: %v", json, err)
+		}
+	}
+}
+
+// answering answers a question, after something has happened.
+func answering(meanwhile func(), err error) asker {
+	return func(context.Context, string) error {
+		if meanwhile != nil {
+			meanwhile()
+		}
+		return err
+	}
+}
+
+// TestRelease: the lock of the holder that was shown is taken, and nobody
+// else's, whatever happens between the question and the answer.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	key := lock.Key{Name: "a", Event: "e2"}
+	for name, c := range map[string]struct {
+		lease     time.Duration
+		order     string        // that is remembered
+		remember  time.Duration // the event; zero: a day
+		meanwhile func(t *testing.T, store *memstore.Store, lk *lock.Lock)
+		answer    error
+		status    int    // of the error; 0: none
+		says      string // what is printed, or the error
+		owner     string // afterwards
+	}{
+		"yes":            {lease: time.Hour, says: "Released orders/a."},
+		"fence is named": {lease: time.Hour, says: "checks the fence"},
+		"order":          {lease: time.Hour, order: "05", says: "Released orders/a."},
+		"long memory":    {lease: time.Hour, remember: 4 * 24 * time.Hour, says: "Released orders/a."},
+		"no":             {lease: time.Hour, answer: yes("n\n"), status: 1, says: "nothing was changed", owner: "f request 1"},
+		"the holder completes": {
+			lease: time.Hour, status: 1, says: "f request 1 released orders/a itself",
+			meanwhile: func(t *testing.T, _ *memstore.Store, lk *lock.Lock) {
+				if err := lk.Complete(); err != nil {
+					t.Error(err)
+				}
+			},
+		},
+		"another holder": {
+			lease: time.Hour, status: 1, says: "orders/a is held by f request 2 now", owner: "f request 2",
+			meanwhile: func(t *testing.T, store *memstore.Store, lk *lock.Lock) {
+				if err := lk.Release(); err != nil {
+					t.Error(err)
+				}
+				rowtest.Acquire(t, store, "f request 2", time.Hour, key)
+			},
+		},
+		"the same function again": {
+			lease: time.Hour, status: 1, says: "held by f request 1 now", owner: "f request 1",
+			meanwhile: func(t *testing.T, store *memstore.Store, lk *lock.Lock) {
+				_ = lk.Release()
+				rowtest.Acquire(t, store, "f request 1", time.Hour, key)
+			},
+		},
+		"a dead holder": {lease: -time.Second, says: "has ended, so the next claim gets the lock anyway"},
+		"a dead holder, and a takeover": {lease: -time.Second, status: 1, says: "held by f request 2 now", owner: "f request 2", meanwhile: func(t *testing.T, store *memstore.Store, _ *lock.Lock) {
+			rowtest.Acquire(t, store, "f request 2", time.Hour, key)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memstore.New()
+			remember := func(o *lock.Options) { o.Remember = c.remember }
+			rowtest.Complete(t, store, lock.Key{Name: "a", Event: "e1", Order: c.order}, nil, remember)
+			lk := rowtest.Acquire(t, store, "f request 1", c.lease, key)
+			meanwhile := func() {
+				if c.meanwhile != nil {
+					c.meanwhile(t, store, lk)
+				}
+			}
+			var out strings.Builder
+			err := release(t.Context(), store, "orders", "a", &out, answering(meanwhile, c.answer))
+			if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
+				t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
+			}
+			row := rowtest.Read(t, store, "orders/a")
+			if row.Holder != c.owner || !row.Memory.Has("e1", time.Now()) {
+				t.Errorf("the row is %+v, want the owner %q", row, c.owner)
+			}
+			kept := max(24*time.Hour, c.remember)
+			if c.order != "" {
+				kept = longestRemember
+			}
+			if left := time.Until(row.DeleteAfter); c.status == 0 && (left < kept-time.Hour || left > kept+time.Hour) {
+				t.Errorf("the row is kept for %v, want %v", left, kept)
+			}
+		})
+	}
+}
+
+// status returns the exit status of an error of these commands.
+func status(err error) int {
+	if err == nil {
+		return 0
+	}
+	var e *statusError
+	if errors.As(trouble(err), &e) {
+		return e.status
+	}
+	return -1
+}
+
+func TestNewerRowIsRefused(t *testing.T) {
+	t.Parallel()
+	newer := newerStore{memstore.New()}
+	if err := release(t.Context(), newer, "", "x", io.Discard, answering(nil, nil)); status(err) != 1 || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("a newer row: %v", err)
+	}
+	if err := (&Forget{Key: "x", Event: "e"}).forget(t.Context(), newer, io.Discard, answering(nil, nil)); status(err) != 1 || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("a newer row: %v", err)
+	}
+}
+
+// newerStore has rows of a newer format only.
+type newerStore struct{ *memstore.Store }
+
+func (newerStore) Read(context.Context, string) (driver.Row, error) {
+	return driver.Row{Newer: true}, nil
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{"y\n": true, "Yes\r\n": true, " YES": true, "n\n": false, "": false, "yup": false, "j": false} {
+		t.Run(line, func(t *testing.T) {
+			if got := yes(line) == nil; got != want {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestForget: the event runs again, and no other one does.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("e", 200) // stored as a hash
+	for name, c := range map[string]struct {
+		order     string
+		event     string
+		reset     bool
+		result    bool
+		meanwhile func(t *testing.T, store *memstore.Store)
+		answer    error
+		status    int
+		says      string
+		runs      []string // afterwards
+	}{
+		"event":                {event: "e1", says: "Forgotten. e1 runs", runs: []string{"e1"}},
+		"newest event, result": {event: "e2", result: true, says: "6 bytes kept for replay", runs: []string{"e2"}},
+		"older event, result":  {event: "e1", result: true, says: "Forgotten", runs: []string{"e1"}},
+		"long event":           {event: long, says: "Forgotten", runs: []string{long}},
+		"no":                   {event: "e1", answer: yes("n"), status: 1, says: "nothing was changed"},
+		"unknown event":        {event: "e7", status: 1, says: "does not remember e7, so nothing keeps it", runs: nil},
+		"unknown, with orders": {order: "05", event: "e7", status: 1, says: "highest completed one, 05: --reset-order"},
+		"order is kept":        {order: "05", event: "e1", says: "stays stale and will be skipped"},
+		"order is reset":       {order: "05", event: "e1", reset: true, says: "every earlier event that is delivered again runs as well", runs: []string{"e1"}},
+		"unknown, order reset": {order: "05", event: "e7", reset: true, says: "The highest order is forgotten too"},
+		"completed again":      {event: "e1", status: 1, says: "e1 was completed meanwhile", meanwhile: func(t *testing.T, store *memstore.Store) { completeAgain(t, store, "e1") }},
+		"another was completed": {event: "e1", says: "Forgotten", runs: []string{"e1"}, meanwhile: func(t *testing.T, store *memstore.Store) {
+			rowtest.Complete(t, store, lock.Key{Name: "a", Event: "e3"}, nil)
+		}},
+		"somebody holds it now": {event: "e1", status: 1, says: "orders/a is held by f request 9 until", meanwhile: func(t *testing.T, store *memstore.Store) {
+			rowtest.Acquire(t, store, "f request 9", time.Hour, lock.Key{Name: "a", Event: "e9"})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memstore.New()
+			events := []string{"e1", long, "e2"}
+			for _, e := range events {
+				var result []byte
+				if c.result {
+					result = []byte("result")
+				}
+				rowtest.Complete(t, store, lock.Key{Name: "a", Event: e}, result)
+			}
+			if c.order != "" {
+				rowtest.Complete(t, store, lock.Key{Name: "a", Order: c.order}, nil)
+			}
+			before := rowtest.Read(t, store, "orders/a")
+			meanwhile := func() {
+				if c.meanwhile != nil {
+					c.meanwhile(t, store)
+				}
+			}
+			var out strings.Builder
+			cmd := &Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: c.event, ResetOrder: c.reset}
+			err := cmd.forget(t.Context(), store, &out, answering(meanwhile, c.answer))
+			if got := status(err); got != c.status || !strings.Contains(out.String()+fmt.Sprint(err), c.says) {
+				t.Errorf("status %d, want %d with %q\n%s%v", got, c.status, c.says, out.String(), err)
+			}
+			after := rowtest.Read(t, store, "orders/a")
+			if c.status == 0 && (after.Token != "" || after.Fence <= before.Fence) {
+				t.Errorf("the row is %+v afterwards", after)
+			}
+			if left := time.Until(after.DeleteAfter); c.status == 0 && c.order != "" && !c.reset && left < 365*24*time.Hour {
+				t.Errorf("the order is kept for %v", left)
+			}
+			for _, e := range events {
+				claim := driver.Claim{Name: "orders/a", Event: stored.Event(e), Order: c.order, Token: "new", Now: time.Now(), Stamp: time.Now().Add(time.Hour)}
+				got := after.Judge(&claim) == driver.Granted
+				if want := slices.Contains(c.runs, e); got != want && after.Token == "" {
+					t.Errorf("%.10s would run: %v, want %v; the row is %+v", e, got, want, after)
+				}
+			}
+			if kept := after.Memory.Result.Event != ""; c.result && kept != (c.event != "e2") {
+				t.Errorf("a result is kept: %v", kept)
+			}
+		})
+	}
+}
+
+// completeAgain completes an event once more, as after it was forgotten.
+func completeAgain(t *testing.T, store *memstore.Store, event string) {
+	t.Helper()
+	err := edit(t.Context(), store, "orders/a", func(m driver.Memory) (*driver.Memory, error) {
+		m.Completed = slices.Clone(m.Completed)
+		for i := range m.Completed {
+			if m.Completed[i].Event == event {
+				m.Completed[i].Until = m.Completed[i].Until.Add(time.Second)
+			}
+		}
+		return &m, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForgetAfterALostAnswer: the other events stay completed if the answer to
+// the claim was lost, whether the store grants the repeated claim or refuses it
+// and shows its own row.
+func TestForgetAfterALostAnswer(t *testing.T) { // F1
+	t.Parallel()
+	for name, refuses := range map[string]bool{"granted again": false, "refused, its own": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &forgetful{Store: memstore.New(), refuses: refuses}
+			for _, event := range []string{"e1", "e2"} {
+				rowtest.Complete(t, store.Store, lock.Key{Name: "a", Event: event}, nil)
+			}
+			err := (&Forget{Key: "orders/a", Event: "e1"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
+			row := rowtest.Read(t, store.Store, "orders/a")
+			if now := time.Now(); err != nil || store.claims != 2 || row.Memory.Has("e1", now) || !row.Memory.Has("e2", now) {
+				t.Errorf("%v after %d claims, and the row remembers %+v; want e2 only", err, store.claims, row.Memory.Completed)
+			}
+		})
+	}
+}
+
+// forgetful is a store whose first answer to a claim is lost.
+type forgetful struct {
+	*memstore.Store
+	refuses bool // the repeated claim, as locktest allows
+	claims  int
+}
+
+func (s *forgetful) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if s.claims++; s.claims > 1 && s.refuses {
+		row, err := s.Read(ctx, c.Name)
+		return row, false, err
+	}
+	row, ok, err := s.Store.Acquire(ctx, c)
+	if s.claims == 1 {
+		return driver.Row{}, false, &driver.Error{Store: "a store", Temporary: true, Err: io.ErrUnexpectedEOF}
+	}
+	return row, ok, err
+}
+
+// TestForgottenByTime: an event that has expired needs no forgetting.
+func TestForgottenByTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		lk := rowtest.Acquire(t, store, "f", time.Hour, lock.Key{Name: "a", Event: "e"}, func(o *lock.Options) { o.Remember = time.Minute })
+		if err := lk.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		err := (&Forget{Key: "orders/a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
+		if status(err) != 1 || !strings.Contains(err.Error(), "has forgotten e since") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestWatch follows a lock through its life.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]string{"all": nil, "by key": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				store := &flaky{Store: memstore.New()}
+				var out, notes strings.Builder
+				w := &Watch{StoreFlags: console.StoreFlags{Namespace: "orders"}, Keys: keys, Interval: 10 * time.Second}
+				ended := make(chan error)
+				first := rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a", Event: "e1"})
+				go func() { ended <- w.watch(ctx, store, &out, &notes) }()
+				time.Sleep(15 * time.Second)
+				store.fails.Store(true)
+				if err := first.Complete(); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(10 * time.Second)
+				store.fails.Store(false)
+				rowtest.Acquire(t, store, "f request 2", time.Minute, lock.Key{Name: "a", Event: "e2"})
+				time.Sleep(80 * time.Second)
+				rowtest.Acquire(t, store, "f request 3", time.Minute, lock.Key{Name: "a", Event: "e2"})
+				time.Sleep(10 * time.Second)
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				var got []string
+				for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+					fields := strings.Fields(line)
+					got = append(got, fields[1]+" "+strings.Join(fields[3:], " "))
+				}
+				want := []string{"held event e1 by f request 1", "completed event e1 by f request 1", "acquired event e2 by f request 2", "expired event e2 by f request 2", "taken_over event e2 by f request 3 from f request 2"}
+				if len(got) != len(want) {
+					t.Fatalf("got %q, want %q", got, want)
+				}
+				for i := range want {
+					if !strings.HasPrefix(got[i], want[i]) {
+						t.Errorf("line %d is %q, want %q", i, got[i], want[i])
+					}
+				}
+				if !strings.Contains(notes.String(), "until Ctrl-C") || !strings.Contains(notes.String(), "flaky") {
+					t.Errorf("notes: %s", notes.String())
+				}
+			})
+		})
+	}
+}
+
+// flaky is a store that does not answer for a while.
+type flaky struct {
+	*memstore.Store
+	fails atomic.Bool
+}
+
+func (f *flaky) Read(ctx context.Context, name string) (driver.Row, error) {
+	if f.fails.Load() {
+		return driver.Row{}, &driver.Error{Store: "flaky", Temporary: true}
+	}
+	return f.Store.Read(ctx, name)
+}
+
+func (f *flaky) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
+	if f.fails.Load() {
+		return func(yield func(driver.NamedRow, error) bool) {
+			yield(driver.NamedRow{}, &driver.Error{Store: "flaky", Temporary: true})
+		}
+	}
+	return f.Store.Rows(ctx, prefix)
+}

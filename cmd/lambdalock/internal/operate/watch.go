@@ -1,0 +1,101 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Watch prints what happens to the locks of a store.
+type Watch struct {
+	console.StoreFlags
+	jsonFlag
+	Keys     []string      `arg:"" optional:"" name:"key" help:"Names of the locks to watch (all)."`
+	Interval time.Duration `short:"i" default:"5s" help:"How often to look (${default})."`
+}
+
+// Help returns what --help adds.
+func (c *Watch) Help() string {
+	return `Prints the locks that are held, and then a line for each change: acquired; released; completed (an event, and released); expired (the lease has ended and the holder did not release it: it died, or lost its lease); taken_over (by the next one, from a holder whose lease had ended); renewed (after it had expired); deleted (the row). What happens between two looks is seen only by what it leaves behind, and renewals are not printed.
+
+Without keys, each look reads the whole store: on DynamoDB one read unit for each 4 KB of the table, on S3 and Azure a request for each row. With keys it reads their rows only.
+
+It ends with Ctrl-C, and then its status is 0. A look that fails is reported and repeated, unless an action is denied or the store is not there.
+
+On DynamoDB it needs dynamodb:Scan or, with keys, dynamodb:GetItem.
+
+Examples:
+  lambdalock watch --namespace orders        # everything that changes
+  lambdalock watch --interval 1s orders/42   # one lock`
+}
+
+// shortestInterval keeps a slip of the finger from becoming expensive.
+const shortestInterval = 100 * time.Millisecond
+
+// Run runs the command.
+func (c *Watch) Run(ctx context.Context) error {
+	if c.Interval < shortestInterval {
+		return wrongUse("--interval %v: the shortest is %v", c.Interval, shortestInterval)
+	}
+	store, err := inspector(ctx, c.StoreFlags)
+	if err != nil {
+		return trouble(err)
+	}
+	return trouble(c.watch(ctx, store, os.Stdout, os.Stderr))
+}
+
+func (c *Watch) watch(ctx context.Context, store driver.Inspector, out, notes io.Writer) error {
+	rows := func() iter.Seq2[driver.NamedRow, error] { return store.Rows(ctx, prefix(c.Namespace)) }
+	cost := "the whole store"
+	if len(c.Keys) > 0 {
+		rows = func() iter.Seq2[driver.NamedRow, error] { return inspect.ReadAll(ctx, store, c.Namespace, c.Keys) }
+		cost = "these rows"
+	}
+	_, _ = fmt.Fprintf(notes, "Reads %s every %v, until Ctrl-C.\n", cost, c.Interval)
+	ticker := time.NewTicker(c.Interval)
+	defer ticker.Stop()
+	var changes inspect.Changes
+	for {
+		all, err := changes.Next(rows(), time.Now())
+		failed := (*driver.Error)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &failed) && failed.Temporary:
+			_, _ = fmt.Fprintln(notes, err)
+		case err != nil:
+			return err
+		}
+		if err := c.print(out, all); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (c *Watch) print(out io.Writer, all []inspect.Change) error {
+	for i := range all {
+		var err error
+		if c.JSON {
+			err = inspect.WriteJSON(out, &all[i], "")
+		} else {
+			_, err = fmt.Fprintln(out, all[i].Text())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package shell
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+const (
+	// clockCheck is how often the wall clock is looked at. Timers stand still while
+	// the machine sleeps, and the lease does not.
+	clockCheck = 500 * time.Millisecond
+	// groupCheck is how often to look whether a process group has ended, which
+	// nothing reports.
+	groupCheck = 20 * time.Millisecond
+)
+
+// child is the command's process.
+type child struct {
+	cmd      *exec.Cmd
+	ownGroup bool          // signals go to all processes that it started
+	ended    chan struct{} // closed when it has
+	guard    *guard        // nil: none
+	orphans  *orphans      // nil: this process is not their parent
+}
+
+// start starts the command.
+func start(cmd *exec.Cmd) (*child, error) {
+	c := &child{cmd: cmd, ended: make(chan struct{})}
+	c.ownGroup = prepareProcess(cmd)
+	guard, unguarded := startGuard()
+	c.guard = guard
+	started := make(chan error)
+	go func() {
+		// The system kills the command when the thread ends that started it.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		if err == nil && c.guard != nil {
+			unguarded = c.guard.protect(cmd)
+		}
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // cmd.ProcessState has the status
+			close(c.ended)
+		}
+	}()
+	err := <-started
+	switch {
+	case err != nil:
+		c.guard.stop()
+	case unguarded != nil && !errors.Is(unguarded, errors.ErrUnsupported):
+		console.Say("what the command starts may outlive lambdalock if that is killed: %v", unguarded)
+	}
+	return c, err
+}
+
+// watch waits for the end of a command that runs under a lock.
+type watch struct {
+	*guardedRun
+	lock  *lock.Lock
+	child *child
+
+	lost   bool // the lease, before the command ended
+	ending bool // the command was told to end by a signal
+	kill   <-chan time.Time
+}
+
+// untilEnd passes signals on and ends the command if the lease is lost. If a
+// signal ended the command, what it started may take some time to end too.
+func (w *watch) untilEnd() {
+	clock, group := time.NewTicker(clockCheck), time.NewTicker(groupCheck)
+	defer clock.Stop()
+	defer group.Stop()
+	ended, lost, empty := w.child.ended, w.lock.Context().Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-ended:
+			if !w.lost && !w.endedBySignal() {
+				return
+			}
+			if w.kill == nil {
+				w.kill = time.After(w.stopTime())
+			}
+			ended, empty = nil, group.C
+		case s := <-w.signals:
+			w.pass(s)
+		case <-lost:
+			lost = nil
+			w.lose()
+		case <-clock.C:
+			w.checkClock()
+			w.child.reap()
+		case <-w.kill:
+			w.child.kill(os.Kill)
+			w.kill = nil
+			if ended == nil {
+				return
+			}
+		case <-empty:
+			if w.child.allEnded() {
+				return
+			}
+		}
+	}
+}
+
+// endedBySignal reports whether the command ended because of a signal to it and
+// to what it started, which may still be at work. That of Ctrl-C may come here
+// after the command has ended.
+func (w *watch) endedBySignal() bool {
+	status := w.child.status()
+	return w.ending && status != 0 || status == statusInterrupted && inForeground()
+}
+
+// pass passes a signal on to the command.
+func (w *watch) pass(s os.Signal) {
+	switch {
+	case isStop(s):
+		w.stop()
+	case isContinue(s):
+		// The lease may have ended meanwhile: a command that is lost must not go on.
+		w.checkClock()
+		w.child.signalTree(s)
+	default:
+		w.ending = w.ending || endsProcess(s)
+		if !w.child.takes(s) {
+			return
+		}
+		send := w.child.signalAll
+		if endsProcess(s) {
+			send = w.child.end
+		}
+		if !send(s) {
+			console.Say("%q: the signal %q was not passed on: %s", w.Key, s, notAllowed)
+		}
+	}
+}
+
+// stop stops the command and this process.
+func (w *watch) stop() {
+	w.child.stop()
+	var later []os.Signal
+	for len(w.signals) > 0 {
+		if s := <-w.signals; !isStop(s) { // several may come for one Ctrl-Z
+			later = append(later, s)
+		}
+	}
+	stopSelf()
+	for _, s := range later {
+		w.pass(s)
+	}
+}
+
+// notAllowed says why a command goes on that should end.
+const notAllowed = "the command goes on, because it runs as another user; as that user, run lambdalock itself (sudo lambdalock exec …, not lambdalock exec … sudo …)"
+
+// checkClock notices by the wall clock that the lease is about to end.
+func (w *watch) checkClock() {
+	if w.untilStop() <= w.stopTime() {
+		w.lose()
+	}
+}
+
+// untilStop is how long the command may still run if the lease is not renewed.
+// Afterwards another owner may start, whose clock may be ahead of ours.
+func (w *watch) untilStop() time.Duration {
+	return w.lock.Lease().Until.Sub(w.wall()) - lock.DefaultGrace
+}
+
+// lose ends the command because the lease was lost.
+func (w *watch) lose() {
+	select {
+	case <-w.child.ended:
+		return
+	default:
+	}
+	if w.lost {
+		return
+	}
+	w.lost = true
+	left, consequence := w.untilStop(), "the command is being ended"
+	send, with := w.child.end, os.Signal(syscall.SIGTERM)
+	if left <= 0 {
+		send, with = w.child.kill, os.Kill
+	}
+	if !send(with) {
+		consequence = notAllowed
+	}
+	w.kill = time.After(min(left, w.stopTime()))
+	console.Say("%q: %s", w.Key, w.whyLost(left, consequence))
+}
+
+// whyLost says why the lease was lost while so much of it was left.
+func (w *watch) whyLost(left time.Duration, consequence string) string {
+	if left > w.stopTime() {
+		return "the lock was lost, because somebody else released or took it, or the store lost its data: " + consequence
+	}
+	cause := "the store has not answered, or lambdalock could not run"
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.storeErr != nil {
+		cause = console.Plain(w.storeErr)
+	}
+	return "the lease could not be renewed in time: " + consequence + ": " + cause
+}

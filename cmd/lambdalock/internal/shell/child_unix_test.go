@@ -1,0 +1,62 @@
+//go:build unix
+
+package shell
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestExecClockJumps: the machine slept for longer than the lease, while timers
+// stood still.
+func TestExecClockJumps(t *testing.T) { // F15
+	t.Parallel()
+	locker, err := lock.New(memstore.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lk, err := locker.Acquire(t.Context(), lock.Key{Name: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := start(exec.Command("sleep", "600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: func() time.Time { return lk.Lease().Until }}
+	w := &watch{guardedRun: r, lock: lk, child: c}
+	w.untilEnd()
+	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
+		t.Errorf("lost %v, status %d; want the command killed at once", w.lost, c.status())
+	}
+}
+
+// TestWhyLost: there is always a cause, even if no renewal has failed yet.
+func TestWhyLost(t *testing.T) { // F15, F20
+	t.Parallel()
+	failed := lock.Observation{Outcome: lock.OutcomeStoreFailed, Err: errors.New("lambdalock: the table is gone")}
+	renewed := lock.Observation{Outcome: lock.OutcomeRenewed}
+	for name, c := range map[string]struct {
+		left time.Duration
+		seen []lock.Observation
+		want string
+	}{
+		"the last renewal failed": {time.Second, []lock.Observation{renewed, failed}, "the lease could not be renewed in time: it is over: the table is gone"},
+		"one before it failed":    {time.Second, []lock.Observation{failed, renewed}, "the lease could not be renewed in time: it is over: the store has not answered, or lambdalock could not run"},
+		"long before":             {time.Minute, nil, "the lock was lost, because somebody else released or took it, or the store lost its data: it is over"},
+	} {
+		w := &watch{guardedRun: &guardedRun{Exec: &Exec{Lease: 20 * time.Second}}}
+		for _, o := range c.seen {
+			w.observe(t.Context(), o)
+		}
+		if got := w.whyLost(c.left, "it is over"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,350 @@
+// Package shell runs a command under a lock, and ends it with everything that
+// it started before the lock ends.
+package shell
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// Exec runs a command under a lock. It never runs one without it.
+type Exec struct {
+	console.StoreFlags
+	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
+	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
+	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
+	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
+	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
+	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
+	ConflictExitCode int           `default:"1" help:"The status if somebody else holds the name (${default})."`
+	UnsureExitCode   int           `default:"0" help:"The status if the command succeeded and the store did not confirm the record of its event, so that the event may run again (${default})."`
+	Command          []string      `arg:"" passthrough:"partial" help:"The command with its arguments."`
+}
+
+// The statuses of exec itself; sysexits(3) has the first one.
+const (
+	statusLost        = 75 // EX_TEMPFAIL
+	statusCannotRun   = 126
+	statusNotFound    = 127
+	statusSignal      = 128 // plus the signal's number
+	statusInterrupted = statusSignal + int(syscall.SIGINT)
+)
+
+// The pauses between acquisitions that fail because of the store.
+const (
+	firstRetry   = 500 * time.Millisecond
+	longestRetry = 5 * time.Second
+)
+
+const (
+	longestLease  = 24 * time.Hour
+	longestHolder = 256 // bytes, of a row of 1 KB
+	// forever is how long --wait forever waits: a time that a clock can reach.
+	forever = 100 * 366 * 24 * time.Hour
+)
+
+// DecodeWait takes a duration, or the word forever.
+func DecodeWait(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	wait, err := time.ParseDuration(text)
+	if text == "forever" {
+		wait, err = forever, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is neither a duration, such as 90s or 5m, nor forever", text)
+	}
+	target.SetInt(int64(wait))
+	return nil
+}
+
+// Help returns what --help adds.
+func (c *Exec) Help() string {
+	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
+
+If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command and everything that it started get SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. On Linux that is everything, whatever group, session or parent it has; elsewhere it is the command's process group, and those whose parents still run. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on, and if one of them ends the command, what it started is ended too before the lock is released. As process 1 of a container it removes processes that have ended.
+
+Where there is a terminal the command stays in the process group of lambdalock, so that Ctrl-C, Ctrl-Z, bg, fg and pipelines work as without it; elsewhere it has a group of its own. A command that is stopped for longer than the lease is ended when it goes on, within some milliseconds: check the fence where that matters.
+
+If lambdalock is killed with -9, the command is killed with its process group, if that is its own, and on Linux with everything that has LAMBDALOCK_RUN in its environment. That does not reach what left the group with an empty environment. If lambdalock alone is stopped (kill -STOP), it cannot stop the command in time. A command that runs as another user cannot be signalled: write sudo lambdalock exec …, not lambdalock exec … sudo. What other programs start on behalf of the command (at, systemd-run, docker run) is not ended.
+
+The status is that of the command, 128 plus the number of the signal that ended it, or
+  1    somebody else holds the name (--conflict-exit-code)
+  64   a flag, the store's URL or the environment is wrong
+  69   the store does not answer or refuses the request
+  75   the lease was lost, and the command was ended
+  126  the command cannot be executed
+  127  there is no such command
+The command did not run if the status is 1, 64, 69, 126 or 127 and a line begins with "lambdalock: ". An event that succeeded before is a success: one line on stderr, and status 0. A command that fails is run again for the same event. So may one that succeeds if the store does not confirm the record of its event: then a line says so, and the status is that of --unsure-exit-code.
+
+Examples:
+  lambdalock exec --key nightly -- ./report.sh                        # one at a time; held: one line, status 1
+  lambdalock exec --key deploy --wait forever -- ./deploy.sh          # waits for its turn
+  lambdalock exec --key import --event 2026-11-22 -- ./import.sh      # once for this event
+  lambdalock exec --key deploy --holder "$CI_JOB_URL" -- ./deploy.sh  # says who holds it`
+}
+
+// Run runs the command, and returns its status as an ExitStatus.
+func (c *Exec) Run() error {
+	if err := c.check(); err != nil {
+		return fail(console.StatusUsage, "%v", err)
+	}
+	path, err := exec.LookPath(c.Command[0])
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // as in a shell, PATH may name the current folder
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return fail(statusNotFound, "%s: there is no such command%s", c.Command[0], syntaxHint(c.Command[0]))
+	default:
+		return fail(statusCannotRun, "%v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := &guardedRun{Exec: c, path: path, signals: catchSignals(), wall: wallClock}
+	lk, err := r.acquire(ctx, cancel)
+	if err == nil {
+		err = r.under(lk)
+	}
+	if err == ExitStatus(statusInterrupted) && inForeground() {
+		endInterrupted()
+	}
+	return err
+}
+
+func (c *Exec) check() error {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	switch shortest := lock.DefaultGrace + 2*time.Second; {
+	case len(c.Command) == 0 || c.Command[0] == "":
+		return errors.New("name the command: lambdalock exec --key NAME -- COMMAND [ARGUMENT…]")
+	case c.Key == "":
+		return errors.New("--key is empty: name what to lock; if it came from a variable, that is not set")
+	case c.Event != nil && *c.Event == "":
+		return errors.New("--event is empty: give the event's identity, or leave it out; if it came from a variable, that is not set")
+	case c.Lease < shortest:
+		return fmt.Errorf("--lease %v: at least %v, because the command must end 2s before the lease does", c.Lease, shortest)
+	case c.Lease > longestLease:
+		return fmt.Errorf("--lease %v: at most %v, because nobody gets the name for so long if this machine dies; a lease is renewed while the command runs", c.Lease, longestLease)
+	case c.Wait < 0:
+		return fmt.Errorf("--wait %v: zero or more", c.Wait)
+	case c.Remember < time.Second:
+		return fmt.Errorf("--remember %v: at least 1s", c.Remember)
+	case c.ConflictExitCode < 0 || c.ConflictExitCode > 255:
+		return fmt.Errorf("--conflict-exit-code %d: 0 to 255", c.ConflictExitCode)
+	case c.UnsureExitCode < 0 || c.UnsureExitCode > 255:
+		return fmt.Errorf("--unsure-exit-code %d: 0 to 255", c.UnsureExitCode)
+	case len(c.Holder) > longestHolder:
+		return fmt.Errorf("--holder: %d bytes, at most %d", len(c.Holder), longestHolder)
+	}
+	return nil
+}
+
+// stopTime is how long the command may take to end after SIGTERM if the lease
+// is lost.
+func (c *Exec) stopTime() time.Duration { return c.Lease / 10 }
+
+func (c *Exec) key() lock.Key {
+	key := lock.Key{Name: c.Key}
+	if c.Event != nil {
+		key.Event = *c.Event
+	}
+	return key
+}
+
+// guardedRun is one run of a command under a lock.
+type guardedRun struct {
+	*Exec
+	path    string // of the command
+	signals <-chan os.Signal
+	wall    func() time.Time // the wall clock, without the monotonic one
+
+	mu       sync.Mutex
+	storeErr error // of the last renewal, if it failed
+}
+
+func wallClock() time.Time { return time.Now().Round(0) }
+
+// options returns those of an acquisition that may wait so long.
+func (r *guardedRun) options(wait time.Duration) *lock.Options {
+	host, _ := os.Hostname() // the command's name still describes a host without one
+	holder := cmp.Or(r.Holder, fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid()))
+	return &lock.Options{
+		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember,
+		// The lease counts as lost early enough for the command to end 2 s before it.
+		Lease: lock.Heartbeat(r.Lease), Grace: lock.DefaultGrace + r.stopTime(),
+		Holder:  func(context.Context) string { return holder },
+		Logger:  slog.New(slog.DiscardHandler),
+		Observe: r.observe,
+	}
+}
+
+// observe keeps what the line on a lost lease needs, and reports the loss of
+// somebody else.
+func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
+	switch o.Outcome {
+	case lock.OutcomeTakenOver:
+		console.Say("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
+	case lock.OutcomeStoreFailed, lock.OutcomeRenewed:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.storeErr = o.Err
+	}
+}
+
+// acquire waits for the lock, or for a signal.
+func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, error) {
+	var (
+		lk  *lock.Lock
+		err error
+	)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		lk, err = r.ask(ctx)
+	}()
+	select {
+	case <-answered:
+		if err != nil {
+			return nil, r.refused(err)
+		}
+		return lk, nil
+	case s := <-r.signals:
+		cancel()
+		<-answered
+		if err == nil {
+			_ = lk.Release() // otherwise it ends with its lease
+		}
+		return nil, ExitStatus(statusSignal + signalNumber(s))
+	}
+}
+
+func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
+	store, err := r.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end := time.Now().Add(r.Wait)
+	for try := 0; ; try++ {
+		locker, err := lock.New(store, r.options(max(0, time.Until(end))))
+		if err != nil {
+			return nil, err
+		}
+		lk, err := locker.Acquire(ctx, r.key())
+		if !r.again(ctx, err, end, try) {
+			r.warnOfNamesake(ctx, store, err)
+			return lk, err
+		}
+	}
+}
+
+// again reports whether to repeat an acquisition, after a pause. Package lock
+// gives up on a store within seconds, because a source delivers its event
+// again. Nobody repeats a command.
+func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try int) bool {
+	failed := (*lock.StoreError)(nil)
+	left := time.Until(end)
+	if !errors.As(err, &failed) || !failed.Temporary || left <= 0 || ctx.Err() != nil {
+		return false
+	}
+	if try == 0 {
+		until := "it answers"
+		if r.Wait < forever {
+			until = end.Format(time.RFC3339)
+		}
+		console.Say("%s; trying again until %s", console.Plain(err), until)
+	}
+	pause := min(firstRetry<<min(try, 4), longestRetry)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(left, pause/2+mathrand.N(pause/2))):
+		return true
+	}
+}
+
+// refused says in one line why the command does not run.
+func (r *guardedRun) refused(err error) error {
+	var (
+		held   *lock.HeldError
+		config *lock.ConfigError
+		key    *lock.NoKeyError
+	)
+	switch {
+	case errors.As(err, &held):
+		return fail(r.ConflictExitCode, "%s", describeHeld(held))
+	case errors.Is(err, lock.ErrCompleted):
+		return fail(0, "%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
+	case errors.As(err, &config), errors.As(err, &key):
+		return fail(console.StatusUsage, "%s", console.Plain(err))
+	case errors.Is(err, lock.ErrLost):
+		return fail(console.StatusUnavailable, "%q: the store took longer than the lease lasts", r.Key)
+	}
+	return fail(console.StatusUnavailable, "%s", console.Plain(err))
+}
+
+func describeHeld(e *lock.HeldError) string {
+	holder, what, until := "somebody", "", ""
+	if e.Holder != "" {
+		holder = e.Holder
+	}
+	if e.Duplicate {
+		what = " (for the same event)"
+	}
+	if !e.Until.IsZero() {
+		until = " until " + e.Until.Local().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%q is held by %s%s%s", e.Key.Name, holder, what, until)
+}
+
+// under runs the command under the lock and ends the lock.
+func (r *guardedRun) under(lk *lock.Lock) error {
+	orphans := adopt()
+	child, err := start(r.process(lk.Lease()))
+	if err != nil {
+		_ = lk.Release() // otherwise it ends with its lease
+		return fail(statusCannotRun, "%v", console.ExplainStart(r.path, err))
+	}
+	child.orphans = orphans
+	w := &watch{guardedRun: r, lock: lk, child: child}
+	w.untilEnd()
+	child.guard.stop()
+	if w.lost {
+		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
+		return ExitStatus(statusLost)
+	}
+	return r.end(lk, ExitStatus(child.status()))
+}
+
+// process describes the process of the command.
+func (r *guardedRun) process(lease lock.Lease) *exec.Cmd {
+	return &exec.Cmd{
+		Path: r.path, Args: r.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Env: append(os.Environ(),
+			"LAMBDALOCK_KEY="+r.Key,
+			"LAMBDALOCK_EVENT="+lease.Key.Event,
+			"LAMBDALOCK_NAMESPACE="+r.Namespace,
+			"LAMBDALOCK_FENCE="+strconv.FormatInt(lease.Fence, 10),
+			runVariable+"="+rand.Text()),
+	}
+}

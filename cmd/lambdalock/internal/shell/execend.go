@@ -1,0 +1,51 @@
+package shell
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// end releases the lock, or completes the event, and returns the status. The
+// command's stays even if that fails, unless another one is asked for: the work
+// was done, or was not.
+func (r *guardedRun) end(lk *lock.Lock, status ExitStatus) ExitStatus {
+	if r.Event != nil && status == 0 {
+		return r.complete(lk)
+	}
+	switch err := lk.Release(); {
+	case errors.Is(err, lock.ErrLost):
+		console.Say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
+	case err != nil:
+		console.Say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, console.Plain(err), lk.Lease().Until.Local().Format(time.RFC3339))
+	}
+	return status
+}
+
+// complete records the event. A record that the store did not confirm may have
+// been applied, or may be still.
+func (r *guardedRun) complete(lk *lock.Lock) ExitStatus {
+	switch err := lk.Complete(); {
+	case err == nil:
+		return 0
+	case errors.Is(err, lock.ErrLost):
+		console.Say("warning: %q: the lock was lost before the release: the event counts as not run, and will run again", r.Key)
+	default:
+		console.Say("warning: %q: the event %q was perhaps not recorded, and may run again: %s", r.Key, *r.Event, console.Plain(err))
+	}
+	return ExitStatus(r.UnsureExitCode)
+}
+
+// ExitStatus ends the program. What there is to say has been said.
+type ExitStatus int
+
+func (s ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
+
+// fail prints one line and returns the status.
+func fail(status int, format string, args ...any) error {
+	console.Say(format, args...)
+	return ExitStatus(status)
+}

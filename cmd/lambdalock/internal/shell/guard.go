@@ -1,0 +1,88 @@
+//go:build unix
+
+package shell
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// runVariable marks everything that a command starts: its value is different in
+// each run. The guard finds by it what has left the command's group.
+const runVariable = "LAMBDALOCK_RUN"
+
+// guard is a process that kills what the command started when this process
+// dies, because the system ends at most the command itself. The guard's input
+// ends with this process.
+type guard struct {
+	process *exec.Cmd
+	input   io.WriteCloser
+}
+
+// guardScript reads the target of kill, which is a group or a process, and the
+// mark. Only Linux shows what is marked, in the folders of /proc.
+const guardScript = `
+read -r target mark || exit
+read -r _
+kill -s KILL -- "$target"
+[ "$mark" ] || exit
+while marked=$(grep -lsF -- "$mark" /proc/[0-9]*/environ); [ "$marked" ]; do
+	for file in $marked; do
+		process=${file#/proc/}
+		kill -s KILL "${process%/environ}"
+	done
+	sleep 0.02 # until they are gone
+done`
+
+// startGuard starts the guard before the command, so that hardly any time
+// passes between the start of the command and that of its protection.
+func startGuard() (*guard, error) {
+	g := &guard{process: exec.Command("/bin/sh", "-c", guardScript, "guard of lambdalock")}
+	g.process.Env = []string{"PATH=" + os.Getenv("PATH")}      // without the mark of a run around this one
+	g.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
+	var err error
+	if g.input, err = g.process.StdinPipe(); err == nil {
+		err = g.process.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// protect tells the guard which command it is for.
+func (g *guard) protect(cmd *exec.Cmd) error {
+	target, mark := strconv.Itoa(cmd.Process.Pid), ""
+	if cmd.SysProcAttr.Setpgid {
+		target = "-" + target
+	}
+	for _, variable := range cmd.Env {
+		if strings.HasPrefix(variable, runVariable+"=") {
+			mark = variable
+		}
+	}
+	_, err := fmt.Fprintln(g.input, target, mark)
+	return err
+}
+
+// pid returns the process id of the guard, or 0 if there is none.
+func (g *guard) pid() int {
+	if g == nil {
+		return 0
+	}
+	return g.process.Process.Pid
+}
+
+func (g *guard) stop() {
+	if g == nil {
+		return
+	}
+	_ = g.process.Process.Kill()
+	_ = g.input.Close()
+	_ = g.process.Wait()
+}
