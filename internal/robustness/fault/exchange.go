@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 )
 
 // Exchange is a request and its answer, as a layer sends it on.
@@ -88,12 +90,19 @@ type Late interface {
 
 // Copies applies late copies each on a goroutine of its own. The zero value is
 // ready to use.
-type Copies struct{ under sync.WaitGroup }
+type Copies struct {
+	// Turns, if not nil, says when each copy takes its turn.
+	Turns *schedule.Scheduler
+
+	under sync.WaitGroup
+}
 
 // After implements [Late].
 func (c *Copies) After(d time.Duration, apply func()) {
+	at := schedule.Point{What: "late copy", Due: int64(d), Since: c.Turns.Now()}
 	c.under.Go(func() {
 		time.Sleep(d)
+		c.Turns.Wait(at)
 		apply()
 	})
 }

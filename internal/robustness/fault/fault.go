@@ -14,6 +14,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 )
 
 // Fault is what becomes of one request.
@@ -101,22 +103,34 @@ func Usual(seed uint64, perMille int) Mix {
 
 // Client returns the plan of one client.
 func (m Mix) Client(id uint64) *Stream {
-	return &Stream{mix: m, random: rand.New(rand.NewPCG(m.Seed, id))}
+	return &Stream{mix: m, client: id, random: rand.New(rand.NewPCG(m.Seed, id))}
 }
 
 // Stream is the plan of one client of a [Mix]. It is safe for concurrent use.
 type Stream struct {
+	// Turns, if not nil, gives each request a turn of its own. The sender of the
+	// first one already has its turn.
+	Turns *schedule.Scheduler
+
 	mix    Mix
+	client uint64
 	mu     sync.Mutex
 	random *rand.Rand
 	calm   bool
+	asked  int64 // in which turn
 	met    [faults]int
 }
 
 // Next implements [Plan].
-func (s *Stream) Next(string) Decision {
+func (s *Stream) Next(op string) Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Turns != nil && s.asked == s.Turns.Now() {
+		s.mu.Unlock()
+		s.Turns.Wait(schedule.Point{Process: s.client, What: "request " + op})
+		s.mu.Lock()
+	}
+	s.asked = s.Turns.Now()
 	dice, part := s.random.IntN(1000), s.random.Float64()
 	d := Decision{Fault: s.fault(dice)}
 	switch d.Fault {

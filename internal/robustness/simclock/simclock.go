@@ -1,14 +1,20 @@
-// Package simclock gives every process of a simulation its own clock, in the
-// virtual time of package testing/synctest, which is the true time.
+// Package simclock gives every process of a simulation its own clock and its
+// own chance, in the virtual time of package testing/synctest, which is the
+// true time.
 package simclock
 
 import (
 	"context"
+	cryptorand "crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"math/rand/v2"
 	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 )
 
 // Clock is the clock of one process. Its wall clock may be wrong, may be set
@@ -17,6 +23,10 @@ import (
 // [clock.Clock].
 type Clock struct {
 	began time.Time
+	// See Schedule; nil: whatever comes first goes first, by real chance.
+	turns   *schedule.Scheduler
+	process uint64
+	chance  *rand.ChaCha8
 
 	mu      sync.Mutex
 	ahead   time.Duration // of the wall clock, not counting the drift
@@ -25,6 +35,7 @@ type Clock struct {
 	frozen  time.Time     // since when; zero: it is not
 	thawed  chan struct{} // closed by Thaw; nil while the process runs
 	waiting map[*timer]struct{}
+	set     int64 // how many timers were set
 }
 
 // New returns a clock that is ahead of the true time by so much and gains drift
@@ -32,6 +43,40 @@ type Clock struct {
 func New(ahead time.Duration, drift float64) *Clock {
 	return &Clock{began: time.Now(), ahead: ahead, drift: drift, waiting: map[*timer]struct{}{}}
 }
+
+// Schedule makes the clock a part of the seed: whatever it wakes takes its turn
+// as the process of that number, and its chance begins with seed. Call it
+// before the clock is used.
+func (c *Clock) Schedule(turns *schedule.Scheduler, process, seed uint64) {
+	var long [32]byte
+	binary.LittleEndian.PutUint64(long[:], seed)
+	c.turns, c.process, c.chance = turns, process, rand.NewChaCha8(long)
+}
+
+// Uint64 implements [clock.Clock].
+func (c *Clock) Uint64() uint64 {
+	if c.chance == nil {
+		return rand.Uint64()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.chance.Uint64()
+}
+
+// Text implements [clock.Clock].
+func (c *Clock) Text() string {
+	if c.chance == nil {
+		return cryptorand.Text()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b [17]byte
+	_, _ = c.chance.Read(b[:]) // it never fails
+	return base32.StdEncoding.EncodeToString(b[:])[:26]
+}
+
+// Turn waits for the turn of the calling goroutine, which is about to do what.
+func (c *Clock) Turn(what string) { c.turns.Wait(schedule.Point{Process: c.process, What: what}) }
 
 // Step sets the wall clock forward, or back if d is negative.
 func (c *Clock) Step(d time.Duration) {
@@ -70,7 +115,7 @@ func (c *Clock) Thaw() {
 
 // Awake returns once the process is not frozen. It reports whether it was.
 func (c *Clock) Awake() (frozen bool) {
-	for {
+	for since := c.turns.Now(); ; {
 		c.mu.Lock()
 		thawed := c.thawed
 		c.mu.Unlock()
@@ -79,6 +124,7 @@ func (c *Clock) Awake() (frozen bool) {
 		}
 		frozen = true
 		<-thawed
+		c.turns.Wait(schedule.Point{Process: c.process, What: "thawed", Since: since})
 	}
 }
 
@@ -118,6 +164,8 @@ type timer struct {
 	clock *Clock
 	f     func()
 	due   time.Duration // when the process has run for that long
+	since int64         // the turn in which it was set
+	rank  int64         // among the timers of the clock
 	timer *time.Timer
 }
 
@@ -141,6 +189,10 @@ func (t *timer) start() {
 
 func (t *timer) fire() {
 	t.clock.mu.Lock()
+	at := t.point("timer")
+	t.clock.mu.Unlock()
+	t.clock.turns.Wait(at)
+	t.clock.mu.Lock()
 	_, waiting := t.clock.waiting[t]
 	fires := waiting && t.clock.thawed == nil && t.due <= t.clock.ran()
 	if fires {
@@ -150,6 +202,11 @@ func (t *timer) fire() {
 	if fires {
 		t.f()
 	}
+}
+
+// point is where the timer waits for its turn. The clock's mutex must be held.
+func (t *timer) point(what string) schedule.Point {
+	return schedule.Point{Process: t.clock.process, What: what, Due: int64(t.due), Since: t.since, Rank: t.rank}
 }
 
 // Stop implements [clock.Timer].
@@ -173,7 +230,9 @@ func (t *timer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	waiting := t.stop()
-	t.due = t.clock.ran() + min(d, longest)
+	t.due, t.since = t.clock.ran()+min(d, longest), t.clock.turns.Now()
+	t.clock.set++
+	t.rank = t.clock.set
 	t.clock.waiting[t] = struct{}{}
 	t.start()
 	return waiting
@@ -182,12 +241,17 @@ func (t *timer) Reset(d time.Duration) bool {
 // Sleep implements [clock.Clock].
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	over := make(chan struct{})
-	t := c.AfterFunc(d, func() { close(over) })
+	t := &timer{clock: c, f: func() { close(over) }}
+	t.Reset(d)
+	c.mu.Lock()
+	canceled := t.point("canceled")
+	c.mu.Unlock()
 	defer t.Stop()
 	select {
 	case <-over:
 		return nil
 	case <-ctx.Done():
+		c.turns.Wait(canceled)
 		return context.Cause(ctx)
 	}
 }

@@ -3,11 +3,14 @@ package simclock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 )
 
@@ -145,5 +148,40 @@ func TestDeadline(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestSchedule shows that the chance of a scheduled clock is that of its seed,
+// that of any other is not, and that timers of one instant take turns.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	play := func(seed uint64) (chance string, fired []int) {
+		synctest.Test(t, func(*testing.T) {
+			turns := schedule.Start(seed)
+			defer turns.Stop()
+			c := simclock.New(0, 0)
+			c.Schedule(turns, 1, seed)
+			chance = fmt.Sprint(c.Text(), c.Uint64())
+			for i := range 5 {
+				at := simclock.New(0, 0)
+				at.Schedule(turns, uint64(i), seed)
+				at.AfterFunc(time.Second, func() { fired = append(fired, i) })
+			}
+			time.Sleep(2 * time.Second)
+		})
+		return chance, fired
+	}
+	chance, fired := play(1)
+	if again, firedAgain := play(1); chance != again || !slices.Equal(fired, firedAgain) {
+		t.Errorf("the same seed: %s and %v, then %s and %v", chance, fired, again, firedAgain)
+	}
+	if other, firedThere := play(2); chance == other || slices.Equal(fired, firedThere) {
+		t.Errorf("another seed: %s and %v again", other, firedThere)
+	}
+	if c := simclock.New(0, 0); c.Text() == c.Text() || c.Uint64() == c.Uint64() {
+		t.Error("a clock without a seed repeats itself")
+	}
+	if text := simclock.New(0, 0).Text(); len(text) != 26 || len(chance) < 26 {
+		t.Errorf("texts are %q and %q", text, chance)
 	}
 }
