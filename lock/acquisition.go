@@ -141,7 +141,7 @@ func (a *acquisition) try() (bool, error) {
 			}
 		case driver.Granted:
 			// The store judged by its own clock or saw an earlier state: ask again.
-			if asked == 3 || a.clock.Sleep(a.ctx, jitter(firstPause<<asked)) != nil || !a.clock.Now().Before(a.askUntil()) {
+			if asked == 3 || a.clock.Sleep(a.ctx, clock.Jitter(a.clock, firstPause<<asked)) != nil || !a.clock.Now().Before(a.askUntil()) {
 				return false, nil
 			}
 		}
@@ -178,7 +178,7 @@ func (a *acquisition) prepare() error {
 		Order:  a.key.Order,
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
-	a.claim.Token = newToken(a.claim.Event, a.claim.Order, a.locker.opts.Remember)
+	a.claim.Token = newToken(a.clock, a.claim.Event, a.claim.Order, a.locker.opts.Remember)
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 	}

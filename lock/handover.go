@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -140,8 +139,8 @@ func (l *Locker) Resume(ctx context.Context, t Ticket) (*Lock, error) {
 
 // newToken returns the token of a claim. It is as short as a random text,
 // because rows pay for it.
-func newToken(event, order string, remember time.Duration) string {
-	return rand.Text()[:16] + seal(event, order, remember)
+func newToken(c clock.Clock, event, order string, remember time.Duration) string {
+	return c.Text()[:16] + seal(event, order, remember)
 }
 
 // seal returns the end of a token, which is a digest of what a ticket says
@@ -176,7 +175,7 @@ func (l *Lock) resume(t Ticket, began time.Time) (requests int, err error) {
 	// The end in the ticket is by another clock. A store with a clock of its own
 	// moves an end only if it changes, and two who resume must not ask for the
 	// same.
-	moved := t.Until.Add(jitter(time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)
+	moved := t.Until.Add(clock.Jitter(l.clock, time.Millisecond)).Truncate(time.Microsecond).Add(time.Microsecond)
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)
 	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {

@@ -62,7 +62,7 @@ func (a *acquisition) runLimited() error {
 		return &ConfigError{Reason: fmt.Sprintf("key %s has an Event or an Order, and a Limit of %d: a duplicate would only take another slot: put the Limit on a wrapper of its own, inside the one that has this key, such as middleware.EachSQSMessage(keyfuncs.SQSMessage, middleware.WithLock(keyfuncs.Static(\"partner\"), handler, middleware.Limit(%[2]d), middleware.OnHeld(middleware.Wait(wait))))", a.key.Digest(), a.locker.opts.Limit)}
 	}
 	slots := make([]slot, a.locker.opts.Limit)
-	for i, n := range rand.Perm(len(slots)) {
+	for i, n := range rand.New(a.clock).Perm(len(slots)) {
 		slots[i].acquisition, slots[i].requests.once = *a, true
 		slots[i].claim.Name = slotName(a.locker.prefix, a.key.Name, n+1)
 	}
@@ -144,7 +144,7 @@ func (s *search) fail(next *slot, err error) error {
 	}
 	// A store of many slots that is down gets hardly more requests than one of few.
 	next.failed = true
-	pause := jitter(firstPause << min(s.streak/min(s.failing(), 8), 7))
+	pause := clock.Jitter(s.clock, firstPause<<min(s.streak/min(s.failing(), 8), 7))
 	s.streak++
 	if next.requests.throttled > 0 {
 		s.requests.throttled++

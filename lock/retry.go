@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -65,7 +64,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 		e := reported(err)
 		r.unsure = r.unsure || !e.Unapplied
 		failure = moreTelling(failure, storeError(op, r.sent, e))
-		pause := jitter(firstPause << min(try, 7))
+		pause := clock.Jitter(r.clock, firstPause<<min(try, 7))
 		if throttled(e) {
 			r.pace.Throttled(at, r.clock.Now())
 			if r.throttled++; r.throttled == 1 {
@@ -105,7 +104,7 @@ func (r *retries) rest(began time.Time) time.Duration {
 	if r.pace != nil {
 		rest = min(rest, longestRest)
 	}
-	return rest/2 + jitter(rest/2)
+	return rest/2 + clock.Jitter(r.clock, rest/2)
 }
 
 // attempt gives each request its own context, because the store's client may
@@ -157,7 +156,3 @@ func (l *Locker) notePressure(times int) bool {
 	}
 	return false
 }
-
-// jitter returns a random time up to d, so that callers who failed together do
-// not try again together.
-func jitter(d time.Duration) time.Duration { return rand.N(d) }

@@ -3,7 +3,6 @@ package lock
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -87,6 +86,6 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 	}
 	look = min(max(look, shortestPoll), longestPoll)
-	look += rand.N(look / 2) // so that waiters who came together spread out
+	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
 	return max(min(look, toEnd), time.Millisecond)
 }

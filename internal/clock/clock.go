@@ -1,14 +1,18 @@
-// Package clock is the time as one process sees it: the system's, unless a
-// context carries another clock. In a simulation every process has its own one.
+// Package clock is the time as one process sees it, and the chance: the
+// system's, unless a context carries another clock. In a simulation every
+// process has its own one, and chance is part of the seed.
 package clock
 
 import (
 	"context"
+	cryptorand "crypto/rand"
+	"math/rand/v2"
 	"time"
 )
 
-// Clock is what a process knows of the time. Its methods do what the functions
-// of package time and context with the same names do.
+// Clock is what a process knows of the time and by chance. Its methods do what
+// the functions of packages time, context, crypto/rand and math/rand/v2 with
+// the same names do.
 type Clock interface {
 	// Now returns a time with two readings: that of the wall clock, which may be
 	// wrong and may be set, and that of the monotonic clock, which stands still
@@ -21,6 +25,10 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// WithDeadlineCause counts the time to the deadline by the monotonic clock.
 	WithDeadlineCause(ctx context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc)
+	// Text returns a text that nobody can guess, of 26 letters and digits.
+	Text() string
+	// Uint64 makes the clock a [rand.Source], for pauses and orders.
+	Uint64() uint64
 }
 
 // Timer is what package lock needs of a [time.Timer].
@@ -47,6 +55,12 @@ func From(ctx context.Context) Clock {
 // process was frozen.
 func Wall(c Clock) time.Time { return c.Now().Round(0) }
 
+// Jitter returns a random time below d, so that callers who failed together do
+// not try again together.
+func Jitter(c Clock, d time.Duration) time.Duration {
+	return time.Duration(rand.New(c).Int64N(int64(d)))
+}
+
 type system struct{}
 
 func (system) Now() time.Time { return time.Now() }
@@ -67,3 +81,7 @@ func (system) Sleep(ctx context.Context, d time.Duration) error {
 func (system) WithDeadlineCause(ctx context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(ctx, deadline, cause)
 }
+
+func (system) Text() string { return cryptorand.Text() }
+
+func (system) Uint64() uint64 { return rand.Uint64() }

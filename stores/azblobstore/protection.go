@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -215,7 +215,7 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 		if failure == nil || e.Answered || !failure.Answered {
 			failure = e
 		}
-		pause := rand.N(100*time.Millisecond<<min(try, 4)) + time.Millisecond
+		pause := clock.Jitter(clock.From(ctx), 100*time.Millisecond<<min(try, 4)) + time.Millisecond
 		if !e.Temporary || time.Until(until) <= pause || !sleep(ctx, pause) {
 			return unsure, failure
 		}

@@ -2,7 +2,6 @@ package dynamostore
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -103,9 +103,9 @@ func transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 	if c, ok := client.(*dynamodb.Client); ok && !store.sameRegion(c) {
 		return nil, wrongUse("the client is for the Region %q, and the lock table is in another: a transaction cannot span Regions", c.Options().Region)
 	}
-	t := &transaction{store: store, client: client, in: *in, out: &dynamodb.TransactWriteItemsOutput{}}
+	t := &transaction{store: store, client: client, clock: clock.From(ctx), in: *in, out: &dynamodb.TransactWriteItemsOutput{}}
 	if aws.ToString(in.ClientRequestToken) == "" {
-		t.in.ClientRequestToken = aws.String(rand.Text())
+		t.in.ClientRequestToken = aws.String(t.clock.Text())
 	}
 	err = held.CompleteWith(ctx, result, t.send)
 	switch {
@@ -147,6 +147,7 @@ func (s *Store) sameRegion(c *dynamodb.Client) bool {
 type transaction struct {
 	store  *Store
 	client TransactClient
+	clock  clock.Clock
 	in     dynamodb.TransactWriteItemsInput // the caller's
 	out    *dynamodb.TransactWriteItemsOutput
 
@@ -263,7 +264,7 @@ func (t *transaction) classify(err error) error {
 		// The client writes maps in random order, and some servers take that for
 		// another request: https://github.com/aws/aws-sdk-go-v2/issues/1900.
 		if t.unanswered {
-			t.in.ClientRequestToken = aws.String(rand.Text())
+			t.in.ClientRequestToken = aws.String(t.clock.Text())
 			return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
 		}
 	}

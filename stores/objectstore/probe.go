@@ -2,12 +2,12 @@ package objectstore
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -51,7 +51,7 @@ func (r *race) run(ctx context.Context, o Objects) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range racers {
-		body := fmt.Appendf(nil, "{\n  \"probe\": %q\n}\n", rand.Text()) // no two writes have the same version
+		body := fmt.Appendf(nil, "{\n  \"probe\": %q\n}\n", clock.From(ctx).Text()) // no two writes have the same version
 		wg.Go(func() {
 			version, err := o.Put(ctx, r.key, body, r.version)
 			mu.Lock()

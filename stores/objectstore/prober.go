@@ -2,13 +2,13 @@ package objectstore
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -114,7 +114,7 @@ func (p *Prober) step(ctx context.Context, o Objects) error {
 		}
 		return err
 	}
-	next := made{key: probePrefix + rand.Text(), began: time.Now()}
+	next := made{key: probePrefix + clock.From(ctx).Text(), began: time.Now()}
 	create, replace := race{key: next.key}, race{key: p.last.key, version: p.last.version}
 	var clocks error
 	var wg sync.WaitGroup

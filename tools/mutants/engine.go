@@ -158,8 +158,8 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/handover.go", breaks: "P1", bug: "the token is that of the invocation, which retries reuse",
-		old: `rand.Text()[:16] + seal`,
-		new: `rand.Text()[:0] + seal`,
+		old: `c.Text()[:16] + seal`,
+		new: `c.Text()[:0] + seal`,
 		by:  "TestHeld",
 	},
 	{
@@ -329,9 +329,9 @@ var engine = []mutant{
 	},
 	{
 		file: "lock/wait.go", breaks: "F38", bug: "waiters do not spread out",
-		old: `	look += rand.N(look / 2) // so that waiters who came together spread out
+		old: `	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
 `,
-		new: `	_ = rand.N(look / 2)
+		new: `	_ = clock.Jitter(a.clock, look/2)
 `,
 		by: "TestWaitForDeadHolder",
 	},

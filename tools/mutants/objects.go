@@ -161,8 +161,8 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/prober.go", breaks: "F59", bug: "processes that start at the same time probe with the same objects",
-		old: `probePrefix + rand.Text()`,
-		new: `probePrefix + rand.Text()[:0]`,
+		old: `probePrefix + clock.From(ctx).Text()`,
+		new: `probePrefix + clock.From(ctx).Text()[:0]`,
 		by:  "TestProbesAtOnce|TestProbe",
 	},
 	{

@@ -110,8 +110,8 @@ var sets = []mutant{
 	},
 	{
 		file: "lock/limit.go", breaks: "F38", bug: "all waiters ask the slots in one order",
-		old: `range rand.Perm(len(slots)) {`,
-		new: `range rand.Perm(len(slots))[:0:0] {
+		old: `range rand.New(a.clock).Perm(len(slots)) {`,
+		new: `range rand.New(a.clock).Perm(len(slots))[:0:0] {
 		_ = n
 		_ = i
 	}

@@ -419,10 +419,10 @@ var stores = []mutant{
 	},
 	{
 		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "two calls have one ClientRequestToken",
-		old: `t.in.ClientRequestToken = aws.String(rand.Text())
+		old: `t.in.ClientRequestToken = aws.String(t.clock.Text())
 	}
 	err`,
-		new: `t.in.ClientRequestToken = aws.String(rand.Text()[:0] + "lambdalock")
+		new: `t.in.ClientRequestToken = aws.String(t.clock.Text()[:0] + "lambdalock")
 	}
 	err`,
 		by: "TestTokenOfEachCall",
