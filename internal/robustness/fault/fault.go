@@ -108,8 +108,8 @@ func (m Mix) Client(id uint64) *Stream {
 
 // Stream is the plan of one client of a [Mix]. It is safe for concurrent use.
 type Stream struct {
-	// Turns, if not nil, gives each request a turn of its own. The sender of the
-	// first one already has its turn.
+	// Turns, if not nil, gives each request a turn of its own, unless its sender
+	// has just got one.
 	Turns *schedule.Scheduler
 
 	mix    Mix
@@ -127,7 +127,7 @@ func (s *Stream) Next(op string) Decision {
 	defer s.mu.Unlock()
 	if s.Turns != nil && s.asked == s.Turns.Now() {
 		s.mu.Unlock()
-		s.Turns.Wait(schedule.Point{Process: s.client, What: "request " + op})
+		s.wait(op)
 		s.mu.Lock()
 	}
 	s.asked = s.Turns.Now()
@@ -141,6 +141,11 @@ func (s *Stream) Next(op string) Decision {
 	}
 	s.met[d.Fault]++
 	return d
+}
+
+// wait waits for the turn of a request.
+func (s *Stream) wait(what string) {
+	s.Turns.Wait(schedule.Point{Process: s.client, What: "request " + what})
 }
 
 func (s *Stream) fault(dice int) Fault {

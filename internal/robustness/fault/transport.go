@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,6 +38,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	op := t.Dialect.Op(r)
+	if s, ok := t.Plan.(*Stream); ok && s.Turns != nil {
+		s.wait(op + " " + r.URL.Path + " " + mixed(body))
+	}
 	e := Exchange[*http.Response]{
 		Apply: func(ctx context.Context, _ bool) (*http.Response, error) {
 			sent := r.Clone(ctx)
@@ -49,7 +55,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		},
 		Spoil: func(f Fault, answer *http.Response) (*http.Response, error) { return t.spoil(r, body, f, answer) },
 	}
-	answer, err := e.Meet(r.Context(), t.Plan.Next(t.Dialect.Op(r)), t.Late)
+	answer, err := e.Meet(r.Context(), t.Plan.Next(op), t.Late)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +64,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.Header.Set("Date", t.Date().UTC().Format(http.TimeFormat))
 	}
 	return answer, nil
+}
+
+// mixed returns a digest of the bytes of a body, in any order, because the AWS
+// SDK writes maps in random order. It tells the requests apart that a client
+// sends at the same time.
+func mixed(body []byte) string {
+	sorted := slices.Sorted(slices.Values(body))
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(sorted)), 16)
 }
 
 func (t *Transport) spoil(r *http.Request, body []byte, f Fault, answer *http.Response) (*http.Response, error) {
