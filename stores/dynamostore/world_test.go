@@ -45,3 +45,9 @@ func TestCrowd(t *testing.T) {
 	t.Parallel()
 	simulation.Crowd(t, openTable, simulation.Config{Histories: 2, Share: 100})
 }
+
+// TestSimulationIsItsSeed shows that a seed brings the same history back.
+func TestSimulationIsItsSeed(t *testing.T) {
+	t.Parallel()
+	simulation.Twice(t, openTable, simulation.Config{Histories: 2, Share: 100})
+}

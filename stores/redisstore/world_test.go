@@ -75,3 +75,12 @@ func TestQuorumCrowd(t *testing.T) { // F5
 		})
 	}
 }
+
+// TestSimulationIsItsSeed shows that a seed brings the same history back.
+func TestSimulationIsItsSeed(t *testing.T) {
+	for name, open := range map[string]simulation.Opener{"server": openServer, "quorum": openNodes(3)} {
+		t.Run(name, func(t *testing.T) {
+			simulation.Twice(t, open, simulation.Config{Histories: 2, Share: 100, ServerClock: true, Skew: 10 * time.Hour})
+		})
+	}
+}

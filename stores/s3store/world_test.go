@@ -39,3 +39,8 @@ func TestSimulationOfClocks(t *testing.T) { // F14
 func TestCrowd(t *testing.T) {
 	simulation.Crowd(t, openService, simulation.Config{Histories: 2, Share: 100})
 }
+
+// TestSimulationIsItsSeed shows that a seed brings the same history back.
+func TestSimulationIsItsSeed(t *testing.T) {
+	simulation.Twice(t, openService, simulation.Config{Histories: 2, Share: 100, ServerClock: true, Skew: 10 * time.Hour})
+}

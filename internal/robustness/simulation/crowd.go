@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -20,10 +22,9 @@ import (
 // may lose a lock. Of c, only the seeds count.
 func Crowd(t *testing.T, open Opener, c Config) {
 	t.Helper()
-	first, n := c.withDefaults().seeds(t)
-	for seed := first; seed < first+n; seed++ {
-		synctest.Test(t, func(t *testing.T) { crowd(t, open, seed, func(what string) { t.Errorf("seed %d: %s", seed, what) }) })
-	}
+	Play(t, c, func(t *testing.T, seed uint64) {
+		crowd(t, open, seed, func(what string) { t.Errorf("seed %d: %s", seed, what) })
+	})
 }
 
 const (
@@ -32,9 +33,11 @@ const (
 )
 
 func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
-	var late fault.Copies
+	turns := schedule.Start(seed)
+	defer turns.Stop()
+	late := fault.Copies{Turns: turns}
 	slow := fault.Mix{Seed: seed, PerMille: map[fault.Fault]int{fault.DelayBefore: 500, fault.DelayAfter: 500}, Delay: 20 * time.Millisecond}
-	server := open(t, &History{Seed: seed, Late: &late, mix: slow, streams: map[uint64]*fault.Stream{}})
+	server := open(t, &History{Seed: seed, Late: &late, turns: turns, mix: slow, streams: map[uint64]*fault.Stream{}})
 	var mu sync.Mutex
 	inside := 0
 	runs := map[string]int{}
@@ -52,8 +55,11 @@ func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		at := simclock.New(0, 0)
+		at.Schedule(turns, uint64(i)+1, seed+uint64(i)<<32)
 		all.Go(func() {
-			err := locker.Do(context.Background(), key, func(context.Context) error {
+			at.Turn("begins")
+			err := locker.Do(clock.With(context.Background(), at), key, func(context.Context) error {
 				mu.Lock()
 				if inside++; inside > 1 {
 					broken("two own the name")
@@ -61,6 +67,7 @@ func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
 				runs[key.Event]++
 				mu.Unlock()
 				time.Sleep(time.Duration(i) * time.Millisecond)
+				at.Turn("ends")
 				mu.Lock()
 				inside--
 				mu.Unlock()

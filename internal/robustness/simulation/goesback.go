@@ -44,6 +44,7 @@ func (w *world) goBack() (stop func()) {
 		for {
 			select {
 			case <-time.After(time.Duration(random.Int64N(int64(30 * time.Second)))):
+				w.turn(Watcher, "go back")
 				w.lose(random)
 			case <-quit:
 				return

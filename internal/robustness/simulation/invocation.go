@@ -64,7 +64,7 @@ func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 	}
 	inv.choosePanics()
 	if p.managed {
-		p.w.busy.Go(inv.run)
+		p.w.after(0, p.id, "invocation", inv.run)
 		return
 	}
 	inv.run()
@@ -94,7 +94,10 @@ func (inv *invocation) run() {
 		ctx, stop = p.clock.WithDeadlineCause(ctx, deadline, nil)
 		defer stop()
 		if inv.classic = !p.managed; inv.classic {
-			kill := time.AfterFunc(timeout+time.Duration(inv.random.Int64N(int64(killDelay))), p.kill)
+			kill := time.AfterFunc(timeout+time.Duration(inv.random.Int64N(int64(killDelay))), func() {
+				p.clock.Turn("deadline")
+				p.kill()
+			})
 			defer kill.Stop()
 		}
 	}
@@ -294,8 +297,7 @@ func (inv *invocation) resumeLater(h lock.Ticket, key lock.Key) {
 	w.handedOver(h, max(invocations, 1))
 	for range invocations {
 		random := rand.New(rand.NewPCG(random.Uint64(), 2))
-		w.busy.Go(func() {
-			time.Sleep(time.Duration(random.IntN(9000)) * time.Millisecond)
+		w.after(time.Duration(random.IntN(9000))*time.Millisecond, id, "resumes", func() {
 			w.start(id, random).turn(random, &handedOver{b, key})
 		})
 	}

@@ -74,7 +74,6 @@ func (w *world) claims(ctx context.Context, c *driver.Claim) grip {
 func (w *world) claimed(g grip, sent time.Time, a *answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trace("claim of %s by %s: %v %v, %+v", g.name, g.token, a.ok, a.err, a.row)
 	var e *driver.Error
 	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Unapplied) {
 		w.grips[g].open = true
@@ -110,7 +109,6 @@ func (w *world) settles(s *driver.Settlement) grip {
 func (w *world) answered(g grip, s *driver.Settlement, a *answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trace("settlement of %s by %s: %v %v", g.name, g.token, a.ok, a.err)
 	known := w.grips[g]
 	if known == nil || a.err != nil {
 		return
@@ -220,6 +218,7 @@ func (w *world) watch(store driver.Store) (stop func()) {
 		for {
 			select {
 			case <-tick.C:
+				w.turn(Watcher, "look")
 				w.look(rows)
 			case <-quit:
 				return
@@ -262,7 +261,7 @@ func (w *world) row(rows reader, name string) (driver.Row, error) {
 	}
 	known.fresh, known.glances = true, 0
 	w.mu.Unlock()
-	row, err := rows.Read(context.Background(), name)
+	row, err := rows.Read(w.ctx, name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known.row = row

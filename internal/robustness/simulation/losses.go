@@ -114,5 +114,5 @@ func (w *world) lost(inv *invocation, err error) {
 // endsForAReason calls lost if ctx, under which the invocation works, ends. It
 // does not once stop was called.
 func (w *world) endsForAReason(ctx context.Context, inv *invocation) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { w.lost(inv, context.Cause(ctx)) })
+	return inv.p.onEnd(ctx, "work ended", func() { w.lost(inv, context.Cause(ctx)) })
 }

@@ -1,9 +1,11 @@
 package simulation
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -147,8 +149,10 @@ func (w *world) everythingIsFree() {
 		w.fail("%v", err)
 		return
 	}
-	for e := range w.completions {
-		lk, err := l.Acquire(context.Background(), lock.Key{Name: e.name[1:], Event: e.id})
+	for _, e := range slices.SortedFunc(maps.Keys(w.completions), func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
+	}) {
+		lk, err := l.Acquire(w.ctx, lock.Key{Name: e.name[1:], Event: e.id})
 		if err == nil {
 			_ = lk.Release()
 		}
@@ -161,7 +165,7 @@ func (w *world) everythingIsFree() {
 			Name: name, Token: "the last", Now: time.Now().Truncate(time.Microsecond), Stamp: time.Now().Add(time.Hour + w.c.Skew).Truncate(time.Microsecond),
 			Until: time.Now().Add(time.Minute).Truncate(time.Microsecond), DeleteAfter: time.Now().Add(time.Hour),
 		}
-		if row, ok, err := w.open(Watcher).Acquire(context.Background(), &c); !ok || err != nil {
+		if row, ok, err := w.open(Watcher).Acquire(w.ctx, &c); !ok || err != nil {
 			w.fail("%s cannot be acquired in the end: %v, %+v", name, err, row) // P4
 		}
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -18,11 +20,13 @@ import (
 // process is an execution environment, or any other process. It keeps nothing
 // when it dies.
 type process struct {
-	w     *world
-	id    uint64 // of the client
-	store driver.Store
-	clock *simclock.Clock
-	ahead time.Duration // that clock, at first
+	w      *world
+	id     uint64 // of the client
+	number uint64
+	name   string // for traces
+	store  driver.Store
+	clock  *simclock.Clock
+	ahead  time.Duration // that clock, at first
 	// managed: the process has several invocations at a time, and nobody kills it
 	// at a deadline, as on Lambda Managed Instances.
 	managed bool
@@ -41,7 +45,7 @@ type process struct {
 
 	mu      sync.Mutex
 	lockers map[setup]*lock.Locker
-	holds   map[*hold]bool // those of which it has not been frozen since
+	holds   []*hold // those of which it has not been frozen since
 }
 
 var errKilled = errors.New("the process was killed")
@@ -50,9 +54,12 @@ func (w *world) start(client uint64, random *rand.Rand) *process {
 	ahead := w.offset(random, w.c.Skew)
 	p := &process{
 		w: w, id: client, ahead: ahead, store: w.open(client), clock: simclock.New(ahead, (random.Float64()-0.5)/5000),
-		managed: random.IntN(3) == 0, lockers: map[setup]*lock.Locker{}, holds: map[*hold]bool{},
+		managed: random.IntN(3) == 0, lockers: map[setup]*lock.Locker{},
 	}
-	w.trace("process %p of client %d begins %v ahead", p, client, time.Until(clock.Wall(p.clock)))
+	p.number = w.processes.Add(1)
+	p.name = fmt.Sprintf("process %d of client %d", p.number, client)
+	p.clock.Schedule(w.turns, p.number, random.Uint64())
+	w.trace("%s begins %v ahead", p.name, time.Until(clock.Wall(p.clock)))
 	p.steps = w.c.ServerClock && w.c.Skew > lock.DefaultGrace && random.IntN(2) == 0
 	p.life, p.end = context.WithCancelCause(clock.With(context.Background(), p.clock))
 	return p
@@ -65,6 +72,15 @@ func (w *world) offset(random *rand.Rand, skew time.Duration) time.Duration {
 	return time.Duration(random.Int64N(int64(most))) - most/2
 }
 
+// onEnd is [context.AfterFunc] in the process.
+func (p *process) onEnd(ctx context.Context, what string, f func()) (stop func() bool) {
+	at := schedule.Point{Process: p.number, What: what, Since: p.w.turns.Now()}
+	return context.AfterFunc(ctx, func() {
+		p.w.turns.Wait(at)
+		f()
+	})
+}
+
 func (p *process) isDead() bool { return p.life.Err() != nil }
 
 // kill ends the process. What its goroutines do from then on reaches nobody.
@@ -73,7 +89,7 @@ func (p *process) kill() {
 		return
 	}
 	p.w.count(func(f *Figures) { f.Kills++ })
-	p.w.trace("process %p is killed", p)
+	p.w.trace("%s is killed", p.name)
 	p.end(errKilled)
 	p.clock.Thaw() // so that they can end
 }
@@ -84,17 +100,18 @@ func (p *process) freeze(d time.Duration) {
 		return
 	}
 	p.w.count(func(f *Figures) { f.Freezes++ })
-	p.w.trace("process %p is frozen for %v", p, d)
+	p.w.trace("%s is frozen for %v", p.name, d)
 	p.upset()
 	p.clock.Freeze()
 	p.mu.Lock()
-	for h := range p.holds { // from now on it cannot stop in time
+	for _, h := range p.holds { // from now on it cannot stop in time
 		h.excuse()
-		delete(p.holds, h)
 	}
+	p.holds = nil
 	p.freezes.Add(1)
 	p.mu.Unlock()
 	time.Sleep(d)
+	p.clock.Turn("thaws")
 	p.clock.Thaw()
 }
 
@@ -123,10 +140,7 @@ func (p *process) trouble(random *rand.Rand) {
 	default:
 		return
 	}
-	p.w.busy.Go(func() {
-		time.Sleep(after)
-		happens()
-	})
+	p.w.after(after, p.id, "trouble", happens)
 }
 
 func (p *process) upset() {
@@ -146,7 +160,7 @@ func (p *process) since() int64 {
 
 // set sets the wall clock.
 func (p *process) set(ahead time.Duration) {
-	p.w.trace("process %p sets its clock %v ahead", p, ahead)
+	p.w.trace("%s sets its clock %v ahead", p.name, ahead)
 	p.upset()
 	p.clock.Step(ahead - time.Until(clock.Wall(p.clock)))
 }
@@ -190,7 +204,28 @@ type answer struct {
 	freezes int64 // of the process, before it saw the answer
 }
 
-func (w *wire) send(name string, request func() answer) (a answer, unseen bool) {
+// String says nothing that a server chooses at random.
+func (a *answer) String() string {
+	e := (*driver.Error)(nil)
+	switch {
+	case errors.As(a.err, &e):
+		return fmt.Sprintf("failed, answered %v, unapplied %v, temporary %v, conflict %v", e.Answered, e.Unapplied, e.Temporary, e.Conflict)
+	case a.err != nil:
+		return "failed with " + a.err.Error()
+	}
+	return fmt.Sprintf("%v %+v", a.ok, a.row)
+}
+
+// turn waits for the turn of a request or its answer.
+func (w *wire) turn(what string, g grip) { w.p.clock.Turn(what + " " + g.name + " " + g.token) }
+
+func (w *wire) send(op string, g grip, request func() answer) (a answer, unseen bool) {
+	a, unseen = w.exchange(op, g, request)
+	w.p.w.trace("%s: %s of %s by %s: %v", w.p.name, op, g.name, g.token, &a)
+	return a, unseen
+}
+
+func (w *wire) exchange(op string, g grip, request func() answer) (a answer, unseen bool) {
 	w.p.clock.Awake()
 	if w.p.isDead() {
 		return answer{err: errDead}, true
@@ -201,7 +236,8 @@ func (w *wire) send(name string, request func() answer) (a answer, unseen bool) 
 		return answer{err: errDead}, true
 	}
 	a = request()
-	w.p.w.touched(name)
+	w.p.w.touched(g.name)
+	w.turn("answer to "+op, g)
 	if dies {
 		w.p.kill()
 	}
@@ -216,9 +252,10 @@ func (w *wire) send(name string, request func() answer) (a answer, unseen bool) 
 // Acquire implements [driver.Store].
 func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the caller dates its claim anew
+	w.turn("claim", grip{c.Name, c.Token})
 	g := w.p.w.claims(ctx, &claim)
 	sent, upsets := time.Now(), w.p.since()
-	a, unseen := w.send(g.name, func() answer {
+	a, unseen := w.send("claim", g, func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
 		return answer{row: row, ok: ok, err: err}
 	})
@@ -235,8 +272,10 @@ func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 
 // Renew implements [driver.Store].
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	g := grip{r.Name, r.Token}
+	w.turn("renewal", g)
 	upsets := w.p.since()
-	a, _ := w.send(r.Name, func() answer {
+	a, _ := w.send("renewal", g, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}
 	})
@@ -249,8 +288,9 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 
 // Settle implements [driver.Store].
 func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	w.turn("settlement", grip{s.Name, s.Token})
 	g := w.p.w.settles(s)
-	a, unseen := w.send(s.Name, func() answer {
+	a, unseen := w.send("settlement", g, func() answer {
 		row, ok, err := w.store.Settle(ctx, s)
 		return answer{row: row, ok: ok, err: err}
 	})

@@ -8,16 +8,18 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -41,6 +43,7 @@ type History struct {
 	// Late applies the copies of requests that arrive late.
 	Late fault.Late
 
+	turns   *schedule.Scheduler
 	mix     fault.Mix
 	mu      sync.Mutex
 	streams map[uint64]*fault.Stream
@@ -53,6 +56,7 @@ func (h *History) Plan(client uint64) fault.Plan {
 	s := h.streams[client]
 	if s == nil {
 		s = h.mix.Client(client)
+		s.Turns = h.turns
 		if client == Watcher {
 			s.Calm()
 		}
@@ -82,7 +86,7 @@ func (h *History) met() (requests, faults int) {
 // Config says what happens in the histories. Zero values are the defaults.
 type Config struct {
 	// First is the seed of the first history, and Histories the number of them.
-	// LAMBDALOCK_SEEDS and LAMBDALOCK_SEED replace them; see [Run].
+	// LAMBDALOCK_SEEDS and LAMBDALOCK_SEED replace them; see [Play].
 	First, Histories uint64
 	// Share divides LAMBDALOCK_SEEDS for a slow store. Default: 1.
 	Share uint64
@@ -132,55 +136,20 @@ func (c Config) withDefaults() Config {
 // beyond reports whether handlers may overlap.
 func (c Config) beyond() bool { return c.Skew > lock.DefaultGrace && !c.ServerClock }
 
-// Tenth is how many of n histories to play: a tenth of them in the short form,
-// because the race detector makes them ten times slower.
-func Tenth(n uint64) uint64 {
-	if testing.Short() {
-		return n / 10
-	}
-	return n
-}
-
-// seeds returns which histories to play.
-func (c Config) seeds(t *testing.T) (first, n uint64) {
-	first, n = c.First, c.Histories
-	if s := os.Getenv("LAMBDALOCK_SEED"); s != "" {
-		first, n = number(t, s), 1
-	}
-	if s := os.Getenv("LAMBDALOCK_SEEDS"); s != "" {
-		n = max(number(t, s)/c.Share, 1)
-	}
-	return first, n
-}
-
-func number(t *testing.T, s string) uint64 {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// Run plays histories until one fails, and logs what happened in them.
-// LAMBDALOCK_SEEDS plays so many, divided by c.Share, from LAMBDALOCK_SEED on;
-// without it, LAMBDALOCK_SEED plays only that one, and says what happens. What
-// happens at the same instant has no order, so it may take several plays until
-// a failure comes again.
+// Run plays histories as [Play] does, and logs what happened in them. If only
+// one is played because LAMBDALOCK_SEED names it, Run logs all that happens.
 func Run(t *testing.T, open Opener, c Config) Figures {
 	t.Helper()
 	c = c.withDefaults()
-	first, n := c.seeds(t)
 	var all Figures
-	seed := first
-	defer func() { // a bubble that fails ends the test
-		if t.Failed() {
-			t.Logf("play it again with LAMBDALOCK_SEED=%d go test -run '^%s$'", seed, t.Name())
+	defer func() { t.Log(all) }() // a bubble that fails ends the test
+	Play(t, c, func(t *testing.T, seed uint64) {
+		var note func(string)
+		if isReplay() {
+			note = func(line string) { t.Log(line) }
 		}
-		t.Log(all)
-	}()
-	for ; seed < first+n; seed++ {
-		synctest.Test(t, func(t *testing.T) { all.add(play(t, open, c, seed, func(what string) { t.Error(what) })) })
-	}
+		all.add(play(t, open, c, seed, note, func(what string) { t.Error(what) }))
+	})
 	return all
 }
 
@@ -245,20 +214,29 @@ type world struct {
 	copies  fault.Copies
 	open    func(client uint64) driver.Store
 	saver   saver // nil: rows never go back
-	traces  bool
+	turns   *schedule.Scheduler
+	ctx     context.Context   // of the Watcher
+	note    func(line string) // what happens; nil: nobody wants to know
 	broken  func(string)
 
-	busy sync.WaitGroup // invocations, and what waits to become one
+	processes atomic.Uint64
+	busy      sync.WaitGroup // invocations, and what waits to become one
 	oracle
 }
 
-// play plays one history, and tells broken every promise that is.
-func play(t *testing.T, open Opener, c Config, seed uint64, broken func(string)) Figures {
-	w := &world{t: t, c: c, broken: broken, traces: os.Getenv("LAMBDALOCK_SEED") != "" && os.Getenv("LAMBDALOCK_SEEDS") == ""}
+// play plays one history, tells note what happens, unless it is nil, and broken
+// every promise that is.
+func play(t *testing.T, open Opener, c Config, seed uint64, note, broken func(string)) Figures {
+	w := &world{t: t, c: c, note: note, broken: broken, turns: schedule.Start(seed)}
+	defer w.turns.Stop()
+	w.copies.Turns = w.turns
+	own := simclock.New(0, 0)
+	own.Schedule(w.turns, Watcher, seed)
+	w.ctx = clock.With(context.Background(), own)
 	w.oracle.init(w)
 	mix := fault.Usual(seed, c.PerMille)
 	mix.Late = c.LateBy
-	w.history = &History{Seed: seed, Late: w, mix: mix, streams: map[uint64]*fault.Stream{}}
+	w.history = &History{Seed: seed, Late: w, turns: w.turns, mix: mix, streams: map[uint64]*fault.Stream{}}
 	w.open = open(t, w.history)
 	watcher := w.open(Watcher)
 	stop := w.watch(watcher)
@@ -268,7 +246,10 @@ func play(t *testing.T, open Opener, c Config, seed uint64, broken func(string))
 	stay := w.goBack()
 	var clients sync.WaitGroup
 	for i := range c.Clients {
-		clients.Go(func() { w.client(uint64(i) + 1) })
+		clients.Go(func() {
+			w.turn(uint64(i)+1, "begins")
+			w.client(uint64(i) + 1)
+		})
 	}
 	clients.Wait()
 	w.busy.Wait()
@@ -283,15 +264,31 @@ func play(t *testing.T, open Opener, c Config, seed uint64, broken func(string))
 	return w.figures
 }
 
-// trace says what happens, if only one history is played.
+// trace says what happens.
 func (w *world) trace(format string, args ...any) {
-	if w.traces {
-		w.t.Logf("%12v: %s", time.Since(w.began), fmt.Sprintf(format, args...))
+	if w.note != nil {
+		w.note(fmt.Sprintf("%12v: %s", time.Since(w.began), fmt.Sprintf(format, args...)))
 	}
+}
+
+// turn waits for the turn of a client.
+func (w *world) turn(client uint64, what string) {
+	w.turns.Wait(schedule.Point{Process: client, What: what})
+}
+
+// after does what happens to the client then.
+func (w *world) after(d time.Duration, client uint64, what string, do func()) {
+	at := schedule.Point{Process: client, What: what, Due: int64(d), Since: w.turns.Now()}
+	w.busy.Go(func() {
+		time.Sleep(d)
+		w.turns.Wait(at)
+		do()
+	})
 }
 
 // fail reports a broken promise.
 func (w *world) fail(format string, args ...any) {
+	w.trace("BROKEN: "+format, args...)
 	w.broken(fmt.Sprintf("seed %d, %v: %s", w.history.Seed, time.Since(w.began), fmt.Sprintf(format, args...)))
 }
 
@@ -301,6 +298,7 @@ func (w *world) client(id uint64) {
 	p := w.start(id, random)
 	for range w.c.Turns {
 		time.Sleep(time.Duration(random.IntN(2500)) * time.Millisecond)
+		w.turn(id, "next")
 		if p.isDead() {
 			p = w.start(id, random)
 		}

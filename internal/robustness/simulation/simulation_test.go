@@ -38,7 +38,7 @@ func TestOraclesCanFail(t *testing.T) {
 			found := 0
 			for seed := uint64(0); seed < 20 && found == 0; seed++ {
 				synctest.Test(t, func(t *testing.T) {
-					play(t, c.bug.open, Config{}.withDefaults(), seed, func(what string) {
+					play(t, c.bug.open, Config{}.withDefaults(), seed, nil, func(what string) {
 						mu.Lock()
 						defer mu.Unlock()
 						if strings.Contains(what, c.want) {

@@ -84,7 +84,7 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	holds := p.w.begin(ctx, keys, lease, unseen())
 	defer p.w.finish(holds)
 	if lease != lock.UntilDeadline() {
-		defer context.AfterFunc(ctx, func() {
+		defer p.onEnd(ctx, "work excused", func() {
 			for _, h := range holds {
 				h.excuse()
 			}
@@ -125,12 +125,10 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 func (p *process) answersFor(holds []*hold, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range holds {
-		if yes {
-			p.holds[h] = true
-		} else {
-			delete(p.holds, h)
-		}
+	if yes {
+		p.holds = append(p.holds, holds...)
+	} else {
+		p.holds = slices.DeleteFunc(p.holds, func(h *hold) bool { return slices.Contains(holds, h) })
 	}
 }
 
@@ -154,7 +152,7 @@ func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode
 		if h.fence == 0 {
 			w.fail("the context of the work under %v has no lease", key)
 		}
-		w.trace("process %p has %v with fence %d and %v until %v", invocationOf(ctx).p, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(w.began))
+		w.trace("%s has %v with fence %d and %v until %v", invocationOf(ctx).p.name, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(w.began))
 		if excused {
 			h.excused, h.end = true, h.start
 		} else {
