@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -26,7 +26,9 @@ type ends struct {
 	seed  uint64
 	store *memstore.Store
 	plan  *fault.Stream
+	turns *schedule.Scheduler
 	late  fault.Copies
+	note  func(line string) // what happens; nil: nobody wants to know
 	wg    sync.WaitGroup
 
 	mu        sync.Mutex
@@ -34,6 +36,7 @@ type ends struct {
 	applied   map[lock.Key]int  // how often the writes of an event's transaction were applied
 	completed map[lock.Key]bool // as the engine confirmed it
 	over      map[string]bool   // tokens whose lock is known to have ended
+	processes uint64
 	counts    map[string]int
 }
 
@@ -80,24 +83,42 @@ func (v *vault) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, b
 	return row, ok, err
 }
 
-// overFaults returns v behind the network.
-func (sim *ends) overFaults(v *vault) driver.Store {
+// overFaults returns v behind the network, as the process with that clock sees
+// it.
+func (sim *ends) overFaults(c *simclock.Clock, v *vault) driver.Store {
 	v.Store, v.sim = sim.store, sim
-	return fault.NewStore(v, sim.plan, &sim.late)
+	return &inTurn{fault.NewStore(v, sim.plan, &sim.late), c, sim}
 }
 
-// seeds returns how many histories to play: LAMBDALOCK_SEEDS divided by share,
-// or the usual number if it is not set.
-func seeds(t *testing.T, usual, share uint64) uint64 {
-	s := os.Getenv("LAMBDALOCK_SEEDS")
-	if s == "" {
-		return usual
+// inTurn is a store whose answers arrive one after the other.
+type inTurn struct {
+	driver.Store
+	clock *simclock.Clock
+	sim   *ends
+}
+
+func (s *inTurn) answered(name, token string, row driver.Row, ok bool, err error) (driver.Row, bool, error) {
+	s.clock.Turn("answer about " + name + " to " + token)
+	if s.sim.note != nil {
+		s.sim.note(fmt.Sprintf("%v: %s by %s: %v %v %+v", time.Now(), name, token, ok, err, row))
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return max(n/share, 1)
+	return row, ok, err
+}
+
+func (s *inTurn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	name, token := c.Name, c.Token
+	row, ok, err := s.Store.Acquire(ctx, c)
+	return s.answered(name, token, row, ok, err)
+}
+
+func (s *inTurn) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Renew(ctx, r)
+	return s.answered(r.Name, r.Token, row, ok, err)
+}
+
+func (s *inTurn) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Settle(ctx, t)
+	return s.answered(t.Name, t.Token, row, ok, err)
 }
 
 // TestSimulationOfEnds checks in simulated histories that no two invocations
@@ -107,19 +128,13 @@ func seeds(t *testing.T, usual, share uint64) uint64 {
 func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
 	t.Parallel()
 	counts := map[string]int{}
-	for seed := range seeds(t, 60, 2) {
-		synctest.Test(t, func(t *testing.T) {
-			sim := &ends{
-				t: t, seed: seed, store: memstore.New(), plan: fault.Usual(seed, 300).Client(1),
-				applied: map[lock.Key]int{}, completed: map[lock.Key]bool{}, over: map[string]bool{}, counts: counts,
-			}
-			sim.play()
-		})
-		if t.Failed() {
-			return
-		}
-	}
+	simulation.Play(t, simulation.Config{Histories: 60, Share: 2}, func(t *testing.T, seed uint64, note func(string)) {
+		playEnds(t, seed, counts, note)
+	})
 	t.Log(counts)
+	if counts["histories"] < 10 {
+		return
+	}
 	for _, what := range []string{"transaction", "declined", "handed over", "resumed", "left"} {
 		if counts[what] == 0 {
 			t.Errorf("none was %s", what)
@@ -127,15 +142,48 @@ func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
 	}
 }
 
+// TestSimulationOfEndsIsItsSeed shows that a seed brings the same history back.
+func TestSimulationOfEndsIsItsSeed(t *testing.T) {
+	t.Parallel()
+	simulation.Same(t, simulation.Config{Histories: 5, Share: 20}, func(t *testing.T, seed uint64, note func(string)) {
+		playEnds(t, seed, map[string]int{}, note)
+	})
+}
+
+func playEnds(t *testing.T, seed uint64, counts map[string]int, note func(string)) {
+	sim := &ends{
+		t: t, seed: seed, store: memstore.New(), plan: fault.Usual(seed, 300).Client(1), turns: schedule.Start(seed), note: note,
+		applied: map[lock.Key]int{}, completed: map[lock.Key]bool{}, over: map[string]bool{}, counts: counts,
+	}
+	defer sim.turns.Stop()
+	sim.plan.Turns, sim.late.Turns = sim.turns, sim.turns
+	sim.count("histories")
+	sim.play()
+}
+
+// after does what happens to the client then.
+func (sim *ends) after(random *rand.Rand, client uint64, longest time.Duration, do func()) {
+	d := time.Duration(random.Int64N(int64(longest/time.Millisecond))) * time.Millisecond
+	at := schedule.Point{Process: client, What: "after", Due: int64(d), Since: sim.turns.Now()}
+	sim.wg.Go(func() {
+		time.Sleep(d)
+		sim.turns.Wait(at)
+		do()
+	})
+}
+
 func (sim *ends) play() {
-	for client := range 6 {
-		random := rand.New(rand.NewPCG(sim.seed, uint64(client+2)))
-		sim.wg.Go(func() {
-			for range 15 {
-				time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
-				sim.invoke(random)
+	for client := range uint64(6) {
+		random := rand.New(rand.NewPCG(sim.seed, client+2))
+		turns := 15
+		var next func()
+		next = func() {
+			sim.invoke(random)
+			if turns--; turns > 0 {
+				sim.after(random, client, 3*time.Second, next)
 			}
-		})
+		}
+		sim.after(random, client, 3*time.Second, next)
 	}
 	sim.wg.Wait()
 	sim.late.Wait()
@@ -163,39 +211,41 @@ func (sim *ends) play() {
 	}
 }
 
-func (sim *ends) locker(random *rand.Rand) locker {
+// process returns a Locker of a new process, and a context for ten seconds.
+func (sim *ends) process(random *rand.Rand) (onClock, context.Context, context.CancelFunc) {
+	c := simclock.New(time.Duration(random.Int64N(int64(lock.DefaultGrace)))-lock.DefaultGrace/2, 0)
+	sim.processes++
+	c.Schedule(sim.turns, sim.processes, random.Uint64())
 	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
 	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))]}
-	l, err := lock.New(sim.overFaults(&vault{}), &o)
+	l, err := lock.New(sim.overFaults(c, &vault{}), &o)
 	if err != nil {
 		sim.t.Fatal(err)
 	}
-	return skewed(l, time.Duration(random.Int64N(int64(lock.DefaultGrace)))-lock.DefaultGrace/2)
+	ctx, cancel := c.WithDeadlineCause(context.Background(), time.Now().Add(10*time.Second), nil)
+	return onClock{l, c}, ctx, cancel
 }
 
 func (sim *ends) invoke(random *rand.Rand) {
 	key := lock.Key{Name: fmt.Sprint("n", random.IntN(2)), Event: fmt.Sprint("e", random.IntN(40))}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	p, ctx, cancel := sim.process(random)
 	defer cancel()
-	lk, err := sim.locker(random).Acquire(ctx, key)
+	lk, err := p.Acquire(ctx, key)
 	if err != nil {
 		return
 	}
-	sim.work(random, lk, key, lk.Lease().Fence)
+	sim.work(random, p.clock, lk, key, lk.Lease().Fence)
 }
 
 // work works and then ends the lock in some way.
-func (sim *ends) work(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int64) {
+func (sim *ends) work(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key lock.Key, fence int64) {
 	start := time.Now()
 	sim.mu.Lock()
 	if sim.completed[key] || sim.applied[key] > 0 {
 		sim.t.Errorf("seed %d: %v runs again at %v", sim.seed, key, start)
 	}
 	sim.mu.Unlock()
-	select {
-	case <-time.After(time.Duration(random.IntN(4000)) * time.Millisecond):
-	case <-lk.Context().Done():
-	}
+	_ = c.Sleep(lk.Context(), time.Duration(random.IntN(4000))*time.Millisecond)
 	sim.mu.Lock()
 	sim.runs = append(sim.runs, run{key.Name, fence, start, time.Now()})
 	sim.mu.Unlock()
@@ -206,11 +256,10 @@ func (sim *ends) work(random *rand.Rand, lk *lock.Lock, key lock.Key, fence int6
 		sim.completes(key, lk.Complete())
 	case 2, 3:
 		if random.IntN(2) == 0 {
-			after := time.Duration(random.IntN(1500)) * time.Millisecond
 			end := []func(){func() { _ = lk.Release() }, func() { lk.Leave() }}[random.IntN(2)]
-			sim.wg.Go(func() { time.Sleep(after); end() })
+			sim.after(random, 0, 1500*time.Millisecond, end)
 		}
-		sim.transact(random, lk, key)
+		sim.transact(random, c, lk, key)
 		_ = lk.Release()
 	case 4, 5:
 		sim.handOver(random, lk, key, fence)
@@ -235,10 +284,10 @@ func (sim *ends) count(what string) {
 	sim.counts[what]++
 }
 
-func (sim *ends) transact(random *rand.Rand, lk *lock.Lock, key lock.Key) {
+func (sim *ends) transact(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key lock.Key) {
 	held, _ := driver.FromContext(lk.Context())
 	declines := random.IntN(3) == 0
-	transaction := sim.overFaults(&vault{declines: declines, writes: func() { sim.applied[key]++ }})
+	transaction := sim.overFaults(c, &vault{declines: declines, writes: func() { sim.applied[key]++ }})
 	err := held.CompleteWith(lk.Context(), nil, transaction.Settle)
 	if declines {
 		sim.count("declined")
@@ -276,15 +325,14 @@ func (sim *ends) resumeLater(random *rand.Rand, h lock.Ticket, key lock.Key, fen
 		sim.t.Error(err)
 	}
 	own := rand.New(rand.NewPCG(random.Uint64(), 1))
-	sim.wg.Go(func() {
+	sim.after(own, 0, 9*time.Second, func() {
 		var h lock.Ticket
 		if err := json.Unmarshal(b, &h); err != nil {
 			sim.t.Error(err)
 		}
-		time.Sleep(time.Duration(own.IntN(9000)) * time.Millisecond)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		p, ctx, cancel := sim.process(own)
 		defer cancel()
-		lk, err := sim.locker(own).Resume(ctx, h)
+		lk, err := p.Resume(ctx, h)
 		if err != nil {
 			return
 		}
@@ -298,6 +346,6 @@ func (sim *ends) resumeLater(random *rand.Rand, h lock.Ticket, key lock.Key, fen
 			sim.resumeLater(own, h, key, fence)
 			return
 		}
-		sim.work(own, lk, key, fence)
+		sim.work(own, p.clock, lk, key, fence)
 	})
 }

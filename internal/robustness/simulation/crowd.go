@@ -22,7 +22,7 @@ import (
 // may lose a lock. Of c, only the seeds count.
 func Crowd(t *testing.T, open Opener, c Config) {
 	t.Helper()
-	Play(t, c, func(t *testing.T, seed uint64) {
+	Play(t, c, func(t *testing.T, seed uint64, _ func(string)) {
 		crowd(t, open, seed, func(what string) { t.Errorf("seed %d: %s", seed, what) })
 	})
 }

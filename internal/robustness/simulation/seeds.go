@@ -22,9 +22,10 @@ func Tenth(n uint64) uint64 {
 // Play plays the histories that c.First, c.Histories and c.Share name, each in
 // a bubble of its own, until one fails. A history is a function of its seed.
 // LAMBDALOCK_SEEDS plays so many, divided by c.Share, from LAMBDALOCK_SEED on;
-// without it, LAMBDALOCK_SEED plays only that one. The log of a failure has the
+// without it, LAMBDALOCK_SEED plays only that one and logs what happens in it,
+// which history tells note unless that is nil. The log of a failure has the
 // command that plays it again.
-func Play(t *testing.T, c Config, history func(t *testing.T, seed uint64)) {
+func Play(t *testing.T, c Config, history func(t *testing.T, seed uint64, note func(line string))) {
 	t.Helper()
 	command := replay(t)
 	first, n := c.withDefaults().seeds(t)
@@ -35,17 +36,18 @@ func Play(t *testing.T, c Config, history func(t *testing.T, seed uint64)) {
 					t.Logf("play it again with: LAMBDALOCK_SEED=%d %s", seed, command)
 				}
 			}()
-			synctest.Test(t, func(t *testing.T) { history(t, seed) })
+			synctest.Test(t, func(t *testing.T) {
+				var note func(string)
+				if os.Getenv("LAMBDALOCK_SEED") != "" && os.Getenv("LAMBDALOCK_SEEDS") == "" {
+					note = func(line string) { t.Log(line) }
+				}
+				history(t, seed, note)
+			})
 		}()
 		if t.Failed() {
 			return
 		}
 	}
-}
-
-// isReplay reports whether one seed is played again.
-func isReplay() bool {
-	return os.Getenv("LAMBDALOCK_SEED") != "" && os.Getenv("LAMBDALOCK_SEEDS") == ""
 }
 
 // seeds returns which histories to play.

@@ -136,18 +136,13 @@ func (c Config) withDefaults() Config {
 // beyond reports whether handlers may overlap.
 func (c Config) beyond() bool { return c.Skew > lock.DefaultGrace && !c.ServerClock }
 
-// Run plays histories as [Play] does, and logs what happened in them. If only
-// one is played because LAMBDALOCK_SEED names it, Run logs all that happens.
+// Run plays histories as [Play] does, and logs what happened in them.
 func Run(t *testing.T, open Opener, c Config) Figures {
 	t.Helper()
 	c = c.withDefaults()
 	var all Figures
 	defer func() { t.Log(all) }() // a bubble that fails ends the test
-	Play(t, c, func(t *testing.T, seed uint64) {
-		var note func(string)
-		if isReplay() {
-			note = func(line string) { t.Log(line) }
-		}
+	Play(t, c, func(t *testing.T, seed uint64, note func(string)) {
 		all.add(play(t, open, c, seed, note, func(what string) { t.Error(what) }))
 	})
 	return all

@@ -6,41 +6,37 @@ import (
 	"testing/synctest"
 )
 
-// Twice plays every history twice, and fails at the first line in which the two
-// differ: then a seed does not bring a failure back. A line is a request with
-// its answer, or anything else that [Run] logs.
+// Twice shows that the histories of [Run] are the [Same] when they are played
+// again, to the last line that it logs.
 func Twice(t *testing.T, open Opener, c Config) {
 	t.Helper()
 	c = c.withDefaults()
-	first, n := c.seeds(t)
+	Same(t, c, func(t *testing.T, seed uint64, note func(string)) { play(t, open, c, seed, note, func(string) {}) })
+}
+
+// Same plays every history twice, as [Play] does, and fails at the first line
+// in which the notes of the two differ: then the seed of a failure does not
+// bring it back.
+func Same(t *testing.T, c Config, history func(t *testing.T, seed uint64, note func(line string))) {
+	t.Helper()
+	first, n := c.withDefaults().seeds(t)
 	for seed := first; seed < first+n && !t.Failed(); seed++ {
-		before, again := record(t, open, c, seed), record(t, open, c, seed)
-		for i := range max(len(before), len(again)) {
-			if i >= len(before) || i >= len(again) || before[i] != again[i] {
-				t.Errorf("seed %d differs from line %d of %d and %d on:\n%s\n%s", seed, i, len(before), len(again), line(before, i), line(again, i))
+		var plays [2][]string
+		for i := range plays {
+			var mu sync.Mutex
+			note := func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				plays[i] = append(plays[i], line)
+			}
+			synctest.Test(t, func(t *testing.T) { history(t, seed, note) })
+			plays[i] = append(plays[i], "the end")
+		}
+		for i, line := range plays[0] {
+			if again := plays[1][min(i, len(plays[1])-1)]; line != again {
+				t.Errorf("seed %d, line %d:\n%s\nand when it is played again:\n%s", seed, i+1, line, again)
 				break
 			}
 		}
 	}
-}
-
-// record returns what happens in a history.
-func record(t *testing.T, open Opener, c Config, seed uint64) (lines []string) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		note := func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, line)
-		}
-		play(t, open, c, seed, note, func(string) {})
-	})
-	return lines
-}
-
-func line(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return "(the end)"
 }
