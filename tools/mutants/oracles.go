@@ -48,6 +48,31 @@ var oracles = []mutant{
 		new: `case ok && !s.unsure || s.unsure && !ok && l.wasApplied(s):`,
 		by:  "TestSimulation",
 	},
+	// Seeds that do not bring a history back.
+	{
+		file: "lock/limit.go", breaks: "replay", bug: "the order of slots is not part of the seed",
+		old: `range rand.New(a.clock).Perm(len(slots))`,
+		new: `range rand.Perm(len(slots))`,
+		by:  "TestSimulationIsItsSeed",
+	},
+	{
+		file: "lock/handover.go", breaks: "replay", bug: "tokens are not part of the seed",
+		old: `c.Text()[:16] + seal`,
+		new: `clock.From(context.Background()).Text()[:16] + seal`,
+		by:  "TestSimulationIsItsSeed|TestSimulationOfEndsIsItsSeed",
+	},
+	{
+		file: "lock/retry.go", breaks: "replay", bug: "pauses are not part of the seed",
+		old: `clock.Jitter(r.clock, firstPause<<min(try, 7))`,
+		new: `clock.Jitter(clock.From(context.Background()), firstPause<<min(try, 7))`,
+		by:  "TestSimulationIsItsSeed|TestSimulationOfEndsIsItsSeed",
+	},
+	{
+		file: "lock/wait.go", breaks: "replay", bug: "the times between a waiter's looks are not part of the seed",
+		old: `clock.Jitter(a.clock, look/2)`,
+		new: `clock.Jitter(clock.From(context.Background()), look/2)`,
+		by:  "TestSimulationIsItsSeed",
+	},
 	// Resumed work that meets trouble.
 	{
 		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
