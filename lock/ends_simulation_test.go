@@ -106,9 +106,8 @@ func (s *inTurn) answered(name, token string, row driver.Row, ok bool, err error
 }
 
 func (s *inTurn) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	name, token := c.Name, c.Token
 	row, ok, err := s.Store.Acquire(ctx, c)
-	return s.answered(name, token, row, ok, err)
+	return s.answered(c.Name, c.Token, row, ok, err)
 }
 
 func (s *inTurn) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
