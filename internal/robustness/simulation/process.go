@@ -235,9 +235,12 @@ func (w *wire) exchange(op string, g grip, request func() answer) (a answer, uns
 		w.p.kill()
 		return answer{err: errDead}, true
 	}
+	sent := w.p.w.turns.Now()
 	a = request()
 	w.p.w.touched(g.name)
-	w.turn("answer to "+op, g)
+	if w.p.w.turns.Now() != sent { // others may wake in the turn in which it arrives
+		w.turn("answer to "+op, g)
+	}
 	if dies {
 		w.p.kill()
 	}
