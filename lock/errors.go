@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -12,13 +13,13 @@ import (
 var (
 	// ErrHeld says that another invocation holds the name. [*HeldError] has the
 	// details.
-	ErrHeld = driver.ErrHeld
+	ErrHeld = errors.New("lambdalock: held")
 	// ErrCompleted says that the event was already completed, or is stale.
 	// [*CompletedError] has the details.
 	ErrCompleted = errors.New("lambdalock: completed")
 	// ErrLost says that the lease ended, or was taken over, before the work ended.
 	// [*LostError] has the details.
-	ErrLost = driver.ErrLost
+	ErrLost = errors.New("lambdalock: lost")
 	// ErrReleased says that [Lock.Complete] was called after [Lock.Release] or
 	// [Lock.Leave]. The event does not count as completed and will run again.
 	ErrReleased = errors.New("lambdalock: released already, so the event cannot be completed")
@@ -42,10 +43,16 @@ type HeldError struct {
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
 	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error
+	// Err is the answer of a service that locks the resource itself, such as Azure
+	// a blob (package bloblease). Nil for the locks of a [Locker].
+	Err error
 }
 
 // Error implements error.
 func (e *HeldError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("lambdalock: key %s is held by another: %v", e.Key.Digest(), e.Err)
+	}
 	what := "another event"
 	switch {
 	case e.Duplicate:
@@ -66,12 +73,12 @@ func (e *HeldError) Error() string {
 		e.Key.Digest(), what, e.Holder, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Unwrap returns [ErrHeld] and, if a wait was cut short, its Cause.
-func (e *HeldError) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{ErrHeld}
-	}
-	return []error{ErrHeld, e.Cause}
+// Unwrap returns [ErrHeld], and those of Cause and Err that there are.
+func (e *HeldError) Unwrap() []error { return known(ErrHeld, e.Cause, e.Err) }
+
+// known returns the errors that are not nil.
+func known(errs ...error) []error {
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // CompletedError says that nothing is left to do for the event.
@@ -132,16 +139,21 @@ func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 type LostError struct {
 	Key   Key
 	Until time.Time // end of the last lease that was confirmed
+	Err   error     // as in [HeldError], or why there was no answer
 }
 
 // Error implements error.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("lambdalock: key %s: the lease until %s is lost",
+	s := fmt.Sprintf("lambdalock: key %s: the lease until %s is lost",
 		e.Key.Digest(), e.Until.UTC().Format(time.RFC3339Nano))
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
 }
 
-// Unwrap returns [ErrLost].
-func (e *LostError) Unwrap() error { return ErrLost }
+// Unwrap returns [ErrLost] and, if there is one, Err.
+func (e *LostError) Unwrap() []error { return known(ErrLost, e.Err) }
 
 // StoreError says that the store did not answer, or refused to. It says nothing
 // about the lock. AWS Lambda reports it as errorType "StoreError".

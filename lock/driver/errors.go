@@ -1,14 +1,5 @@
 package driver
 
-import "errors"
-
-// ErrHeld and ErrLost are lock.ErrHeld and lock.ErrLost, for what is locked
-// without package lock, such as azblobstore.Protect.
-var (
-	ErrHeld = errors.New("lambdalock: held")
-	ErrLost = errors.New("lambdalock: lost")
-)
-
 // Error says that a store did not answer, or that it refused to. It says
 // nothing about the lock. Package lock returns it to its callers as a
 // *lock.StoreError. An error of any other type counts as temporary, and as

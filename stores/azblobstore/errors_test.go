@@ -19,15 +19,11 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
-// transport is a client's transport that answers as it is told.
-type transport func(*http.Request) (*http.Response, error)
-
-func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
-
-func objectsOver(t *testing.T, do transport, credential azcore.TokenCredential) objectstore.Objects {
+func objectsOver(t *testing.T, do azuretest.Transport, credential azcore.TokenCredential) objectstore.Objects {
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: do}}
 	client, err := container.NewClientWithNoCredential("https://fake.blob.core.windows.net/c?sig=secret", options)
 	if credential != nil {
@@ -39,20 +35,12 @@ func objectsOver(t *testing.T, do transport, credential azcore.TokenCredential) 
 	return azblobstore.NewObjects(client, "")
 }
 
-// answering returns a transport whose every answer is that one.
-func answering(status int, code, message string) transport {
-	return func(r *http.Request) (*http.Response, error) {
-		header := http.Header{"X-Ms-Error-Code": {code}}
-		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(message)), Request: r}, nil
-	}
-}
-
 // said is the body of an answer as the service writes it.
 func said(message string) string {
 	return "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>c</Code><Message>" + message + "\nRequestId:3\nTime:2026</Message></Error>"
 }
 
-func failing(err error) transport {
+func failing(err error) azuretest.Transport {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
@@ -60,26 +48,26 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	const write = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 	for name, c := range map[string]struct {
-		do                 transport
+		do                 azuretest.Transport
 		temporary, refused bool
 		action             string
 		text, hint         string
 	}{
-		"throttled":            {answering(503, "ServerBusy", said("Operations per second is over the account limit.")), true, true, "", "503 ServerBusy: Operations per second is over the account limit.", ""},
-		"too many":             {answering(429, "", ""), true, true, "", "429", ""},
-		"unavailable":          {answering(503, "", "<html>"), true, false, "", "503", ""},
-		"timed out":            {answering(500, "OperationTimedOut", said("Try again.")), true, false, "", "500 OperationTimedOut: Try again.", ""},
-		"request timed out":    {answering(408, "", ""), true, false, "", "408", ""},
-		"no permission":        {answering(403, "AuthorizationPermissionMismatch", said("No.")), false, true, write, "403 AuthorizationPermissionMismatch: No.", "the role Storage Blob Data Contributor on the container"},
-		"no permission to add": {answering(403, "UnauthorizedBlobOverwrite", said("No.")), false, true, write, "403 UnauthorizedBlobOverwrite: No.", "(rcwl)"},
-		"network rules":        {answering(403, "AuthorizationFailure", said("No.")), false, true, write, "403 AuthorizationFailure: No.", "network rules"},
-		"wrong key":            {answering(403, "AuthenticationFailed", said("No.")), false, true, "", "403 AuthenticationFailed: No.", "clock"},
-		"no container":         {answering(404, "ContainerNotFound", said("No.")), false, true, "", "404 ContainerNotFound: No.", "create the container"},
-		"immutable":            {answering(409, "BlobImmutableDueToPolicy", said("No.")), false, true, "", "409 BlobImmutableDueToPolicy: No.", "immutability policy"},
-		"legal hold":           {answering(409, "BlobImmutableDueToLegalHold", said("No.")), false, true, "", "409 BlobImmutableDueToLegalHold: No.", "legal hold"},
-		"archived":             {answering(409, "BlobArchived", said("No.")), false, true, "", "409 BlobArchived: No.", "archive tier"},
-		"leased":               {answering(412, "LeaseIdMissing", said("No.")), false, true, "", "412 LeaseIdMissing: No.", "break the lease"},
-		"not in the list":      {answering(400, "InvalidHeaderValue", said("")), false, true, "", "400 InvalidHeaderValue", ""},
+		"throttled":            {azuretest.Answering(503, "ServerBusy", said("Operations per second is over the account limit.")), true, true, "", "503 ServerBusy: Operations per second is over the account limit.", ""},
+		"too many":             {azuretest.Answering(429, "", ""), true, true, "", "429", ""},
+		"unavailable":          {azuretest.Answering(503, "", "<html>"), true, false, "", "503", ""},
+		"timed out":            {azuretest.Answering(500, "OperationTimedOut", said("Try again.")), true, false, "", "500 OperationTimedOut: Try again.", ""},
+		"request timed out":    {azuretest.Answering(408, "", ""), true, false, "", "408", ""},
+		"no permission":        {azuretest.Answering(403, "AuthorizationPermissionMismatch", said("No.")), false, true, write, "403 AuthorizationPermissionMismatch: No.", "the role Storage Blob Data Contributor on the container"},
+		"no permission to add": {azuretest.Answering(403, "UnauthorizedBlobOverwrite", said("No.")), false, true, write, "403 UnauthorizedBlobOverwrite: No.", "(rcwl)"},
+		"network rules":        {azuretest.Answering(403, "AuthorizationFailure", said("No.")), false, true, write, "403 AuthorizationFailure: No.", "network rules"},
+		"wrong key":            {azuretest.Answering(403, "AuthenticationFailed", said("No.")), false, true, "", "403 AuthenticationFailed: No.", "clock"},
+		"no container":         {azuretest.Answering(404, "ContainerNotFound", said("No.")), false, true, "", "404 ContainerNotFound: No.", "create the container"},
+		"immutable":            {azuretest.Answering(409, "BlobImmutableDueToPolicy", said("No.")), false, true, "", "409 BlobImmutableDueToPolicy: No.", "immutability policy"},
+		"legal hold":           {azuretest.Answering(409, "BlobImmutableDueToLegalHold", said("No.")), false, true, "", "409 BlobImmutableDueToLegalHold: No.", "legal hold"},
+		"archived":             {azuretest.Answering(409, "BlobArchived", said("No.")), false, true, "", "409 BlobArchived: No.", "archive tier"},
+		"leased":               {azuretest.Answering(412, "LeaseIdMissing", said("No.")), false, true, "", "412 LeaseIdMissing: No.", "break the lease"},
+		"not in the list":      {azuretest.Answering(400, "InvalidHeaderValue", said("")), false, true, "", "400 InvalidHeaderValue", ""},
 		"a transport's own":    {failing(&azcore.ResponseError{StatusCode: 418}), false, true, "", "418", ""},
 		"no address":           {failing(&net.DNSError{Err: "no such host", Name: "fake.test"}), true, false, "", "lookup fake.test: no such host", "private endpoints"},
 		"refused":              {failing(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), true, false, "", "dial tcp: connection refused", "network rules"},
@@ -110,7 +98,7 @@ func TestErrors(t *testing.T) {
 func TestRefusedWrites(t *testing.T) {
 	t.Parallel()
 	for code, status := range map[string]int{"BlobAlreadyExists": 409, "ConditionNotMet": 412, "BlobNotFound": 404} {
-		if _, err := objectsOver(t, answering(status, code, said("No.")), nil).Put(t.Context(), "k", []byte("x"), `"0x8D"`); !errors.Is(err, objectstore.ErrChanged) {
+		if _, err := objectsOver(t, azuretest.Answering(status, code, said("No.")), nil).Put(t.Context(), "k", []byte("x"), `"0x8D"`); !errors.Is(err, objectstore.ErrChanged) {
 			t.Errorf("%d %s: %v, want ErrChanged", status, code, err)
 		}
 	}
@@ -119,25 +107,25 @@ func TestRefusedWrites(t *testing.T) {
 // TestReadErrors has what only a read can meet.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
-	f := newFake()
-	o := azblobstore.NewObjects(f.container(), "")
+	f := azuretest.NewFake()
+	o := azblobstore.NewObjects(f.Container(), "")
 	if _, err := o.Put(t.Context(), "k", []byte("0123456789"), ""); err != nil {
 		t.Fatal(err)
 	}
 	var e *driver.Error
-	f.plan.Plan(http.MethodGet, fault.Truncate)
+	f.Plan.Plan(http.MethodGet, fault.Truncate)
 	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied {
 		t.Errorf("an answer that breaks off: %v", err)
 	}
-	f.plan.Plan(http.MethodGet, fault.Deny)
+	f.Plan.Plan(http.MethodGet, fault.Deny)
 	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !strings.HasSuffix(e.Action, "/blobs/read") {
 		t.Errorf("a denied read: %v", err)
 	}
-	if got, err := objectsOver(t, answering(200, "", "x"), nil).Get(t.Context(), "k"); err != nil || got.Version != "" || !got.Now.IsZero() || !got.Modified.IsZero() {
+	if got, err := objectsOver(t, azuretest.Answering(200, "", "x"), nil).Get(t.Context(), "k"); err != nil || got.Version != "" || !got.Now.IsZero() || !got.Modified.IsZero() {
 		t.Errorf("an answer without a version or a date: %+v, %v", got, err)
 	}
 	// A proxy's 404 does not say that there is no blob.
-	if _, err := objectsOver(t, answering(404, "", "<html>"), nil).Get(t.Context(), "k"); errors.Is(err, objectstore.ErrNotExist) || !errors.As(err, &e) {
+	if _, err := objectsOver(t, azuretest.Answering(404, "", "<html>"), nil).Get(t.Context(), "k"); errors.Is(err, objectstore.ErrNotExist) || !errors.As(err, &e) {
 		t.Errorf("a proxy's 404: %v", err)
 	}
 }
@@ -148,10 +136,10 @@ func TestOneRequest(t *testing.T) {
 	t.Parallel()
 	for _, meets := range []fault.Fault{fault.DropBefore, fault.ApplyThenDrop, fault.Truncate, fault.Throttle, fault.Fail} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFake()
-			f.plan.Always(http.MethodPut, meets)
-			f.plan.Always(http.MethodGet, meets)
-			o := azblobstore.NewObjects(f.container(), "")
+			f := azuretest.NewFake()
+			f.Plan.Always(http.MethodPut, meets)
+			f.Plan.Always(http.MethodGet, meets)
+			o := azblobstore.NewObjects(f.Container(), "")
 			_, putErr := o.Put(t.Context(), "k", nil, "")
 			_, getErr := o.Get(t.Context(), "k")
 			for _, err := range o.Keys(t.Context()) {
@@ -159,7 +147,7 @@ func TestOneRequest(t *testing.T) {
 					t.Errorf("%v: the list has no error", meets)
 				}
 			}
-			if puts, gets := f.plan.Requests(http.MethodPut), f.plan.Requests(http.MethodGet); puts != 1 || gets != 2 || putErr == nil || getErr == nil {
+			if puts, gets := f.Plan.Requests(http.MethodPut), f.Plan.Requests(http.MethodGet); puts != 1 || gets != 2 || putErr == nil || getErr == nil {
 				t.Errorf("%v: %d writes and %d reads, errors %v and %v", meets, puts, gets, putErr, getErr)
 			}
 		})
@@ -169,9 +157,9 @@ func TestOneRequest(t *testing.T) {
 func TestNoAnswerInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		o := azblobstore.NewObjects(f.container(), "")
-		f.plan.Plan(http.MethodPut, fault.Hang, fault.ApplyThenHang)
+		f := azuretest.NewFake()
+		o := azblobstore.NewObjects(f.Container(), "")
+		f.Plan.Plan(http.MethodPut, fault.Hang, fault.ApplyThenHang)
 		for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if errors.Is(end, context.Canceled) {
@@ -211,9 +199,9 @@ func TestString(t *testing.T) {
 		"locks":  "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: The server is busy.",
 		"locks/": "lambdalock: Azure container https://fake.blob.core.windows.net/c, prefix locks/: 503 ServerBusy: The server is busy.",
 	} {
-		f := newFake()
-		f.plan.Plan(http.MethodGet, fault.Throttle)
-		if err := azblobstore.New(f.container(), prefix).Check(t.Context()); err == nil || err.Error() != want {
+		f := azuretest.NewFake()
+		f.Plan.Plan(http.MethodGet, fault.Throttle)
+		if err := azblobstore.New(f.Container(), prefix).Check(t.Context()); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

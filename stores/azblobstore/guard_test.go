@@ -16,11 +16,12 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
 // at returns the blobs of a service with another address.
-func at(t *testing.T, address string, s *fake) objectstore.Objects {
+func at(t *testing.T, address string, s *azuretest.Fake) objectstore.Objects {
 	client, err := container.NewClientWithNoCredential(address, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s}})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func TestServerIsProbed(t *testing.T) {
 		"https://core.windows.net.example.com/a/c":  true,
 		"https://a.blob.core.windows.net.evil/ac/c": true,
 	} {
-		f := newFake()
+		f := azuretest.NewFake()
 		o := at(t, address, f)
 		var wg sync.WaitGroup
 		for i := range 4 {
@@ -55,7 +56,7 @@ func TestServerIsProbed(t *testing.T) {
 
 func TestServerIgnoresConditions(t *testing.T) {
 	t.Parallel()
-	f := newFake()
+	f := azuretest.NewFake()
 	f.Blind = true
 	o := at(t, "http://127.0.0.1:10000/account/c", f)
 	for range 2 {
@@ -73,7 +74,7 @@ func TestServerIgnoresConditions(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]int{"https://a.blob.core.windows.net/c": 0, "http://127.0.0.1:10000/account/c": 40} {
-		f := newFake()
+		f := azuretest.NewFake()
 		o := at(t, address, f)
 		for range 2 {
 			if err := o.(driver.Checker).Check(t.Context()); err != nil || len(f.Requests()) != want {
@@ -86,9 +87,9 @@ func TestCheck(t *testing.T) {
 // TestProbeIsRepeated: a probe without an answer proves nothing.
 func TestProbeIsRepeated(t *testing.T) {
 	t.Parallel()
-	f := newFake()
+	f := azuretest.NewFake()
 	o := at(t, "http://127.0.0.1:10000/account/c", f)
-	f.plan.Plan(http.MethodPut, fault.DropBefore, fault.DropBefore, fault.DropBefore, fault.DropBefore)
+	f.Plan.Plan(http.MethodPut, fault.DropBefore, fault.DropBefore, fault.DropBefore, fault.DropBefore)
 	if _, err := o.Put(t.Context(), "k", nil, ""); err == nil {
 		t.Error("a put whose probe had no answer was sent")
 	}
@@ -102,9 +103,9 @@ func TestProbeIsRepeated(t *testing.T) {
 func TestProbeIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
+		f := azuretest.NewFake()
 		o := at(t, "http://127.0.0.1:10000/account/c", f)
-		f.plan.Plan(http.MethodPut, fault.Hang, fault.Hang, fault.Hang, fault.Hang)
+		f.Plan.Plan(http.MethodPut, fault.Hang, fault.Hang, fault.Hang, fault.Hang)
 		errs := make([]error, 4)
 		var wg sync.WaitGroup
 		for i, patience := range []time.Duration{2 * time.Second, time.Second, time.Hour, time.Hour} {

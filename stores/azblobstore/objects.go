@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -16,17 +15,18 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azure"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
-// New returns a store that keeps its rows in a container, under a prefix: a
+// New returns a store that keeps its rows in the container, under the prefix: a
 // folder such as "locks" or "locks/", or empty for the whole container.
 //
-// Each request disables the client's retries, because package lock retries
-// itself, and a write that the SDK repeats would conflict with its own first
-// copy. Before the first write to an address that is not Azure's, the store
-// runs [objectstore.Probe] to check that the server honours conditions. The
-// store's Check method does that before the first lock is needed.
+// Each call switches the client's own retries off, because package lock repeats
+// requests itself, and a write that the SDK repeats would meet its own first
+// copy. Before the first write to a server whose address is not Azure's, the
+// store checks with [objectstore.Probe] that the server honours conditions;
+// Check of the store does so before the first lock is needed.
 func New(client *container.Client, prefix string) *objectstore.Store {
 	return objectstore.New(newObjects(client, prefix))
 }
@@ -46,7 +46,7 @@ func newObjects(client *container.Client, prefix string) *objects {
 	return &objects{client: client, prefix: prefix, prober: objectstore.NewProber(known)}
 }
 
-// errNoClient is the error of every request of a store without a client.
+// errNoClient is the answer to every request of a store without a client.
 var errNoClient = &driver.ConfigError{Reason: "the Azure client is nil: pass a *container.Client to azblobstore.New"}
 
 // String implements [objectstore.Objects].
@@ -54,19 +54,14 @@ func (o *objects) String() string {
 	if o.client == nil {
 		return "Azure container"
 	}
-	s := "Azure container " + bare(o.client.URL())
+	s := "Azure container " + azure.Bare(o.client.URL())
 	if o.prefix != "" {
 		s += ", prefix " + o.prefix
 	}
 	return s
 }
 
-// once returns a context that disables the client's retries.
-func once(ctx context.Context) context.Context {
-	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-}
-
-// largest is a size that no row exceeds. A larger blob is not a row.
+// largest is more than a row can have. A larger blob is none.
 const largest = 8 << 20
 
 // Get implements [objectstore.Objects].
@@ -74,17 +69,17 @@ func (o *objects) Get(ctx context.Context, key string) (objectstore.Object, erro
 	if o.client == nil {
 		return objectstore.Object{}, errNoClient
 	}
-	answer, err := o.client.NewBlobClient(o.prefix+key).DownloadStream(once(ctx), nil)
+	answer, err := o.client.NewBlobClient(o.prefix+key).DownloadStream(azure.Once(ctx), nil)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return objectstore.Object{}, objectstore.ErrNotExist
 	}
 	if err != nil {
-		return objectstore.Object{}, classify(o.String(), readAction, err)
+		return objectstore.Object{}, azure.Classify(o.String(), azure.ReadAction, err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, largest))
 	if err != nil {
-		return objectstore.Object{}, classify(o.String(), readAction, err)
+		return objectstore.Object{}, azure.Classify(o.String(), azure.ReadAction, err)
 	}
 	return objectstore.Object{
 		Body: body, Version: string(valueOf(answer.ETag)), Modified: valueOf(answer.LastModified), Now: valueOf(answer.Date),
@@ -112,7 +107,7 @@ func (o *objects) put(ctx context.Context, key string, body []byte, version stri
 		condition = &blob.ModifiedAccessConditions{IfNoneMatch: &tag}
 	}
 	contentType := "application/json"
-	answer, err := o.client.NewBlockBlobClient(o.prefix+key).Upload(once(ctx), streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
+	answer, err := o.client.NewBlockBlobClient(o.prefix+key).Upload(azure.Once(ctx), streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: condition},
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
 	})
@@ -120,7 +115,7 @@ func (o *objects) put(ctx context.Context, key string, body []byte, version stri
 		return "", objectstore.ErrChanged
 	}
 	if err != nil {
-		return "", classify(o.String(), writeAction, err)
+		return "", azure.Classify(o.String(), azure.WriteAction, err)
 	}
 	return string(valueOf(answer.ETag)), nil
 }
@@ -134,9 +129,9 @@ func (o *objects) Keys(ctx context.Context) iter.Seq2[string, error] {
 		}
 		pages := o.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &o.prefix})
 		for pages.More() {
-			page, err := pages.NextPage(once(ctx))
+			page, err := pages.NextPage(azure.Once(ctx))
 			if err != nil {
-				yield("", classify(o.String(), readAction, err))
+				yield("", azure.Classify(o.String(), azure.ReadAction, err))
 				return
 			}
 			for _, b := range page.Segment.BlobItems {

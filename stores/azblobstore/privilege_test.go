@@ -9,14 +9,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 )
 
 // TestCallsAreThoseShipped runs the conformance suite and checks that its
 // requests need the data actions that STORES.md names, and no others.
 // https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory
 func TestCallsAreThoseShipped(t *testing.T) { // F40
-	service := newFake()
-	client := service.container()
+	service := azuretest.NewFake()
+	client := service.Container()
 	store := azblobstore.New(client, "locks/")
 	t.Run("suite", func(t *testing.T) {
 		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return store }, Advance: service.Advance})

@@ -11,15 +11,16 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		locktest.Run(t, locktest.Harness{
 			Open:    func(*testing.T) driver.Store { return azblobstore.New(s.Client, "locks/") },
-			Advance: s.advance,
+			Advance: s.Advance,
 			MakeNewer: func(t *testing.T, _ driver.Store, name string) {
 				o := azblobstore.NewObjects(s.Client, "locks/")
 				key := objectstore.Key(name)
@@ -39,7 +40,7 @@ func TestConformance(t *testing.T) {
 // TestObjects is the contract of objectstore.Objects, one answer after another.
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		ctx, o := t.Context(), azblobstore.NewObjects(s.Client, "a b/")
 		if _, err := o.Get(ctx, "k%2F"); !errors.Is(err, objectstore.ErrNotExist) {
 			t.Errorf("get without a blob: %v", err)
@@ -70,7 +71,7 @@ func TestObjects(t *testing.T) {
 
 func TestOneOfManyWritersWins(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		o := azblobstore.NewObjects(s.Client, "")
 		version := ""
 		for round := range 4 { // the first creates the blob
@@ -100,7 +101,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		ctx, o := t.Context(), azblobstore.NewObjects(s.Client, "p/")
 		var want []string
 		for i := range 10 {
@@ -154,7 +155,7 @@ func TestNoClient(t *testing.T) {
 // of the fake.
 func TestNoContainer(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		if _, err := s.Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}

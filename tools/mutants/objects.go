@@ -1,7 +1,7 @@
 package main
 
 // objects has the bugs in the stores that keep a row in an object of S3 or of
-// Azure, and in azblobstore.Protect.
+// Azure, and in bloblease.Protect.
 var objects = []mutant{
 	{
 		file: "stores/objectstore/store.go", breaks: "P1", bug: "a write is not conditional on the version that was read",
@@ -311,32 +311,38 @@ var objects = []mutant{
 		by: "TestThrottledAfterApplied",
 	},
 	{
-		file: "stores/azblobstore/errors.go", breaks: "P4, F8", bug: "a throttled write counts as not applied",
+		file: "stores/azblobstore/internal/azure/errors.go", breaks: "P4, F8", bug: "a throttled write counts as not applied",
 		old: `StatusTooManyRequests {
 		e.Answered = true
 `,
 		new: `StatusTooManyRequests {
 		e.Answered, e.Unapplied = true, true
 `,
-		by: "TestErrors|TestProtectAcquire",
+		by: "TestErrors", in: "stores/azblobstore",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "F1, F43", bug: "a release that a proxy sends twice counts as a lost lease",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F1, F43", bug: "a release that a proxy sends twice counts as a lost lease",
 		old: `(unsure || p.free(ctx))`,
 		new: `unsure`,
 		by:  "TestProtectRelease",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P2, F43", bug: "a lease that somebody else has counts as released",
-		old: `return err == nil && valueOf(properties.LeaseState) == lease.StateTypeAvailable`,
-		new: `return err == nil && properties.LeaseState != nil`,
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P2, F43", bug: "a lease that somebody else has counts as released",
+		old: `return err == nil && properties.LeaseState != nil && *properties.LeaseState == lease.StateTypeAvailable`,
+		new: `return err == nil && properties.LeaseState != nil && *properties.LeaseState != ""`,
 		by:  "TestProtectRelease",
 	},
 	{
-		file: "stores/azblobstore/protect.go", breaks: "F43", bug: "a blob that is leased is not found with lock.ErrHeld",
-		old: `return []error{driver.ErrHeld, e.Err}`,
-		new: `return []error{e.Err}`,
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F43", bug: "the error of a blob that is leased does not have the service's answer",
+		old: `Err: p.about(errors.Unwrap(err))}`,
+		new: `Err: p.about(errNotRenewed)}`,
 		by:  "TestProtectHeld",
+	},
+	{
+		file: "lock/errors.go", breaks: "F43", bug: "work that deletes its blob counts as work that lost it",
+		old: `known(ErrLost, e.Err)`,
+		new: `known(ErrLost)`,
+		by:  "TestProtectRelease", in: "stores/azblobstore/bloblease",
 	},
 	{
 		file: "stores/s3store/objects.go", breaks: "F35", bug: "a large row cannot be read",
@@ -357,7 +363,7 @@ var objects = []mutant{
 		by:  "TestRefusedWrites",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "a lease that is being broken counts as a failure of the service",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F43", bug: "a lease that is being broken counts as a failure of the service",
 		old: `bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired)`,
 		new: `bloberror.LeaseAlreadyPresent)`,
 		by:  "TestProtectBrokenAtOnce",
@@ -420,10 +426,10 @@ var objects = []mutant{
 		by: "TestConformance|TestObjects",
 	},
 	{
-		file: "stores/azblobstore/objects.go", breaks: "F1", bug: "the SDK repeats requests by itself",
+		file: "stores/azblobstore/internal/azure/errors.go", breaks: "F1", bug: "the SDK repeats requests by itself",
 		old: `policy.RetryOptions{MaxRetries: -1}`,
 		new: `policy.RetryOptions{}`,
-		by:  "TestOneRequest",
+		by:  "TestOneRequest", in: "stores/azblobstore",
 	},
 	{
 		file: "stores/azblobstore/objects.go", breaks: "P1, F52", bug: "a server that is not Azure's is not checked",
@@ -432,46 +438,46 @@ var objects = []mutant{
 		by:  "TestServerIgnoresConditions|TestServerIsProbed",
 	},
 	{
-		file: "stores/azblobstore/errors.go", breaks: "F2", bug: "a request that got an answer of 500 counts as not applied",
+		file: "stores/azblobstore/internal/azure/errors.go", breaks: "F2", bug: "a request that got an answer of 500 counts as not applied",
 		old: `status == http.StatusRequestTimeout {
 `,
 		new: `status == http.StatusRequestTimeout {
 		e.Unapplied = true
 `,
-		by: "TestErrors",
+		by: "TestErrors", in: "stores/azblobstore",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P2", bug: "a lease counts from the answer",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P2", bug: "a lease counts from the answer",
 		old: `p.end, p.wallEnd = began.Add(p.length), wall.Add(p.length)`,
 		new: `p.end, p.wallEnd = time.Now().Add(p.length), p.wall().Add(p.length).Add(0*time.Since(began)*time.Since(wall))`,
 		by:  "TestProtectCountsFromTheRequest",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P2, F15", bug: "a lease is measured by the clock that stands still while frozen",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P2, F15", bug: "a lease is measured by the clock that stands still while frozen",
 		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
 		new: `time.Until(p.end) - margin`,
 		by:  "TestProtectLost|TestProtectEndsTheWorkInTime",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P2, F15", bug: "a wall clock that is set back makes a lease longer",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P2, F15", bug: "a wall clock that is set back makes a lease longer",
 		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
 		new: `p.wallEnd.Sub(p.wall()) - margin`,
 		by:  "TestProtectCountsFromTheRequest",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P2", bug: "the work ends with its lease, not before",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P2", bug: "the work ends with its lease, not before",
 		old: `min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin`,
 		new: `min(time.Until(p.end), p.wallEnd.Sub(p.wall()))`,
 		by:  "TestProtectEndsTheWorkInTime",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "P4, F2", bug: "an acquisition without an answer leaves the blob leased",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "P4, F2", bug: "an acquisition without an answer leaves the blob leased",
 		old: `	if unsure { // the blob`,
 		new: `	if unsure && p == nil { // the blob`,
 		by:  "TestProtectAcquire|TestProtectCanceledWhileAcquiring",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "F39", bug: "the renewals are not waited for",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F39", bug: "the renewals are not waited for",
 		old: `	p.quit()
 	<-p.done
 `,
@@ -480,7 +486,7 @@ var objects = []mutant{
 		by: "TestProtectLeavesNothingBehind",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "a broken lease is renewed again and again",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F43", bug: "a broken lease is renewed again and again",
 		old: `		case ended(failed):
 			return p.logLost(ctx, failed)
 `,
@@ -490,13 +496,13 @@ var objects = []mutant{
 		by: "TestProtectLost|TestProtectRenewalFails",
 	},
 	{
-		file: "stores/azblobstore/protection.go", breaks: "F43", bug: "an answer of a proxy ends a lease",
+		file: "stores/azblobstore/bloblease/protection.go", breaks: "F43", bug: "an answer of a proxy ends a lease",
 		old: `if !errors.As(err, &answer) || answer.ErrorCode == "" {`,
 		new: `if !errors.As(err, &answer) {`,
 		by:  "TestProtectRenewalFails|TestLeaseAnswers",
 	},
 	{
-		file: "stores/azblobstore/protect.go", breaks: "P5", bug: "work that succeeded after it lost the lease counts as a success",
+		file: "stores/azblobstore/bloblease/protect.go", breaks: "P5", bug: "work that succeeded after it lost the lease counts as a success",
 		old: `			err = p.lost
 `,
 		new: `			err = nil
@@ -504,7 +510,7 @@ var objects = []mutant{
 		by: "TestProtectLost",
 	},
 	{
-		file: "stores/azblobstore/protect.go", breaks: "P4", bug: "the lease is not released",
+		file: "stores/azblobstore/bloblease/protect.go", breaks: "P4", bug: "the lease is not released",
 		old: `		p.release(context.WithoutCancel(ctx))
 `,
 		new: `		_ = p.release

@@ -26,7 +26,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
-	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/bloblease"
 )
 
 func main() {
@@ -54,10 +55,10 @@ func run(ctx context.Context, container, name, worker, step string) error {
 	}
 	waited := false
 	for {
-		err := azblobstore.Protect(ctx, b.BlobClient(), &azblobstore.ProtectOptions{Lease: 15 * time.Second}, func(ctx context.Context, lease azblobstore.Lease) error {
+		err := bloblease.Protect(ctx, b.BlobClient(), &bloblease.Options{Lease: 15 * time.Second}, func(ctx context.Context, lease bloblease.Lease) error {
 			return work(ctx, b, lease, worker, pace)
 		})
-		var held *azblobstore.HeldError
+		var held *lock.HeldError
 		if !errors.As(err, &held) {
 			return err
 		}
@@ -77,7 +78,7 @@ const steps = 10
 
 // work continues at the step that the blob names. Every write carries the
 // lease, so a worker that has lost it cannot spoil the work of the next one.
-func work(ctx context.Context, b *blockblob.Client, lease azblobstore.Lease, worker string, pace time.Duration) error {
+func work(ctx context.Context, b *blockblob.Client, lease bloblease.Lease, worker string, pace time.Duration) error {
 	step, err := progress(ctx, b)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package azblobstore
+package bloblease
 
 import (
 	"context"
@@ -15,12 +15,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azure"
 )
 
-// protection is a lease with its renewals.
+// protection is one lease and its renewals.
 type protection struct {
-	blob   string
+	url    string // without a signature
 	client *blob.Client
 	lease  *lease.BlobClient
 	length time.Duration
@@ -28,32 +30,32 @@ type protection struct {
 	clock  func() time.Time // time.Now outside tests
 
 	// The end of the lease, counted from before the request was sent. The monotonic
-	// clock may stop while the process is frozen, and the wall clock may be set
-	// back, so the earlier of the two ends counts.
+	// clock may stand still while a process is frozen, and the wall clock may be
+	// set back; the earlier end counts.
 	end, wallEnd time.Time
-	lost         *LostError
+	lost         *lock.LostError
 
 	lose     context.CancelCauseFunc // ends the work
-	watch    *time.Timer             // ends the work if the renewals are stuck
-	stuck    atomic.Pointer[LostError]
+	watch    *time.Timer             // ends it if the renewals are stuck
+	stuck    atomic.Pointer[lock.LostError]
 	quit     context.CancelFunc
 	done     chan struct{}
 	panicked any // in the client or in a log handler
 }
 
-func newProtection(client *blob.Client, opts *ProtectOptions, clock func() time.Time) (*protection, error) {
+func newProtection(client *blob.Client, opts *Options, clock func() time.Time) (*protection, error) {
 	if client == nil {
-		return nil, &driver.ConfigError{Reason: "the client of the blob to protect is nil"}
+		return nil, &lock.ConfigError{Reason: "the client of the blob to protect is nil"}
 	}
 	if opts == nil {
-		opts = &ProtectOptions{}
+		opts = &Options{}
 	}
-	p := &protection{blob: bare(client.URL()), client: client, length: opts.Lease, logger: opts.Logger, clock: clock}
+	p := &protection{url: azure.Bare(client.URL()), client: client, length: opts.Lease, logger: opts.Logger, clock: clock}
 	if p.length == 0 {
 		p.length = defaultLease
 	}
 	if p.length < shortestLease || p.length > longestLease || p.length%time.Second != 0 {
-		return nil, &driver.ConfigError{Reason: fmt.Sprintf("Lease is %v; use whole seconds from %v to %v", p.length, shortestLease, longestLease)}
+		return nil, &lock.ConfigError{Reason: fmt.Sprintf("Lease is %v; use whole seconds from %v to %v", p.length, shortestLease, longestLease)}
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()
@@ -68,7 +70,9 @@ func (p *protection) acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	requests := 0
 	unsure, err := p.send(ctx, time.Now().Add(patience), func(ctx context.Context) error {
+		requests++
 		began, wall := time.Now(), p.wall()
 		_, err := p.lease.AcquireLease(ctx, int32(p.length/time.Second), nil)
 		if err == nil {
@@ -79,18 +83,25 @@ func (p *protection) acquire(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if unsure { // the blob must not stay leased without a holder
+	if unsure { // the blob must not stay leased for nobody
 		_, _ = p.sendRelease(context.WithoutCancel(ctx))
 	}
 	if bloberror.HasCode(err, bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
-		return &HeldError{Blob: p.blob, Err: errors.Unwrap(err)}
+		return &lock.HeldError{Key: p.key(), Err: p.about(errors.Unwrap(err))}
 	}
-	return err
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &lock.StoreError{
+		Op: "acquire", Store: e.Store, Action: e.Action, Hint: e.Hint,
+		Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied,
+		Requests: requests, Err: e.Err,
+	}
 }
 
-// startRenewing renews the lease on a goroutine of its own. The renewals
-// continue after the caller's context has ended, because work may still be
-// running.
+// startRenewing renews the lease on a goroutine of its own. The renewals go on
+// when the caller's context ends, because work may take its time to end too.
 func (p *protection) startRenewing(ctx context.Context) {
 	ctx, p.quit = context.WithCancel(ctx)
 	p.startWatch()
@@ -102,7 +113,7 @@ func (p *protection) startRenewing(ctx context.Context) {
 			if stopped {
 				return
 			}
-			p.panicked = recover() // an unrecovered panic here would end the process
+			p.panicked = recover() // on this goroutine it would end the process
 			if p.lost == nil {
 				p.lost = p.lostBecause(nil)
 			}
@@ -123,8 +134,8 @@ func (p *protection) stopRenewing() {
 }
 
 // startWatch ends the work in the middle of the margin if the renewals have not
-// done so at its beginning. They may be stuck in a log handler whose output is
-// blocked, or in a client that ignores its context.
+// done so at its beginning: they may wait for a log handler whose output is
+// blocked, or for a client that does not heed its context.
 func (p *protection) startWatch() {
 	lost := p.lostBecause(nil)
 	p.watch = time.AfterFunc(p.left()+margin/2, func() {
@@ -133,9 +144,8 @@ func (p *protection) startWatch() {
 	})
 }
 
-// renewUntilStopped returns nil when it is stopped, or the reason why the lease
-// was lost.
-func (p *protection) renewUntilStopped(ctx context.Context) *LostError {
+// renewUntilStopped returns nil when it is stopped, or why the lease is lost.
+func (p *protection) renewUntilStopped(ctx context.Context) *lock.LostError {
 	var failed error
 	for {
 		if !sleep(ctx, min(p.length/3, p.left())) {
@@ -159,12 +169,12 @@ func (p *protection) renewUntilStopped(ctx context.Context) *LostError {
 		case ended(failed):
 			return p.logLost(ctx, failed)
 		case failed != nil:
-			p.logger.WarnContext(ctx, "lambdalock: the lease was not renewed", "blob", p.blob, "until", p.wallEnd, "error", failed)
+			p.logger.WarnContext(ctx, "lambdalock: the lease was not renewed", "blob", p.url, "until", p.wallEnd, "error", failed)
 		}
 	}
 }
 
-// release releases the lease even if it was lost: if it is no longer ours,
+// release releases the lease even if it was lost: either it is still ours, or
 // nothing happens.
 func (p *protection) release(ctx context.Context) {
 	unsure, err := p.sendRelease(ctx)
@@ -173,18 +183,18 @@ func (p *protection) release(ctx context.Context) {
 	case ended(err):
 		p.lost = p.logLost(ctx, err)
 	default:
-		p.logger.WarnContext(ctx, "lambdalock: the lease could not be released and ends by itself", "blob", p.blob, "until", p.wallEnd, "error", err)
+		p.logger.WarnContext(ctx, "lambdalock: the lease could not be released and ends by itself", "blob", p.url, "until", p.wallEnd, "error", err)
 	}
 }
 
-// free reports whether the blob has no lease: a proxy may send a release twice
-// and pass on the response to the second copy. If somebody else has leased the
-// blob by now, it is unknown whether that was before or after the release.
+// free reports whether the blob is leased by nobody. A proxy may send a release
+// twice and pass on what the second copy met. If somebody else has leased the
+// blob meanwhile, nobody knows when.
 func (p *protection) free(ctx context.Context) bool {
-	attempt, cancel := context.WithTimeout(once(ctx), attemptTimeout)
+	attempt, cancel := context.WithTimeout(azure.Once(ctx), attemptTimeout)
 	defer cancel()
 	properties, err := p.client.GetProperties(attempt, nil)
-	return err == nil && valueOf(properties.LeaseState) == lease.StateTypeAvailable
+	return err == nil && properties.LeaseState != nil && *properties.LeaseState == lease.StateTypeAvailable
 }
 
 func (p *protection) sendRelease(ctx context.Context) (unsure bool, err error) {
@@ -194,9 +204,9 @@ func (p *protection) sendRelease(ctx context.Context) (unsure bool, err error) {
 	})
 }
 
-// send retries a request until it is answered or the given time has come. It
-// reports whether an unanswered attempt may have been applied. Of several
-// errors it returns the last one that the service answered with.
+// send repeats a request until it is answered, or until that time has come, and
+// reports whether an attempt may have been applied without an answer. Of
+// several errors it returns the last one with which the service answered.
 func (p *protection) send(ctx context.Context, until time.Time, request func(context.Context) error) (unsure bool, err error) {
 	var failure *driver.Error
 	for try := 0; ; try++ {
@@ -204,13 +214,13 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 		if until.Before(limit) {
 			limit = until
 		}
-		attempt, cancel := context.WithDeadline(once(ctx), limit)
+		attempt, cancel := context.WithDeadline(azure.Once(ctx), limit)
 		err := request(attempt)
 		cancel()
 		if err == nil {
 			return unsure, nil
 		}
-		e := classify("Azure blob "+p.blob, writeAction, err)
+		e := azure.Classify(p.place(), azure.WriteAction, err)
 		unsure = unsure || !e.Unapplied
 		if failure == nil || e.Answered || !failure.Answered {
 			failure = e
@@ -222,8 +232,8 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 	}
 }
 
-// ended reports whether the service answered that the lease is not ours, or
-// that the blob does not exist. A proxy's response has no code.
+// ended reports whether the service said that the lease is not ours, or that
+// there is no such blob. A proxy that answers has no code.
 func ended(err error) bool {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) || answer.ErrorCode == "" {
@@ -243,24 +253,40 @@ func (p *protection) confirm(began, wall time.Time) {
 	}
 }
 
-// left returns how long the lease can still be relied on.
+// left returns for how long the lease can still be relied on.
 func (p *protection) left() time.Duration {
 	return min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin
 }
 
 func (p *protection) wall() time.Time { return p.clock().Round(0) }
 
-func (p *protection) lostBecause(err error) *LostError {
-	return &LostError{Blob: p.blob, Until: p.wallEnd, Err: errors.Unwrap(err)} // without our advice
+func (p *protection) key() lock.Key { return lock.Key{Name: p.url} }
+
+// about adds to an error which blob it is about: the errors of package lock
+// show only a digest of their key.
+func (p *protection) about(err error) error { return fmt.Errorf("%s: %w", p.place(), err) }
+
+func (p *protection) place() string { return "Azure blob " + p.url }
+
+var errNotRenewed = errors.New("it was not renewed in time")
+
+// lostBecause returns the loss after a renewal that failed, or, if err is nil,
+// after one that did not end: the process was frozen, or the client hangs.
+func (p *protection) lostBecause(err error) *lock.LostError {
+	cause := errNotRenewed
+	if err != nil {
+		cause = errors.Unwrap(err) // without our hints
+	}
+	return &lock.LostError{Key: p.key(), Until: p.wallEnd, Err: p.about(cause)}
 }
 
-func (p *protection) logLost(ctx context.Context, err error) *LostError {
+func (p *protection) logLost(ctx context.Context, err error) *lock.LostError {
 	lost := p.lostBecause(err)
 	p.logger.ErrorContext(ctx, lost.Error())
 	return lost
 }
 
-// sleep waits for d. It reports false if the context ends first.
+// sleep reports false if the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

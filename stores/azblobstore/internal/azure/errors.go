@@ -1,6 +1,9 @@
-package azblobstore
+// Package azure sends requests as locks need them, and says what an answer of
+// the service means.
+package azure
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -8,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
@@ -15,21 +19,27 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// The data actions that a role needs. Storage Blob Data Contributor has both.
+// The data actions of a role that allow the requests. Both are part of Storage
+// Blob Data Contributor.
 // https://learn.microsoft.com/azure/role-based-access-control/permissions/storage
 const (
-	readAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
-	writeAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	ReadAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
+	WriteAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 )
 
-// classify returns the error as a [*driver.Error], which says whether a retry
-// may succeed and whether the write may have been applied. It may have been if
-// there was no response, or one of 408, 429, or 500 and above: Azure's
-// documentation does not rule it out. The action is the data action that the
-// request needs.
+// Once switches the client's own retries off.
+func Once(ctx context.Context) context.Context {
+	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+}
+
+// Classify returns the error as a [*driver.Error], which says whether a later
+// try may succeed and whether the write may have been applied. Without an
+// answer it may have been, and after one of 408, 429, 500 or more: Azure's
+// pages that we know do not say that nothing is applied then. The action is
+// that of the request.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
-func classify(place, action string, err error) *driver.Error {
+func Classify(place, action string, err error) *driver.Error {
 	e := &driver.Error{Store: place, Err: err, Temporary: true}
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
@@ -58,7 +68,7 @@ func classify(place, action string, err error) *driver.Error {
 	return e
 }
 
-// denied are the error codes for a request that the identity may not send.
+// denied are the answers to a request that the identity may not send.
 var denied = map[bloberror.Code]bool{
 	bloberror.AuthorizationPermissionMismatch: true,
 	bloberror.AuthorizationFailure:            true,
@@ -74,7 +84,7 @@ const (
 	leased    = "somebody has leased this blob, which belongs to a lock: break the lease (az storage blob lease break)"
 )
 
-// hints are advice for errors that a retry would not fix.
+// hints say what to change after an answer that a retry would not change.
 var hints = map[bloberror.Code]string{
 	bloberror.AuthorizationPermissionMismatch: giveRole,
 	bloberror.InsufficientAccountPermissions:  giveRole,
@@ -92,7 +102,8 @@ var hints = map[bloberror.Code]string{
 	bloberror.LeaseIDMissing:                  leased,
 }
 
-// brief is an SDK error with a shorter text. The SDK's own has ten lines.
+// brief is an error of the SDK in fewer words. The SDK's own text has ten
+// lines.
 type brief struct {
 	text string
 	err  error
@@ -108,7 +119,7 @@ func describe(e *azcore.ResponseError) string {
 		return text
 	}
 	var said struct{ Message string }
-	body, err := runtime.Payload(e.RawResponse) // already read by the SDK
+	body, err := runtime.Payload(e.RawResponse) // which the SDK has read already
 	if err != nil || xml.Unmarshal(body, &said) != nil {
 		return text
 	}
@@ -118,7 +129,7 @@ func describe(e *azcore.ResponseError) string {
 	return text
 }
 
-// unauthenticated reports whether the credential returned no token, so that the
+// unauthenticated reports whether the credential gave no token, so that the
 // request was not sent.
 func unauthenticated(err error) bool {
 	var final interface {
@@ -128,8 +139,8 @@ func unauthenticated(err error) bool {
 	return errors.As(err, &final)
 }
 
-// bare returns a URL without its query, which may contain a signature.
-func bare(address string) string {
+// Bare returns a URL without its query, which may be a signature.
+func Bare(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
 }

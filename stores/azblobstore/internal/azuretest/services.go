@@ -1,7 +1,9 @@
-package azblobstore_test
+// Package azuretest has the services on which the tests of this module run.
+package azuretest
 
 import (
 	"crypto/rand"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -17,20 +19,20 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 )
 
-// service is a container of its own for a test.
-type service struct {
+// Service is a container of its own for a test.
+type Service struct {
 	*container.Client
-	advance func(time.Duration) // moves the clock that clients see
-	pass    func(time.Duration) // lets time pass for leases too
+	Advance func(time.Duration) // moves the clock that clients see
+	Pass    func(time.Duration) // lets time pass for leases too
 }
 
-// onServices runs a test on the fake, and on Azurite if LAMBDALOCK_AZURITE has
+// OnServices runs a test on the fake, and on Azurite if LAMBDALOCK_AZURITE has
 // its endpoint, such as http://127.0.0.1:10000/devstoreaccount1. So both give
 // the same answers.
-func onServices(t *testing.T, test func(*testing.T, *service)) {
+func OnServices(t *testing.T, test func(*testing.T, *Service)) {
 	t.Run("fake", func(t *testing.T) {
-		f := newFake()
-		test(t, &service{Client: f.container(), advance: f.Advance, pass: f.Advance})
+		f := NewFake()
+		test(t, &Service{Client: f.Container(), Advance: f.Advance, Pass: f.Advance})
 	})
 	t.Run("Azurite", func(t *testing.T) {
 		endpoint := os.Getenv("LAMBDALOCK_AZURITE")
@@ -42,20 +44,21 @@ func onServices(t *testing.T, test func(*testing.T, *service)) {
 	})
 }
 
-// fake is Azure in this process, and a transport to it. Requests meet the
+// Fake is Azure in this process, and a transport to it. Requests meet the
 // faults of a plan.
-type fake struct {
+type Fake struct {
 	*fakeblob.Service
-	plan fault.Script
+	Plan fault.Script
 
 	mu      sync.Mutex
-	instead map[string]transport
+	instead map[string]Transport
 }
 
-func newFake() *fake { return &fake{Service: fakeblob.New(), instead: map[string]transport{}} }
+// NewFake returns Azure without blobs.
+func NewFake() *Fake { return &Fake{Service: fakeblob.New(), instead: map[string]Transport{}} }
 
 // Do implements policy.Transporter.
-func (f *fake) Do(r *http.Request) (*http.Response, error) {
+func (f *Fake) Do(r *http.Request) (*http.Response, error) {
 	op := fault.Azure.Op(r)
 	f.mu.Lock()
 	answer := f.instead[op]
@@ -64,19 +67,19 @@ func (f *fake) Do(r *http.Request) (*http.Response, error) {
 	if answer != nil {
 		return answer(r)
 	}
-	client := &http.Client{Transport: &fault.Transport{Next: fault.InProcess{Handler: f}, Dialect: fault.Azure, Plan: &f.plan, Late: &fault.Kept{}}}
+	client := &http.Client{Transport: &fault.Transport{Next: fault.InProcess{Handler: f}, Dialect: fault.Azure, Plan: &f.Plan, Late: &fault.Kept{}}}
 	return client.Do(r)
 }
 
-// next has the next request of an operation answered in place of the service.
-func (f *fake) next(op string, answer transport) {
+// Next has the next request of an operation answered in place of the service.
+func (f *Fake) Next(op string, answer Transport) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.instead[op] = answer
 }
 
-// container returns a client of the container that the service has.
-func (f *fake) container() *container.Client {
+// Container returns a client of the container that the service has.
+func (f *Fake) Container() *container.Client {
 	options := &container.ClientOptions{}
 	options.Transport = f
 	options.Retry = policy.RetryOptions{RetryDelay: time.Hour} // a retry by the SDK would be noticed
@@ -94,7 +97,7 @@ const (
 	azuriteKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-func azurite(t *testing.T, endpoint string) *service {
+func azurite(t *testing.T, endpoint string) *Service {
 	credential, err := container.NewSharedKeyCredential(azuriteAccount, azuriteKey)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +111,7 @@ func azurite(t *testing.T, endpoint string) *service {
 	if _, err := client.Create(t.Context(), nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		t.Fatalf("Azurite at %s: %v", endpoint, err)
 	}
-	return &service{Client: client, advance: s.advance, pass: time.Sleep}
+	return &Service{Client: client, Advance: s.advance, Pass: time.Sleep}
 }
 
 // shifted is a transport that moves the clock of a service. It cannot move the
@@ -146,4 +149,18 @@ func (s *shifted) Do(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return answer, nil
+}
+
+// Transport is a client's transport that answers as it is told.
+type Transport func(*http.Request) (*http.Response, error)
+
+// Do implements policy.Transporter.
+func (t Transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
+
+// Answering returns a transport whose every answer is that one.
+func Answering(status int, code, message string) Transport {
+	return func(r *http.Request) (*http.Response, error) {
+		header := http.Header{"X-Ms-Error-Code": {code}}
+		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(message)), Request: r}, nil
+	}
 }

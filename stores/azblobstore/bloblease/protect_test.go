@@ -1,4 +1,4 @@
-package azblobstore_test
+package bloblease_test
 
 import (
 	"bytes"
@@ -24,26 +24,26 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/bloblease"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 )
 
 // rig is a blob to protect, in a service whose time is that of the bubble.
 type rig struct {
 	*testing.T
-	*fake
+	*azuretest.Fake
 	client *container.Client
 	blob   *blob.Client
 	log    bytes.Buffer
-	opts   azblobstore.ProtectOptions
+	opts   bloblease.Options
 	wall   atomic.Int64 // how far the wall clock has jumped, in nanoseconds
 }
 
 // protected runs test in a bubble, which fails if a goroutine is left behind.
 func protected(t *testing.T, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, fake: newFake()}
-		r.client = r.container()
+		r := &rig{T: t, Fake: azuretest.NewFake()}
+		r.client = r.Container()
 		r.blob = r.client.NewBlobClient("b")
 		r.opts.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 		if err := write(t.Context(), r.client.NewBlockBlobClient("b"), "old", ""); err != nil {
@@ -53,11 +53,11 @@ func protected(t *testing.T, test func(*rig)) {
 	})
 }
 
-func (r *rig) protect(work func(context.Context, azblobstore.Lease) error) error {
+func (r *rig) protect(work func(context.Context, bloblease.Lease) error) error {
 	clock := func() time.Time { return time.Now().Add(time.Duration(r.wall.Load())) }
 	ctx, cancel := context.WithTimeout(r.Context(), time.Hour) // work that waits for a loss that does not come
 	defer cancel()
-	return azblobstore.ProtectWith(ctx, r.blob, &r.opts, clock, work)
+	return bloblease.ProtectWith(ctx, r.blob, &r.opts, clock, work)
 }
 
 // over gives the client another transport.
@@ -73,7 +73,7 @@ func (r *rig) over(transport policy.Transporter) {
 
 func (r *rig) do(action, id string) string {
 	r.Helper()
-	l := &leases{r.T, &service{Client: r.client}, "b"}
+	l := &leases{r.T, &azuretest.Service{Client: r.client}, "b"}
 	return l.do(action, id)
 }
 
@@ -85,22 +85,22 @@ func (r *rig) free() {
 	}
 }
 
-func idle(d time.Duration) func(context.Context, azblobstore.Lease) error {
-	return func(context.Context, azblobstore.Lease) error {
+func idle(d time.Duration) func(context.Context, bloblease.Lease) error {
+	return func(context.Context, bloblease.Lease) error {
 		time.Sleep(d)
 		return nil
 	}
 }
 
 // untilLost works until its context ends, and returns nil.
-func untilLost(ctx context.Context, _ azblobstore.Lease) error {
+func untilLost(ctx context.Context, _ bloblease.Lease) error {
 	<-ctx.Done()
 	return nil
 }
 
-func wantLost(t *testing.T, err error) *azblobstore.LostError {
+func wantLost(t *testing.T, err error) *lock.LostError {
 	t.Helper()
-	var lost *azblobstore.LostError
+	var lost *lock.LostError
 	if !errors.As(err, &lost) || !errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrHeld) {
 		t.Fatalf("got %v, want a *LostError", err)
 	}
@@ -109,19 +109,19 @@ func wantLost(t *testing.T, err error) *azblobstore.LostError {
 
 func TestProtect(t *testing.T) {
 	t.Parallel()
-	onServices(t, func(t *testing.T, s *service) {
+	azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 		ctx, b := t.Context(), s.NewBlobClient("b")
 		if err := write(ctx, s.NewBlockBlobClient("b"), "old", ""); err != nil {
 			t.Fatal(err)
 		}
 		failed := errors.New("the work's own")
-		err := azblobstore.Protect(ctx, b, nil, func(ctx context.Context, lease azblobstore.Lease) error {
+		err := bloblease.Protect(ctx, b, nil, func(ctx context.Context, lease bloblease.Lease) error {
 			others := &leases{t, s, "b"}
 			if got := others.do("write", ""); got != "412 LeaseIdMissing" {
 				t.Errorf("somebody else's write: %s", got)
 			}
-			var held *azblobstore.HeldError
-			if err := azblobstore.Protect(ctx, b, nil, mustNotRun); !errors.As(err, &held) || held.Blob != b.URL() || !bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
+			var held *lock.HeldError
+			if err := bloblease.Protect(ctx, b, nil, mustNotRun); !errors.As(err, &held) || held.Key.Name != b.URL() || !bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
 				t.Errorf("somebody else's Protect: %v", err)
 			}
 			_, err := s.NewBlockBlobClient("b").Upload(ctx, streaming.NopCloser(strings.NewReader("new")), &blockblob.UploadOptions{AccessConditions: lease.Conditions()})
@@ -136,21 +136,21 @@ func TestProtect(t *testing.T) {
 		if err := write(ctx, s.NewBlockBlobClient("b"), "after", ""); err != nil {
 			t.Errorf("a write after the release: %v", err)
 		}
-		err = azblobstore.Protect(ctx, b, nil, func(ctx context.Context, lease azblobstore.Lease) error {
+		err = bloblease.Protect(ctx, b, nil, func(ctx context.Context, lease bloblease.Lease) error {
 			_, err := b.Delete(ctx, &blob.DeleteOptions{AccessConditions: lease.Conditions()})
 			return err
 		})
 		if err != nil {
 			t.Errorf("work that deletes the blob: %v", err)
 		}
-		if err := azblobstore.Protect(ctx, b, nil, mustNotRun); !bloberror.HasCode(err, bloberror.BlobNotFound) {
+		if err := bloblease.Protect(ctx, b, nil, mustNotRun); !bloberror.HasCode(err, bloberror.BlobNotFound) {
 			t.Errorf("no blob: %v", err)
 		}
 	})
 }
 
 // mustNotRun is work that must not run.
-func mustNotRun(context.Context, azblobstore.Lease) error { panic("the work ran") }
+func mustNotRun(context.Context, bloblease.Lease) error { panic("the work ran") }
 
 func TestProtectRenews(t *testing.T) {
 	t.Parallel()
@@ -159,7 +159,7 @@ func TestProtectRenews(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
 				r.opts.Lease = length
-				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+				err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 					for range 99 {
 						time.Sleep(time.Second)
 						if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" || ctx.Err() != nil {
@@ -168,7 +168,7 @@ func TestProtectRenews(t *testing.T) {
 					}
 					return nil
 				})
-				if n := r.plan.Requests("renew"); err != nil || n != renewals || r.log.Len() != 0 {
+				if n := r.Plan.Requests("renew"); err != nil || n != renewals || r.log.Len() != 0 {
 					r.Errorf("%d renewals, want %d; error %v; log %s", n, renewals, err, &r.log)
 				}
 				r.free()
@@ -202,30 +202,30 @@ func TestProtectAcquire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.plan.Plan("acquire", c.faults...)
+				r.Plan.Plan("acquire", c.faults...)
 				ran := false
 				began := time.Now()
-				err := r.protect(func(context.Context, azblobstore.Lease) error {
+				err := r.protect(func(context.Context, bloblease.Lease) error {
 					ran = true
 					return nil
 				})
 				if took := time.Since(began); took > 6*time.Second {
 					r.Errorf("it took %v", took)
 				}
-				if n := r.plan.Requests("acquire"); n != c.acquires && c.acquires > 0 {
+				if n := r.Plan.Requests("acquire"); n != c.acquires && c.acquires > 0 {
 					r.Errorf("%d requests, want %d", n, c.acquires)
 				}
 				if ran != (c.want == "") || ran != (err == nil) {
 					r.Fatalf("work ran: %v, error %v", ran, err)
 				}
-				var e *driver.Error
-				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || (e.Action != "") != c.denied) {
+				var e *lock.StoreError
+				if !ran && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || e.Temporary != c.temporary || c.acquires > 0 && e.Requests != c.acquires || (e.Action != "") != c.denied) {
 					r.Errorf("error %v, want %s", err, c.want)
 				}
-				if n := r.plan.Requests("release"); !ran && n != c.releases {
+				if n := r.Plan.Requests("release"); !ran && n != c.releases {
 					r.Errorf("%d releases, want %d", n, c.releases)
 				}
-				r.plan.Plan("acquire")
+				r.Plan.Plan("acquire")
 				r.free()
 			})
 		})
@@ -244,12 +244,12 @@ func TestProtectHeld(t *testing.T) { // F43
 				if got := r.do(state, idA); got != "ok" {
 					r.Fatal(got)
 				}
-				var held *azblobstore.HeldError
+				var held *lock.HeldError
 				err := r.protect(mustNotRun)
-				if !errors.As(err, &held) || !errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || err.Error() != "lambdalock: Azure blob https://fake.blob.core.windows.net/c/b is leased by another: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
+				if !errors.As(err, &held) || !errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || err.Error() != "lambdalock: key 09f0b092ffa0 is held by another: Azure blob https://fake.blob.core.windows.net/c/b: 409 LeaseAlreadyPresent: This is LeaseAlreadyPresent." {
 					r.Errorf("got %v", err)
 				}
-				if n := r.plan.Requests("release"); n != 0 {
+				if n := r.Plan.Requests("release"); n != 0 {
 					r.Errorf("%d releases of somebody else's lease", n)
 				}
 			})
@@ -262,14 +262,14 @@ func TestProtectHeld(t *testing.T) { // F43
 func TestProtectBrokenAtOnce(t *testing.T) { // F43
 	t.Parallel()
 	protected(t, func(r *rig) {
-		r.next("acquire", func(request *http.Request) (*http.Response, error) {
-			answer, err := fault.InProcess{Handler: r.fake}.RoundTrip(request)
+		r.Next("acquire", func(request *http.Request) (*http.Response, error) {
+			answer, err := fault.InProcess{Handler: r.Fake}.RoundTrip(request)
 			if err != nil || answer.StatusCode != http.StatusCreated || r.do("break", "") != "ok" {
 				r.Fatal("not broken")
 			}
 			return nil, io.EOF
 		})
-		if err := r.protect(mustNotRun); !errors.As(err, new(*azblobstore.HeldError)) || !bloberror.HasCode(err, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
+		if err := r.protect(mustNotRun); !errors.As(err, new(*lock.HeldError)) || !bloberror.HasCode(err, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
 			r.Errorf("got %v, want a *HeldError", err)
 		}
 		r.free()
@@ -287,7 +287,7 @@ func TestProtectTakesOver(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if !errors.As(err, new(*azblobstore.HeldError)) {
+			if !errors.As(err, new(*lock.HeldError)) {
 				r.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -309,8 +309,8 @@ func TestProtectRenewalFails(t *testing.T) { // F43
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.plan.Plan("renew", faults...)
-				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+				r.Plan.Plan("renew", faults...)
+				err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 					time.Sleep(50 * time.Second)
 					return context.Cause(ctx)
 				})
@@ -327,11 +327,11 @@ func TestProtectRenewalFails(t *testing.T) { // F43
 func TestProtectBehindProxy(t *testing.T) { // F43
 	t.Parallel()
 	protected(t, func(r *rig) {
-		nothing := answering(http.StatusNotFound, "", "<html>")
-		r.next("acquire", answering(http.StatusBadGateway, "", "<html>"))
-		r.next("renew", nothing)
-		r.next("release", nothing)
-		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+		nothing := azuretest.Answering(http.StatusNotFound, "", "<html>")
+		r.Next("acquire", azuretest.Answering(http.StatusBadGateway, "", "<html>"))
+		r.Next("renew", nothing)
+		r.Next("release", nothing)
+		err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 			time.Sleep(50 * time.Second)
 			return context.Cause(ctx)
 		})
@@ -355,13 +355,13 @@ func TestProtectLost(t *testing.T) { // F43
 		releases int // successful or not
 	}{
 		"no answer": { // 2 s before the end of the lease
-			func(r *rig) { r.plan.Always("renew", fault.Hang) }, 28 * time.Second, ": no answer in time", 1,
+			func(r *rig) { r.Plan.Always("renew", fault.Hang) }, 28 * time.Second, ": no answer in time", 1,
 		},
 		"denied for good": {
-			func(r *rig) { r.plan.Always("renew", fault.Deny) }, 28 * time.Second, ": 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission.", 1,
+			func(r *rig) { r.Plan.Always("renew", fault.Deny) }, 28 * time.Second, ": 403 AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission.", 1,
 		},
 		"no answer, after a renewal": {
-			func(r *rig) { r.plan.Plan("renew", fault.None); r.plan.Always("renew", fault.DropBefore) }, 38 * time.Second, ": read tcp: connection reset by peer", 1,
+			func(r *rig) { r.Plan.Plan("renew", fault.None); r.Plan.Always("renew", fault.DropBefore) }, 38 * time.Second, ": read tcp: connection reset by peer", 1,
 		},
 		"broken by somebody": { // at the next renewal
 			func(r *rig) { r.do("break", "") }, 10 * time.Second, ": 409 LeaseIsBrokenAndCannotBeRenewed: This is LeaseIsBrokenAndCannotBeRenewed.", 1,
@@ -377,7 +377,7 @@ func TestProtectLost(t *testing.T) { // F43
 		},
 		"a panic in the client": {
 			func(r *rig) {
-				r.next("renew", func(*http.Request) (*http.Response, error) { panic("a panic in the client") })
+				r.Next("renew", func(*http.Request) (*http.Response, error) { panic("a panic in the client") })
 			}, 10 * time.Second, "panic", 1,
 		},
 	} {
@@ -392,7 +392,7 @@ func TestProtectLost(t *testing.T) { // F43
 							err = errors.New("panic")
 						}
 					}()
-					return r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+					return r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 						c.during(r)
 						<-ctx.Done()
 						cause = context.Cause(ctx)
@@ -400,7 +400,7 @@ func TestProtectLost(t *testing.T) { // F43
 					})
 				}()
 				lost := wantLost(t, cause)
-				if took := time.Until(began).Abs(); took < c.after || took > c.after+6*time.Second || lost.Blob != r.blob.URL() {
+				if took := time.Until(began).Abs(); took < c.after || took > c.after+6*time.Second || lost.Key.Name != r.blob.URL() {
 					r.Errorf("lost after %v, want %v; %+v", took, c.after, lost)
 				}
 				if c.want != "panic" && err != cause { //nolint:errorlint // the same error
@@ -409,7 +409,7 @@ func TestProtectLost(t *testing.T) { // F43
 				if !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "lambdalock:") > 1 {
 					r.Errorf("got %v, want %s", err, c.want)
 				}
-				if n := r.plan.Requests("release"); n < c.releases {
+				if n := r.Plan.Requests("release"); n < c.releases {
 					r.Errorf("%d releases", n)
 				}
 			})
@@ -422,11 +422,11 @@ func TestProtectLost(t *testing.T) { // F43
 func TestProtectEndsTheWorkInTime(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		r.plan.Plan("acquire", fault.ApplyThenHang) // the first lease lasts from 0 to 30 s, the second from 2 s on
-		r.plan.Plan("renew", slices.Repeat([]fault.Fault{fault.Hang, fault.DropBefore, fault.Throttle, fault.Fail}, 99)...)
+		r.Plan.Plan("acquire", fault.ApplyThenHang) // the first lease lasts from 0 to 30 s, the second from 2 s on
+		r.Plan.Plan("renew", slices.Repeat([]fault.Fault{fault.Hang, fault.DropBefore, fault.Throttle, fault.Fail}, 99)...)
 		began := time.Now()
 		var lasted time.Duration
-		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+		err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 			<-ctx.Done()
 			lasted = time.Since(began)
 			return context.Cause(ctx)
@@ -444,7 +444,7 @@ func TestProtectEndsTheWorkInTime(t *testing.T) {
 // stuck is a transport and a log handler that, from a moment on, do not return.
 type stuck struct {
 	slog.Handler
-	*fake
+	*azuretest.Fake
 	sends, logs atomic.Bool // which of them do not return
 	release     chan struct{}
 }
@@ -453,7 +453,7 @@ func (s *stuck) Do(r *http.Request) (*http.Response, error) {
 	if s.sends.Load() {
 		<-s.release
 	}
-	return s.fake.Do(r)
+	return s.Fake.Do(r)
 }
 
 func (s *stuck) Handle(context.Context, slog.Record) error {
@@ -472,12 +472,12 @@ func TestProtectStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				s := &stuck{Handler: r.opts.Logger.Handler(), fake: r.fake, release: make(chan struct{})}
+				s := &stuck{Handler: r.opts.Logger.Handler(), Fake: r.Fake, release: make(chan struct{})}
 				r.opts.Logger = slog.New(s)
 				r.over(s)
-				r.plan.Plan("renew", fault.None, fault.Deny)
+				r.Plan.Plan("renew", fault.None, fault.Deny)
 				began := time.Now()
-				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+				err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 					time.Sleep(12 * time.Second) // it was renewed once
 					s.sends.Store(name == "client")
 					s.logs.Store(name == "log handler")
@@ -502,9 +502,9 @@ func TestProtectStuck(t *testing.T) {
 func TestProtectWallClockSetBack(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		r.plan.Always("renew", fault.DropBefore)
+		r.Plan.Always("renew", fault.DropBefore)
 		began := time.Now()
-		err := r.protect(func(ctx context.Context, l azblobstore.Lease) error {
+		err := r.protect(func(ctx context.Context, l bloblease.Lease) error {
 			r.wall.Store(int64(-time.Hour))
 			return untilLost(ctx, l)
 		})
@@ -517,7 +517,7 @@ func TestProtectWallClockSetBack(t *testing.T) {
 
 // slow is a transport whose answers take a while, whatever the context.
 type slow struct {
-	*fake
+	*azuretest.Fake
 	delay      atomic.Int64 // nanoseconds
 	open       atomic.Int32
 	overlapped atomic.Bool // a request was sent before the one before it was answered
@@ -528,7 +528,7 @@ func (s *slow) Do(r *http.Request) (*http.Response, error) {
 		s.overlapped.Store(true)
 	}
 	defer s.open.Add(-1)
-	answer, err := s.fake.Do(r)
+	answer, err := s.Fake.Do(r)
 	time.Sleep(time.Duration(s.delay.Load()))
 	return answer, err
 }
@@ -541,12 +541,12 @@ func TestProtectCountsFromTheRequest(t *testing.T) {
 		t.Run("wall clock jumps "+jump.String(), func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				client := &slow{fake: r.fake}
+				client := &slow{Fake: r.Fake}
 				client.delay.Store(int64(1900 * time.Millisecond))
 				r.over(client)
-				r.plan.Always("renew", fault.DropBefore)
+				r.Plan.Always("renew", fault.DropBefore)
 				began := time.Now()
-				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+				err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 					r.wall.Store(int64(jump))
 					client.delay.Store(0)
 					<-ctx.Done()
@@ -566,16 +566,16 @@ func TestProtectCountsFromTheRequest(t *testing.T) {
 func TestProtectLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
-		client := &slow{fake: r.fake}
+		client := &slow{Fake: r.Fake}
 		client.delay.Store(int64(time.Second))
 		r.over(client)
 		var left context.Context
-		err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+		err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 			left = ctx
 			time.Sleep(10500 * time.Millisecond) // the renewal was sent after 10 s
 			return nil
 		})
-		if err != nil || r.plan.Requests("renew") != 1 || client.overlapped.Load() || client.open.Load() > 0 {
+		if err != nil || r.Plan.Requests("renew") != 1 || client.overlapped.Load() || client.open.Load() > 0 {
 			r.Errorf("error %v, requests %v, overlapping: %v, unanswered: %d", err, r.Requests(), client.overlapped.Load(), client.open.Load())
 		}
 		if left.Err() == nil {
@@ -589,11 +589,11 @@ func TestProtectLeavesNothingBehind(t *testing.T) {
 func TestProtectPassesThrough(t *testing.T) {
 	t.Parallel()
 	own := errors.New("own")
-	for name, work := range map[string]func(context.Context, azblobstore.Lease) error{
-		"error": func(context.Context, azblobstore.Lease) error { return own },
-		"panic": func(context.Context, azblobstore.Lease) error { panic(own) },
-		"exit":  func(context.Context, azblobstore.Lease) error { runtime.Goexit(); return nil },
-		"error, lease lost": func(ctx context.Context, _ azblobstore.Lease) error {
+	for name, work := range map[string]func(context.Context, bloblease.Lease) error{
+		"error": func(context.Context, bloblease.Lease) error { return own },
+		"panic": func(context.Context, bloblease.Lease) error { panic(own) },
+		"exit":  func(context.Context, bloblease.Lease) error { runtime.Goexit(); return nil },
+		"error, lease lost": func(ctx context.Context, _ bloblease.Lease) error {
 			<-ctx.Done()
 			return own
 		},
@@ -602,7 +602,7 @@ func TestProtectPassesThrough(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
 				if name == "error, lease lost" {
-					r.plan.Always("renew", fault.DropBefore)
+					r.Plan.Always("renew", fault.DropBefore)
 				}
 				done := make(chan struct{})
 				var got any
@@ -630,7 +630,7 @@ func TestProtectEndedContext(t *testing.T) {
 	protected(t, func(r *rig) {
 		cause := errors.New("cause")
 		ctx, cancel := context.WithCancelCause(r.Context())
-		work := func(ctx context.Context, _ azblobstore.Lease) error {
+		work := func(ctx context.Context, _ bloblease.Lease) error {
 			cancel(cause)
 			time.Sleep(time.Minute) // and the renewals go on
 			if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" {
@@ -638,11 +638,11 @@ func TestProtectEndedContext(t *testing.T) {
 			}
 			return context.Cause(ctx)
 		}
-		if err := azblobstore.Protect(ctx, r.blob, &r.opts, work); err != cause { //nolint:errorlint // unchanged
+		if err := bloblease.Protect(ctx, r.blob, &r.opts, work); err != cause { //nolint:errorlint // unchanged
 			r.Errorf("got %v", err)
 		}
 		n := len(r.Requests())
-		if err := azblobstore.Protect(ctx, r.blob, &r.opts, work); err != cause || len(r.Requests()) != n { //nolint:errorlint // unchanged
+		if err := bloblease.Protect(ctx, r.blob, &r.opts, work); err != cause || len(r.Requests()) != n { //nolint:errorlint // unchanged
 			r.Errorf("an ended context: %v, and %d requests", err, len(r.Requests())-n)
 		}
 		r.free()
@@ -655,8 +655,8 @@ func TestProtectCanceledWhileAcquiring(t *testing.T) {
 	protected(t, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
-		r.plan.Plan("acquire", fault.ApplyThenHang)
-		if err := azblobstore.Protect(ctx, r.blob, &r.opts, mustNotRun); !errors.Is(err, context.DeadlineExceeded) {
+		r.Plan.Plan("acquire", fault.ApplyThenHang)
+		if err := bloblease.Protect(ctx, r.blob, &r.opts, mustNotRun); !errors.Is(err, context.DeadlineExceeded) {
 			r.Errorf("got %v", err)
 		}
 		r.free()
@@ -668,7 +668,7 @@ func TestProtectRelease(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []fault.Fault
 		proxy  func(*rig) // sends the release twice, and passes on the second answer
-		work   func(*rig, azblobstore.Lease)
+		work   func(*rig, bloblease.Lease)
 		lost   bool
 		log    string
 		leased bool
@@ -679,7 +679,7 @@ func TestProtectRelease(t *testing.T) {
 			lost:  true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
 		},
 		"sent twice, and then no answer": {
-			proxy: func(r *rig) { r.next("HEAD", answering(http.StatusForbidden, "AuthorizationFailure", "")) },
+			proxy: func(r *rig) { r.Next("HEAD", azuretest.Answering(http.StatusForbidden, "AuthorizationFailure", "")) },
 			lost:  true, log: "409 LeaseIdMismatchWithLeaseOperation",
 		},
 		"lost answer":     {faults: []fault.Fault{fault.ApplyThenDrop}},
@@ -687,21 +687,21 @@ func TestProtectRelease(t *testing.T) {
 		"never answers":   {faults: slices.Repeat([]fault.Fault{fault.Hang}, 9), log: "could not be released", leased: true},
 		"denied":          {faults: []fault.Fault{fault.Deny}, log: "could not be released", leased: true},
 		"taken over since the last renewal": {
-			work: func(r *rig, _ azblobstore.Lease) { r.do("break now", ""); r.do("acquire", idA) },
+			work: func(r *rig, _ bloblease.Lease) { r.do("break now", ""); r.do("acquire", idA) },
 			lost: true, log: "409 LeaseIdMismatchWithLeaseOperation", leased: true,
 		},
-		"released by the work": {work: func(r *rig, l azblobstore.Lease) { r.do("release", l.ID) }},
-		"blob deleted":         {work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID) }},
+		"released by the work": {work: func(r *rig, l bloblease.Lease) { r.do("release", l.ID) }},
+		"blob deleted":         {work: func(r *rig, l bloblease.Lease) { r.do("delete", l.ID) }},
 		"blob deleted, and a renewal": {
-			work: func(r *rig, l azblobstore.Lease) { r.do("delete", l.ID); time.Sleep(20 * time.Second) }, log: "404 BlobNotFound",
+			work: func(r *rig, l bloblease.Lease) { r.do("delete", l.ID); time.Sleep(20 * time.Second) }, log: "404 BlobNotFound",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			protected(t, func(r *rig) {
-				r.plan.Plan("release", c.faults...)
+				r.Plan.Plan("release", c.faults...)
 				if c.proxy != nil {
-					r.next("release", func(request *http.Request) (*http.Response, error) {
+					r.Next("release", func(request *http.Request) (*http.Response, error) {
 						if _, err := r.Do(request.Clone(request.Context())); err != nil {
 							r.Error(err)
 						}
@@ -709,7 +709,7 @@ func TestProtectRelease(t *testing.T) {
 						return r.Do(request)
 					})
 				}
-				err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
+				err := r.protect(func(_ context.Context, l bloblease.Lease) error {
 					if c.work != nil {
 						c.work(r, l)
 					}
@@ -737,9 +737,9 @@ func TestProtectEndsDuringRenewal(t *testing.T) {
 	t.Parallel()
 	for _, meets := range []fault.Fault{fault.Hang, fault.ApplyThenHang} {
 		protected(t, func(r *rig) {
-			r.plan.Plan("renew", meets)
+			r.Plan.Plan("renew", meets)
 			began, id := time.Now(), ""
-			err := r.protect(func(_ context.Context, l azblobstore.Lease) error {
+			err := r.protect(func(_ context.Context, l bloblease.Lease) error {
 				id = l.ID
 				time.Sleep(10*time.Second + time.Millisecond)
 				return nil
@@ -760,7 +760,7 @@ func TestProtectPanickingLog(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
 		r.opts.Logger = slog.New(panicking{slog.DiscardHandler})
-		r.plan.Plan("renew", fault.Deny)
+		r.Plan.Plan("renew", fault.Deny)
 		var got any
 		func() {
 			defer func() { got = recover() }()
@@ -785,7 +785,7 @@ func TestProtectWrongArguments(t *testing.T) {
 		for name, c := range map[string]struct {
 			client *blob.Client
 			length time.Duration
-			work   func(context.Context, azblobstore.Lease) error
+			work   func(context.Context, bloblease.Lease) error
 			want   string
 		}{
 			"client":    {nil, 0, mustNotRun, "lambdalock: the client of the blob to protect is nil"},
@@ -795,7 +795,7 @@ func TestProtectWrongArguments(t *testing.T) {
 			"negative":  {r.blob, -time.Second, mustNotRun, "lambdalock: Lease is -1s; use whole seconds from 15s to 1m0s"},
 			"fractions": {r.blob, 15500 * time.Millisecond, mustNotRun, "lambdalock: Lease is 15.5s; use whole seconds from 15s to 1m0s"},
 		} {
-			err := azblobstore.Protect(r.Context(), c.client, &azblobstore.ProtectOptions{Lease: c.length}, c.work)
+			err := bloblease.Protect(r.Context(), c.client, &bloblease.Options{Lease: c.length}, c.work)
 			if err == nil || err.Error() != c.want {
 				r.Errorf("%s: got %v, want %s", name, err, c.want)
 			}
@@ -811,16 +811,16 @@ func TestProtectHidesSignature(t *testing.T) {
 	t.Parallel()
 	protected(t, func(r *rig) {
 		options := &blob.ClientOptions{}
-		options.Transport = r.fake
+		options.Transport = r.Fake
 		client, err := blob.NewClientWithNoCredential("https://fake.test/account/c/b?sig=secret", options)
 		if err != nil {
 			r.Fatal(err)
 		}
-		r.plan.Always("renew", fault.DropBefore)
-		r.plan.Always("release", fault.DropBefore)
-		lost := azblobstore.Protect(r.Context(), client, &r.opts, untilLost)
+		r.Plan.Always("renew", fault.DropBefore)
+		r.Plan.Always("release", fault.DropBefore)
+		lost := bloblease.Protect(r.Context(), client, &r.opts, untilLost)
 		r.do("acquire", idA)
-		held := azblobstore.Protect(r.Context(), client, &r.opts, mustNotRun)
+		held := bloblease.Protect(r.Context(), client, &r.opts, mustNotRun)
 		if text := lost.Error() + held.Error() + r.log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "fake.test/account/c/b") {
 			r.Error(text)
 		}

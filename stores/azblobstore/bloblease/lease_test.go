@@ -1,4 +1,4 @@
-package azblobstore_test
+package bloblease_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azuretest"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // leases is a blob on which the answers to a sequence of requests are checked.
 type leases struct {
 	*testing.T
-	*service
+	*azuretest.Service
 	name string
 }
 
@@ -69,7 +71,7 @@ func (l *leases) do(action, id string) string {
 		}
 		_, err = l.NewBlobClient(l.name).Delete(ctx, &blob.DeleteOptions{AccessConditions: conditions})
 	case "pass":
-		l.pass(16 * time.Second)
+		l.Pass(16 * time.Second)
 	}
 	return answer(err)
 }
@@ -183,7 +185,7 @@ func TestLeaseAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onServices(t, func(t *testing.T, s *service) {
+			azuretest.OnServices(t, func(t *testing.T, s *azuretest.Service) {
 				l := &leases{t, s, "b"}
 				for i, step := range steps {
 					if got := l.do(step.action, step.id); got != step.want {

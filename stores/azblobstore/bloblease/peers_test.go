@@ -1,4 +1,4 @@
-package azblobstore_test
+package bloblease_test
 
 import (
 	"context"
@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/stores/azblobstore"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/azblobstore/bloblease"
 )
 
 // TestLeaseThatCannotBeRenewed: the renewal of a lease that somebody had broken
@@ -30,7 +31,7 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) { // F43
 					r.Fatal(err)
 				}
 				go func() {
-					other <- azblobstore.Protect(r.Context(), neighbour, &r.opts, func(ctx context.Context, _ azblobstore.Lease) error {
+					other <- bloblease.Protect(r.Context(), neighbour, &r.opts, func(ctx context.Context, _ bloblease.Lease) error {
 						time.Sleep(2 * time.Minute)
 						return context.Cause(ctx)
 					})
@@ -38,14 +39,14 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) { // F43
 				var cause error
 				began := time.Now()
 				var lasted time.Duration
-				err := r.protect(func(ctx context.Context, _ azblobstore.Lease) error {
+				err := r.protect(func(ctx context.Context, _ bloblease.Lease) error {
 					lose(r)
 					<-ctx.Done()
 					cause, lasted = context.Cause(ctx), time.Since(began)
 					time.Sleep(time.Minute) // work that takes its time to end
 					return errors.New("the work's own")
 				})
-				if !errors.As(cause, new(*azblobstore.LostError)) || lasted > 11*time.Second {
+				if !errors.As(cause, new(*lock.LostError)) || lasted > 11*time.Second {
 					r.Errorf("the work's context ended after %v with %v, want a LostError at the first renewal", lasted, cause)
 				}
 				if err == nil || err.Error() != "the work's own" {

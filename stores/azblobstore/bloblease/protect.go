@@ -1,0 +1,111 @@
+package bloblease
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// The lease of [Protect].
+const (
+	defaultLease = 30 * time.Second
+	// The service's limits:
+	// https://learn.microsoft.com/rest/api/storageservices/lease-blob
+	shortestLease = 15 * time.Second
+	longestLease  = 60 * time.Second
+	// margin is how long before the end of the lease the work's context ends, so
+	// that the work can stop in time.
+	margin = 2 * time.Second
+	// attemptTimeout is how long to wait for an answer. A hung connection must not
+	// use up the lease.
+	attemptTimeout = 2 * time.Second
+	// patience is how long an acquisition or a release is repeated.
+	patience = 5 * time.Second
+)
+
+// Options configures [Protect]. The zero value and a nil pointer mean
+// the defaults.
+type Options struct {
+	// Lease is how long the blob stays leased after its holder died: whole seconds,
+	// 15 s to 60 s. It is renewed three times as often. Zero: 30 s. A longer one
+	// survives a longer outage of the service.
+	Lease time.Duration
+	// Logger gets a line for every renewal that failed, for a lost lease and for a
+	// release that failed. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Lease is a lease that is held. The service refuses every write and every
+// deletion of the blob that does not carry its ID.
+type Lease struct {
+	ID string
+}
+
+// Conditions returns the access conditions of a request that works on the
+// leased blob: set them in the options of the blob's client. You may add an
+// If-Match to them.
+func (l Lease) Conditions() *blob.AccessConditions {
+	return &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &l.ID}}
+}
+
+// Protect runs work while it holds a lease on the blob, which is itself the
+// resource. opts may be nil.
+//
+// The lease is renewed until work returns, even after ctx has ended, and is
+// then released; no goroutine is left behind. A panic of work passes through,
+// after the release. The context given to work is ctx, and also ends, with a
+// [*lock.LostError] as its cause, when the lease is lost: it was broken, or
+// could not be renewed until 2 s before its end. Work must stop then. If it
+// goes on nevertheless, the service refuses its writes to this blob, provided
+// that they carry [Lease.Conditions].
+//
+// Protect returns work's error unchanged. If work did not run, the error is:
+//   - a [*lock.HeldError] if somebody else has leased the blob, be it a disk of
+//     a virtual machine. Protect does not wait;
+//   - a [*lock.StoreError] if the service could not be asked, or refused. It
+//     has the code [bloberror.BlobNotFound] if there is no such blob. Protect
+//     does not create one: a worker that comes late, when another has deleted
+//     the blob, would bring it back empty;
+//   - a [*lock.ConfigError] if an argument is wrong.
+//
+// If work returned nil although the lease was lost, the error is the
+// [*lock.LostError]. If work deletes the blob (with [Lease.Conditions]), the
+// lease ends with it, without an error; work should delete the blob last.
+//
+// A release that fails is logged: the lease then ends by itself.
+func Protect(ctx context.Context, client *blob.Client, opts *Options, work func(ctx context.Context, lease Lease) error) error {
+	if work == nil {
+		return &lock.ConfigError{Reason: "the work to protect is nil"}
+	}
+	return protect(ctx, client, opts, time.Now, work)
+}
+
+func protect(ctx context.Context, client *blob.Client, opts *Options, clock func() time.Time, work func(context.Context, Lease) error) (err error) {
+	p, err := newProtection(client, opts, clock)
+	if err != nil {
+		return err
+	}
+	if err := p.acquire(ctx); err != nil {
+		return err
+	}
+	workCtx, lose := context.WithCancelCause(ctx)
+	p.lose = lose
+	p.startRenewing(context.WithoutCancel(ctx))
+	defer func() {
+		lose(nil) // for what work may have left behind
+		p.stopRenewing()
+		p.release(context.WithoutCancel(ctx))
+		if p.panicked != nil {
+			panic(p.panicked)
+		}
+		if err == nil && p.lost != nil && !bloberror.HasCode(p.lost, bloberror.BlobNotFound) {
+			err = p.lost
+		}
+	}()
+	return work(workCtx, Lease{ID: *p.lease.LeaseID()})
+}
