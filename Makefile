@@ -131,8 +131,8 @@ soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
-	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h .) || exit 1; done
-	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m .
+	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h ./...) || exit 1; done
+	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m ./...
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware
@@ -146,7 +146,8 @@ mutants: ## plant bugs, one at a time, and check that the tests notice every one
 
 # The packages in which a changed operator breaks a promise.
 OPERATORS ?= lock lock/driver internal/event/invocation internal/event/stored internal/event/canonical keyfuncs keyfuncs/jmespath middleware \
-	stores/memstore stores/dynamostore stores/objectstore $(STORES)
+	stores/memstore stores/dynamostore stores/objectstore $(STORES) stores/redisstore/redisquorum \
+	stores/redisstore/internal/server=stores/redisstore stores/azblobstore/bloblease stores/azblobstore/internal/azure=stores/azblobstore
 
 .PHONY: operators
 operators: $(BIN) ## change every operator, one at a time, and check that the tests notice nine in ten (OPERATORS=folders)

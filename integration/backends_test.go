@@ -22,6 +22,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/azblobstore"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 	"github.com/lambdalock/lambdalock/stores/s3store"
 )
 
@@ -181,7 +182,7 @@ func openRedis(p place, w *wire) (driver.Store, func(), error) {
 		store, err := redisstore.New(clients[0])
 		return store, closeStore, err
 	}
-	store, err := redisstore.NewQuorum(clients...)
+	store, err := redisquorum.New(clients...)
 	return store, closeStore, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
 
 // newCluster returns two servers that both name one of them as the primary of
@@ -21,7 +22,7 @@ import (
 func newCluster(t *testing.T) (minis [2]*miniredis.Miniredis, second *atomic.Bool) {
 	t.Helper()
 	second = &atomic.Bool{}
-	minis = [2]*miniredis.Miniredis{newMini(t), newMini(t)}
+	minis = [2]*miniredis.Miniredis{redistest.NewMini(t), redistest.NewMini(t)}
 	for _, m := range minis {
 		m.Server().SetPreHook(func(c *minserver.Peer, command string, args ...string) bool {
 			if command != "CLUSTER" || !strings.EqualFold(args[0], "SLOTS") {
@@ -57,13 +58,13 @@ func TestClusterFailover(t *testing.T) { // F42
 		Addrs: []string{minis[0].Addr(), minis[1].Addr()}, ContextTimeoutEnabled: true, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	store := must(redisstore.New(client))
-	mustAcquire(t, store, claim("n"))
+	store := redistest.Must(redisstore.New(client))
+	redistest.MustAcquire(t, store, redistest.Claim("n"))
 	minis[0].Close()
 	second.Store(true)
 	for end := time.Now().Add(5 * time.Second); ; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, ok, err := store.Acquire(ctx, claim("n"))
+		_, ok, err := store.Acquire(ctx, redistest.Claim("n"))
 		cancel()
 		if ok {
 			return
@@ -80,8 +81,8 @@ func TestRedirection(t *testing.T) {
 	minis, second := newCluster(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{minis[0].Addr()}, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	store := must(redisstore.New(client))
-	mustAcquire(t, store, claim("n"))
+	store := redistest.Must(redisstore.New(client))
+	redistest.MustAcquire(t, store, redistest.Claim("n"))
 	second.Store(true)
 	minis[0].Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
 		if command != "EVALSHA" && command != "EVAL" {
@@ -90,7 +91,7 @@ func TestRedirection(t *testing.T) {
 		c.WriteError("MOVED 1 " + minis[1].Addr())
 		return true
 	})
-	mustAcquire(t, store, claim("n"))
+	redistest.MustAcquire(t, store, redistest.Claim("n"))
 }
 
 // seen is a hook, such as one for traces, that counts what it sees.
@@ -128,7 +129,7 @@ func TestHooks(t *testing.T) {
 	}{"client": client, "cluster": cluster} {
 		t.Cleanup(func() { _ = client.Close() })
 		for range 2 { // the second Store has the client of the first one
-			store := must(redisstore.New(client))
+			store := redistest.Must(redisstore.New(client))
 			hook.scripts.Store(0)
 			if err := store.Check(t.Context()); err != nil {
 				t.Fatal(err)

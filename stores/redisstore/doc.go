@@ -1,8 +1,8 @@
 // Package redisstore keeps locks in Redis 7 or Valkey: one script to acquire
 // and one to release, each a single request, and the server's clock, so that
 // the clocks of the functions need not agree. [New] uses one server, one
-// primary with replicas, or a cluster; [NewQuorum] uses several independent
-// servers.
+// primary with replicas, or a cluster. Package redisquorum uses several
+// independent servers.
 //
 // # Client
 //

@@ -39,33 +39,3 @@ func ExampleNew() {
 	// <nil>
 	// lambdalock: key ba125075dcdd: this event was already completed
 }
-
-func ExampleNewQuorum() {
-	var clients []redis.Scripter
-	for range 3 {
-		server, err := miniredis.Run()
-		if err != nil {
-			panic(err)
-		}
-		defer server.Close()
-		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		defer client.Close()
-		clients = append(clients, client)
-	}
-	store, err := redisstore.NewQuorum(clients...)
-	if err != nil {
-		panic(err)
-	}
-	locker, err := lock.New(store, nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(locker.Do(context.Background(), lock.Key{Name: "order/17"}, func(ctx context.Context) error {
-		l, _ := lock.FromContext(ctx)
-		fmt.Println("works on", l.Key.Name)
-		return nil
-	}))
-	// Output:
-	// works on order/17
-	// <nil>
-}

@@ -22,65 +22,34 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
-
-func claim(name string) *driver.Claim {
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	return &driver.Claim{Name: name, Token: rand.Text(), Holder: "holder", Now: now, Stamp: now, Until: now.Add(time.Minute), DeleteAfter: now.Add(24 * time.Hour)}
-}
-
-func renewal(c *driver.Claim) *driver.Renewal {
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	return &driver.Renewal{Name: c.Name, Token: c.Token, Now: now, Until: now.Add(2 * time.Minute), DeleteAfter: c.DeleteAfter}
-}
-
-func settlement(c *driver.Claim) *driver.Settlement {
-	return &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp}
-}
-
-func mustAcquire(t *testing.T, s driver.Store, c *driver.Claim) driver.Row {
-	t.Helper()
-	row, ok, err := s.Acquire(t.Context(), c)
-	if err != nil || !ok {
-		t.Fatalf("acquire: applied %v, error %v, row %+v", ok, err, row)
-	}
-	return row
-}
-
-func mustRefuse(t *testing.T, s driver.Store, c *driver.Claim) driver.Row {
-	t.Helper()
-	row, ok, err := s.Acquire(t.Context(), c)
-	if err != nil || ok {
-		t.Fatalf("acquire: applied %v, error %v, want a refusal by %+v", ok, err, row)
-	}
-	return row
-}
 
 // TestScriptsAreForgotten shows that a lock outlives SCRIPT FLUSH, and a
 // restart of a server that writes each change to disk.
 func TestScriptsAreForgotten(t *testing.T) { // F42
-	for name, forget := range map[string]func(*testing.T, *server, *redis.Client){
-		"script flush": func(t *testing.T, _ *server, c *redis.Client) {
+	for name, forget := range map[string]func(*testing.T, *redistest.Server, *redis.Client){
+		"script flush": func(t *testing.T, _ *redistest.Server, c *redis.Client) {
 			if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"restart": func(_ *testing.T, s *server, _ *redis.Client) { s.stop(); s.start() },
+		"restart": func(_ *testing.T, s *redistest.Server, _ *redis.Client) { s.Stop(); s.Start() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
-			client := newClient(t, srv.addr)
-			store := must(redisstore.New(client))
-			c := claim("n")
-			before := mustAcquire(t, store, c)
+			srv := redistest.NewServer(t, "--appendonly", "yes", "--appendfsync", "always")
+			client := redistest.NewClient(t, srv.Addr)
+			store := redistest.Must(redisstore.New(client))
+			c := redistest.Claim("n")
+			before := redistest.MustAcquire(t, store, c)
 			forget(t, srv, client)
-			second := claim("n")
+			second := redistest.Claim("n")
 			_, _, _ = store.Acquire(t.Context(), second) // the client notices that its connection broke
-			if row := mustRefuse(t, store, second); row.Token != c.Token || row.Fence != before.Fence {
+			if row := redistest.MustRefuse(t, store, second); row.Token != c.Token || row.Fence != before.Fence {
 				t.Errorf("the row is %+v, want that of the holder", row)
 			}
-			if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
+			if _, ok, err := store.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 				t.Errorf("release: applied %v, error %v", ok, err)
 			}
 		})
@@ -91,20 +60,20 @@ func TestScriptsAreForgotten(t *testing.T) { // F42
 // its rows, and that the former owner changes nothing.
 func TestDataIsLost(t *testing.T) { // F4, F23, F42
 	t.Parallel()
-	srv := newServer(t)
-	store := must(redisstore.New(newClient(t, srv.addr)))
-	c := claim("n")
-	before := mustAcquire(t, store, c)
-	srv.stop()
-	srv.start()
-	_, _, _ = store.Renew(t.Context(), renewal(c))
-	if row, ok, err := store.Renew(t.Context(), renewal(c)); ok || err != nil {
+	srv := redistest.NewServer(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr)))
+	c := redistest.Claim("n")
+	before := redistest.MustAcquire(t, store, c)
+	srv.Stop()
+	srv.Start()
+	_, _, _ = store.Renew(t.Context(), redistest.Renewal(c))
+	if row, ok, err := store.Renew(t.Context(), redistest.Renewal(c)); ok || err != nil {
 		t.Errorf("a renewal brought the row back: %+v, error %v", row, err)
 	}
-	if row := mustAcquire(t, store, claim("n")); row.Fence <= before.Fence {
+	if row := redistest.MustAcquire(t, store, redistest.Claim("n")); row.Fence <= before.Fence {
 		t.Errorf("fence %d after %d", row.Fence, before.Fence)
 	}
-	if _, ok, _ := store.Settle(t.Context(), settlement(c)); ok {
+	if _, ok, _ := store.Settle(t.Context(), redistest.Settlement(c)); ok {
 		t.Error("the former owner released the name")
 	}
 }
@@ -113,12 +82,12 @@ func TestDataIsLost(t *testing.T) { // F4, F23, F42
 // connections, in the middle of renewals.
 func TestClientKill(t *testing.T) {
 	t.Parallel()
-	srv := newServer(t)
-	locker, err := lock.New(must(redisstore.New(newClient(t, srv.addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+	srv := redistest.NewServer(t)
+	locker, err := lock.New(redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr))), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := newClient(t, srv.addr)
+	admin := redistest.NewClient(t, srv.Addr)
 	for i := range 20 {
 		err := locker.Do(t.Context(), lock.Key{Name: "n", Event: fmt.Sprint(i)}, func(ctx context.Context) error {
 			if err := admin.ClientKillByFilter(ctx, "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
@@ -136,37 +105,37 @@ func TestClientKill(t *testing.T) {
 // context, counts as possibly applied, and changes nothing once it is given up.
 func TestPausedServer(t *testing.T) {
 	t.Parallel()
-	srv := newServer(t)
-	store := must(redisstore.New(newClient(t, srv.addr)))
-	mustAcquire(t, store, claim("another")) // opens the connection
-	srv.signal(syscall.SIGSTOP)
+	srv := redistest.NewServer(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, srv.Addr)))
+	redistest.MustAcquire(t, store, redistest.Claim("another")) // opens the connection
+	srv.Signal(syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	c := claim("n")
+	c := redistest.Claim("n")
 	_, _, err := store.Acquire(ctx, c)
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "no answer in time") {
 		t.Errorf("error %v, want one that is temporary and may be applied", err)
 	}
-	srv.signal(syscall.SIGCONT)
-	s := settlement(c)
+	srv.Signal(syscall.SIGCONT)
+	s := redistest.Settlement(c)
 	s.Abandon = true
 	if _, _, err := store.Settle(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	mustAcquire(t, store, claim("n"))
+	redistest.MustAcquire(t, store, redistest.Claim("n"))
 }
 
 // TestOneRow lets 32 claims race for each of 40 rows: one of them wins.
 func TestOneRow(t *testing.T) {
 	t.Parallel()
-	store := must(redisstore.New(newClient(t, newServer(t).addr)))
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, redistest.NewServer(t).Addr)))
 	for i := range 40 {
 		var won atomic.Int32
 		var wg sync.WaitGroup
 		for range 32 {
 			wg.Go(func() {
-				_, ok, err := store.Acquire(t.Context(), claim(fmt.Sprint(i)))
+				_, ok, err := store.Acquire(t.Context(), redistest.Claim(fmt.Sprint(i)))
 				if err != nil {
 					t.Error(err)
 				}
@@ -186,16 +155,16 @@ func TestOneRow(t *testing.T) {
 // nothing, but still renews, completes and releases.
 func TestFullMemory(t *testing.T) { // F42
 	t.Parallel()
-	srv := newServer(t, "--maxmemory-policy", "noeviction")
-	client := newClient(t, srv.addr)
-	store := must(redisstore.New(client))
-	c := claim("n")
+	srv := redistest.NewServer(t, "--maxmemory-policy", "noeviction")
+	client := redistest.NewClient(t, srv.Addr)
+	store := redistest.Must(redisstore.New(client))
+	c := redistest.Claim("n")
 	c.Event = "e"
-	mustAcquire(t, store, c)
+	redistest.MustAcquire(t, store, c)
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := store.Acquire(t.Context(), claim("another"))
+	_, ok, err := store.Acquire(t.Context(), redistest.Claim("another"))
 	var e *driver.Error
 	if ok || !errors.As(err, &e) || !e.Answered || !e.Unapplied || !e.Temporary || !strings.Contains(e.Hint, "memory is full") {
 		t.Errorf("applied %v, error %v, want a refusal with a hint", ok, err)
@@ -203,10 +172,10 @@ func TestFullMemory(t *testing.T) { // F42
 	if n := client.Exists(t.Context(), "lambdalock:another").Val(); n != 0 {
 		t.Error("the refused claim left a row")
 	}
-	if _, ok, err := store.Renew(t.Context(), renewal(c)); !ok || err != nil {
+	if _, ok, err := store.Renew(t.Context(), redistest.Renewal(c)); !ok || err != nil {
 		t.Errorf("renewal: applied %v, error %v", ok, err)
 	}
-	s := settlement(c)
+	s := redistest.Settlement(c)
 	s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Now.Add(time.Hour).Truncate(time.Millisecond)}}}
 	if row, ok, err := store.Settle(t.Context(), s); !ok || err != nil || !row.Memory.Has("e", c.Now) {
 		t.Errorf("completion: applied %v, error %v, row %+v", ok, err, row)
@@ -216,17 +185,17 @@ func TestFullMemory(t *testing.T) { // F42
 // TestPermissions uses a user with nothing but what the hint of a denial names.
 func TestPermissions(t *testing.T) { // F10, F40
 	t.Parallel()
-	srv := newServer(t)
-	admin := newClient(t, srv.addr)
+	srv := redistest.NewServer(t)
+	admin := redistest.NewClient(t, srv.Addr)
 	as := func(rules ...string) *redisstore.Store {
 		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "u", "reset", "on", ">p"}, anys(rules)...)...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		c := redis.NewClient(&redis.Options{Addr: srv.addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
+		c := redis.NewClient(&redis.Options{Addr: srv.Addr, Username: "u", Password: "p", ContextTimeoutEnabled: true, MaxRetries: -1})
 		t.Cleanup(func() { _ = c.Close() })
-		return must(redisstore.New(c))
+		return redistest.Must(redisstore.New(c))
 	}
-	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), claim("n"))
+	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), redistest.Claim("n"))
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || e.Action != "eval" {
 		t.Fatalf("error %#v, want a permanent one that names eval", err)
@@ -236,13 +205,13 @@ func TestPermissions(t *testing.T) { // F10, F40
 	if err := store.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	c := claim("n")
+	c := redistest.Claim("n")
 	c.Event = "e"
-	mustAcquire(t, store, c)
-	if _, ok, err := store.Renew(t.Context(), renewal(c)); !ok || err != nil {
+	redistest.MustAcquire(t, store, c)
+	if _, ok, err := store.Renew(t.Context(), redistest.Renewal(c)); !ok || err != nil {
 		t.Errorf("renewal: applied %v, error %v", ok, err)
 	}
-	if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := store.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 		t.Errorf("release: applied %v, error %v", ok, err)
 	}
 	for i, rule := range rules {
@@ -250,7 +219,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := store.Acquire(t.Context(), claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
+		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
 			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
 		}
 	}
@@ -267,11 +236,11 @@ func anys(s []string) []any {
 // TestReplica shows what a client that was left with a replica gets.
 func TestReplica(t *testing.T) { // F42
 	t.Parallel()
-	client := newClient(t, newServer(t).addr)
+	client := redistest.NewClient(t, redistest.NewServer(t).Addr)
 	if err := client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil { // nobody is there
 		t.Fatal(err)
 	}
-	_, _, err := must(redisstore.New(client)).Acquire(t.Context(), claim("n"))
+	_, _, err := redistest.Must(redisstore.New(client)).Acquire(t.Context(), redistest.Claim("n"))
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.Temporary || !e.Answered || !e.Unapplied {
 		t.Errorf("error %v, want a temporary refusal", err)
@@ -280,8 +249,8 @@ func TestReplica(t *testing.T) { // F42
 
 func TestKeyOfAnother(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, newServer(t).addr)
-	store := must(redisstore.New(client))
+	client := redistest.NewClient(t, redistest.NewServer(t).Addr)
+	store := redistest.Must(redisstore.New(client))
 	set := func(key string, fields ...any) { client.HSet(t.Context(), key, fields...) }
 	for name, c := range map[string]struct {
 		put  func(key string)
@@ -323,7 +292,7 @@ type broken struct {
 }
 
 func (b broken) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
-	cmd := errorCmd(ctx, b.err)
+	cmd := redistest.ErrorCmd(ctx, b.err)
 	cmd.SetVal(b.val)
 	return cmd
 }
@@ -364,26 +333,26 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 		temporary, answered bool
 		want                string
 	}{
-		"loading":               {serverError("LOADING Redis is loading the dataset in memory"), true, true, "from disk"},
-		"busy":                  {serverError("BUSY Redis is busy running a script."), true, true, "script"},
-		"try again":             {serverError("TRYAGAIN Multiple keys request"), true, true, "TRYAGAIN"},
-		"cluster down":          {serverError("CLUSTERDOWN The cluster is down"), true, true, "CLUSTERDOWN"},
-		"primary down":          {serverError("MASTERDOWN Link with MASTER is down"), true, true, "MASTERDOWN"},
-		"read only, Redis 6":    {serverError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: -READONLY You can't write against a read only replica. "), true, true, "replica"},
-		"disk":                  {serverError("MISCONF Redis is configured to save RDB snapshots"), true, true, "disk"},
-		"clients":               {serverError("ERR max number of clients reached"), true, true, "connections"},
-		"no password":           {serverError("NOAUTH Authentication required."), false, true, "password"},
-		"no password, long":     {serverError("ERR Protocol error: unauthenticated multibulk length"), false, true, "password"},
-		"wrong password":        {serverError("WRONGPASS invalid username-password pair"), false, true, "password"},
-		"protected":             {serverError("DENIED Redis is running in protected mode"), false, true, "protected"},
-		"cluster":               {serverError("MOVED 3999 127.0.0.1:6381"), false, true, "NewClusterClient"},
-		"rows denied":           {serverError("NOPERM this user has no permissions to run the 'scan' command"), false, true, "+scan"},
-		"nodes denied":          {serverError("NOPERM this user has no permissions to run the 'cluster|slots' command"), false, true, "+cluster"},
-		"no cluster":            {serverError("ERR This instance has cluster support disabled"), false, true, "redis.NewClient"},
-		"database":              {serverError("ERR DB index is out of range"), false, true, "DB"},
+		"loading":               {redistest.ServerError("LOADING Redis is loading the dataset in memory"), true, true, "from disk"},
+		"busy":                  {redistest.ServerError("BUSY Redis is busy running a script."), true, true, "script"},
+		"try again":             {redistest.ServerError("TRYAGAIN Multiple keys request"), true, true, "TRYAGAIN"},
+		"cluster down":          {redistest.ServerError("CLUSTERDOWN The cluster is down"), true, true, "CLUSTERDOWN"},
+		"primary down":          {redistest.ServerError("MASTERDOWN Link with MASTER is down"), true, true, "MASTERDOWN"},
+		"read only, Redis 6":    {redistest.ServerError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: -READONLY You can't write against a read only replica. "), true, true, "replica"},
+		"disk":                  {redistest.ServerError("MISCONF Redis is configured to save RDB snapshots"), true, true, "disk"},
+		"clients":               {redistest.ServerError("ERR max number of clients reached"), true, true, "connections"},
+		"no password":           {redistest.ServerError("NOAUTH Authentication required."), false, true, "password"},
+		"no password, long":     {redistest.ServerError("ERR Protocol error: unauthenticated multibulk length"), false, true, "password"},
+		"wrong password":        {redistest.ServerError("WRONGPASS invalid username-password pair"), false, true, "password"},
+		"protected":             {redistest.ServerError("DENIED Redis is running in protected mode"), false, true, "protected"},
+		"cluster":               {redistest.ServerError("MOVED 3999 127.0.0.1:6381"), false, true, "NewClusterClient"},
+		"rows denied":           {redistest.ServerError("NOPERM this user has no permissions to run the 'scan' command"), false, true, "+scan"},
+		"nodes denied":          {redistest.ServerError("NOPERM this user has no permissions to run the 'cluster|slots' command"), false, true, "+cluster"},
+		"no cluster":            {redistest.ServerError("ERR This instance has cluster support disabled"), false, true, "redis.NewClient"},
+		"database":              {redistest.ServerError("ERR DB index is out of range"), false, true, "DB"},
 		"connections in use":    {redis.ErrPoolTimeout, true, false, "PoolSize"},
-		"script's command":      {serverError("ERR The user executing the script can't run this command or subcommand script: a"), false, true, "+hset"},
-		"script fails":          {serverError("ERR user_script:5: attempt to compare nil"), false, true, "attempt"},
+		"script's command":      {redistest.ServerError("ERR The user executing the script can't run this command or subcommand script: a"), false, true, "+hset"},
+		"script fails":          {redistest.ServerError("ERR user_script:5: attempt to compare nil"), false, true, "attempt"},
 		"connection breaks":     {io.EOF, true, false, "EOF"},
 		"timeout":               {timeoutError{}, true, false, "no answer in time"},
 		"caller's context ends": {context.Canceled, true, false, "caller's context"},
@@ -391,7 +360,7 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 	} {
 		t.Run(name, func(t *testing.T) {
 			for client, repeats := range map[redis.Scripter]bool{broken{err: c.err}: true, oneAttempt{broken{err: c.err}}: false} {
-				_, ok, err := must(redisstore.New(client)).Acquire(t.Context(), claim("n"))
+				_, ok, err := redistest.Must(redisstore.New(client)).Acquire(t.Context(), redistest.Claim("n"))
 				var e *driver.Error
 				unapplied := !repeats && !mayApply[name]
 				if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Answered != c.answered || e.Unapplied != unapplied ||
@@ -401,9 +370,9 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 			}
 		})
 	}
-	for name, err := range map[string]error{"moved": serverError("MOVED 3999 127.0.0.1:6381"), "ask": serverError("ASK 3999 127.0.0.1:6381")} {
+	for name, err := range map[string]error{"moved": redistest.ServerError("MOVED 3999 127.0.0.1:6381"), "ask": redistest.ServerError("ASK 3999 127.0.0.1:6381")} {
 		t.Run("cluster client, "+name, func(t *testing.T) { // while a replica takes over
-			_, _, err := must(redisstore.New(clusterClient{broken{err: err}})).Acquire(t.Context(), claim("n"))
+			_, _, err := redistest.Must(redisstore.New(clusterClient{broken{err: err}})).Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
 			if !errors.As(err, &e) || !e.Temporary || !e.Answered || e.Unapplied || e.Hint != "" {
 				t.Errorf("error %#v, want a temporary one", err)
@@ -414,7 +383,7 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 		"no list": "x", "too short": []any{}, "wrong types": []any{"0", "0", "", []any{}, []any{}}, "no time": []any{int64(0), "x", "", []any{}, []any{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := must(redisstore.New(broken{val: val})).Acquire(t.Context(), claim("n"))
+			_, ok, err := redistest.Must(redisstore.New(broken{val: val})).Acquire(t.Context(), redistest.Claim("n"))
 			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Unapplied {
 				t.Errorf("applied %v, error %#v, want a permanent one", ok, err)
 			}
@@ -422,17 +391,21 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 	}
 }
 
+// wrapped is a client with these options.
+type wrapped struct {
+	redis.Scripter
+	options *redis.Options
+}
+
+func (w wrapped) Options() *redis.Options { return w.options }
+
 // TestWrongClient uses clients that cannot keep locks: the constructor says
 // what to change.
 func TestWrongClient(t *testing.T) {
 	t.Parallel()
-	good := func(addr string) redis.Scripter { return redis.NewClient(&redis.Options{Addr: addr}) }
-	wraps := func(o redis.Options) redis.Scripter { return &tap{Scripter: redis.NewClient(&o)} }
+	wraps := func(o redis.Options) redis.Scripter { return wrapped{options: &o} }
 	one := func(c redis.Scripter) func() error {
 		return func() error { _, err := redisstore.New(c); return err }
-	}
-	quorum := func(c ...redis.Scripter) func() error {
-		return func() error { _, err := redisstore.NewQuorum(c...); return err }
 	}
 	for name, c := range map[string]struct {
 		construct func() error
@@ -445,11 +418,6 @@ func TestWrongClient(t *testing.T) {
 		"ring":                {one(redis.NewRing(&redis.RingOptions{})), "Ring"},
 		"nil":                 {one(nil), "nil"},
 		"nil pointer":         {one((*redis.Client)(nil)), "nil"},
-		"quorum of none":      {quorum(), "0 clients"},
-		"quorum of one":       {quorum(good("h:1")), "1 clients"},
-		"quorum of four":      {quorum(good("h:1"), good("h:2"), good("h:3"), good("h:4")), "4 clients"},
-		"quorum, one is nil":  {quorum(good("h:1"), nil, good("h:3")), "nil"},
-		"quorum, same server": {quorum(good("h:1"), good("h:2"), good("h:1")), "two clients of Redis h:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.construct()
@@ -471,7 +439,7 @@ func TestSettingsOfTheClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mini := newMini(t)
+			mini := redistest.NewMini(t)
 			var requests atomic.Int32
 			var hangs atomic.Bool
 			end := make(chan struct{})
@@ -490,8 +458,8 @@ func TestSettingsOfTheClient(t *testing.T) {
 			o.Addr = mini.Addr()
 			client := redis.NewClient(o)
 			t.Cleanup(func() { _ = client.Close() })
-			store := must(redisstore.New(client))
-			if _, _, err := store.Acquire(t.Context(), claim("n")); err == nil || requests.Load() != 1 {
+			store := redistest.Must(redisstore.New(client))
+			if _, _, err := store.Acquire(t.Context(), redistest.Claim("n")); err == nil || requests.Load() != 1 {
 				t.Errorf("%d requests, error %v, want 1 that fails", requests.Load(), err)
 			}
 			hangs.Store(true)
@@ -525,7 +493,7 @@ func TestPoolIsExhausted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mini := newMini(t)
+			mini := redistest.NewMini(t)
 			began, end := make(chan struct{}), make(chan struct{})
 			arrived := sync.OnceFunc(func() { close(began) })
 			mini.Server().SetPreHook(func(_ *minserver.Peer, command string, _ ...string) bool {
@@ -537,7 +505,7 @@ func TestPoolIsExhausted(t *testing.T) {
 			})
 			client := connect(mini)
 			t.Cleanup(func() { _ = client.(io.Closer).Close() })
-			store := must(redisstore.New(client))
+			store := redistest.Must(redisstore.New(client))
 			var first sync.WaitGroup
 			defer first.Wait()
 			defer close(end)
@@ -572,7 +540,7 @@ func TestRefusingServer(t *testing.T) { // F55
 		} {
 			t.Run(text[:4]+", "+name, func(t *testing.T) {
 				t.Parallel()
-				mini := newMini(t)
+				mini := redistest.NewMini(t)
 				var requests atomic.Int32
 				mini.Server().SetPreHook(func(c *minserver.Peer, command string, _ ...string) bool {
 					if command != "EVALSHA" {
@@ -584,7 +552,7 @@ func TestRefusingServer(t *testing.T) { // F55
 				})
 				client := connect(mini.Addr())
 				t.Cleanup(func() { _ = client.(io.Closer).Close() })
-				locker, err := lock.New(must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
+				locker, err := lock.New(redistest.Must(redisstore.New(client)), &lock.Options{Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -618,9 +586,9 @@ func TestEvictionWarning(t *testing.T) { // F42
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-			store := must(redisstore.New(newClient(t, newServer(t, c.args...).addr)))
+			store := redistest.Must(redisstore.New(redistest.NewClient(t, redistest.NewServer(t, c.args...).Addr)))
 			for range 2 {
-				mustAcquire(t, store, claim(rand.Text()))
+				redistest.MustAcquire(t, store, redistest.Claim(rand.Text()))
 				if err := store.Check(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -5,27 +5,28 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
 
 // TestLeaseNeverMovesBack lets a claim arrive late, which is then granted for
 // longer than the next round of the same claim asks for.
 func TestLeaseNeverMovesBack(t *testing.T) {
 	t.Parallel()
-	mini := newMini(t)
-	client := newClient(t, mini.Addr())
-	store := must(redisstore.New(client))
-	first := claim("n")
+	mini := redistest.NewMini(t)
+	client := redistest.NewClient(t, mini.Addr())
+	store := redistest.Must(redisstore.New(client))
+	first := redistest.Claim("n")
 	mini.SetTime(first.Now.Add(30 * time.Second))
-	mustAcquire(t, store, first)
+	redistest.MustAcquire(t, store, first)
 	before := mini.HGet("lambdalock:n", "leaseEnd")
 	second := *first
 	second.Now, second.Stamp = first.Now.Add(20*time.Second), first.Now.Add(20*time.Second)
-	mustAcquire(t, store, &second)
+	redistest.MustAcquire(t, store, &second)
 	if after := mini.HGet("lambdalock:n", "leaseEnd"); after != before {
 		t.Errorf("the lease ends at %s, before it was %s", after, before)
 	}
 	// The clock of the owner was set forward.
-	r := renewal(&second)
+	r := redistest.Renewal(&second)
 	r.Until = second.Until.Add(time.Second)
 	r.Now = r.Until.Add(-time.Second)
 	if _, ok, err := store.Renew(t.Context(), r); !ok || err != nil {
@@ -40,11 +41,11 @@ func TestLeaseNeverMovesBack(t *testing.T) {
 // server's clock, and a microsecond later.
 func TestHeldToTheEnd(t *testing.T) {
 	t.Parallel()
-	mini := newMini(t)
-	store := must(redisstore.New(newClient(t, mini.Addr())))
-	first := claim("n")
+	mini := redistest.NewMini(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, mini.Addr())))
+	first := redistest.Claim("n")
 	mini.SetTime(first.Now)
-	mustAcquire(t, store, first)
+	redistest.MustAcquire(t, store, first)
 	other := *first
 	other.Token, other.Stamp = "other", first.Stamp.Add(time.Second)
 	end := first.Until // the server counts the same time
@@ -63,16 +64,27 @@ func TestHeldToTheEnd(t *testing.T) {
 // row, which must be kept for longer.
 func TestAbandonShortensNoOtherLife(t *testing.T) { // F44, F47
 	t.Parallel()
-	store := must(redisstore.New(newClient(t, newMini(t).Addr())))
-	owner := claim("n")
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, redistest.NewMini(t).Addr())))
+	owner := redistest.Claim("n")
 	owner.DeleteAfter = owner.Now.Add(48 * time.Hour).Truncate(time.Second)
-	mustAcquire(t, store, owner)
-	refused := settlement(claim("n"))
+	redistest.MustAcquire(t, store, owner)
+	refused := redistest.Settlement(redistest.Claim("n"))
 	refused.Abandon, refused.Stamp = true, owner.Stamp.Add(time.Second)
 	if _, ok, err := store.Settle(t.Context(), refused); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if row, err := store.Read(t.Context(), "n"); err != nil || !row.DeleteAfter.Equal(owner.DeleteAfter) {
 		t.Errorf("the row lives until %v, want %v; error %v", row.DeleteAfter, owner.DeleteAfter, err)
+	}
+}
+
+func TestRowOutlivesAWrongClock(t *testing.T) { // F14, F24
+	t.Parallel()
+	m := redistest.NewMini(t)
+	c := redistest.Claim("n")
+	c.DeleteAfter = c.Now.Add(-time.Hour)
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr()))), c)
+	if left := m.TTL("lambdalock:n"); left < 59*time.Minute {
+		t.Errorf("the row is kept for %v", left)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
 
 // TestFenceIsNotKeptForEver: the counter of a fenced lock was a key of its own
@@ -17,19 +18,19 @@ import (
 // fences rise all the same.
 func TestFenceIsNotKeptForEver(t *testing.T) { // F23, F24
 	t.Parallel()
-	m := newMini(t)
-	store := must(redisstore.New(newClient(t, m.Addr())))
+	m := redistest.NewMini(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
 	fences := map[string]int64{}
 	for round := range 3 {
 		for i := range 10 {
-			c := claim(fmt.Sprint("n", i))
-			row := mustAcquire(t, store, c)
+			c := redistest.Claim(fmt.Sprint("n", i))
+			row := redistest.MustAcquire(t, store, c)
 			if row.Fence <= fences[c.Name] {
 				t.Errorf("round %d: fence %d after %d", round, row.Fence, fences[c.Name])
 			}
 			fences[c.Name] = row.Fence
 			if i%2 == 0 { // the others die
-				if _, ok, err := store.Settle(t.Context(), settlement(c)); !ok || err != nil {
+				if _, ok, err := store.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 			}
@@ -51,23 +52,23 @@ func TestFenceIsNotKeptForEver(t *testing.T) { // F23, F24
 // one script decides and writes, and no lease is without an end.
 func TestRecordThatIsAliveIsNotTaken(t *testing.T) { // F21, F22
 	t.Parallel()
-	m := newMini(t)
+	m := redistest.NewMini(t)
 	var ahead atomic.Int64
-	client := newClient(t, m.Addr())
-	store := must(redisstore.New(clock{client, &ahead}))
-	dead := claim("n")
+	client := redistest.NewClient(t, m.Addr())
+	store := redistest.Must(redisstore.New(redistest.Clock{Scripter: client, Ahead: &ahead}))
+	dead := redistest.Claim("n")
 	dead.Event = "e1"
-	mustAcquire(t, store, dead)
+	redistest.MustAcquire(t, store, dead)
 	if end := m.HGet("lambdalock:n", "leaseEnd"); end == "" || strings.Trim(end, "0123456789") != "" {
 		t.Errorf("the lease ends at %q", end)
 	}
 	for range 3 {
-		mustRefuse(t, store, claim("n"))
+		redistest.MustRefuse(t, store, redistest.Claim("n"))
 	}
 	ahead.Store(int64(time.Minute + time.Second))
 	var granted []*driver.Claim
 	for range 3 { // all of them may have seen the orphan
-		c := claim("n")
+		c := redistest.Claim("n")
 		c.Event = "e1"
 		if _, ok, err := store.Acquire(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -78,14 +79,14 @@ func TestRecordThatIsAliveIsNotTaken(t *testing.T) { // F21, F22
 	if len(granted) != 1 {
 		t.Fatalf("%d callers took over, want one", len(granted))
 	}
-	done := settlement(granted[0])
+	done := redistest.Settlement(granted[0])
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: time.Now().Add(time.Hour)}}}
 	if _, ok, err := store.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	late := claim("n")
+	late := redistest.Claim("n")
 	late.Event = "e1"
-	if row := mustRefuse(t, store, late); row.Judge(late) != driver.Completed {
+	if row := redistest.MustRefuse(t, store, late); row.Judge(late) != driver.Completed {
 		t.Errorf("verdict %v on %+v, want completed", row.Judge(late), row)
 	}
 }

@@ -99,10 +99,10 @@ var stores = []mutant{
 		by:  "TestRowsOfAnotherKind",
 	},
 	{
-		file: "stores/redisstore/inspector.go", breaks: "F41", bug: "a key that is not a row ends the list",
+		file: "stores/redisstore/internal/server/names.go", breaks: "F41", bug: "a key that is not a row ends the list",
 		old: `return errors.As(err, &e) && !e.Temporary && e.Action == ""`,
 		new: `return errors.As(err, &e) && e == nil`,
-		by:  "TestRows",
+		by:  "TestRows", in: "stores/redisstore/redisquorum",
 	},
 	{
 		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",

@@ -1,7 +1,7 @@
 // Command operators changes the operators of a package, one at a time, and
 // reports which changes its tests do not notice:
 //
-//	go run ./operators [-p n] [-least percent] folder...
+//	go run ./operators [-p n] [-least percent] folder[=folder of its tests]...
 //
 // It makes the changes that gremlins makes (https://gremlins.dev): conditions
 // are negated and their bounds moved, arithmetic, increments and signs are
@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -51,7 +52,15 @@ func main() {
 // of those that are reached are noticed.
 func examine(ctx context.Context, dir string, parallel int) (float64, error) {
 	began := time.Now()
+	dir, tests, elsewhere := strings.Cut(dir, "=")
+	if !elsewhere {
+		tests = dir
+	}
 	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, err
+	}
+	tests, err = filepath.Abs(tests)
 	if err != nil {
 		return 0, err
 	}
@@ -68,7 +77,7 @@ func examine(ctx context.Context, dir string, parallel int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s := &suite{dir: dir, work: work}
+	s := &suite{dir: tests, work: work}
 	if err := s.build(ctx); err != nil {
 		return 0, err
 	}

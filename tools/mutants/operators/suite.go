@@ -32,7 +32,7 @@ const (
 
 // suite is the test binary of a package, and what its tests reach.
 type suite struct {
-	dir, work string
+	dir, work string // the folder of the tests, and that of the changed files
 	tests     []measured
 }
 

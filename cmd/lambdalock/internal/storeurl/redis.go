@@ -12,6 +12,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // openRedis opens one server or, if there are several URLs, a quorum. Messages
@@ -44,7 +45,7 @@ func openRedis(text string) (driver.Store, error) {
 	if len(clients) == 1 {
 		return redisstore.New(clients[0])
 	}
-	return redisstore.NewQuorum(clients...)
+	return redisquorum.New(clients...)
 }
 
 // redisServer reads the URL of the n-th server.

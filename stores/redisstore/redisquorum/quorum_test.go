@@ -1,4 +1,4 @@
-package redisstore_test
+package redisquorum_test
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // tap is a client whose requests can be made to fail, or be counted.
@@ -36,12 +38,12 @@ func (c *tap) EvalSha(ctx context.Context, sha string, keys []string, args ...an
 	n := c.requests.Add(1)
 	if c.fail != nil {
 		if err := c.fail(n); err != nil {
-			return errorCmd(ctx, err)
+			return redistest.ErrorCmd(ctx, err)
 		}
 	}
 	answer := c.Scripter.EvalSha(ctx, sha, keys, args...)
 	if c.loses != nil && c.loses(n) {
-		return errorCmd(ctx, io.EOF)
+		return redistest.ErrorCmd(ctx, io.EOF)
 	}
 	return answer
 }
@@ -52,7 +54,7 @@ func (c *tap) Scan(ctx context.Context, cursor uint64, match string, count int64
 
 // quorum is a Quorum of miniredis servers.
 type quorum struct {
-	*redisstore.Quorum
+	*redisquorum.Store
 	minis []*miniredis.Miniredis
 	taps  []*tap
 }
@@ -62,11 +64,11 @@ func newQuorum(t *testing.T, n int) *quorum {
 	q := &quorum{}
 	var clients []redis.Scripter
 	for range n {
-		m := newMini(t)
-		c := &tap{Scripter: newClient(t, m.Addr())}
+		m := redistest.NewMini(t)
+		c := &tap{Scripter: redistest.NewClient(t, m.Addr())}
 		q.minis, q.taps, clients = append(q.minis, m), append(q.taps, c), append(clients, c)
 	}
-	q.Quorum = openQuorum(clients...).(*redisstore.Quorum)
+	q.Store = openQuorum(clients...).(*redisquorum.Store)
 	return q
 }
 
@@ -102,18 +104,18 @@ func TestFenceAcrossMajorities(t *testing.T) { // F24
 			for i := range 30 {
 				nodes := majorities[i*7%len(majorities)]
 				q.only(nodes[:]...)
-				mine := claim("n")
-				row := mustAcquire(t, q, mine)
+				mine := redistest.Claim("n")
+				row := redistest.MustAcquire(t, q, mine)
 				if row.Fence <= last {
 					t.Fatalf("turn %d, nodes %v: fence %d after %d", i, nodes, row.Fence, last)
 				}
 				last = row.Fence
 				if renews {
-					if renewed, ok, err := q.Renew(t.Context(), renewal(mine)); !ok || err != nil || renewed.Fence < row.Fence {
+					if renewed, ok, err := q.Renew(t.Context(), redistest.Renewal(mine)); !ok || err != nil || renewed.Fence < row.Fence {
 						t.Fatalf("renewal: applied %v, error %v, fence %d, want %d", ok, err, renewed.Fence, row.Fence)
 					}
 				}
-				if _, ok, err := q.Settle(t.Context(), settlement(mine)); !ok || err != nil {
+				if _, ok, err := q.Settle(t.Context(), redistest.Settlement(mine)); !ok || err != nil {
 					t.Fatalf("release: applied %v, error %v", ok, err)
 				}
 			}
@@ -131,7 +133,7 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 	t.Parallel()
 	release := func(t *testing.T, q *quorum, c *driver.Claim) {
 		t.Helper()
-		if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
+		if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -139,12 +141,12 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 		"a node of the claim is behind": func(t *testing.T, q *quorum, last *driver.Claim) driver.Row {
 			release(t, q, last)
 			q.only(0, 1, 2, 3)
-			c := claim("n")
+			c := redistest.Claim("n")
 			*last = *c
-			return mustAcquire(t, q, c)
+			return redistest.MustAcquire(t, q, c)
 		},
 		"a node has an earlier round": func(t *testing.T, q *quorum, last *driver.Claim) driver.Row {
-			first := claim("n")
+			first := redistest.Claim("n")
 			q.only(3, 4)
 			if _, _, err := q.Acquire(t.Context(), first); err == nil {
 				t.Fatal("a minority granted a claim")
@@ -153,32 +155,32 @@ func TestFenceOfRenewal(t *testing.T) { // F24
 			release(t, q, last)
 			*last = *first
 			last.Stamp = time.Now().UTC().Truncate(time.Microsecond)
-			return mustAcquire(t, q, last)
+			return redistest.MustAcquire(t, q, last)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newQuorum(t, 5)
-			c := claim("n")
-			mustAcquire(t, q, c)
+			c := redistest.Claim("n")
+			redistest.MustAcquire(t, q, c)
 			release(t, q, c)
 			q.only(0, 1, 2) // the others miss some owners
 			for range 3 {
-				c = claim("n")
-				mustAcquire(t, q, c)
+				c = redistest.Claim("n")
+				redistest.MustAcquire(t, q, c)
 				release(t, q, c)
 			}
-			c = claim("n")
-			mustAcquire(t, q, c)
+			c = redistest.Claim("n")
+			redistest.MustAcquire(t, q, c)
 			row := acquire(t, q, c)
 			q.only(1, 2, 3)
-			renewed, ok, err := q.Renew(t.Context(), renewal(c))
+			renewed, ok, err := q.Renew(t.Context(), redistest.Renewal(c))
 			if !ok || err != nil || renewed.Fence < row.Fence {
 				t.Errorf("renewal: applied %v, error %v, fence %d after %d", ok, err, renewed.Fence, row.Fence)
 			}
 			q.only(0, 1, 2, 3, 4)
 			release(t, q, c)
 			q.only(0, 3, 4)
-			if next := mustAcquire(t, q, claim("n")); next.Fence <= renewed.Fence {
+			if next := redistest.MustAcquire(t, q, redistest.Claim("n")); next.Fence <= renewed.Fence {
 				t.Errorf("the next owner has fence %d after %d", next.Fence, renewed.Fence)
 			}
 		})
@@ -198,9 +200,9 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	q.only(0, 1)
 	last := int64(0)
 	for range 3 {
-		c := claim("n")
-		last = mustAcquire(t, q, c).Fence
-		if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
+		c := redistest.Claim("n")
+		last = redistest.MustAcquire(t, q, c).Fence
+		if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -212,20 +214,20 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 		}
 		return nil
 	}
-	c := claim("n")
+	c := redistest.Claim("n")
 	row, ok, err := q.Acquire(t.Context(), c)
 	var e *driver.Error
 	if !ok && (!errors.As(err, &e) || !e.Temporary || e.Unapplied) {
 		t.Fatalf("error %v, want a temporary one that may be applied", err)
 	}
 	last = max(last, row.Fence)
-	givenUp := settlement(c)
+	givenUp := redistest.Settlement(c)
 	givenUp.Abandon = true
 	if _, ok, err := q.Settle(t.Context(), givenUp); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	q.only(1, 2)
-	if next := mustAcquire(t, q, claim("n")); next.Fence <= last {
+	if next := redistest.MustAcquire(t, q, redistest.Claim("n")); next.Fence <= last {
 		t.Errorf("fence %d after %d", next.Fence, last)
 	}
 }
@@ -235,27 +237,27 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 	t.Parallel()
 	q := newQuorum(t, 3)
-	first := claim("n")
+	first := redistest.Claim("n")
 	first.Event = "e1"
-	mustAcquire(t, q, first)
-	done := settlement(first)
+	redistest.MustAcquire(t, q, first)
+	done := redistest.Settlement(first)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e1", Until: first.Until}}, HighestOrder: "5", Result: driver.Result{Event: "e1", Body: []byte("r")}}
 	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	c := claim("n")
+	c := redistest.Claim("n")
 	c.Event, c.Payload = "e2", "p"
-	before := mustAcquire(t, q, c)
+	before := redistest.MustAcquire(t, q, c)
 	q.minis[1].FlushAll()
 	var copies []func()
 	real := q.taps[1].Scripter
 	q.taps[1].Scripter = recorder{real, &copies}
-	r := renewal(c)
+	r := redistest.Renewal(c)
 	if row, ok, err := q.Renew(t.Context(), r); !ok || err != nil || !row.Until.Equal(r.Until) {
 		t.Fatalf("renewal: applied %v, error %v, row %+v", ok, err, row)
 	}
 	q.taps[1].Scripter = real
-	got, err := must(redisstore.New(real)).Read(t.Context(), "n")
+	got, err := redistest.Must(redisstore.New(real)).Read(t.Context(), "n")
 	if err != nil || got.Token != c.Token || got.Event != "e2" || got.Payload != "p" || got.Holder != "holder" || got.Fence < before.Fence ||
 		!got.Memory.Has("e1", c.Now) || got.Memory.HighestOrder != "5" || string(got.Memory.Result.Body) != "r" {
 		t.Fatalf("the node has %+v, error %v, want the whole row", got, err)
@@ -264,7 +266,7 @@ func TestRestartedNode(t *testing.T) { // F3, F23, F42, F44
 		if lose {
 			q.minis[1].FlushAll()
 		}
-		if _, _, err := q.Settle(t.Context(), settlement(c)); err != nil {
+		if _, _, err := q.Settle(t.Context(), redistest.Settlement(c)); err != nil {
 			t.Fatal(err)
 		}
 		for _, send := range copies {
@@ -293,8 +295,8 @@ func TestNodesDown(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	q.only(0, 2)
-	c := claim("n")
-	mustAcquire(t, q, c)
+	c := redistest.Claim("n")
+	redistest.MustAcquire(t, q, c)
 	if err := q.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -306,22 +308,22 @@ func TestNodesDown(t *testing.T) {
 			t.Errorf("%s: error %v, want a temporary one", what, err)
 		}
 	}
-	_, _, err := q.Acquire(t.Context(), claim("n"))
+	_, _, err := q.Acquire(t.Context(), redistest.Claim("n"))
 	wantUnsure("acquire", err)
-	_, _, err = q.Renew(t.Context(), renewal(c))
+	_, _, err = q.Renew(t.Context(), redistest.Renewal(c))
 	wantUnsure("renew", err)
-	_, _, err = q.Settle(t.Context(), settlement(c))
+	_, _, err = q.Settle(t.Context(), redistest.Settlement(c))
 	wantUnsure("release", err)
 	wantUnsure("check", q.Check(t.Context()))
 	_, err = q.Read(t.Context(), "n")
 	wantUnsure("read", err)
 	q.minis[0].FlushAll() // a failover without the latest writes
 	q.only(0, 2)
-	if _, ok, err := q.Renew(t.Context(), renewal(c)); ok || err != nil {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(c)); ok || err != nil {
 		t.Errorf("renewal without a majority: applied %v, error %v", ok, err)
 	}
 	q.only(0, 1, 2)
-	mustAcquire(t, q, claim("n"))
+	redistest.MustAcquire(t, q, redistest.Claim("n"))
 }
 
 // TestDenied shows that the error of a quorum is permanent once a majority
@@ -334,12 +336,12 @@ func TestDenied(t *testing.T) {
 			for i, c := range q.taps {
 				c.fail = func(int32) error {
 					if i < denied {
-						return serverError("NOPERM this user has no permissions to run the 'evalsha' command")
+						return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
 					}
 					return io.EOF
 				}
 			}
-			_, _, err := q.Acquire(t.Context(), claim("n"))
+			_, _, err := q.Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
 			if !errors.As(err, &e) || e.Temporary != temporary || e.Answered == temporary || e.Unapplied || e.Action != "evalsha" {
 				t.Errorf("error %#v, want temporary %v", err, temporary)
@@ -356,9 +358,9 @@ func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 	for _, c := range q.taps[1:] {
 		c.fail = func(n int32) error {
 			if n == 1 {
-				return serverError("LOADING Redis is loading the dataset in memory")
+				return redistest.ServerError("LOADING Redis is loading the dataset in memory")
 			}
-			return serverError("NOPERM this user has no permissions to run the 'evalsha' command")
+			return redistest.ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
 		}
 	}
 	locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -369,7 +371,7 @@ func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 	if _, err := locker.Acquire(t.Context(), lock.Key{Name: "n"}); !errors.As(err, &e) {
 		t.Fatalf("error %v, want a StoreError", err)
 	}
-	for row, err := range must(redisstore.New(q.taps[0])).Rows(t.Context(), "") {
+	for row, err := range redistest.Must(redisstore.New(q.taps[0])).Rows(t.Context(), "") {
 		if err != nil || row.Token != "" {
 			t.Errorf("the node that granted the claim has %+v, error %v, want a free row", row, err)
 		}
@@ -381,12 +383,12 @@ func TestClaimOfAMinorityIsAbandoned(t *testing.T) { // F2
 func TestSplitVote(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
-	others := []*driver.Claim{claim("n"), claim("n")}
+	others := []*driver.Claim{redistest.Claim("n"), redistest.Claim("n")}
 	for i, c := range others {
-		mustAcquire(t, must(redisstore.New(q.taps[i].Scripter)), c)
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[i].Scripter)), c)
 	}
-	c := claim("n")
-	row := mustRefuse(t, q, c)
+	c := redistest.Claim("n")
+	row := redistest.MustRefuse(t, q, c)
 	if verdict := row.Judge(c); row.Token != "" || verdict != driver.Granted {
 		t.Errorf("the row %+v has verdict %d, want one that nobody holds", row, verdict)
 	}
@@ -395,7 +397,7 @@ func TestSplitVote(t *testing.T) {
 	}
 	again := *c
 	again.Stamp = c.Stamp.Add(-time.Hour)
-	if row := mustRefuse(t, q, &again); row.Judge(&again) != driver.Behind || row.Stamp.Before(c.Stamp) {
+	if row := redistest.MustRefuse(t, q, &again); row.Judge(&again) != driver.Behind || row.Stamp.Before(c.Stamp) {
 		t.Errorf("the row %+v does not tell the stamp to exceed", row)
 	}
 }
@@ -406,12 +408,12 @@ func TestUndoWithoutAnswer(t *testing.T) { // F2
 	t.Parallel()
 	q := newQuorum(t, 3)
 	for i := range 2 {
-		mustAcquire(t, must(redisstore.New(q.taps[i].Scripter)), claim("n"))
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[i].Scripter)), redistest.Claim("n"))
 	}
-	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), claim("other")) // now the node knows the script
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), redistest.Claim("other")) // now the node knows the script
 	lost := q.taps[2].requests.Load() + 1
 	q.taps[2].loses = func(n int32) bool { return n == lost }
-	mustRefuse(t, q, claim("n"))
+	redistest.MustRefuse(t, q, redistest.Claim("n"))
 	if owner := q.owner(2, "n"); owner != "" || q.taps[2].requests.Load() == lost {
 		t.Error("the refused claim keeps a node")
 	}
@@ -423,12 +425,12 @@ func TestUndoWithoutAnswer(t *testing.T) { // F2
 func TestUndoIsLost(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
-	c := claim("n")
+	c := redistest.Claim("n")
 	c.Event = "e"
-	done := settlement(c)
+	done := redistest.Settlement(c)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
-	node := must(redisstore.New(q.taps[2].Scripter))
-	mustAcquire(t, node, c)
+	node := redistest.Must(redisstore.New(q.taps[2].Scripter))
+	redistest.MustAcquire(t, node, c)
 	if _, ok, err := node.Settle(t.Context(), done); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -436,7 +438,7 @@ func TestUndoIsLost(t *testing.T) {
 		lost int
 		ok   bool
 	}{{1, true}, {2, false}} {
-		next := claim("n")
+		next := redistest.Claim("n")
 		next.Event = "e"
 		for i := range f.lost {
 			sent := q.taps[i].requests.Load()
@@ -456,7 +458,7 @@ func TestUndoIsLost(t *testing.T) {
 			t.Errorf("%d lost: error %#v, want a permanent one that may be applied", f.lost, err)
 		}
 		q.only(0, 1, 2)
-		s := settlement(next)
+		s := redistest.Settlement(next)
 		s.Abandon = true
 		if _, _, err := q.Settle(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -469,8 +471,8 @@ func TestUndoIsLost(t *testing.T) {
 func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
-	other := claim("n")
-	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), other)
+	other := redistest.Claim("n")
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), other)
 	q.only(0, 2)
 	q.taps[0].fail = func(n int32) error {
 		if n > 1 { // the first is the claim
@@ -478,7 +480,7 @@ func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 		}
 		return nil
 	}
-	mine := claim("n")
+	mine := redistest.Claim("n")
 	_, ok, err := q.Acquire(t.Context(), mine)
 	if q.owner(0, "n") != mine.Token {
 		t.Fatal("the undo arrived")
@@ -494,27 +496,27 @@ func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 func TestLateCompletion(t *testing.T) { // F21
 	t.Parallel()
 	q := newQuorum(t, 3)
-	first := claim("n")
+	first := redistest.Claim("n")
 	first.Event = "e"
-	mustAcquire(t, q, first)
+	redistest.MustAcquire(t, q, first)
 	for _, m := range q.minis {
 		m.SetTime(time.Now().Add(2 * time.Minute))
 	}
 	q.only(0, 1)
-	second := claim("n")
-	mustAcquire(t, q, second)
+	second := redistest.Claim("n")
+	redistest.MustAcquire(t, q, second)
 	q.only(0, 1, 2)
-	done := settlement(first)
+	done := redistest.Settlement(first)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: first.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
 	if row, ok, err := q.Settle(t.Context(), done); ok || err != nil {
 		t.Errorf("the completion of the late owner: applied %v, error %v, row %+v", ok, err, row)
 	}
-	if _, ok, err := q.Settle(t.Context(), settlement(second)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(second)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	again := claim("n")
+	again := redistest.Claim("n")
 	again.Event = "e"
-	mustAcquire(t, q, again)
+	redistest.MustAcquire(t, q, again)
 }
 
 // TestLateReleaseFreesTheNode delivers to a node that was paused what the owner
@@ -523,10 +525,10 @@ func TestLateCompletion(t *testing.T) { // F21
 func TestLateReleaseFreesTheNode(t *testing.T) { // F4
 	t.Parallel()
 	q := newQuorum(t, 3)
-	c := claim("n")
+	c := redistest.Claim("n")
 	c.Event = "e"
-	mustAcquire(t, q, c)
-	done := settlement(c)
+	redistest.MustAcquire(t, q, c)
+	done := redistest.Settlement(c)
 	done.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Hour).Truncate(time.Millisecond)}}}
 	q.only(0, 1)
 	if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
@@ -535,7 +537,7 @@ func TestLateReleaseFreesTheNode(t *testing.T) { // F4
 	q.minis[2].SetTime(time.Now().Add(2 * time.Minute))
 	q.only(2)
 	_, _, _ = q.Settle(t.Context(), done)
-	if row, ok, err := must(redisstore.New(q.taps[2].Scripter)).Renew(t.Context(), renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
+	if row, ok, err := redistest.Must(redisstore.New(q.taps[2].Scripter)).Renew(t.Context(), redistest.Renewal(c)); ok || err != nil || row.Token != "" || row.Memory.Has("e", c.Now) {
 		t.Errorf("the late renewal: applied %v, error %v, row %+v", ok, err, row)
 	}
 }
@@ -547,10 +549,10 @@ func TestPartialRelease(t *testing.T) { // F5
 	for name, complete := range map[string]bool{"release": false, "complete": true} {
 		t.Run(name, func(t *testing.T) {
 			q := newQuorum(t, 3)
-			c := claim("n")
+			c := redistest.Claim("n")
 			c.Event = "e"
-			mustAcquire(t, q, c)
-			s := settlement(c)
+			redistest.MustAcquire(t, q, c)
+			s := redistest.Settlement(c)
 			if complete {
 				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}
 			}
@@ -569,19 +571,19 @@ func TestPartialRelease(t *testing.T) { // F5
 	}
 	t.Run("another claim comes between", func(t *testing.T) {
 		q := newQuorum(t, 3)
-		c := claim("n")
+		c := redistest.Claim("n")
 		c.Event = "e"
-		mustAcquire(t, q, c)
-		s := settlement(c)
+		redistest.MustAcquire(t, q, c)
+		s := redistest.Settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 		q.only(0)
 		_, _, _ = q.Settle(t.Context(), s)
 		q.only(0, 1)
-		mustRefuse(t, q, claim("n")) // and leaves its stamp at the node that was released
+		redistest.MustRefuse(t, q, redistest.Claim("n")) // and leaves its stamp at the node that was released
 		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 			t.Errorf("repeated: applied %v, error %v", ok, err)
 		}
-		other := settlement(c)
+		other := redistest.Settlement(c)
 		other.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Add(time.Second)}}}
 		if _, ok, err := q.Settle(t.Context(), other); ok {
 			t.Errorf("another completion of the event: applied %v, error %v", ok, err)
@@ -590,16 +592,16 @@ func TestPartialRelease(t *testing.T) { // F5
 	t.Run("another owner comes between", func(t *testing.T) {
 		q := newQuorum(t, 3)
 		q.only(0, 1)
-		c := claim("n")
+		c := redistest.Claim("n")
 		c.Event, c.Order = "e", "5"
-		mustAcquire(t, q, c)
-		s := settlement(c)
+		redistest.MustAcquire(t, q, c)
+		s := redistest.Settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}, HighestOrder: "5"}
 		q.only(1, 2)
 		_, _, _ = q.Settle(t.Context(), s)
-		next := claim("n")
-		row := mustAcquire(t, q, next)
-		done := settlement(next)
+		next := redistest.Claim("n")
+		row := redistest.MustAcquire(t, q, next)
+		done := redistest.Settlement(next)
 		done.Memory = &driver.Memory{Completed: append(row.Memory.Completed, driver.CompletedEvent{Event: "f", Until: c.Until}), HighestOrder: "6"}
 		if _, ok, err := q.Settle(t.Context(), done); !ok || err != nil {
 			t.Fatal(ok, err)
@@ -614,10 +616,10 @@ func TestPartialRelease(t *testing.T) { // F5
 	})
 	t.Run("ordered", func(t *testing.T) {
 		q := newQuorum(t, 3)
-		c := claim("n")
+		c := redistest.Claim("n")
 		c.Order = "5"
-		mustAcquire(t, q, c)
-		s := settlement(c)
+		redistest.MustAcquire(t, q, c)
+		s := redistest.Settlement(c)
 		s.Memory = &driver.Memory{HighestOrder: "5"}
 		q.only(0)
 		_, _, _ = q.Settle(t.Context(), s)
@@ -628,12 +630,12 @@ func TestPartialRelease(t *testing.T) { // F5
 	})
 	t.Run("majority lost", func(t *testing.T) {
 		q := newQuorum(t, 3)
-		c := claim("n")
+		c := redistest.Claim("n")
 		c.Event = "e"
-		mustAcquire(t, q, c)
+		redistest.MustAcquire(t, q, c)
 		q.minis[0].FlushAll()
 		q.minis[1].FlushAll()
-		s := settlement(c)
+		s := redistest.Settlement(c)
 		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
 		if row, ok, err := q.Settle(t.Context(), s); ok || err != nil || row.Memory.Has("e", c.Now) {
 			t.Errorf("applied %v, error %v, row %+v, want a refusal without the event", ok, err, row)
@@ -641,11 +643,11 @@ func TestPartialRelease(t *testing.T) { // F5
 	})
 	t.Run("unsure", func(t *testing.T) {
 		q := newQuorum(t, 3)
-		c := claim("n")
-		mustAcquire(t, q, c)
+		c := redistest.Claim("n")
+		redistest.MustAcquire(t, q, c)
 		q.minis[0].FlushAll()
 		q.only(0, 1)
-		s := settlement(c)
+		s := redistest.Settlement(c)
 		s.Stamp = time.Time{}
 		if _, _, err := q.Settle(t.Context(), s); err == nil {
 			t.Error("no error, although the node that failed may have released")
@@ -663,7 +665,7 @@ type later struct {
 func (c *later) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	if c.nth--; c.nth == 0 {
 		c.send = func() { c.Scripter.EvalSha(context.WithoutCancel(ctx), sha, keys, args...) }
-		return errorCmd(ctx, io.EOF)
+		return redistest.ErrorCmd(ctx, io.EOF)
 	}
 	return c.Scripter.EvalSha(ctx, sha, keys, args...)
 }
@@ -681,18 +683,18 @@ type undoUnderWay struct {
 func newUndoUnderWay(t *testing.T) *undoUnderWay {
 	t.Helper()
 	q := &undoUnderWay{quorum: newQuorum(t, 3), t: t}
-	other := claim("n")
+	other := redistest.Claim("n")
 	q.only(0, 1)
-	mustAcquire(t, q, other)
+	redistest.MustAcquire(t, q, other)
 	q.only(0, 1, 2)
-	q.first = claim("n")
+	q.first = redistest.Claim("n")
 	q.network = &later{Scripter: q.taps[2].Scripter, nth: 2}
 	q.taps[2].Scripter = q.network
-	mustRefuse(t, q, q.first)
+	redistest.MustRefuse(t, q, q.first)
 	if q.owner(2, "n") != q.first.Token {
 		t.Fatal("the undo arrived")
 	}
-	if _, ok, err := q.Settle(t.Context(), settlement(other)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(other)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	second := *q.first
@@ -705,9 +707,9 @@ func newUndoUnderWay(t *testing.T) *undoUnderWay {
 // round, so that the node keeps the first.
 func (q *undoUnderWay) turnAwayTheSecond() {
 	q.t.Helper()
-	givenUp := settlement(claim("n"))
+	givenUp := redistest.Settlement(redistest.Claim("n"))
 	givenUp.Abandon = true
-	if _, ok, err := must(redisstore.New(q.taps[2].Scripter)).Settle(q.t.Context(), givenUp); !ok || err != nil {
+	if _, ok, err := redistest.Must(redisstore.New(q.taps[2].Scripter)).Settle(q.t.Context(), givenUp); !ok || err != nil {
 		q.t.Fatal(ok, err)
 	}
 }
@@ -718,10 +720,10 @@ func TestLateUndo(t *testing.T) { // F3, F44
 	t.Parallel()
 	q := newUndoUnderWay(t)
 	q.only(0, 1)
-	mustAcquire(t, q, q.second)
+	redistest.MustAcquire(t, q, q.second)
 	q.turnAwayTheSecond()
 	q.only(0, 2)
-	if _, ok, err := q.Renew(t.Context(), renewal(q.second)); !ok || err != nil {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(q.second)); !ok || err != nil {
 		t.Fatalf("renewal: applied %v, error %v", ok, err)
 	}
 	q.network.send()
@@ -738,7 +740,7 @@ func TestEarlierRoundDoesNotCount(t *testing.T) { // F3, F44
 	q := newUndoUnderWay(t)
 	q.turnAwayTheSecond()
 	q.only(0, 2)
-	mustRefuse(t, q, q.second)
+	redistest.MustRefuse(t, q, q.second)
 }
 
 // TestLateClaimAfterRelease shows that a node which the claim did not reach
@@ -746,14 +748,14 @@ func TestEarlierRoundDoesNotCount(t *testing.T) { // F3, F44
 func TestLateClaimAfterRelease(t *testing.T) { // F3
 	t.Parallel()
 	q := newQuorum(t, 3)
-	c := claim("n")
+	c := redistest.Claim("n")
 	q.only(0, 1)
-	mustAcquire(t, q, c)
+	redistest.MustAcquire(t, q, c)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	mustRefuse(t, must(redisstore.New(q.taps[2].Scripter)), c)
+	redistest.MustRefuse(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), c)
 }
 
 // TestLateClaimAfterResume is the same for a lock that was handed over: who
@@ -761,7 +763,7 @@ func TestLateClaimAfterRelease(t *testing.T) { // F3
 func TestLateClaimAfterResume(t *testing.T) { // F3
 	t.Parallel()
 	q := newQuorum(t, 3)
-	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), claim("another")) // now the node knows the script
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), redistest.Claim("another")) // now the node knows the script
 	late := &later{Scripter: q.taps[2].Scripter, nth: 1}
 	q.taps[2].Scripter = late
 	locker, err := lock.New(q, &lock.Options{Lease: lock.FixedLease(time.Minute), Logger: slog.New(slog.DiscardHandler)})
@@ -792,36 +794,25 @@ func TestLateClaimAfterResume(t *testing.T) { // F3
 
 // TestRowOutlivesAWrongClock shows that a row is kept for an hour at least,
 // whatever the clock of its writer says: a fence must not start again.
-func TestRowOutlivesAWrongClock(t *testing.T) { // F14, F24
-	t.Parallel()
-	m := newMini(t)
-	c := claim("n")
-	c.DeleteAfter = c.Now.Add(-time.Hour)
-	mustAcquire(t, must(redisstore.New(newClient(t, m.Addr()))), c)
-	if left := m.TTL("lambdalock:n"); left < 59*time.Minute {
-		t.Errorf("the row is kept for %v", left)
-	}
-}
-
 // TestRestoreOfLongerLease renews through a node that has an earlier round of
 // the claim, and a longer renewal that reached only that node.
 func TestRestoreOfLongerLease(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
-	first := claim("n")
-	node := must(redisstore.New(q.taps[2].Scripter))
-	mustAcquire(t, node, first)
+	first := redistest.Claim("n")
+	node := redistest.Must(redisstore.New(q.taps[2].Scripter))
+	redistest.MustAcquire(t, node, first)
 	second := *first
 	second.Stamp = first.Stamp.Add(time.Microsecond)
 	q.only(0, 1)
-	mustAcquire(t, q, &second)
-	longer := renewal(first)
+	redistest.MustAcquire(t, q, &second)
+	longer := redistest.Renewal(first)
 	longer.Until = longer.Until.Add(time.Hour)
 	if _, ok, err := node.Renew(t.Context(), longer); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	q.only(0, 2)
-	if _, ok, err := q.Renew(t.Context(), renewal(&second)); !ok || err != nil {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); !ok || err != nil {
 		t.Errorf("applied %v, error %v", ok, err)
 	}
 }
@@ -833,26 +824,26 @@ func TestReleaseMissesNode(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*quorum, *driver.Claim) error{
 		"released": func(q *quorum, c *driver.Claim) error {
-			_, _, err := q.Settle(t.Context(), settlement(c))
+			_, _, err := q.Settle(t.Context(), redistest.Settlement(c))
 			return err
 		},
 		"renewed": func(q *quorum, c *driver.Claim) error {
-			_, _, err := q.Renew(t.Context(), renewal(c))
+			_, _, err := q.Renew(t.Context(), redistest.Renewal(c))
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newQuorum(t, 3)
-			c := claim("n")
+			c := redistest.Claim("n")
 			c.Until = c.Now.Add(7 * 24 * time.Hour)
-			mustAcquire(t, q, c)
+			redistest.MustAcquire(t, q, c)
 			q.only(0, 1)
-			if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
+			if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			q.only(0, 1, 2)
-			next := claim("n")
-			mustAcquire(t, q, next)
+			next := redistest.Claim("n")
+			redistest.MustAcquire(t, q, next)
 			if err := use(q, next); err != nil {
 				t.Fatal(err)
 			}
@@ -873,16 +864,16 @@ func TestReleaseMissesNode(t *testing.T) {
 func TestRestoredStamp(t *testing.T) { // F44
 	t.Parallel()
 	q := newQuorum(t, 3)
-	node := func(i int) *redisstore.Store { return must(redisstore.New(q.taps[i].Scripter)) }
-	first, other := claim("n"), claim("n")
+	node := func(i int) *redisstore.Store { return redistest.Must(redisstore.New(q.taps[i].Scripter)) }
+	first, other := redistest.Claim("n"), redistest.Claim("n")
 	other.Stamp = first.Stamp.Add(time.Microsecond)
 	second := *first
 	second.Stamp = other.Stamp.Add(time.Microsecond)
-	mustAcquire(t, node(0), &second)
-	mustAcquire(t, node(1), first)
-	mustAcquire(t, node(2), other)
+	redistest.MustAcquire(t, node(0), &second)
+	redistest.MustAcquire(t, node(1), first)
+	redistest.MustAcquire(t, node(2), other)
 	for _, want := range []string{other.Token, ""} {
-		if _, ok, err := q.Renew(t.Context(), renewal(&second)); !ok || err != nil {
+		if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if row, err := node(1).Read(t.Context(), "n"); err != nil || !row.Stamp.Equal(second.Stamp) {
@@ -900,13 +891,13 @@ func TestWaiterIsNotCleared(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
 	q.only(0, 1)
-	c := claim("n")
-	mustAcquire(t, q, c)
-	waiter := claim("n")
+	c := redistest.Claim("n")
+	redistest.MustAcquire(t, q, c)
+	waiter := redistest.Claim("n")
 	waiter.Stamp = c.Stamp.Add(time.Microsecond)
-	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), waiter)
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), waiter)
 	q.only(0, 1, 2)
-	if _, ok, err := q.Settle(t.Context(), settlement(c)); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), redistest.Settlement(c)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if owner := q.owner(2, "n"); owner != waiter.Token {
@@ -919,12 +910,12 @@ func TestWaiterIsNotCleared(t *testing.T) {
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, 3)
-	first := claim("n")
-	mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), first)
+	first := redistest.Claim("n")
+	redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), first)
 	second := *first
 	second.Stamp = first.Stamp.Add(time.Microsecond)
 	q.only(0, 1)
-	mustAcquire(t, q, &second)
+	redistest.MustAcquire(t, q, &second)
 	q.only(0, 2)
 	sent := q.taps[2].requests.Load()
 	q.taps[2].fail = func(n int32) error {
@@ -934,11 +925,11 @@ func TestRestoreFails(t *testing.T) {
 		return nil
 	}
 	var e *driver.Error
-	if _, ok, err := q.Renew(t.Context(), renewal(&second)); ok || !errors.As(err, &e) || !e.Temporary || e.Unapplied {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); ok || !errors.As(err, &e) || !e.Temporary || e.Unapplied {
 		t.Errorf("applied %v, error %v, want a temporary one", ok, err)
 	}
 	q.only(0, 1, 2)
-	if _, ok, err := q.Renew(t.Context(), renewal(&second)); !ok || err != nil {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); !ok || err != nil {
 		t.Errorf("applied %v, error %v", ok, err)
 	}
 }
@@ -951,31 +942,15 @@ type hanging struct {
 
 func (c hanging) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
 	<-c.end
-	return errorCmd(ctx, io.EOF)
+	return redistest.ErrorCmd(ctx, io.EOF)
 }
 
 func TestHangingClient(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
-	q := must(redisstore.NewQuorum(newClient(t, newMini(t).Addr()), hanging{end: end}, newClient(t, newMini(t).Addr())))
-	mustAcquire(t, q, claim("n"))
-}
-
-// cluster is a client of several servers.
-type cluster struct {
-	redis.Scripter
-	servers []*redis.Client
-	err     error
-}
-
-func (c cluster) ForEachMaster(ctx context.Context, fn func(context.Context, *redis.Client) error) error {
-	for _, s := range c.servers {
-		if err := fn(ctx, s); err != nil {
-			return err
-		}
-	}
-	return c.err
+	q := redistest.Must(redisquorum.New(redistest.NewClient(t, redistest.NewMini(t).Addr()), hanging{end: end}, redistest.NewClient(t, redistest.NewMini(t).Addr())))
+	redistest.MustAcquire(t, q, redistest.Claim("n"))
 }
 
 func TestRows(t *testing.T) {
@@ -989,33 +964,6 @@ func TestRows(t *testing.T) {
 		}
 		return names, nil
 	}
-	t.Run("cluster", func(t *testing.T) {
-		a, b := newClient(t, newMini(t).Addr()), newClient(t, newMini(t).Addr())
-		for i, c := range []*redis.Client{a, b} {
-			mustAcquire(t, must(redisstore.New(c)), claim(fmt.Sprint("name", i)))
-		}
-		// The rows are read through a, which has only its own.
-		if names, err := list(must(redisstore.New(cluster{a, []*redis.Client{a, b}, nil})), "name"); err != nil || len(names) != 1 {
-			t.Errorf("got %v, error %v", names, err)
-		}
-		if _, err := list(must(redisstore.New(cluster{a, nil, io.EOF})), ""); !errors.Is(err, io.EOF) {
-			t.Errorf("error %v, want EOF", err)
-		}
-	})
-	t.Run("no Scan", func(t *testing.T) {
-		if _, err := list(must(redisstore.New(broken{})), ""); err == nil || !strings.Contains(err.Error(), "no method Scan") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("pattern", func(t *testing.T) {
-		s := must(redisstore.New(newClient(t, newMini(t).Addr())))
-		for _, name := range []string{`a*[x]?\`, `ab[x]?\`, "a"} {
-			mustAcquire(t, s, claim(name))
-		}
-		if names, err := list(s, `a*[x]?\`); err != nil || len(names) != 1 {
-			t.Errorf("got %v, error %v", names, err)
-		}
-	})
 	t.Run("keys of others", func(t *testing.T) {
 		q := newQuorum(t, 3)
 		for _, tap := range q.taps {
@@ -1028,9 +976,9 @@ func TestRows(t *testing.T) {
 			}
 		}
 		for i := range 3 {
-			mustAcquire(t, q, claim(fmt.Sprint("name", i)))
+			redistest.MustAcquire(t, q, redistest.Claim(fmt.Sprint("name", i)))
 		}
-		for name, store := range map[string]driver.Inspector{"one server": must(redisstore.New(q.taps[0])), "quorum": q} {
+		for name, store := range map[string]driver.Inspector{"one server": redistest.Must(redisstore.New(q.taps[0])), "quorum": q} {
 			var rows, unreadable []string
 			for row, err := range store.Rows(t.Context(), "") {
 				if err == nil {
@@ -1049,7 +997,7 @@ func TestRows(t *testing.T) {
 	t.Run("quorum", func(t *testing.T) {
 		q := newQuorum(t, 3)
 		for i := range 250 {
-			mustAcquire(t, q, claim(fmt.Sprint("name", i)))
+			redistest.MustAcquire(t, q, redistest.Claim(fmt.Sprint("name", i)))
 		}
 		for _, down := range []int{0, 1} {
 			if down > 0 {
@@ -1081,15 +1029,15 @@ func TestMergedMemory(t *testing.T) {
 		{Completed: []driver.CompletedEvent{{Event: "a", Until: now.Add(2 * time.Hour)}}, HighestOrder: "2", Result: driver.Result{Event: "a", Body: []byte("r")}},
 	}
 	for i, m := range memories {
-		node, c := must(redisstore.New(q.taps[i].Scripter)), claim("n")
-		mustAcquire(t, node, c)
-		s := settlement(c)
+		node, c := redistest.Must(redisstore.New(q.taps[i].Scripter)), redistest.Claim("n")
+		redistest.MustAcquire(t, node, c)
+		s := redistest.Settlement(c)
 		s.Memory = m
 		if _, ok, err := node.Settle(t.Context(), s); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
-	row := mustAcquire(t, q, claim("n"))
+	row := redistest.MustAcquire(t, q, redistest.Claim("n"))
 	order := ""
 	for _, c := range row.Memory.Completed {
 		order += c.Event
@@ -1108,29 +1056,29 @@ func TestMergedMemory(t *testing.T) {
 func TestTwoNodesAreLeft(t *testing.T) { // F5
 	t.Parallel()
 	q := newQuorum(t, 3)
-	first, second := claim("n"), claim("n")
+	first, second := redistest.Claim("n"), redistest.Claim("n")
 	second.Stamp = first.Stamp.Add(time.Microsecond)
 	for i, tap := range q.taps {
-		node := must(redisstore.New(tap.Scripter))
-		mustAcquire(t, node, first)
+		node := redistest.Must(redisstore.New(tap.Scripter))
+		redistest.MustAcquire(t, node, first)
 		if i == 0 {
 			continue
 		}
-		if _, ok, err := node.Settle(t.Context(), settlement(first)); !ok || err != nil {
+		if _, ok, err := node.Settle(t.Context(), redistest.Settlement(first)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if i == 1 {
-			mustAcquire(t, node, second)
+			redistest.MustAcquire(t, node, second)
 		}
 	}
-	next := claim("n")
+	next := redistest.Claim("n")
 	next.Stamp = second.Stamp.Add(time.Microsecond)
-	mustRefuse(t, q, next)
+	redistest.MustRefuse(t, q, next)
 	if owner := q.owner(1, "n"); owner != second.Token {
 		t.Errorf("the owner of the second node is %q: a claim that may still get a majority was released", owner)
 	}
 	next.Stamp = next.Stamp.Add(time.Microsecond)
-	mustAcquire(t, q, next)
+	redistest.MustAcquire(t, q, next)
 }
 
 // around is a client that does something before and after each request.
@@ -1155,37 +1103,37 @@ func TestReleaseMeetsClear(t *testing.T) { // F5
 			t.Parallel()
 			q := newQuorum(t, 3)
 			others := openQuorum(q.taps[0].Scripter, q.taps[1].Scripter, q.taps[2].Scripter)
-			c := claim("n")
+			c := redistest.Claim("n")
 			c.Event = "e"
 			q.only(0, 1)
-			mustAcquire(t, q, c)
+			redistest.MustAcquire(t, q, c)
 			q.only(0, 1, 2)
-			minority := claim("n")
+			minority := redistest.Claim("n")
 			minority.Stamp = c.Stamp.Add(time.Microsecond)
-			mustAcquire(t, must(redisstore.New(q.taps[2].Scripter)), minority)
-			s := settlement(c)
+			redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[2].Scripter)), minority)
+			s := redistest.Settlement(c)
 			if complete {
 				s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until.Truncate(time.Millisecond)}}}
 			}
-			if _, _, err := others.Settle(t.Context(), settlement(claim("other"))); err != nil { // now the nodes know the script
+			if _, _, err := others.Settle(t.Context(), redistest.Settlement(redistest.Claim("other"))); err != nil { // now the nodes know the script
 				t.Fatal(err)
 			}
 			arrived := make(chan struct{})
 			q.taps[1].Scripter = around{q.taps[1].Scripter, func() {}, sync.OnceFunc(func() { close(arrived) })}
 			q.taps[0].Scripter = around{q.taps[0].Scripter, func() {
 				<-arrived
-				mustRefuse(t, others, claim("n"))
+				redistest.MustRefuse(t, others, redistest.Claim("n"))
 				if owner := q.owner(0, "n"); owner != "" {
 					t.Error("the node was not cleared")
 				}
-				again := claim("n")
+				again := redistest.Claim("n")
 				again.Event = "e"
 				row, ok, err := others.Acquire(t.Context(), again)
 				if err != nil || ok == complete || complete && row.Judge(again) != driver.Completed {
 					t.Errorf("a duplicate: granted %v, error %v, row %+v", ok, err, row)
 				}
 				if complete {
-					mustAcquire(t, others, claim("n"))
+					redistest.MustAcquire(t, others, redistest.Claim("n"))
 				}
 			}, func() {}}
 			if row, ok, err := q.Settle(t.Context(), s); err != nil || !ok {

@@ -1,4 +1,4 @@
-package redisstore
+package server
 
 import (
 	"fmt"
@@ -21,7 +21,14 @@ const (
 	milliLayout = "2006-01-02T15:04:05.000Z"
 )
 
-func timestamp(t time.Time) string { return t.UTC().Format(layout) }
+// Timestamp returns a time as a row has it.
+func Timestamp(t time.Time) string { return t.UTC().Format(layout) }
+
+// ParseTimestamp returns the time of a field, or the zero time if it has none.
+func ParseTimestamp(field string) time.Time {
+	t, _ := time.Parse(layout, field)
+	return t
+}
 
 // moment returns the time to which completed events are compared.
 func moment(t time.Time) string { return t.UTC().Format(milliLayout) }
@@ -76,7 +83,7 @@ func parse(r *reply, v view) (driver.Row, error) {
 			return driver.Row{}, fmt.Errorf("the row has a fence that is not a 64-bit number")
 		}
 	}
-	row.DeleteAfter, _ = time.Parse(layout, r.fields["deleteAfter"])
+	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	return row, nil
 }
 
@@ -101,9 +108,9 @@ func until(r *reply, v view) (time.Time, error) {
 	return v.now.Add(time.Duration(left) * time.Microsecond), nil
 }
 
-// memoryFields returns the fields and values of a memory. A field without a
+// MemoryFields returns the fields and values of a memory. A field without a
 // value is removed from the row.
-func memoryFields(m *driver.Memory) []any {
+func MemoryFields(m *driver.Memory) []any {
 	body := ""
 	if m.Result.Event != "" {
 		body = string(m.Result.Body)

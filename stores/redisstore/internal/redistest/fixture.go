@@ -1,4 +1,4 @@
-package redisstore_test
+package redistest
 
 import (
 	"context"
@@ -19,58 +19,64 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// clock moves the time that scripts see: it sends each of them as text in which
+// Clock moves the time that scripts see: it sends each of them as text in which
 // TIME is ahead of the server's by an offset.
-type clock struct {
+type Clock struct {
 	redis.Scripter
-	ahead *atomic.Int64 // nanoseconds
+	Ahead *atomic.Int64 // nanoseconds
 }
 
 const timeCall = "redis.call('TIME')"
 
-func (c clock) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	d := time.Duration(c.ahead.Load())
+// Eval implements [redis.Scripter].
+func (c Clock) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	d := time.Duration(c.Ahead.Load())
 	moved := fmt.Sprintf("(function() local t = %s; local us = tonumber(t[2]) + %d; return {tostring(tonumber(t[1]) + %d + math.floor(us / 1000000)), tostring(us %% 1000000)} end)()",
 		timeCall, (d % time.Second).Microseconds(), int64(d/time.Second))
 	if !strings.Contains(script, timeCall) {
-		return errorCmd(ctx, errors.New("the script does not call TIME"))
+		return ErrorCmd(ctx, errors.New("the script does not call TIME"))
 	}
 	return c.Scripter.Eval(ctx, strings.Replace(script, timeCall, moved, 1), keys, args...)
 }
 
-func (c clock) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
-	return errorCmd(ctx, serverError("NOSCRIPT No matching script."))
+// EvalSha implements [redis.Scripter].
+func (c Clock) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {
+	return ErrorCmd(ctx, ServerError("NOSCRIPT No matching script."))
 }
 
-// serverError is an error with which a server answers.
-type serverError string
+// ServerError is an error with which a server answers.
+type ServerError string
 
-func (e serverError) Error() string { return string(e) }
-func (serverError) RedisError()     {}
+func (e ServerError) Error() string { return string(e) }
 
-func errorCmd(ctx context.Context, err error) *redis.Cmd {
+// RedisError implements [redis.Error].
+func (ServerError) RedisError() {}
+
+// ErrorCmd returns a request that ended with that error.
+func ErrorCmd(ctx context.Context, err error) *redis.Cmd {
 	cmd := redis.NewCmd(ctx)
 	cmd.SetErr(err)
 	return cmd
 }
 
-// newClient returns a client with the settings of the package documentation.
-func newClient(t testing.TB, addr string) *redis.Client {
+// NewClient returns a client with the settings of the package documentation.
+func NewClient(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: time.Millisecond})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// must returns the store that a constructor has returned.
-func must[S driver.Store](s S, err error) S {
+// Must returns the store that a constructor has returned.
+func Must[S driver.Store](s S, err error) S {
 	if err != nil {
 		panic(err)
 	}
 	return s
 }
 
-func newMini(t testing.TB) *miniredis.Miniredis {
+// NewMini returns a miniredis that listens.
+func NewMini(t testing.TB) *miniredis.Miniredis {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
 	if err := m.Start(); err != nil {
@@ -80,18 +86,18 @@ func newMini(t testing.TB) *miniredis.Miniredis {
 	return m
 }
 
-// server is a process of redis-server.
-type server struct {
+// Server is a process of redis-server.
+type Server struct {
 	t    testing.TB
-	addr string // of its socket
+	Addr string // of its socket
 	args []string
 	cmd  *exec.Cmd
 }
 
-// newServer starts a redis-server without persistence unless the arguments say
+// NewServer starts a redis-server without persistence unless the arguments say
 // so. It listens on a socket of its own, because a port that is free now may be
 // taken when it starts. It skips the test where there is no redis-server.
-func newServer(t testing.TB, args ...string) *server {
+func NewServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -102,21 +108,22 @@ func newServer(t testing.TB, args ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &server{t: t, addr: filepath.Join(dir, "socket")}
-	s.args = append([]string{program, "--unixsocket", s.addr, "--port", "0", "--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning", "--enable-debug-command", "yes"}, args...)
-	s.start()
-	t.Cleanup(s.stop)
+	s := &Server{t: t, Addr: filepath.Join(dir, "socket")}
+	s.args = append([]string{program, "--unixsocket", s.Addr, "--port", "0", "--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning", "--enable-debug-command", "yes"}, args...)
+	s.Start()
+	t.Cleanup(s.Stop)
 	return s
 }
 
-func (s *server) start() {
+// Start starts the process again, and waits until it answers.
+func (s *Server) Start() {
 	s.t.Helper()
 	s.cmd = exec.Command(s.args[0], s.args[1:]...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	// The server does not tell when it listens.
-	c := newClient(s.t, s.addr)
+	c := NewClient(s.t, s.Addr)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		err := c.Ping(context.Background()).Err()
 		if err == nil || strings.Contains(err.Error(), "NOAUTH") {
@@ -128,13 +135,14 @@ func (s *server) start() {
 	}
 }
 
-// stop kills the process and waits for its end.
-func (s *server) stop() {
+// Stop kills the process and waits for its end.
+func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }
 
-func (s *server) signal(sig syscall.Signal) {
+// Signal sends the process a signal.
+func (s *Server) Signal(sig syscall.Signal) {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
@@ -142,13 +150,14 @@ func (s *server) signal(sig syscall.Signal) {
 }
 
 // Scan lets the store list keys.
-func (c clock) Scan(ctx context.Context, cursor uint64, match string, count int64) *redis.ScanCmd {
+func (c Clock) Scan(ctx context.Context, cursor uint64, match string, count int64) *redis.ScanCmd {
 	return c.Scripter.(*redis.Client).Scan(ctx, cursor, match, count)
 }
 
 // impatient waits only a few milliseconds for a server that is paused.
 type impatient struct{ redis.Scripter }
 
+// Eval implements [redis.Scripter].
 func (c impatient) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()

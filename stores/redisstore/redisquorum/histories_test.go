@@ -1,4 +1,4 @@
-package redisstore_test
+package redisquorum_test
 
 import (
 	"context"
@@ -21,6 +21,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // setting says what happens to the nodes of a quorum in a history.
@@ -57,14 +59,14 @@ type history struct {
 	*testing.T
 	setting
 	seed     uint64
-	machines []*machine
+	machines []*redistest.Machine
 	late     fault.Copies
 	plans    []*fault.Stream
 	wg       sync.WaitGroup // resumed locks
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	states  [][]state // of the nodes, every 100 ms
+	states  [][]redistest.State // of the nodes, every 100 ms
 	holds   []simhistory.Hold
 	limited []simhistory.Hold
 	resumed map[simhistory.Hold]bool
@@ -79,9 +81,6 @@ type completion struct {
 	event, result string
 	certain       bool
 }
-
-// remembered is how many events of a name are remembered at least.
-const remembered = 8
 
 // owner is what became of a token.
 type owner struct {
@@ -105,9 +104,9 @@ func (h *history) open(client uint64) driver.Store {
 		mix := fault.Usual(h.seed, h.faulted[i])
 		plan := mix.Client(client*uint64(len(h.machines)) + uint64(i))
 		h.plans = append(h.plans, plan)
-		links[i] = newLink(m, fmt.Sprint("node:", i), plan, &h.late, h.seed, client)
+		links[i] = redistest.NewLink(m, fmt.Sprint("node:", i), plan, &h.late, h.seed, client)
 	}
-	return must(redisstore.NewQuorum(links...))
+	return redistest.Must(redisquorum.New(links...))
 }
 
 // client notes what becomes of the tokens of one invocation.
@@ -175,11 +174,11 @@ func play(t *testing.T, seed uint64, s setting) *history {
 	synctest.Test(t, func(t *testing.T) {
 		h.T = t
 		for range s.faulted {
-			h.machines = append(h.machines, newMachine(t))
+			h.machines = append(h.machines, redistest.NewMachine(t))
 		}
 		h.warm()
 		if s.down {
-			h.machines[len(h.machines)-1].setDown(true)
+			h.machines[len(h.machines)-1].SetDown(true)
 		}
 		var all sync.WaitGroup
 		for i := range owners {
@@ -213,13 +212,13 @@ func play(t *testing.T, seed uint64, s setting) *history {
 // never gets what was sent to it meanwhile: nobody is left to send the text.
 func (h *history) warm() {
 	for _, m := range h.machines {
-		store := must(redisstore.New(newLink(m, "node", &fault.Script{}, &h.late, h.seed, owners)))
-		c := claim("warm")
-		mustAcquire(h.T, store, c)
-		if _, ok, err := store.Renew(h.Context(), renewal(c)); !ok || err != nil {
+		store := redistest.Must(redisstore.New(redistest.NewLink(m, "node", &fault.Script{}, &h.late, h.seed, owners)))
+		c := redistest.Claim("warm")
+		redistest.MustAcquire(h.T, store, c)
+		if _, ok, err := store.Renew(h.Context(), redistest.Renewal(c)); !ok || err != nil {
 			h.Fatal(ok, err)
 		}
-		if _, ok, err := store.Settle(h.Context(), settlement(c)); !ok || err != nil {
+		if _, ok, err := store.Settle(h.Context(), redistest.Settlement(c)); !ok || err != nil {
 			h.Fatal(ok, err)
 		}
 	}
@@ -229,28 +228,28 @@ func (h *history) warm() {
 func (h *history) disturb() {
 	for range h.pauses {
 		time.Sleep(h.within(5 * time.Second))
-		h.machines[h.roll(len(h.machines))].pause(h.within(20 * time.Second))
+		h.machines[h.roll(len(h.machines))].Pause(h.within(20 * time.Second))
 	}
 	for range h.restarts {
 		time.Sleep(h.back + h.within(10*time.Second))
 		n := h.roll(len(h.machines))
-		var then state
+		var then redistest.State
 		var next sync.WaitGroup
 		switch {
 		case h.lost:
-			then = state{}
+			then = redistest.State{}
 		case h.back > 0:
 			then = h.earlier(n)
 		}
 		if h.both { // the servers are up again at once: the leases last
 			other := (n + 1) % len(h.machines)
 			before := h.earlier(other)
-			next.Go(func() { h.machines[other].restart(500*time.Millisecond, before) })
-			h.machines[n].restart(500*time.Millisecond, then)
+			next.Go(func() { h.machines[other].Restart(500*time.Millisecond, before) })
+			h.machines[n].Restart(500*time.Millisecond, then)
 			next.Wait()
 			continue
 		}
-		h.machines[n].restart(longestLease+h.within(10*time.Second), then)
+		h.machines[n].Restart(longestLease+h.within(10*time.Second), then)
 	}
 }
 
@@ -261,7 +260,7 @@ func (h *history) snapshots() {
 		h.mu.Lock()
 		h.states = append(h.states, nil)
 		for _, m := range h.machines {
-			h.states[len(h.states)-1] = append(h.states[len(h.states)-1], stateOf(m.mini))
+			h.states[len(h.states)-1] = append(h.states[len(h.states)-1], redistest.StateOf(m.Mini))
 		}
 		h.states = h.states[max(len(h.states)-int(h.back/every), 0):]
 		h.mu.Unlock()
@@ -270,7 +269,7 @@ func (h *history) snapshots() {
 }
 
 // earlier returns a state that a node had not too long ago.
-func (h *history) earlier(node int) state {
+func (h *history) earlier(node int) redistest.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.states) == 0 {
@@ -316,7 +315,7 @@ func (h *history) own(store driver.Store, holder string) {
 		key.Name, limit = "limited", 2
 	case 1:
 	default:
-		key.Event = event(h.roll(12))
+		key.Event = redistest.Event(h.roll(12))
 	}
 	c := &client{Store: store, h: h}
 	defer c.over()
@@ -341,7 +340,7 @@ func (h *history) note(outcome string) {
 func (h *history) work(c *client, l *lock.Lock, key lock.Key, holder string) {
 	h.runs(key, holder)
 	start := time.Now()
-	_ = sleep(l.Context(), h.within(4*time.Second))
+	_ = redistest.Sleep(l.Context(), h.within(4*time.Second))
 	h.worked(c, simhistory.Hold{Name: key.Name, Holder: holder, Fence: l.Lease().Fence, Start: start, End: time.Now()})
 	switch h.roll(8) {
 	case 0:
@@ -390,7 +389,7 @@ func (h *history) runs(key lock.Key, holder string) {
 	defer h.mu.Unlock()
 	later := map[string]bool{}
 	for _, c := range slices.Backward(h.done[key.Name]) {
-		if key.Event != "" && c.event == key.Event && c.certain && len(later) < remembered && !h.lost && !h.both {
+		if key.Event != "" && c.event == key.Event && c.certain && len(later) < redistest.Remembered && !h.lost && !h.both {
 			h.Errorf("seed %d: at %v %s runs %s again, although it was completed", h.seed, time.Now(), holder, key)
 		}
 		if c.event != "" {
@@ -511,9 +510,9 @@ func (h *history) look(name string) {
 }
 
 // stale returns the token that holds the node for nobody.
-func (h *history) stale(m *machine, name string) string {
-	token := m.mini.HGet("lambdalock:"+name, "ownerToken")
-	end, _ := strconv.ParseInt(m.mini.HGet("lambdalock:"+name, "leaseEnd"), 10, 64)
+func (h *history) stale(m *redistest.Machine, name string) string {
+	token := m.Mini.HGet("lambdalock:"+name, "ownerToken")
+	end, _ := strconv.ParseInt(m.Mini.HGet("lambdalock:"+name, "leaseEnd"), 10, 64)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.tokens[token]

@@ -1,11 +1,9 @@
-package redisstore_test
+package redisquorum_test
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,44 +12,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
-
-// state is what a server has stored: the fields of its keys.
-type state map[string]map[string]string
-
-func stateOf(m *miniredis.Miniredis) state {
-	s := state{}
-	for _, key := range m.Keys() {
-		s[key] = map[string]string{}
-		fields, _ := m.HKeys(key)
-		for _, field := range fields {
-			s[key][field] = m.HGet(key, field)
-		}
-	}
-	return s
-}
-
-// goBack makes the server return to an earlier state, as after a failover to a
-// replica that was behind.
-func (s state) goBack(m *miniredis.Miniredis) {
-	for _, key := range m.Keys() {
-		m.Del(key)
-	}
-	for key, fields := range s {
-		for _, field := range slices.Sorted(maps.Keys(fields)) {
-			m.HSet(key, field, fields[field])
-		}
-	}
-}
-
-func mustRelease(t *testing.T, s driver.Store, c *driver.Claim, m *driver.Memory) {
-	t.Helper()
-	done := settlement(c)
-	done.Memory = m
-	if _, ok, err := s.Settle(t.Context(), done); !ok || err != nil {
-		t.Fatalf("release: applied %v, error %v", ok, err)
-	}
-}
 
 // TestFenceOfAnOlderRow lets the row go back to what it was before the last
 // owners. The next owner's fence is above theirs, because time has passed.
@@ -79,37 +41,37 @@ func TestFenceOfAnOlderRow(t *testing.T) { // F24, F56
 			var store driver.Store
 			var minis []*miniredis.Miniredis
 			if len(c.skew) == 1 {
-				minis = []*miniredis.Miniredis{newMini(t)}
-				store = must(redisstore.New(newClient(t, minis[0].Addr())))
+				minis = []*miniredis.Miniredis{redistest.NewMini(t)}
+				store = redistest.Must(redisstore.New(redistest.NewClient(t, minis[0].Addr())))
 			} else {
 				q := newQuorum(t, len(c.skew))
 				store, minis = q, q.minis
 			}
 			at(minis, 0, c.skew)
-			first := claim("n")
-			highest := mustAcquire(t, store, first).Fence
-			mustRelease(t, store, first, nil)
-			var before []state
+			first := redistest.Claim("n")
+			highest := redistest.MustAcquire(t, store, first).Fence
+			redistest.MustRelease(t, store, first, nil)
+			var before []redistest.State
 			for _, m := range minis {
-				before = append(before, stateOf(m))
+				before = append(before, redistest.StateOf(m))
 			}
 			for i := range 6 {
 				at(minis, time.Duration(i+1)*100*time.Millisecond, c.skew)
-				lost := claim("n")
-				row := mustAcquire(t, store, lost)
+				lost := redistest.Claim("n")
+				row := redistest.MustAcquire(t, store, lost)
 				if row.Fence <= highest {
 					t.Errorf("owner %d: fence %d after %d", i, row.Fence, highest)
 				}
 				highest = row.Fence
 				if i < 5 {
-					mustRelease(t, store, lost, nil)
+					redistest.MustRelease(t, store, lost, nil)
 				}
 			}
 			for _, i := range c.back {
-				before[i].goBack(minis[i])
+				before[i].GoBack(minis[i])
 			}
 			at(minis, 600*time.Millisecond+c.wait, c.skew)
-			if row := mustAcquire(t, store, claim("n")); row.Fence <= highest {
+			if row := redistest.MustAcquire(t, store, redistest.Claim("n")); row.Fence <= highest {
 				t.Errorf("after the loss: fence %d after %d", row.Fence, highest)
 			}
 		})
@@ -142,13 +104,13 @@ func TestFenceNeedsNoRequest(t *testing.T) { // F24
 				for j, m := range q.minis {
 					m.SetTime(begin.Add(time.Duration(i)*10*time.Millisecond + c.skew[j]))
 				}
-				mine := claim("n")
-				row := mustAcquire(t, q, mine)
+				mine := redistest.Claim("n")
+				row := redistest.MustAcquire(t, q, mine)
 				if row.Fence <= last {
 					t.Fatalf("fence %d after %d", row.Fence, last)
 				}
 				last = row.Fence
-				mustRelease(t, q, mine, nil)
+				redistest.MustRelease(t, q, mine, nil)
 			}
 			sent := int32(0)
 			for _, c := range q.taps {
@@ -178,7 +140,7 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 			n := 0
 			run := func() {
 				t.Helper()
-				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: event(n)})
+				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(n)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,7 +151,7 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 			}
 			duplicate := func(i int) *lock.CompletedError {
 				t.Helper()
-				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: event(i)})
+				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n", Event: redistest.Event(i)})
 				if err == nil {
 					_ = l.Release()
 				}
@@ -224,17 +186,6 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 	}
 }
 
-// event has the length that leaves room for only a few in a row of 1 KB.
-func event(i int) string { return fmt.Sprintf("%050d", i) }
-
-func completedError(err error) *lock.CompletedError {
-	var e *lock.CompletedError
-	if !errors.As(err, &e) {
-		return nil
-	}
-	return e
-}
-
 // TestNodeForgets lets one server of three return at once without the last
 // owner's writes. That matters only for what was written while a third server
 // was down.
@@ -254,16 +205,16 @@ func TestNodeForgets(t *testing.T) { // F42
 			for _, completed := range []bool{false, true} {
 				q := newQuorum(t, 3)
 				q.only(c.wrote...)
-				first, want := claim("n"), c.held
+				first, want := redistest.Claim("n"), c.held
 				first.Event = "e"
-				fence := mustAcquire(t, q, first).Fence
+				fence := redistest.MustAcquire(t, q, first).Fence
 				if completed {
-					mustRelease(t, q, first, &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: first.Now.Add(time.Hour)}}})
+					redistest.MustRelease(t, q, first, &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: first.Now.Add(time.Hour)}}})
 					want = c.done
 				}
-				state{}.goBack(q.minis[1])
+				redistest.State{}.GoBack(q.minis[1])
 				q.only(c.answer...)
-				next := claim("n")
+				next := redistest.Claim("n")
 				next.Event = "e"
 				row, ok, err := q.Acquire(t.Context(), next)
 				if err != nil || ok == want || ok && row.Fence <= fence {
@@ -272,4 +223,12 @@ func TestNodeForgets(t *testing.T) { // F42
 			}
 		})
 	}
+}
+
+func completedError(err error) *lock.CompletedError {
+	var e *lock.CompletedError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e
 }

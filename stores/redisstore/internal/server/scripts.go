@@ -1,4 +1,4 @@
-package redisstore
+package server
 
 import (
 	_ "embed" // the scripts

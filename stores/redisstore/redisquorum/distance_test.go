@@ -1,4 +1,4 @@
-package redisstore_test
+package redisquorum_test
 
 import (
 	"context"
@@ -16,15 +16,17 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // distant returns a client of a server that is a round trip away. Like a real
 // one, the connection itself takes a round trip.
-func distant(t *testing.T, m *machine, roundTrip time.Duration) *redis.Client {
+func distant(t *testing.T, m *redistest.Machine, roundTrip time.Duration) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: t.Name(), Dialer: func(context.Context, string, string) (net.Conn, error) {
 		time.Sleep(roundTrip)
 		ours, relay := net.Pipe()
-		server, err := m.mini.Dial()
+		server, err := m.Mini.Dial()
 		if err != nil {
 			return nil, err
 		}
@@ -78,9 +80,9 @@ func TestDistantQuorum(t *testing.T) { // F42
 				t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // what is under way arrives
 				var clients []redis.Scripter
 				for _, d := range roundTrips {
-					clients = append(clients, distant(t, newMachine(t), d))
+					clients = append(clients, distant(t, redistest.NewMachine(t), d))
 				}
-				q := must(redisstore.NewQuorum(clients...))
+				q := redistest.Must(redisquorum.New(clients...))
 				locker, err := lock.New(q, &lock.Options{Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
@@ -101,12 +103,12 @@ func TestDistantQuorum(t *testing.T) { // F42
 					}
 				}
 				// Every server that is in reach takes part now.
-				mustAcquire(t, q, claim("m"))
+				redistest.MustAcquire(t, q, redistest.Claim("m"))
 				for i, d := range roundTrips {
 					if d == time.Hour {
 						continue
 					}
-					row, err := must(redisstore.New(clients[i])).Read(t.Context(), "m")
+					row, err := redistest.Must(redisstore.New(clients[i])).Read(t.Context(), "m")
 					if err != nil || row.Token == "" {
 						t.Errorf("server %d has %+v, error %v, want the row", i, row, err)
 					}
@@ -123,13 +125,13 @@ func TestConnectingGoesOn(t *testing.T) { // F42
 		t.Cleanup(func() { time.Sleep(time.Hour) }) // what is under way arrives
 		var clients []redis.Scripter
 		for range 3 {
-			clients = append(clients, distant(t, newMachine(t), 80*time.Millisecond))
+			clients = append(clients, distant(t, redistest.NewMachine(t), 80*time.Millisecond))
 		}
-		q := must(redisstore.NewQuorum(clients...))
+		q := redistest.Must(redisquorum.New(clients...))
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			_, ok, err := q.Acquire(ctx, claim(strconv.Itoa(i)))
+			_, ok, err := q.Acquire(ctx, redistest.Claim(strconv.Itoa(i)))
 			var e *driver.Error
 			switch {
 			case i == 0 && (!errors.As(err, &e) || !e.Unapplied || !e.Temporary):

@@ -1,12 +1,15 @@
-package redisstore
+package redisquorum
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/server"
 )
 
 const (
@@ -22,19 +25,37 @@ var (
 	errNotConnected = errors.New("no connection yet")
 )
 
+// node is one of the servers.
+type node struct {
+	*server.Server
+	idle chan struct{} // has one for each connection that is open and not in use; nil: not known
+}
+
+func newNode(client redis.Scripter) (*node, error) {
+	s, err := server.New(client)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{Server: s}
+	if c, ok := client.(*redis.Client); ok {
+		n.idle = make(chan struct{}, c.Options().PoolSize)
+	}
+	return n, nil
+}
+
 // exchange sends a request to a node of a quorum. The node has the timeout from
 // when it is connected. A client may hang although its context has ended, so
 // exchange waits only a little longer than that; what such a client still sends
 // is a late copy like any other.
-func (s *Store) exchange(ctx context.Context, timeout time.Duration, request func(context.Context) answer) answer {
-	if err := s.connect(ctx); err != nil {
-		return answer{err: err}
+func (n *node) exchange(ctx context.Context, timeout time.Duration, request func(context.Context) answer) answer {
+	if err := n.connect(ctx); err != nil {
+		return answer{Err: err}
 	}
 	c := clock.From(ctx)
 	ctx, cancel := c.WithDeadlineCause(ctx, c.Now().Add(timeout), nil)
 	defer cancel()
 	answered := make(chan answer, 1) // nobody may be left to receive
-	go func() { answered <- s.keep(request(ctx)) }()
+	go func() { answered <- n.keep(request(ctx)) }()
 	select {
 	case a := <-answered:
 		return a
@@ -46,7 +67,7 @@ func (s *Store) exchange(ctx context.Context, timeout time.Duration, request fun
 	case a := <-answered:
 		return a
 	case <-hangs:
-		return answer{err: &driver.Error{Store: s.server, Temporary: true, Err: errHangs}}
+		return answer{Err: &driver.Error{Store: n.String(), Temporary: true, Err: errHangs}}
 	}
 }
 
@@ -54,12 +75,12 @@ func (s *Store) exchange(ctx context.Context, timeout time.Duration, request fun
 // takes several round trips, so that goes on in the background if ctx ends
 // first: otherwise a server that is far away would never be connected, because
 // each request would begin anew.
-func (s *Store) connect(ctx context.Context) error {
-	if s.pool == nil { // the client's connections are not known
+func (n *node) connect(ctx context.Context) error {
+	if n.idle == nil { // the client's connections are not known
 		return nil
 	}
 	select {
-	case <-s.idle:
+	case <-n.idle:
 		return nil
 	default:
 	}
@@ -68,11 +89,11 @@ func (s *Store) connect(ctx context.Context) error {
 		c := clock.From(ctx)
 		ctx, cancel := c.WithDeadlineCause(context.WithoutCancel(ctx), c.Now().Add(connectTimeout), nil)
 		defer cancel()
-		opened <- s.keep(answer{err: s.Check(ctx)}).err
+		opened <- n.keep(answer{Err: n.Check(ctx)}).Err
 	}()
 	for {
 		select {
-		case <-s.idle:
+		case <-n.idle:
 			return nil
 		case err := <-opened:
 			var e *driver.Error
@@ -82,18 +103,18 @@ func (s *Store) connect(ctx context.Context) error {
 			}
 			opened = nil
 		case <-ctx.Done():
-			return &driver.Error{Store: s.server, Temporary: true, Unapplied: true, Err: errNotConnected}
+			return &driver.Error{Store: n.String(), Temporary: true, Unapplied: true, Err: errNotConnected}
 		}
 	}
 }
 
 // keep returns a, and remembers that its connection is open and idle. The
 // client closes the connection of a request that has no answer.
-func (s *Store) keep(a answer) answer {
+func (n *node) keep(a answer) answer {
 	var e *driver.Error
-	if !errors.As(a.err, &e) || e.Answered {
+	if !errors.As(a.Err, &e) || e.Answered {
 		select {
-		case s.idle <- struct{}{}:
+		case n.idle <- struct{}{}:
 		default: // as many as the client keeps
 		}
 	}

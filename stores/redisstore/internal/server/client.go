@@ -1,4 +1,4 @@
-package redisstore
+package server
 
 import (
 	"context"
@@ -12,35 +12,26 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// New returns a Store that uses client: a *redis.Client, a
-// *redis.ClusterClient, or what wraps one. It returns a [*driver.ConfigError]
-// if the client cannot keep locks.
-//
-// A *redis.Client may have any settings, because the Store adds a hook to it
-// that sends the Store's requests with other settings: they obey their context,
-// and are not repeated. So call New before the client is used elsewhere, and
-// after your own hooks are added: they see the Store's requests, too. Any other
-// client needs ContextTimeoutEnabled. The hooks of a cluster client's nodes see
-// the requests if its MaxRetries is 0, the default.
-func New(client redis.Scripter) (*Store, error) {
+// New returns the server of a client. It returns a [*driver.ConfigError] if the
+// client cannot keep locks.
+func New(client redis.Scripter) (*Server, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient to redisstore"}
+		return nil, &driver.ConfigError{Reason: "the Redis client is nil: pass redis.NewClient or redis.NewClusterClient"}
 	}
-	s := &Store{client: client, server: "Redis", repeats: true}
+	s := &Server{client: client, name: "Redis", repeats: true}
 	switch c := client.(type) {
 	case *redis.Ring:
-		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisstore.NewQuorum with a *redis.Client for each server"}
+		return nil, &driver.ConfigError{Reason: "a *redis.Ring moves names to another server when one does not answer, so that two can hold the same lock: use a *redis.ClusterClient, or redisquorum.New with a *redis.Client for each server"}
 	case *redis.Client:
 		c.AddHook(once{own(c)})
-		s.pool, s.server, s.repeats = c, "Redis "+c.Options().Addr, false
-		s.idle = make(chan struct{}, c.Options().PoolSize)
+		s.pool, s.name, s.repeats = c, "Redis "+c.Options().Addr, false
 	case interface{ Options() *redis.Options }:
 		o := c.Options()
-		s.server, s.repeats = "Redis "+o.Addr, o.MaxRetries > 0
+		s.name, s.repeats = "Redis "+o.Addr, o.MaxRetries > 0
 		return s.unless(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
 	case interface{ Options() *redis.ClusterOptions }:
 		o := c.Options()
-		s.server, s.cluster = "Redis Cluster "+strings.Join(o.Addrs, ","), true
+		s.name, s.cluster = "Redis Cluster "+strings.Join(o.Addrs, ","), true
 		if c, ok := client.(*redis.ClusterClient); ok {
 			s.client, s.repeats = routed{c}, false
 		}
@@ -49,11 +40,11 @@ func New(client redis.Scripter) (*Store, error) {
 	return s, nil
 }
 
-// once is the hook of a client by which its requests for a Store are sent with
+// once is the hook of a client by which its requests for a Server are sent with
 // the settings of another client, which has the same connections.
 type once struct{ own *redis.Client }
 
-// onceKey marks the context of a Store's request.
+// onceKey marks the context of a Server's request.
 type onceKey struct{}
 
 // ProcessHook implements [redis.Hook].
@@ -87,12 +78,12 @@ func own(c *redis.Client) *redis.Client {
 
 // unless returns s unless its client may wait for an answer although the
 // request's context has ended.
-func (s *Store) unless(obeys bool, read, write time.Duration) (*Store, error) {
+func (s *Server) unless(obeys bool, read, write time.Duration) (*Server, error) {
 	switch {
 	case !obeys:
-		return nil, &driver.ConfigError{Reason: "the client of " + s.server + " ignores the deadlines of its requests: set ContextTimeoutEnabled in its options"}
+		return nil, &driver.ConfigError{Reason: "the client of " + s.name + " ignores the deadlines of its requests: set ContextTimeoutEnabled in its options"}
 	case read < 0 || write < 0:
-		return nil, &driver.ConfigError{Reason: "the client of " + s.server + " waits for ever for an answer: set ReadTimeout and WriteTimeout in its options to -1 or more"}
+		return nil, &driver.ConfigError{Reason: "the client of " + s.name + " waits for ever for an answer: set ReadTimeout and WriteTimeout in its options to -1 or more"}
 	}
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package redisstore
+package server
 
 import (
 	"context"
@@ -63,8 +63,8 @@ var (
 // have been applied. Without an answer it may have been, unless the client had
 // no connection to send it on. If the client repeats requests, an earlier
 // attempt may have been applied before the one that was refused.
-func (s *Store) classify(err error) error {
-	e := &driver.Error{Store: s.server, Err: err}
+func (s *Server) classify(err error) error {
+	e := &driver.Error{Store: s.name, Err: err}
 	var again followed
 	repeats := s.repeats || errors.As(err, &again)
 	var answered redis.Error
@@ -130,7 +130,7 @@ func (e *silence) Error() string { return e.text }
 func (e *silence) Unwrap() error { return e.err }
 
 // explain returns why there was no answer, and what to check.
-func (s *Store) explain(err error) (hint string, cause error) {
+func (s *Server) explain(err error) (hint string, cause error) {
 	hint = "check host and port; a server that encrypts in transit needs rediss:// in a URL, or TLSConfig in the client's options; a function must be in the server's VPC, and the server's security group must let it in"
 	var timeout net.Error
 	var name *net.DNSError
@@ -172,6 +172,6 @@ func (e exhaustedPool) Unwrap() error { return e.error }
 
 // unreadable returns a permanent error without Unapplied: an acquire may have
 // been applied.
-func (s *Store) unreadable(err error) error {
-	return &driver.Error{Store: s.server, Err: err}
+func (s *Server) unreadable(err error) error {
+	return &driver.Error{Store: s.name, Err: err}
 }

@@ -1,4 +1,4 @@
-package redisstore_test
+package redistest
 
 import (
 	"bufio"
@@ -117,24 +117,24 @@ func (e *engine) run(command []string) (any, error) {
 	}
 	script := e.scripts[digest]
 	if script == nil && command[0] == "EVALSHA" {
-		return nil, serverError("NOSCRIPT No matching script. Please use EVAL.")
+		return nil, ServerError("NOSCRIPT No matching script. Please use EVAL.")
 	}
 	if script == nil {
 		var err error
 		if script, err = e.state.LoadString(command[1]); err != nil {
-			return nil, serverError("ERR " + err.Error())
+			return nil, ServerError("ERR " + err.Error())
 		}
 		e.scripts[digest] = script
 	}
 	keys, err := strconv.Atoi(command[2])
 	if err != nil {
-		return nil, serverError("ERR " + err.Error())
+		return nil, ServerError("ERR " + err.Error())
 	}
 	args := command[3:]
 	e.set("KEYS", args[:keys])
 	e.set("ARGV", args[keys:])
 	if err := e.state.CallByParam(lua.P{Fn: script, NRet: 1, Protect: true}); err != nil {
-		return nil, serverError("ERR " + err.Error())
+		return nil, ServerError("ERR " + err.Error())
 	}
 	v := e.state.Get(-1)
 	e.state.Pop(1)

@@ -1,4 +1,4 @@
-package redisstore
+package redisquorum
 
 import (
 	"cmp"
@@ -10,13 +10,16 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/server"
 )
 
-// answers has an answer of each node of a [Quorum].
+type answer = server.Answer
+
+// answers has an answer of each node.
 type answers []answer
 
-func failed(a *answer) bool  { return a.err != nil }
-func applied(a *answer) bool { return a.applied != 0 }
+func failed(a *answer) bool  { return a.Err != nil }
+func applied(a *answer) bool { return a.Applied != 0 }
 
 func count(got answers, is func(*answer) bool) int {
 	n := 0
@@ -40,7 +43,7 @@ func all(int) bool { return true }
 // that are not asked have the zero answer. Once the time for one request is
 // over, ask waits for nodes to be connected only while there is no majority of
 // answers.
-func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request func(ctx context.Context, node int) answer) answers {
+func (q *Store) ask(ctx context.Context, selected func(node int) bool, request func(ctx context.Context, node int) answer) answers {
 	type numbered struct {
 		answer
 		node int
@@ -53,7 +56,7 @@ func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request 
 	for i, node := range q.nodes {
 		if selected(i) {
 			waiting++
-			got[i].err = errHangs // until it answers
+			got[i].Err = errHangs // until it answers
 			go func() {
 				answered <- numbered{node.exchange(ctx, q.timeout, func(ctx context.Context) answer { return request(ctx, i) }), i}
 			}()
@@ -78,17 +81,17 @@ func (q *Quorum) ask(ctx context.Context, selected func(node int) bool, request 
 
 // tooFew returns an error if there is no majority of answers, or if two nodes
 // are the same server.
-func (q *Quorum) tooFew(got answers) error {
-	seen := map[string]*Store{}
+func (q *Store) tooFew(got answers) error {
+	seen := map[string]*node{}
 	for _, node := range q.nodes {
-		id := node.process.Load()
-		if id == nil || *id == "" {
+		id := node.Process()
+		if id == "" {
 			continue
 		}
-		if other := seen[*id]; other != nil {
-			return &driver.ConfigError{Reason: fmt.Sprintf("%s and %s of the quorum are one server, so it would count twice: pass redisstore.NewQuorum clients of independent servers", other.server, node.server)}
+		if other := seen[id]; other != nil {
+			return &driver.ConfigError{Reason: fmt.Sprintf("%s and %s of the quorum are one server, so it would count twice: pass redisquorum.New clients of independent servers", other, node)}
 		}
-		seen[*id] = node
+		seen[id] = node
 	}
 	if len(got)-count(got, failed) >= q.need {
 		return nil
@@ -99,13 +102,13 @@ func (q *Quorum) tooFew(got answers) error {
 // failure returns the error of a step for which too few nodes succeeded. It is
 // Answered if a majority answered, were it with refusals, and Unapplied if no
 // node can have applied the step.
-func (q *Quorum) failure(got answers) *driver.Error {
+func (q *Store) failure(got answers) *driver.Error {
 	e := &driver.Error{Store: q.name, Unapplied: count(got, applied) == 0}
 	lasting, silent := 0, 0
 	var first *driver.Error
 	for i := range got {
 		var one *driver.Error
-		if !errors.As(got[i].err, &one) {
+		if !errors.As(got[i].Err, &one) {
 			continue
 		}
 		if !one.Temporary {
@@ -129,16 +132,16 @@ func (q *Quorum) failure(got answers) *driver.Error {
 	return e
 }
 
-// merge returns the row that a majority has, as v sees it: that of the owner
-// whom a majority of the nodes has, or else a free row. It has the memory of
-// all nodes.
-func (q *Quorum) merge(got answers, v view) driver.Row {
-	if count(got, func(a *answer) bool { return !failed(a) && a.row.Newer }) > 0 {
+// merge returns the row that a majority has, as the owner of the token sees it
+// now: that of the owner whom a majority of the nodes has, or else a free row.
+// It has the memory of all nodes.
+func (q *Store) merge(got answers, token string, now time.Time) driver.Row {
+	if count(got, func(a *answer) bool { return !failed(a) && a.Row.Newer }) > 0 {
 		return driver.Row{Newer: true}
 	}
 	rows := got.rows()
 	var row driver.Row
-	if owned := q.owned(rows, v); len(owned) > 0 {
+	if owned := q.owned(rows, token, now); len(owned) > 0 {
 		row = *owned[0]
 		// The lease lasts, and the fence is known, where a majority says so.
 		row.Until = highest(owned, q.need, func(r *driver.Row) time.Time { return r.Until }, time.Time.Compare)
@@ -161,8 +164,8 @@ func (q *Quorum) merge(got answers, v view) driver.Row {
 func (got answers) rows() []*driver.Row {
 	rows := make([]*driver.Row, 0, len(got))
 	for i := range got {
-		if a := &got[i]; !failed(a) && !a.row.Newer {
-			rows = append(rows, &a.row)
+		if a := &got[i]; !failed(a) && !a.Row.Newer {
+			rows = append(rows, &a.Row)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *driver.Row) int { return b.Stamp.Compare(a.Stamp) })
@@ -171,11 +174,11 @@ func (got answers) rows() []*driver.Row {
 
 // owned returns the rows of the owner whom a majority has, or nil. The lease of
 // another owner than the asker must not have ended.
-func (q *Quorum) owned(rows []*driver.Row, v view) []*driver.Row {
+func (q *Store) owned(rows []*driver.Row, token string, now time.Time) []*driver.Row {
 	for _, first := range rows {
 		var same []*driver.Row
 		for _, r := range rows {
-			if r.Token != "" && r.Token == first.Token && (r.Token == v.token || !r.Until.Before(v.now)) {
+			if r.Token != "" && r.Token == first.Token && (r.Token == token || !r.Until.Before(now)) {
 				same = append(same, r)
 			}
 		}
@@ -203,7 +206,7 @@ func highest[T any](rows []*driver.Row, nth int, value func(*driver.Row) T, comp
 // claim may have raised the stamp since, and later owners may have completed
 // more.
 func settledBefore(a *answer, t *driver.Settlement) bool {
-	row, m := &a.row, t.Memory
+	row, m := &a.Row, t.Memory
 	switch {
 	case row.Token == t.Token, m != nil && row.Memory.HighestOrder < m.HighestOrder:
 		return false
@@ -214,7 +217,7 @@ func settledBefore(a *answer, t *driver.Settlement) bool {
 		})
 	case m != nil && m.HighestOrder != "":
 		return true
-	case a.cleared == t.Token:
+	case a.Cleared == t.Token:
 		return true
 	}
 	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
@@ -228,17 +231,17 @@ func settledBefore(a *answer, t *driver.Settlement) bool {
 func mergeMemories(got answers) (m driver.Memory, last string) {
 	var nodes []*answer
 	for i := range got {
-		if a := &got[i]; !failed(a) && !a.row.Newer {
+		if a := &got[i]; !failed(a) && !a.Row.Newer {
 			nodes = append(nodes, a)
 		}
 	}
-	slices.SortStableFunc(nodes, func(a, b *answer) int { return cmp.Compare(b.memoryStamp, a.memoryStamp) })
+	slices.SortStableFunc(nodes, func(a, b *answer) int { return cmp.Compare(b.MemoryStamp, a.MemoryStamp) })
 	for _, a := range nodes {
-		last = max(last, a.memoryStamp)
-		m.Completed = mergeEvents(m.Completed, a.row.Memory.Completed)
-		m.HighestOrder = max(m.HighestOrder, a.row.Memory.HighestOrder)
+		last = max(last, a.MemoryStamp)
+		m.Completed = mergeEvents(m.Completed, a.Row.Memory.Completed)
+		m.HighestOrder = max(m.HighestOrder, a.Row.Memory.HighestOrder)
 		if m.Result.Event == "" {
-			m.Result = a.row.Memory.Result
+			m.Result = a.Row.Memory.Result
 		}
 	}
 	return m, last

@@ -1,4 +1,4 @@
-package redisstore
+package redisquorum
 
 import (
 	"cmp"
@@ -11,75 +11,48 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/server"
 )
 
 // nodeTimeout is how long a node may take for one request. It is short, because
 // one node that is paused must not use up the time of the others.
 const nodeTimeout = 250 * time.Millisecond
 
-// Quorum implements [driver.Store] and [driver.Inspector] on an odd number of
-// independent servers, of which a majority must answer (the algorithm known as
-// Redlock). It is safe for concurrent use.
-//
-// It does not promise that at most one owner exists, whatever happens:
-//   - A server that loses writes can lose locks and completed events with them.
-//     The fence rises all the same. What is lost in each case:
-//     https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#what-redis-may-lose.
-//     So let the servers write each change to disk (appendfsync always), or let
-//     a server that has crashed stay down for longer than the longest lease.
-//     What it has lost it learns again with the next completion of the name.
-//   - The clocks of the servers and of the function must run at the same rate,
-//     about. A server whose clock is set forward ends leases early.
-//   - A function that was paused can write after its lease has ended. Only
-//     the fencing token turns such a write away; it rises with every owner,
-//     across any two majorities.
-//   - A claim that was given up while requests got lost may keep a name until
-//     its lease ends, if another server is down or busy.
-//   - What is forgotten on purpose (lambdalock forget) comes back from a server
-//     that was down then, because one server that remembers is enough.
-//
-// Two clients of one server are refused with a [*driver.ConfigError], at the
-// first request, if the server may tell its run_id. The servers must not
-// replicate each other either: a replica that takes over counts as a server
-// that has lost its latest writes. Three servers go on when one is down, five
-// when two are.
-//
-// Each step is sent to all servers at once, and each has 250 ms to answer. So a
-// server that does not answer makes each step take that long. Opening the
-// connection of a *redis.Client does not count: that goes on in the background
-// for up to a second, and is waited for only while no majority is connected.
-type Quorum struct {
-	nodes   []*Store
+// Store implements [driver.Store] and [driver.Inspector] on a quorum of
+// servers. It is safe for concurrent use.
+type Store struct {
+	nodes   []*node
 	need    int // a majority
 	name    string
 	timeout time.Duration // of one request to one node
 }
 
-// NewQuorum returns a Quorum of the servers of clients: 3, 5 or another odd
-// number. It returns a [*driver.ConfigError] with an even number, with fewer
-// than 3, and for a client that [New] refuses.
-func NewQuorum(clients ...redis.Scripter) (*Quorum, error) {
+// New returns a Store on the servers of clients: 3, 5 or another odd number. It
+// returns a [*driver.ConfigError] with an even number, with fewer than 3, and
+// for a client that redisstore.New refuses.
+func New(clients ...redis.Scripter) (*Store, error) {
 	if len(clients) < 3 || len(clients)%2 == 0 {
-		return nil, &driver.ConfigError{Reason: fmt.Sprintf("redisstore.NewQuorum has %d clients: pass 3, 5 or another odd number, each of an independent server", len(clients))}
+		return nil, &driver.ConfigError{Reason: fmt.Sprintf("redisquorum.New has %d clients: pass 3, 5 or another odd number, each of an independent server", len(clients))}
 	}
-	q := &Quorum{need: len(clients)/2 + 1, name: fmt.Sprintf("quorum of %d Redis servers", len(clients)), timeout: nodeTimeout}
+	q := &Store{need: len(clients)/2 + 1, name: fmt.Sprintf("quorum of %d Redis servers", len(clients)), timeout: nodeTimeout}
 	seen := map[string]bool{}
 	for _, c := range clients {
-		s, err := New(c)
+		n, err := newNode(c)
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(s.server, ":") && seen[s.server] {
-			return nil, &driver.ConfigError{Reason: "redisstore.NewQuorum has two clients of " + s.server + ": pass clients of independent servers"}
+		name := n.String()
+		if strings.Contains(name, ":") && seen[name] {
+			return nil, &driver.ConfigError{Reason: "redisquorum.New has two clients of " + name + ": pass clients of independent servers"}
 		}
-		seen[s.server] = true
-		q.nodes = append(q.nodes, s)
+		seen[name] = true
+		q.nodes = append(q.nodes, n)
 	}
 	return q, nil
 }
 
 // ready returns why no request can be sent.
-func (q *Quorum) ready(ctx context.Context) error {
+func (q *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return &driver.Error{Store: q.name, Temporary: true, Unapplied: true, Err: err}
 	}
@@ -89,17 +62,17 @@ func (q *Quorum) ready(ctx context.Context) error {
 // Acquire implements [driver.Store]. The name is the claim's once a majority
 // has granted it. Otherwise the claim is given up where it was granted or may
 // have been. The event is completed, or stale, if any one node says so.
-func (q *Quorum) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+func (q *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
 	claim := *c // package lock dates its claim anew, while a client may still hang
 	c = &claim
-	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].acquire(ctx, c, 0, nil) })
+	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Acquire(ctx, c, 0, nil) })
 	if err := q.tooFew(got); err != nil {
 		return driver.Row{}, false, err
 	}
-	row := q.merge(got, view{c.Token, c.Now})
+	row := q.merge(got, c.Token, c.Now)
 	verdict := row.Judge(c)
 	done := verdict == driver.Newer || verdict == driver.Completed || verdict == driver.Stale
 	if !done && count(got, has(c)) >= q.need {
@@ -122,8 +95,8 @@ func (q *Quorum) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool
 // What an earlier round of the claim was granted does not count: a late copy of
 // its undo would release it.
 func has(c *driver.Claim) func(*answer) bool {
-	stamp := timestamp(c.Stamp)
-	return func(a *answer) bool { return !failed(a) && a.row.Token == c.Token && a.claimStamp == stamp }
+	stamp := server.Timestamp(c.Stamp)
+	return func(a *answer) bool { return !failed(a) && a.Row.Token == c.Token && a.ClaimStamp == stamp }
 }
 
 // undo gives a claim up where it was granted or may have been. A minority that
@@ -131,11 +104,11 @@ func has(c *driver.Claim) func(*answer) bool {
 // If so many may keep it that nobody else could get a majority, the error is
 // not Temporary: the claim must not be repeated with the same stamp, because a
 // late copy of what undo sends would release it.
-func (q *Quorum) undo(ctx context.Context, c *driver.Claim, got answers) error {
+func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 	t := &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
-	granted := func(a *answer) bool { return !failed(a) && a.row.Token == c.Token }
+	granted := func(a *answer) bool { return !failed(a) && a.Row.Token == c.Token }
 	undone := q.ask(context.WithoutCancel(ctx), got.where(func(a *answer) bool { return granted(a) || failed(a) }),
-		func(ctx context.Context, i int) answer { return q.nodes[i].settle(ctx, t, c.Stamp, sameRound) })
+		func(ctx context.Context, i int) answer { return q.nodes[i].Settle(ctx, t, c.Stamp, server.SameRound) })
 	if len(q.nodes)-count(undone, failed) >= q.need {
 		return nil
 	}
@@ -151,9 +124,9 @@ func repeatAbove(got answers, c *driver.Claim) time.Time {
 	stamp := c.Stamp.Add(-time.Microsecond)
 	for i := range got {
 		a := &got[i]
-		raised := a.row.Token == c.Token && a.row.Stamp.After(c.Stamp)
-		if !failed(a) && (raised || a.row.Judge(c) == driver.Behind) && a.row.Stamp.After(stamp) {
-			stamp = a.row.Stamp
+		raised := a.Row.Token == c.Token && a.Row.Stamp.After(c.Stamp)
+		if !failed(a) && (raised || a.Row.Judge(c) == driver.Behind) && a.Row.Stamp.After(stamp) {
+			stamp = a.Row.Stamp
 		}
 	}
 	return stamp
@@ -165,22 +138,22 @@ func repeatAbove(got answers, c *driver.Claim) time.Time {
 // common with this one, and goes on from there. Nearly always a majority has it
 // at once: each node's fence is by its own clock, and that of the claim is the
 // highest that a majority has reached.
-func (q *Quorum) grant(ctx context.Context, c *driver.Claim, got answers, row driver.Row) (driver.Row, bool, error) {
+func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row driver.Row) (driver.Row, bool, error) {
 	granted := has(c)
 	var fences []*driver.Row
 	least := int64(0)
 	for i := range got {
 		if a := &got[i]; granted(a) {
-			fences = append(fences, &a.row)
-			least = max(least, a.before+1)
-			row.Previous = cmp.Or(row.Previous, a.row.Previous)
+			fences = append(fences, &a.Row)
+			least = max(least, a.Before+1)
+			row.Previous = cmp.Or(row.Previous, a.Row.Previous)
 		}
 	}
 	fence := max(least, highest(fences, q.need, fenceOf, cmp.Compare[int64]))
-	high := func(a *answer) bool { return granted(a) && a.row.Fence >= fence }
+	high := func(a *answer) bool { return granted(a) && a.Row.Fence >= fence }
 	if enough := count(got, high); enough < q.need {
-		low := func(a *answer) bool { return granted(a) && a.row.Fence < fence }
-		raised := q.ask(ctx, got.where(low), func(ctx context.Context, i int) answer { return q.nodes[i].acquire(ctx, c, fence, nil) })
+		low := func(a *answer) bool { return granted(a) && a.Row.Fence < fence }
+		raised := q.ask(ctx, got.where(low), func(ctx context.Context, i int) answer { return q.nodes[i].Acquire(ctx, c, fence, nil) })
 		if enough+count(raised, high) < q.need {
 			err := q.failure(raised)
 			err.Unapplied = false
@@ -194,16 +167,16 @@ func (q *Quorum) grant(ctx context.Context, c *driver.Claim, got answers, row dr
 
 // Renew implements [driver.Store]. It is applied if a majority has the lease
 // until then. A node that lost the row gets it again from the others.
-func (q *Quorum) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
-	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].renew(ctx, r, "", 0) })
+	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Renew(ctx, r, "", 0) })
 	if err := q.tooFew(got); err != nil {
 		return driver.Row{}, false, err
 	}
-	row := q.merge(got, view{r.Token, r.Now})
-	own := func(a *answer) bool { return !failed(a) && r.Token != "" && a.row.Token == r.Token }
+	row := q.merge(got, r.Token, r.Now)
+	own := func(a *answer) bool { return !failed(a) && r.Token != "" && a.Row.Token == r.Token }
 	switch owned := count(got, own); {
 	case row.Newer, owned+count(got, failed) < q.need:
 		return row, false, nil
@@ -214,14 +187,14 @@ func (q *Quorum) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool
 	var fences []*driver.Row
 	for i := range got {
 		if own(&got[i]) {
-			claimStamp, fences = max(claimStamp, got[i].claimStamp), append(fences, &got[i].row)
+			claimStamp, fences = max(claimStamp, got[i].ClaimStamp), append(fences, &got[i].Row)
 		}
 	}
 	// A majority of all nodes had the fence of the claim, or more. The nodes that
 	// are missing here may be of that majority.
 	row.Fence = highest(fences, max(q.need-(len(got)-len(fences)), 1), fenceOf, cmp.Compare[int64])
 	restored := q.restore(ctx, r, got, &row, claimStamp)
-	settled := func(a *answer) bool { return own(a) && a.claimStamp == claimStamp && a.row.Fence >= row.Fence }
+	settled := func(a *answer) bool { return own(a) && a.ClaimStamp == claimStamp && a.Row.Fence >= row.Fence }
 	if count(got, settled)+count(restored, settled) < q.need {
 		return driver.Row{}, false, q.failure(restored)
 	}
@@ -239,19 +212,19 @@ func (q *Quorum) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool
 //
 // The release may still be under way. So clear applies the rest of it: the node
 // learns what the others remember, and that it was cleared.
-func (q *Quorum) clear(ctx context.Context, name string, got answers) {
+func (q *Store) clear(ctx context.Context, name string, got answers) {
 	ended := func(a *answer) bool {
-		return !failed(a) && a.row.Token != "" && a.claimStamp != "" &&
+		return !failed(a) && a.Row.Token != "" && a.ClaimStamp != "" &&
 			count(got, func(b *answer) bool {
-				return !failed(b) && b.row.Token != a.row.Token && timestamp(b.row.Stamp) >= a.claimStamp
+				return !failed(b) && b.Row.Token != a.Row.Token && server.Timestamp(b.Row.Stamp) >= a.ClaimStamp
 			}) >= q.need
 	}
 	memory, last := mergeMemories(got)
 	q.ask(ctx, got.where(ended), func(ctx context.Context, i int) answer {
 		a := got[i]
-		stamp, _ := time.Parse(layout, a.claimStamp)
-		t := &driver.Settlement{Name: name, Token: a.row.Token, Memory: &memory, DeleteAfter: a.row.DeleteAfter}
-		return q.nodes[i].settle(ctx, t, stamp, clears, "memoryStamp", last)
+		stamp := server.ParseTimestamp(a.ClaimStamp)
+		t := &driver.Settlement{Name: name, Token: a.Row.Token, Memory: &memory, DeleteAfter: a.Row.DeleteAfter}
+		return q.nodes[i].Settle(ctx, t, stamp, server.Clears, "memoryStamp", last)
 	})
 }
 
@@ -265,18 +238,18 @@ func (q *Quorum) clear(ctx context.Context, name string, got answers) {
 // stamp of the round that has the lock.
 //
 // The fence rises to that of the row, where it is lower.
-func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, row *driver.Row, claimStamp string) answers {
-	stamp, _ := time.Parse(layout, claimStamp)
+func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row *driver.Row, claimStamp string) answers {
+	stamp := server.ParseTimestamp(claimStamp)
 	behind := func(a *answer) bool {
-		return !failed(a) && a.row.Token == r.Token && (a.claimStamp < claimStamp || a.row.Fence < row.Fence)
+		return !failed(a) && a.Row.Token == r.Token && (a.ClaimStamp < claimStamp || a.Row.Fence < row.Fence)
 	}
 	lost := func(a *answer) bool {
-		free := a.row.Token == "" || a.row.Token != r.Token && a.row.Until.Before(r.Now)
-		return !failed(a) && free && a.row.Stamp.Before(stamp)
+		free := a.Row.Token == "" || a.Row.Token != r.Token && a.Row.Until.Before(r.Now)
+		return !failed(a) && free && a.Row.Stamp.Before(stamp)
 	}
 	remembered, last := mergeMemories(got)
 	memory := []any{}
-	for f := append(memoryFields(&remembered), "memoryStamp", last); len(f) > 0; f = f[2:] {
+	for f := append(server.MemoryFields(&remembered), "memoryStamp", last); len(f) > 0; f = f[2:] {
 		if f[1] != "" {
 			memory = append(memory, f[0], f[1])
 		}
@@ -288,12 +261,12 @@ func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, ro
 	return q.ask(ctx, got.where(func(a *answer) bool { return behind(a) || lost(a) }), func(ctx context.Context, i int) answer {
 		if behind(&got[i]) {
 			again := &driver.Renewal{Name: r.Name, Token: r.Token, Now: r.Now, Until: row.Until, DeleteAfter: r.DeleteAfter}
-			if end := got[i].row.Until; end.After(again.Until) { // of a renewal that no majority has
+			if end := got[i].Row.Until; end.After(again.Until) { // of a renewal that no majority has
 				again.Until = end
 			}
-			return q.nodes[i].renew(ctx, again, claimStamp, row.Fence)
+			return q.nodes[i].Renew(ctx, again, claimStamp, row.Fence)
 		}
-		return q.nodes[i].acquire(ctx, c, row.Fence, memory)
+		return q.nodes[i].Acquire(ctx, c, row.Fence, memory)
 	})
 }
 
@@ -302,20 +275,20 @@ func (q *Quorum) restore(ctx context.Context, r *driver.Renewal, got answers, ro
 // so that no late copy of the claim is granted there. A node records a
 // completion only while its lease lasts: the next owner may have a majority
 // without this node, and one node that remembers is enough.
-func (q *Quorum) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
 	}
-	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].settle(ctx, t, t.Stamp, inTime) })
+	got := q.ask(ctx, all, func(ctx context.Context, i int) answer { return q.nodes[i].Settle(ctx, t, t.Stamp, server.InTime) })
 	if err := q.tooFew(got); err != nil {
 		return driver.Row{}, false, err
 	}
-	row := q.merge(got, view{t.Token, clock.Wall(clock.From(ctx))})
+	row := q.merge(got, t.Token, clock.Wall(clock.From(ctx)))
 	if t.Abandon {
 		return row, count(got, applied) > 0, nil
 	}
-	now := count(got, func(a *answer) bool { return a.applied&released != 0 })
-	before := count(got, func(a *answer) bool { return !failed(a) && a.applied&released == 0 && settledBefore(a, t) })
+	now := count(got, func(a *answer) bool { return a.Applied&server.Released != 0 })
+	before := count(got, func(a *answer) bool { return !failed(a) && a.Applied&server.Released == 0 && settledBefore(a, t) })
 	switch {
 	case now+before >= q.need:
 		q.clear(ctx, t.Name, got)

@@ -1,0 +1,158 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// Server is one server, one group of a primary and its replicas, or one
+// cluster. It is safe for concurrent use.
+type Server struct {
+	client  redis.Scripter
+	pool    *redis.Client // that New was given, for its statistics; may be nil
+	name    string        // what errors call it
+	repeats bool          // the client repeats requests by itself
+	cluster bool          // the client follows redirections
+	told    atomic.Bool
+	process atomic.Pointer[string] // the server's run_id; nil: it has not told it
+}
+
+// String returns what errors call the server.
+func (s *Server) String() string { return s.name }
+
+// Process returns the server's run_id. It is empty if the server has not told
+// it.
+func (s *Server) Process() string {
+	if id := s.process.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// Check runs a script that only reads, which needs the same commands as an
+// acquire.
+func (s *Server) Check(ctx context.Context) error {
+	return s.run(ctx, readScript, "", view{}, s.asks()).Err
+}
+
+// Read reads a row.
+func (s *Server) Read(ctx context.Context, name string, now time.Time) Answer {
+	return s.run(ctx, readScript, name, view{now: now}, "")
+}
+
+// Answer is what a script answered.
+type Answer struct {
+	Row driver.Row
+	// Applied is 0 if nothing was applied. After a settlement it says what was.
+	Applied int64
+	// ClaimStamp is the stamp of the claim that has the row: not that of a claim
+	// that was given up since, and never above the stamp of the row.
+	ClaimStamp string
+	Cleared    string // the token whose lock was cleared last, see [Clears]
+	// MemoryStamp is the stamp of the claim that completed last, in a quorum.
+	MemoryStamp string
+	// Before is the fence that the row had before the claim. If that is not known,
+	// it is one less than the row's.
+	Before int64
+	Err    error
+}
+
+// Released is set in [Answer.Applied] if a settlement released the row, and not
+// if it only raised the stamp.
+const Released = 1
+
+// Acquire sends a claim. The fence becomes leastFence or more. install has the
+// fields of a row's memory, for a server that has lost its row; nil otherwise.
+func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64, install []any) Answer {
+	entry := ""
+	if c.Event != "" && install == nil {
+		entry = escape(c.Event) + " "
+	}
+	args := []any{
+		c.Token, Timestamp(c.Stamp), Timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
+		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(),
+	}
+	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
+}
+
+// Renew sends a renewal. claimStamp replaces that of a row that the token owns
+// through an earlier round of its claim; empty: none. The fence becomes
+// leastFence or more.
+func (s *Server) Renew(ctx context.Context, r *driver.Renewal, claimStamp string, leastFence int64) Answer {
+	return s.run(ctx, renewScript, r.Name, view{token: r.Token, now: r.Now},
+		r.Token, Timestamp(r.Until), lease(r.Until.Sub(r.Now)), Timestamp(r.DeleteAfter), keep(r.DeleteAfter.Sub(r.Now)), claimStamp, leastFence)
+}
+
+// Condition says which rows of its owner a settlement does not release. A node
+// of a quorum may have what the other nodes have no longer.
+type Condition string
+
+// The conditions of a settlement.
+const (
+	Always    Condition = ""
+	SameRound Condition = "same round" // those that a claim with a higher stamp than raise was granted
+	Clears    Condition = "clears"     // the same; the owner is told that it was cleared
+	InTime    Condition = "in time"    // those whose lease has ended, if it completes something: they become free
+)
+
+// Settle sends a settlement, and raises the row's stamp to raise if that is not
+// zero. more has fields and values beside those of the memory.
+func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Time, only Condition, more ...any) Answer {
+	stamp := ""
+	if !raise.IsZero() {
+		stamp = Timestamp(raise)
+	}
+	now := clock.Wall(clock.From(ctx))
+	args := []any{t.Token, stamp, Timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only)}
+	if t.Memory != nil {
+		args = append(append(args, MemoryFields(t.Memory)...), more...)
+	}
+	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
+}
+
+// asks returns "1" until the server has told its settings.
+func (s *Server) asks() string {
+	if s.told.Load() {
+		return ""
+	}
+	return "1"
+}
+
+// run runs a script. Redis forgets scripts when it restarts, and after SCRIPT
+// FLUSH; then the text is sent again.
+func (s *Server) run(ctx context.Context, script *redis.Script, name string, v view, args ...any) Answer {
+	if err := ctx.Err(); err != nil {
+		return Answer{Err: &driver.Error{Store: s.name, Temporary: true, Unapplied: true, Err: err}}
+	}
+	out, err := script.Run(context.WithValue(ctx, onceKey{}, true), s.client, []string{keyPrefix + name}, args...).Result()
+	if err != nil {
+		return Answer{Err: s.classify(err)}
+	}
+	r, err := parseReply(out)
+	if err != nil {
+		return Answer{Err: s.unreadable(err)}
+	}
+	if len(r.settings) > 0 && !s.told.Swap(true) {
+		warnOfEviction(s.name, r.settings)
+		s.process.Store(&r.settings[2])
+	}
+	row, err := parse(&r, v)
+	if err != nil {
+		return Answer{Err: s.unreadable(err)}
+	}
+	before, err := strconv.ParseInt(r.before, 10, 64)
+	if err != nil {
+		before = row.Fence - 1
+	}
+	return Answer{
+		Row: row, Applied: r.applied, Before: before,
+		ClaimStamp: r.fields["claimStamp"], Cleared: r.fields["cleared"], MemoryStamp: r.fields["memoryStamp"],
+	}
+}

@@ -1,0 +1,53 @@
+// Package redisquorum keeps locks on an odd number of independent Redis or
+// Valkey servers, of which a majority must answer (the algorithm known as
+// Redlock). Rows, client settings and permissions are those of package
+// redisstore.
+//
+// # What it does not promise
+//
+// It does not promise that at most one owner exists, whatever happens:
+//   - A server that loses writes can lose locks and completed events with them.
+//     The fence rises all the same. What is lost in each case:
+//     https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md#what-redis-may-lose.
+//     So let the servers write each change to disk (appendfsync always), or let
+//     a server that has crashed stay down for longer than the longest lease.
+//     What it has lost it learns again with the next completion of the name.
+//   - The clocks of the servers and of the function must run at the same rate,
+//     about. A server whose clock is set forward ends leases early.
+//   - A function that was paused can write after its lease has ended. Only
+//     the fencing token turns such a write away; it rises with every owner,
+//     across any two majorities.
+//   - A claim that was given up while requests got lost may keep a name until
+//     its lease ends, if another server is down or busy.
+//   - What is forgotten on purpose (lambdalock forget) comes back from a server
+//     that was down then, because one server that remembers is enough.
+//
+// # What it promises
+//
+// Locks, completed events and fences outlive the loss of a minority of the
+// servers, without a failover: three servers go on when one is down, five when
+// two are.
+//
+// # When to use something else
+//
+// Use it where there are several Redis servers and nothing else. In one Region,
+// a DynamoDB table or MemoryDB with package redisstore promise more and are
+// less to operate. For rare work, objects in a bucket are enough. One server
+// with a replica needs a third of the requests, if you can accept that a
+// failover loses the last writes. All of them side by side:
+// https://github.com/lambdalock/lambdalock/blob/main/docs/STORES.md.
+//
+// # Servers
+//
+// Two clients of one server are refused with a *driver.ConfigError, at the
+// first request, if the server may tell its run_id. The servers must not
+// replicate each other either: a replica that takes over counts as a server
+// that has lost its latest writes.
+//
+// # Time
+//
+// Each step is sent to all servers at once, and each has 250 ms to answer. So a
+// server that does not answer makes each step take that long. Opening the
+// connection of a *redis.Client does not count: that goes on in the background
+// for up to a second, and is waited for only while no majority is connected.
+package redisquorum

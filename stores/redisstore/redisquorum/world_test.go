@@ -1,0 +1,53 @@
+package redisquorum_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
+)
+
+// openNodes opens a quorum of n. Each request to a node meets faults of its
+// own.
+func openNodes(n int) simulation.Opener {
+	return func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+		nodes := make([]*redistest.Machine, n)
+		for i := range nodes {
+			nodes[i] = redistest.NewMachine(t)
+		}
+		return func(client uint64) driver.Store {
+			var links []redis.Scripter
+			for i, m := range nodes {
+				links = append(links, redistest.Linked(h, m, client, uint64(i)))
+			}
+			return redistest.Must(redisquorum.New(links...))
+		}
+	}
+}
+
+func TestSimulationOfQuorum(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
+	simulation.Run(t, openNodes(3), simulation.Config{Histories: simulation.Tenth(10), Share: 60, ServerClock: true}).MustVary(t)
+}
+
+func TestSimulationOfQuorumClocks(t *testing.T) { // F14
+	simulation.Run(t, openNodes(3), simulation.Config{Histories: simulation.Tenth(10), Share: 60, ServerClock: true, Skew: 10 * time.Hour})
+}
+
+func TestQuorumCrowd(t *testing.T) { // F5
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
+			simulation.Crowd(t, openNodes(n), simulation.Config{Histories: 3, Share: 100})
+		})
+	}
+}
+
+// TestSimulationIsItsSeed shows that a seed brings the same history back.
+func TestSimulationIsItsSeed(t *testing.T) {
+	simulation.Twice(t, openNodes(3), simulation.Config{Histories: 2, Share: 100, ServerClock: true, Skew: 10 * time.Hour})
+}
