@@ -19,10 +19,10 @@ var domains = []string{".core.windows.net", ".storage.azure.net", ".core.usgovcl
 
 // Check implements [driver.Checker]: it probes the server unless it is Azure.
 func (o *objects) Check(ctx context.Context) error {
-	if o.prober.Passed() {
+	if o.known {
 		return nil
 	}
-	return o.prober.Probe(ctx, unguarded{o})
+	return o.probe.Run(ctx, unguarded{o})
 }
 
 // unguarded writes blobs without probing the server first, for the probe

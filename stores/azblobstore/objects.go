@@ -35,7 +35,8 @@ func New(client *container.Client, prefix string) *objectstore.Store {
 type objects struct {
 	client *container.Client
 	prefix string
-	prober *objectstore.Prober
+	known  bool // to honour conditions
+	probe  objectstore.Probe
 }
 
 func newObjects(client *container.Client, prefix string) *objects {
@@ -43,7 +44,7 @@ func newObjects(client *container.Client, prefix string) *objects {
 		prefix += "/"
 	}
 	known := client != nil && microsofts(client.URL())
-	return &objects{client: client, prefix: prefix, prober: objectstore.NewProber(known)}
+	return &objects{client: client, prefix: prefix, known: known}
 }
 
 // errNoClient is the answer to every request of a store without a client.
@@ -91,10 +92,8 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, version stri
 	if o.client == nil {
 		return "", errNoClient
 	}
-	if !o.prober.Passed() {
-		if err := o.prober.Probe(ctx, unguarded{o}); err != nil {
-			return "", err
-		}
+	if err := o.Check(ctx); err != nil {
+		return "", err
 	}
 	return o.put(ctx, key, body, version)
 }

@@ -11,9 +11,9 @@ import (
 // container. The service must support conditional writes. Each method sends a
 // single request: it neither retries nor waits.
 //
-// If the service might not honour conditions, Put must call [Prober.Probe]
-// first. Objects should then also implement [driver.Checker], with a Check that
-// calls Probe, so that the service is probed before the first lock is needed.
+// If the service might not honour conditions, Put must call [Probe.Run] first.
+// Objects should then also implement [driver.Checker], with a Check that calls
+// it too, so that the service is probed before the first lock is needed.
 //
 // Errors wrap [ErrNotExist] or [ErrChanged], or are a *driver.ConfigError or a
 // *driver.Error, which says whether a retry may succeed and whether the write

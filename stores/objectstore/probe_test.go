@@ -22,7 +22,7 @@ func TestProbe(t *testing.T) {
 		f := newFake()
 		f.before = func(string) { time.Sleep(time.Second) }
 		began := time.Now()
-		if err := objectstore.Probe(t.Context(), f); err != nil {
+		if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
 		log := strings.Join(f.requests(), ", ")
@@ -66,7 +66,7 @@ func TestProbeFindsIgnoredConditions(t *testing.T) { // F52
 			t.Parallel()
 			f := newFake()
 			f.ignores = c.of
-			wantAccusation(t, objectstore.Probe(t.Context(), f), c.want)
+			wantAccusation(t, new(objectstore.Probe).Run(t.Context(), f), c.want)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestProbeFindsCheckThenWrite(t *testing.T) { // F59
 				synctest.Test(t, func(t *testing.T) {
 					f := newFake()
 					f.checks, f.gap = c.of, gap
-					wantAccusation(t, objectstore.Probe(t.Context(), f), c.want)
+					wantAccusation(t, new(objectstore.Probe).Run(t.Context(), f), c.want)
 				})
 			})
 		}
@@ -104,7 +104,7 @@ func TestProbeOfSoundServices(t *testing.T) { // F52, F59
 			t.Parallel()
 			f := newFake()
 			plant(f)
-			if err := objectstore.Probe(t.Context(), f); err != nil {
+			if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
 				t.Error(err)
 			}
 		})
@@ -126,13 +126,13 @@ func TestProbeErrors(t *testing.T) { // F59
 					}
 					return none
 				}
-				p := objectstore.NewProber(false)
-				err := p.Probe(t.Context(), f)
+				p := new(objectstore.Probe)
+				err := p.Run(t.Context(), f)
 				var e *driver.Error
 				if err != nil && (!errors.As(err, &e) || p.Passed()) {
 					t.Errorf("request %d failed: got %v", request, err)
 				}
-				if err := p.Probe(t.Context(), f); err != nil || !p.Passed() {
+				if err := p.Run(t.Context(), f); err != nil || !p.Passed() {
 					t.Errorf("after request %d failed: got %v", request, err)
 				}
 			}
@@ -164,9 +164,9 @@ func TestProbeFails(t *testing.T) {
 				}
 				return none
 			}
-			p := objectstore.NewProber(false)
+			p := new(objectstore.Probe)
 			for range 10 {
-				err := p.Probe(t.Context(), f)
+				err := p.Run(t.Context(), f)
 				var e *driver.Error
 				if !errors.As(err, &e) || !c.want(e) || !e.Unapplied || !strings.Contains(err.Error(), "checking whether the service honours conditional writes, ") {
 					t.Errorf("got %v", err)
@@ -194,11 +194,11 @@ func TestProbeGoesOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				f.before = func(string) { time.Sleep(c.request) }
-				p := objectstore.NewProber(false)
+				p := new(objectstore.Probe)
 				calls := 0
 				for ; calls < 10 && !p.Passed(); calls++ {
 					ctx, cancel := context.WithTimeout(t.Context(), c.patience)
-					if err := p.Probe(ctx, f); err != nil && (!strings.Contains(err.Error(), "of 4 races done: it goes on") || !errors.Is(err, context.DeadlineExceeded)) {
+					if err := p.Run(ctx, f); err != nil && (!strings.Contains(err.Error(), "of 4 races done: it goes on") || !errors.Is(err, context.DeadlineExceeded)) {
 						t.Error(err)
 					}
 					cancel()
@@ -235,16 +235,16 @@ func TestProbeCutShort(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &stuck{fake: newFake(), after: 12} // in the third step
 				s.before = func(string) { time.Sleep(100 * time.Millisecond) }
-				p := objectstore.NewProber(false)
+				p := new(objectstore.Probe)
 				ctx, cancel := c.give(t.Context())
 				defer cancel()
 				began := time.Now()
-				if err := p.Probe(ctx, s); err == nil || p.Passed() || time.Since(began) != c.want {
+				if err := p.Run(ctx, s); err == nil || p.Passed() || time.Since(began) != c.want {
 					t.Errorf("error %v after %v, want one after %v", err, time.Since(began), c.want)
 				}
 				s.after = 1000
 				s.requests()
-				if err := p.Probe(t.Context(), s); err != nil || !p.Passed() {
+				if err := p.Run(t.Context(), s); err != nil || !p.Passed() {
 					t.Error(err)
 				}
 				if n := len(s.requests()); n != 4+3*9 { // a new object, and then the three races that are left
@@ -285,7 +285,7 @@ func TestProbeFindsTwoClocks(t *testing.T) { // F14
 				f.before = func(string) { time.Sleep(100 * time.Millisecond) }
 				f.tells = func(o *objectstore.Object) { o.Now = o.Now.Add(ahead) }
 				for range 2 { // the second finds an object that is a day old
-					err := objectstore.Probe(t.Context(), f)
+					err := new(objectstore.Probe).Run(t.Context(), f)
 					var setting *driver.ConfigError
 					if (err == nil) != want || !want && (!errors.As(err, &setting) || !strings.Contains(err.Error(), "two clocks")) {
 						t.Errorf("got %v", err)
@@ -305,7 +305,7 @@ func TestProbesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if err := objectstore.Probe(t.Context(), f); err != nil {
+			if err := new(objectstore.Probe).Run(t.Context(), f); err != nil {
 				t.Error(err)
 			}
 		})

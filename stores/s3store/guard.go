@@ -50,7 +50,7 @@ func (o *objects) trust(host string) error {
 // Check implements [driver.Checker]: it probes the server unless it is S3. To
 // learn the address, it starts a write that the guard stops.
 func (o *objects) Check(ctx context.Context) error {
-	if o.prober.Passed() {
+	if o.probe.Passed() {
 		return nil
 	}
 	reached := errors.New("the address is known")
@@ -63,7 +63,7 @@ func (o *objects) Check(ctx context.Context) error {
 	case !errors.Is(err, reached):
 		return err
 	case errors.Is(trusted, errUnproven):
-		return o.prober.Probe(ctx, unguarded{o})
+		return o.probe.Run(ctx, unguarded{o})
 	}
 	return trusted
 }

@@ -37,14 +37,14 @@ func New(client Client, bucket, prefix string) *objectstore.Store {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	return objectstore.New(&objects{client: client, bucket: bucket, prefix: prefix, prober: objectstore.NewProber(false)})
+	return objectstore.New(&objects{client: client, bucket: bucket, prefix: prefix})
 }
 
 // objects implements [objectstore.Objects].
 type objects struct {
 	client         Client
 	bucket, prefix string
-	prober         *objectstore.Prober
+	probe          objectstore.Probe
 }
 
 // options sets the options of every request. S3 requires a checksum for writes
@@ -96,14 +96,14 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, version stri
 	if err := o.named(); err != nil {
 		return "", err
 	}
-	if o.prober.Passed() {
+	if o.probe.Passed() {
 		return o.put(ctx, key, body, version)
 	}
 	next, err := o.put(ctx, key, body, version, guard(o.trust))
 	if !errors.Is(err, errUnproven) {
 		return next, err
 	}
-	if err := o.prober.Probe(ctx, unguarded{o}); err != nil {
+	if err := o.probe.Run(ctx, unguarded{o}); err != nil {
 		return "", err
 	}
 	return o.put(ctx, key, body, version)

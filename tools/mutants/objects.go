@@ -139,13 +139,13 @@ var objects = []mutant{
 		by:  "TestNewerRows",
 	},
 	{
-		file: "stores/objectstore/probe.go", breaks: "P1, F52, F59", bug: "a service that applies several writes with one condition is used",
+		file: "stores/objectstore/race.go", breaks: "P1, F52, F59", bug: "a service that applies several writes with one condition is used",
 		old: `if len(r.won) > 1 {`,
 		new: `if len(r.won) > racers {`,
 		by:  "TestProbeFindsIgnoredConditions|TestProbeFindsCheckThenWrite",
 	},
 	{
-		file: "stores/objectstore/probe.go", breaks: "P1, F59", bug: "the writes of a race follow each other",
+		file: "stores/objectstore/race.go", breaks: "P1, F59", bug: "the writes of a race follow each other",
 		old: `		wg.Go(func() {
 			version, err`,
 		new: `		func(f func()) { f() }(func() {
@@ -153,33 +153,33 @@ var objects = []mutant{
 		by: "TestProbeFindsCheckThenWrite",
 	},
 	{
-		file: "stores/objectstore/prober.go", breaks: "P1, F52, F59", bug: "no writes race to replace an object",
+		file: "stores/objectstore/probe.go", breaks: "P1, F52, F59", bug: "no writes race to replace an object",
 		old: `		wg.Go(func() { replace.run(ctx, o) })
 `,
 		new: ``,
 		by:  "TestProbeFindsIgnoredConditions|TestProbeFindsCheckThenWrite",
 	},
 	{
-		file: "stores/objectstore/prober.go", breaks: "F59", bug: "processes that start at the same time probe with the same objects",
+		file: "stores/objectstore/probe.go", breaks: "F59", bug: "processes that start at the same time probe with the same objects",
 		old: `probePrefix + clock.From(ctx).Text()`,
 		new: `probePrefix + clock.From(ctx).Text()[:0]`,
 		by:  "TestProbesAtOnce|TestProbe",
 	},
 	{
-		file: "stores/objectstore/prober.go", breaks: "F59", bug: "a probe that ran out of time begins anew",
+		file: "stores/objectstore/probe.go", breaks: "F59", bug: "a probe that ran out of time begins anew",
 		old: `	e.Err = fmt.Errorf(`,
 		new: `	p.races = 0
 	e.Err = fmt.Errorf(`,
 		by: "TestProbeGoesOn",
 	},
 	{
-		file: "stores/objectstore/prober.go", breaks: "F59", bug: "the end of a claim cuts a step of the probe short",
+		file: "stores/objectstore/probe.go", breaks: "F59", bug: "the end of a claim cuts a step of the probe short",
 		old: `!ok || !deadline.Before(limit) {`,
 		new: `!ok || !deadline.IsZero() {`,
 		by:  "TestProbeGoesOn|TestProbeCutShort",
 	},
 	{
-		file: "stores/objectstore/prober.go", breaks: "P1, F59", bug: "a race for an object that may have changed counts",
+		file: "stores/objectstore/probe.go", breaks: "P1, F59", bug: "a race for an object that may have changed counts",
 		old: `			p.last = made{} // its version may have changed
 `,
 		new: ``,
@@ -234,7 +234,7 @@ var objects = []mutant{
 		in: "stores/s3store", by: "TestErrors",
 	},
 	{
-		file: "stores/objectstore/probe.go", breaks: "P1, F14", bug: "a proxy that answers with its own clock is not found",
+		file: "stores/objectstore/race.go", breaks: "P1, F14", bug: "a proxy that answers with its own clock is not found",
 		old: `-behind < age && age < passed+ahead {`,
 		new: `-behind < age && age < passed+time.Hour {`,
 		by:  "TestProbeFindsTwoClocks",
@@ -294,7 +294,7 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/azblobstore/guard.go", breaks: "F59", bug: "a check of the store does not look at the server",
-		old: `	return o.prober.Probe(ctx, unguarded{o})
+		old: `	return o.probe.Run(ctx, unguarded{o})
 `,
 		new: `	return nil
 `,
@@ -433,8 +433,8 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/azblobstore/objects.go", breaks: "P1, F52", bug: "a server that is not Azure's is not checked",
-		old: `	if !o.prober.Passed() {`,
-		new: `	if !o.prober.Passed() && o.client == nil {`,
+		old: `	if err := o.Check(ctx); err != nil {`,
+		new: `	if err := o.Check(ctx); err != nil && o.client == nil {`,
 		by:  "TestServerIgnoresConditions|TestServerIsProbed",
 	},
 	{
