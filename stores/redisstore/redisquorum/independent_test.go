@@ -14,7 +14,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
-// TestOneServerIsNoQuorum gives servers at several addresses, which NewQuorum
+// TestOneServerIsNoQuorum gives servers at several addresses, which New
 // cannot tell apart, the same run_id.
 func TestOneServerIsNoQuorum(t *testing.T) {
 	t.Parallel()
