@@ -25,6 +25,7 @@ func (c *Demo) Help() string {
   lambdalock demo -n 8 --store redis://localhost:6379 --html demo.html`
 }
 
+// Run runs the demo.
 func (c *Demo) Run(ctx context.Context) error {
 	if c.Environments < 4 {
 		return fmt.Errorf("-n %d: the demo needs at least 4 environments", c.Environments)
