@@ -84,6 +84,21 @@ func examine(ctx context.Context, dir string, parallel int) (float64, error) {
 	if err := s.measure(ctx, len(changes)); err != nil {
 		return 0, err
 	}
+	count := s.tryAll(ctx, changes, parallel)
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	found := 100.0
+	if reached := count[killed] + count[hung] + count[lived]; reached > 0 {
+		found = 100 * float64(count[killed]+count[hung]) / float64(reached)
+	}
+	fmt.Printf("%s: %d changes: %d killed, %d hung, %d lived, %d not reached: %.1f %% in %v\n",
+		p.path, len(changes), count[killed], count[hung], count[lived], count[unreached], found, time.Since(began).Round(time.Second))
+	return found, nil
+}
+
+// tryAll tests all changes, several at a time, and counts what became of them.
+func (s *suite) tryAll(ctx context.Context, changes []string, parallel int) map[verdict]int {
 	count := map[verdict]int{}
 	var mu sync.Mutex
 	next := make(chan int)
@@ -108,14 +123,5 @@ func examine(ctx context.Context, dir string, parallel int) (float64, error) {
 	}
 	close(next)
 	workers.Wait()
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	found := 100.0
-	if reached := count[killed] + count[hung] + count[lived]; reached > 0 {
-		found = 100 * float64(count[killed]+count[hung]) / float64(reached)
-	}
-	fmt.Printf("%s: %d changes: %d killed, %d hung, %d lived, %d not reached: %.1f %% in %v\n",
-		p.path, len(changes), count[killed], count[hung], count[lived], count[unreached], found, time.Since(began).Round(time.Second))
-	return found, nil
+	return count
 }
