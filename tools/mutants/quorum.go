@@ -286,7 +286,7 @@ end`,
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P4", bug: "a claim is given up on the context that has ended",
 		old: `undone := q.ask(context.WithoutCancel(ctx), `,
 		new: `undone := q.ask(ctx, `,
-		by:  "TestUndoIsLost|TestHangingClient|TestQuorumHistories|TestSimulationOfQuorum",
+		by:  "TestUndoAfterCancellation",
 	},
 	{
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P1", bug: "a claim whose undo is lost is repeated with its stamp",

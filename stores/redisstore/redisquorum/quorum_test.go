@@ -419,6 +419,34 @@ func TestUndoWithoutAnswer(t *testing.T) { // F2
 	}
 }
 
+// TestUndoAfterCancellation shows that a refused claim is given up although the
+// caller's context ends with the last answer.
+func TestUndoAfterCancellation(t *testing.T) { // F2
+	t.Parallel()
+	q := newQuorum(t, 3)
+	redistest.MustAcquire(t, q, redistest.Claim("other")) // now the nodes know the script
+	for i := range 2 {
+		redistest.MustAcquire(t, redistest.Must(redisstore.New(q.taps[i].Scripter)), redistest.Claim("n"))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var answers atomic.Int32
+	for _, c := range q.taps {
+		c.loses = func(int32) bool {
+			if answers.Add(1) == 3 {
+				cancel()
+			}
+			return false
+		}
+	}
+	if _, ok, err := q.Acquire(ctx, redistest.Claim("n")); ok {
+		t.Errorf("acquired, error %v", err)
+	}
+	if owner := q.owner(2, "n"); owner != "" || ctx.Err() == nil {
+		t.Error("the refused claim keeps a node")
+	}
+}
+
 // TestUndoIsLost shows what a refusal means whose undo did not arrive: a
 // minority that keeps the claim does not matter, a majority is an error after
 // which package lock gives the claim up.
