@@ -34,7 +34,8 @@ func Static(name string) Func[any] {
 // what was not UTF-8, or half of a surrogate pair, has become that character,
 // so two events that differ may have the same one. There is no Event: on its
 // own ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds
-// one.
+// one. The name is the value alone: if other wrappers of the namespace lock
+// such values too, tell them apart with [Prefix].
 //
 // ByField panics if find is nil.
 func ByField[E any](find func(E) string) Func[E] {
@@ -146,7 +147,7 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Payload = cmp.Or(other.Payload, other.Name)
 		if err == nil && k.Payload == "" {
-			err = keyparts.Missing("Payload")
+			err = &lock.NoKeyError{Field: "Payload", Reason: "is missing, because the second key function of PayloadFrom returned no Payload and an empty Name: let the sender fill in the field that it reads", Missing: true}
 		}
 		return k, err
 	}

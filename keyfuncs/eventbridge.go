@@ -39,11 +39,12 @@ func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 }
 
 // EventBridgeSchedule runs a scheduled job once for each time it is due, and
-// one run at a time. Name is the ARN of the rule or schedule, Event the time it
-// was due, because a rule may trigger more than once for one time, with
-// different ids. It takes the events of EventBridge rules, and those of
-// EventBridge Scheduler for a target without an input of its own. No Order: a
-// late run still runs.
+// one run at a time. Name is "schedule/" and the ARN of the rule or schedule,
+// escaped like a part of a URL; the command `lambdalock explain` prints it.
+// Event is the time it was due, such as 2026-11-22T03:00:00Z, because a rule
+// may trigger more than once for one time, with different ids. It takes the
+// events of EventBridge rules, and those of EventBridge Scheduler for a target
+// without an input of its own. No Order: a late run still runs.
 //
 // Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html.

@@ -45,7 +45,9 @@ func Table(name string) Option {
 // Namespace separates the lock names of functions that share a table. Default:
 // the environment variable LOCK_NAMESPACE, which the CDK construct sets, or the
 // name of the Lambda function, so that two functions never contend by accident.
-// Give two functions the same namespace to let them contend.
+// Give two functions the same namespace to let them contend. Then names that
+// are bare values, as those of keyfuncs.ByField, need a keyfuncs.Prefix:
+// otherwise order 17 and invoice 17 are one.
 //
 // A namespace that differs from LOCK_NAMESPACE panics: the construct limits the
 // function's permission to the rows of that namespace, so every event would
@@ -68,12 +70,12 @@ func Namespace(ns string) Option {
 //
 // Without [Wait], the messages of a batch for which there is no slot at once
 // fail as held, and each counts one receive more. [EachSQSBody] and its
-// siblings refuse Limit, because their keys always have an Event. Records of
-// one batch that have the same name are still handled one after the other; the
-// limit is for different invocations.
+// siblings refuse Limit, because their keys always have an Event.
 //
-// Give all functions that share a name the same limit. Where two of them
-// differ, as during a deployment that changes it, the larger one counts.
+// Give all functions that share a name the same limit and the same [Namespace]:
+// by default each function has its own names, and n holders of its own. Where
+// two limits differ, as during a deployment that changes it, the larger one
+// counts.
 func Limit(n int) Option {
 	return func(o *settings) {
 		if n < 1 || n > lock.MaxLimit {

@@ -102,7 +102,7 @@ var operations = map[string]func(*Server, *input) (any, error){
 func (s *Server) run(in *input) (any, error) {
 	operation := operations[in.operation]
 	if operation == nil {
-		return nil, failure(coralType+"UnknownOperationException", "An unknown operation was requested.")
+		return nil, failure(coralType+"UnknownOperationException", "An unknown operation was requested: the DynamoDB in memory of lambdalock does not have it.")
 	}
 	if in.err != nil {
 		return nil, in.err

@@ -6,9 +6,11 @@
 //	handle := middleware.WithLock(key, newHandler(client), middleware.Store(store))
 //
 // It knows UpdateItem, PutItem, GetItem, Scan, TransactWriteItems with Put,
-// Update, Delete and ConditionCheck, and tables with one string partition key.
-// It refuses everything else instead of ignoring it. Nothing leaves the
-// process, so it also works in a bubble of testing/synctest.
+// Update, Delete and ConditionCheck, and tables with one string partition key;
+// in expressions SET, REMOVE, if_not_exists, + and -, comparisons, AND, OR,
+// attribute_exists, attribute_not_exists and begins_with. It refuses everything
+// else instead of ignoring it. Nothing leaves the process, so it also works in
+// a bubble of testing/synctest.
 package dynamotest
 
 import (

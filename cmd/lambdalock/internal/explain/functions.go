@@ -127,8 +127,8 @@ var byKind = map[eventkind.Kind][]function{
 	eventkind.DocumentDB: withoutWhole("EachDocumentDBRecord", of("DocumentDBRecord", changeOf)),
 	eventkind.Kafka:      withoutWhole("EachKafkaRecord", of("KafkaRecord", keyfuncs.KafkaRecord)),
 	eventkind.EventBridge: {
-		of("EventBridgeEvent", keyfuncs.EventBridgeEvent), of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule),
-		of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
+		of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule), of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
+		of("EventBridgeEvent", keyfuncs.EventBridgeEvent),
 	},
 	eventkind.ActiveMQ:       {of("ActiveMQEvent", keyfuncs.ActiveMQEvent)},
 	eventkind.RabbitMQ:       {of("RabbitMQEvent", keyfuncs.RabbitMQEvent)},
