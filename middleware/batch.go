@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -65,7 +66,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	d := &delivery[R]{
 		batch: b, ctx: ctx, source: src,
 		tasks: make([]task[R], len(records)), ready: make(chan *task[R], len(records)), remaining: len(records),
-		turn: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), pace: invocation.Pace{Chance: clock.From(ctx)},
 	}
 	d.lastStart, _ = invocation.LastStart(ctx, b.engine.Reserve)
 	for i := range records { // before any record begins, because a handler may change data that records share

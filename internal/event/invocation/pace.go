@@ -40,9 +40,11 @@ const (
 //
 // A nil Pace notes nothing.
 type Pace struct {
+	Chance rand.Source // of the process: its clock
+
 	mu     sync.Mutex
 	last   time.Time     // when a claim began, or the gap grew
-	chance float64       // of the gap after that, from 0.5 to 1.5
+	part   float64       // of the gap after that, from 0.5 to 1.5
 	gap    time.Duration // on average; zero: none
 	safe   time.Duration // twice the gap at which the store began to throttle
 	slowed time.Time     // when the gap grew
@@ -117,14 +119,14 @@ func (p *Pace) Next(now time.Time) time.Duration {
 	if p.stuck > 0 {
 		gap = longestGap
 	}
-	wait := p.last.Add(time.Duration(float64(gap) * p.chance)).Sub(now)
+	wait := p.last.Add(time.Duration(float64(gap) * p.part)).Sub(now)
 	if wait <= 0 {
 		p.begin(now)
 	}
 	return max(wait, 0)
 }
 
-func (p *Pace) begin(now time.Time) { p.last, p.chance = now, 0.5+rand.Float64() }
+func (p *Pace) begin(now time.Time) { p.last, p.part = now, 0.5+rand.New(p.Chance).Float64() }
 
 // Full returns for how long the store has taken nothing although it was asked.
 func (p *Pace) Full(now time.Time) time.Duration {

@@ -1,6 +1,7 @@
 package invocation_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,6 +12,10 @@ import (
 type pace struct {
 	invocation.Pace
 	now time.Time
+}
+
+func newPace() *pace {
+	return &pace{invocation.Pace{Chance: rand.NewPCG(0, 0)}, time.Unix(1e9, 0)}
 }
 
 // throttled and taken note a request that was sent a millisecond ago.
@@ -47,7 +52,7 @@ func (p *pace) wantGap(t *testing.T, when string, want time.Duration) {
 
 func TestPace(t *testing.T) { // F63
 	t.Parallel()
-	p := &pace{now: time.Unix(1e9, 0)}
+	p := newPace()
 	p.taken()
 	p.wantGap(t, "as long as nothing is throttled", 0)
 
@@ -66,7 +71,7 @@ func TestPace(t *testing.T) { // F63
 	}
 	p.wantGap(t, "at most", 2*time.Second)
 
-	p = &pace{now: time.Unix(1e9, 0)}
+	p = newPace()
 	p.throttled()
 	for range 14 {
 		p.taken()
@@ -84,7 +89,7 @@ func TestPace(t *testing.T) { // F63
 // again soon.
 func TestPaceAfterOutage(t *testing.T) { // F63
 	t.Parallel()
-	p := &pace{now: time.Unix(1e9, 0)}
+	p := newPace()
 	for range 10 {
 		p.throttled()
 		p.now = p.now.Add(time.Second)
@@ -103,7 +108,7 @@ func TestPaceAfterOutage(t *testing.T) { // F63
 // completion is throttled, and that requests without a batch have no pace.
 func TestCompletionsSlowClaims(t *testing.T) { // F55, F63
 	t.Parallel()
-	p := &pace{now: time.Unix(1e9, 0)}
+	p := newPace()
 	one, two := p.Stuck(), p.Stuck()
 	one()
 	p.wantGap(t, "while a completion is throttled", 2*time.Second)
