@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -22,6 +22,7 @@ type bucket struct {
 }
 
 type notification struct {
+	who   string // whose turn it is
 	event *event
 	text  []byte
 	at    time.Time
@@ -53,7 +54,7 @@ func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
 			"responseElements":{"x-amz-request-id":"C3D%d"},
 			"s3":{"s3SchemaVersion":"1.0","bucket":{"name":"pictures-example"},"object":{"key":%q,"size":1024,"sequencer":%q}}}]}`,
 			i, object+badEscape(e), sequencer)
-		b.notifications = append(b.notifications, notification{e, []byte(text), w.began.Add(time.Duration(at) * time.Millisecond)})
+		b.notifications = append(b.notifications, notification{fmt.Sprint("notification ", i), e, []byte(text), w.began.Add(time.Duration(at) * time.Millisecond)})
 	}
 	return b
 }
@@ -76,7 +77,7 @@ func s3Function(w *world, way int, with []middleware.Option) *function[[]byte, s
 	f.wrap = func(o ...middleware.Option) func(context.Context, []byte) (struct{}, error) {
 		switch way {
 		case eachRecord:
-			return decoding(middleware.EachS3Record(keyed(w, keyfuncs.S3Record, id), handle, o...))
+			return decoding(middleware.EachS3Record(keyed(w, keyfuncs.S3Record, id), handle, append(o, inTurn(id))...))
 		case wholeEvent:
 			return decoding(middleware.WithLock(keyed(w, keyfuncs.S3Object, first), whole, o...))
 		case severalLocks:
@@ -127,6 +128,7 @@ func (b *bucket) drain() {
 			late = 600_000
 		}
 		again := n
+		again.who += " again"
 		again.at = n.at.Add(time.Duration(b.w.roll(late)) * time.Millisecond)
 		wg.Go(func() { b.deliver(again) })
 	}
@@ -139,6 +141,7 @@ func (b *bucket) deliver(n notification) {
 	attempts := eventsource.NewAsync(n.event)
 	attempts.GiveUp = b.w.giveUp
 	_ = attempts.Run(context.Background(), func(events []*event, _ *eventsource.Wait) (int, bool, error) {
+		b.w.turn(n.who)
 		out := b.invoke(events, n.text, func(inv *invocation, _ struct{}, err error) {
 			b.w.answered(inv, map[*event]bool{n.event: err != nil})
 		})

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -10,12 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -33,33 +36,13 @@ const (
 
 // TestDeadline lets the store hang at every request of an invocation, and
 // checks that the invocation ends before its deadline nevertheless, with time
-// for the answer if the handler heeds its context. A failure names its seed,
-// which LAMBDALOCK_SEED plays again; LAMBDALOCK_SEEDS sets the number of seeds.
+// for the answer if the handler heeds its context.
 func TestDeadline(t *testing.T) { // F2, F11, F12, F16, P7
 	t.Parallel()
 	var all endings
-	for _, seed := range seeds(t, outages) {
-		synctest.Test(t, func(t *testing.T) {
-			o := &outage{t: t, seed: seed, store: memstore.New()}
-			defer o.late.Wait()
-			var under sync.WaitGroup
-			defer under.Wait()
-			for id := range uint64(clients) {
-				c := o.client(id)
-				under.Go(func() {
-					for range invocations {
-						c.invoke()
-					}
-					o.mu.Lock()
-					defer o.mu.Unlock()
-					all.add(&c.endings)
-				})
-			}
-		})
-		if t.Failed() {
-			return
-		}
-	}
+	simulation.Play(t, simulation.Config{Histories: outages}, func(t *testing.T, seed uint64, note func(string)) {
+		playOutage(t, seed, note, &all)
+	})
 	t.Log(&all)
 	if os.Getenv("LAMBDALOCK_SEED") != "" {
 		return
@@ -69,13 +52,44 @@ func TestDeadline(t *testing.T) { // F2, F11, F12, F16, P7
 	}
 }
 
+// TestDeadlineIsItsSeed shows that a seed brings the same history back.
+func TestDeadlineIsItsSeed(t *testing.T) {
+	t.Parallel()
+	simulation.Same(t, simulation.Config{Histories: 10, Share: 10}, func(t *testing.T, seed uint64, note func(string)) {
+		playOutage(t, seed, note, &endings{})
+	})
+}
+
 // outage is one history of TestDeadline.
 type outage struct {
 	t     *testing.T
 	seed  uint64
+	turns *schedule.Scheduler
+	note  func(line string) // what happens; nil: nobody wants to know
 	store driver.Store
 	late  fault.Copies
 	mu    sync.Mutex
+}
+
+func playOutage(t *testing.T, seed uint64, note func(string), all *endings) {
+	o := &outage{t: t, seed: seed, turns: schedule.Start(seed), note: note, store: memstore.New()}
+	defer o.turns.Stop()
+	o.late.Turns = o.turns
+	defer o.late.Wait()
+	var under sync.WaitGroup
+	defer under.Wait()
+	for id := range uint64(clients) {
+		c := o.client(id)
+		under.Go(func() {
+			for range invocations {
+				c.clock.Turn("invocation")
+				c.invoke()
+			}
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			all.add(&c.endings)
+		})
+	}
 }
 
 // endings counts what became of invocations.
@@ -106,6 +120,7 @@ type client struct {
 	*outage
 	id      uint64
 	random  *rand.Rand
+	clock   *simclock.Clock
 	usual   *fault.Stream
 	shape   string
 	handler func(context.Context, job) error
@@ -122,8 +137,10 @@ type client struct {
 
 func (o *outage) client(id uint64) *client {
 	random := rand.New(rand.NewPCG(o.seed, 1000+id))
-	c := &client{outage: o, id: id, random: random}
+	c := &client{outage: o, id: id, random: random, clock: simclock.New(0, 0)}
+	c.clock.Schedule(o.turns, id, o.seed<<32+id)
 	c.usual = fault.Usual(o.seed, []int{0, 50, 300, 900}[random.IntN(4)]).Client(id)
+	c.usual.Turns = o.turns
 	options := []middleware.Option{
 		middleware.Store(fault.NewStore(o.store, c, &o.late)), middleware.Namespace(namespace),
 		middleware.Logger(slog.New(slog.DiscardHandler)), middleware.Observe(c.observe),
@@ -184,7 +201,7 @@ type job struct{ Name, ID string }
 // once, with their context, or shortly before the deadline.
 func (c *client) invoke() {
 	timeout := []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second, 15 * time.Minute}[c.random.IntN(6)]
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := c.clock.WithDeadlineCause(clock.With(context.Background(), c.clock), time.Now().Add(timeout), nil)
 	defer cancel()
 	c.planning.Lock()
 	c.sent, c.first, c.many = 0, c.random.IntN(8), []int{0, 1, 2, 5, 1_000_000}[c.random.IntN(5)]
@@ -194,17 +211,20 @@ func (c *client) invoke() {
 	late := false
 	switch c.random.IntN(4) {
 	case 0:
-		c.works = func(ctx context.Context) { pause(ctx, time.Duration(part*float64(timeout)/10)) }
+		c.works = func(ctx context.Context) { _ = c.clock.Sleep(ctx, time.Duration(part*float64(timeout)/10)) }
 	case 1, 2:
-		c.works = func(ctx context.Context) { <-ctx.Done() }
+		c.works = func(ctx context.Context) { _ = c.clock.Sleep(ctx, 2*timeout) }
 	case 3:
 		late = true
 		before := time.Millisecond + time.Duration(part*float64(timeout)/10)
-		c.works = func(context.Context) { time.Sleep(time.Until(c.deadline.Add(-before))) }
+		c.works = func(context.Context) { _ = c.clock.Sleep(context.Background(), time.Until(c.deadline.Add(-before))) }
 	}
 	j := job{fmt.Sprint("name ", c.random.IntN(3)), fmt.Sprint(c.random.IntN(20))}
 	err := c.handler(ctx, j)
 	left := time.Until(c.deadline)
+	if c.note != nil {
+		c.note(fmt.Sprintf("client %d, %s, %v: %d handlers ran, %d requests hung, %v left: %v", c.id, c.shape, j, c.ran, c.hung, left, err))
+	}
 	if c.invocations == 0 || left < c.least {
 		c.least = left
 	}
@@ -215,7 +235,7 @@ func (c *client) invoke() {
 		answer = 0
 	}
 	if left < answer || left <= 0 {
-		c.t.Errorf("LAMBDALOCK_SEED=%d, client %d, %s, a timeout of %v, requests %d to %d hang: ended %v before the deadline, want at least %v (error %v)",
+		c.t.Errorf("seed %d, client %d, %s, a timeout of %v, requests %d to %d hang: ended %v before the deadline, want at least %v (error %v)",
 			c.seed, c.id, c.shape, timeout, c.first, c.first+c.many-1, left, answer, err)
 	}
 }
@@ -233,15 +253,6 @@ func (c *client) toAnswer(timeout time.Duration) time.Duration {
 		}
 	}
 	return min(100*time.Millisecond, reserve/2)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 var errJob = errors.New("the job failed")
@@ -336,12 +347,19 @@ func workflow(work func(context.Context) error, o []middleware.Option) func(cont
 	}
 }
 
+// inClientsTurn lets the records of a batch, which begin at the same time, take
+// turns.
+var inClientsTurn = middleware.Around(func(ctx context.Context, m events.SQSMessage, next func(context.Context) error) error {
+	clock.From(ctx).(*simclock.Clock).Turn("record " + m.MessageId)
+	return next(ctx)
+})
+
 // eachMessage makes a batch of ten messages for each job, of few names.
 func eachMessage(work func(context.Context) error, sequence string, o []middleware.Option) func(context.Context, job) error {
 	key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 		return lock.Key{Name: m.Body, Event: m.MessageId}, nil
 	}
-	h := middleware.EachSQSMessage(key, func(ctx context.Context, _ events.SQSMessage) error { return work(ctx) }, o...)
+	h := middleware.EachSQSMessage(key, func(ctx context.Context, _ events.SQSMessage) error { return work(ctx) }, append(o, inClientsTurn)...)
 	return func(ctx context.Context, j job) error {
 		var e events.SQSEvent
 		for i := range 10 {

@@ -1,13 +1,12 @@
-package delivery
+package delivery_test
 
 import (
-	"os"
-	"strconv"
+	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -25,14 +24,30 @@ const (
 
 type drainer interface{ drain() }
 
-// sources are the event sources. Few events share a name, because the store in
-// memory copies all completed events of a name.
-var sources = []struct {
+// source is an event source.
+type source struct {
 	name    string
 	managed bool // the function runs on managed instances
 	open    opener
 	make    func(*world) drainer
-}{
+}
+
+// play plays one history, and tells note what happens unless it is nil.
+func (s *source) play(t *testing.T, seed uint64, note func(string)) tally {
+	w := newWorld(t, s.name, seed, s.open(t), note)
+	defer w.turns.Stop()
+	w.managed = s.managed
+	s.make(w).drain()
+	w.under.Wait()
+	w.late.Wait()
+	return w.verdict()
+}
+
+// sources are the event sources. Few events share a name, because the store in
+// memory copies all completed events of a name.
+var sources = slices.Concat(long, short)
+
+var long = []source{
 	{"SQS", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, messageID) }},
 	{"SQSByCustomer", false, inMemory, func(w *world) drainer { return newQueue(w, 2000, perCustomer, waits5s) }},
 	{"SQSByBody", false, inMemory, func(w *world) drainer { return newQueue(w, 600, orderID) }},
@@ -45,7 +60,10 @@ var sources = []struct {
 	{"S3Nested", false, inMemory, func(w *world) drainer { return newBucket(w, 400, nestedLocks, waits5s) }},
 	{"Kinesis", false, inMemory, func(w *world) drainer { return newStream(w, 1000, false) }},
 	{"KinesisByName", false, inMemory, func(w *world) drainer { return newStream(w, 1000, true, middleware.OrderPerName(), waits10s) }},
+}
 
+// short are the sources whose histories are short.
+var short = []source{
 	{"SQSManaged", true, inMemory, func(w *world) drainer { return newQueue(w, 400, perCustomer, waits5s) }},
 	{"S3Managed", true, inMemory, func(w *world) drainer { return newBucket(w, 400, wholeEvent, waits5s) }},
 	{"S3ManagedNested", true, inMemory, func(w *world) drainer { return newBucket(w, 200, nestedLocks, waits5s) }},
@@ -65,32 +83,21 @@ var (
 )
 
 // TestDelivery lets every source deliver events to a function that fails in
-// every way, until all are completed or given up, and lets the oracle judge. A
-// failure names the source and the seed, which LAMBDALOCK_SEED plays again;
-// LAMBDALOCK_SEEDS sets the number of seeds.
+// every way, until all are completed or given up, and lets the oracle judge.
 func TestDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F18 to F21, F32 to F34, F36, F39, F48
-	seeds := seeds(t, histories)
 	var mu sync.Mutex
 	var all tally
-	ran := 0
+	ran, played := 0, 0
 	t.Run("from", func(t *testing.T) {
 		for _, source := range sources {
 			t.Run(source.name, func(t *testing.T) {
 				t.Parallel()
 				var sum tally
-				for _, seed := range seeds {
-					synctest.Test(t, func(t *testing.T) {
-						w := newWorld(t, source.name, seed, source.open(t))
-						w.managed = source.managed
-						source.make(w).drain()
-						w.under.Wait()
-						w.late.Wait()
-						sum.add(w.verdict())
-					})
-					if t.Failed() {
-						return
-					}
-				}
+				n := 0
+				simulation.Play(t, simulation.Config{Histories: histories}, func(t *testing.T, seed uint64, note func(string)) {
+					sum.add(source.play(t, seed, note))
+					n++
+				})
 				t.Log(&sum)
 				if sum.events >= 10*rare {
 					sum.checkLuck(t)
@@ -98,6 +105,7 @@ func TestDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F18 to F21, F32 
 				mu.Lock()
 				defer mu.Unlock()
 				ran++
+				played += n
 				all.add(sum)
 			})
 		}
@@ -107,7 +115,7 @@ func TestDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F18 to F21, F32 
 	}
 	t.Logf("all: %v", &all)
 	all.checkLuck(t)
-	if len(seeds) >= histories && all.deliveries < least {
+	if played >= histories*len(sources) && all.deliveries < least {
 		t.Errorf("%d deliveries are fewer than %d", all.deliveries, least)
 	}
 }
@@ -120,27 +128,15 @@ func (t *tally) checkLuck(test *testing.T) {
 	}
 }
 
-// seeds returns the seeds to play: those below the number that LAMBDALOCK_SEEDS
-// asks for, the one that LAMBDALOCK_SEED names, or otherwise those below usual.
-func seeds(t *testing.T, usual uint64) []uint64 {
-	t.Helper()
-	number := func(variable string, otherwise uint64) uint64 {
-		text := os.Getenv(variable)
-		if text == "" {
-			return otherwise
-		}
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+// TestDeliveryIsItsSeed shows that a seed brings the same history back.
+func TestDeliveryIsItsSeed(t *testing.T) {
+	t.Parallel()
+	for _, source := range short {
+		t.Run(source.name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Same(t, simulation.Config{Histories: 1, Share: 100}, func(t *testing.T, seed uint64, note func(string)) {
+				source.play(t, seed, note)
+			})
+		})
 	}
-	if os.Getenv("LAMBDALOCK_SEED") != "" {
-		return []uint64{number("LAMBDALOCK_SEED", 0)}
-	}
-	all := make([]uint64, number("LAMBDALOCK_SEEDS", usual))
-	for i := range all {
-		all[i] = uint64(i)
-	}
-	return all
 }

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -62,6 +62,7 @@ func (w *world) newEnvironment() *environment {
 		w: w, id: w.envs, random: rand.New(rand.NewPCG(w.seed, 1<<32+uint64(w.envs))), died: make(chan struct{}),
 		clock: simclock.New(0, 0), active: map[*invocation]bool{},
 	}
+	e.clock.Schedule(w.turns, uint64(w.envs), w.seed<<32+uint64(w.envs))
 	e.life, e.end = context.WithCancel(context.Background())
 	e.vault = &vault{w, w.open()}
 	e.store = fault.NewStore(e.vault, fault.Usual(w.seed, faulty).Client(uint64(w.envs)), &w.late)
@@ -129,7 +130,7 @@ func gone() error {
 
 // request makes one request of an invocation: it takes a moment, and nothing is
 // sent or answered while the process is frozen, or once it is dead.
-func (e *environment) request(ctx context.Context, token string, send func(*grant) (driver.Row, bool, error)) (driver.Row, bool, error) {
+func (e *environment) request(ctx context.Context, op, token string, send func(*grant) (driver.Row, bool, error)) (driver.Row, bool, error) {
 	e.clock.Awake()
 	inv := invocationOf(ctx)
 	e.w.mu.Lock()
@@ -144,9 +145,12 @@ func (e *environment) request(ctx context.Context, token string, send func(*gran
 		return driver.Row{}, false, gone()
 	}
 	time.Sleep(before)
+	e.clock.Turn(op + " " + token)
 	row, ok, err := send(g)
 	time.Sleep(after)
+	e.clock.Turn("answer to " + op + " " + token)
 	e.clock.Awake()
+	e.w.trace("environment %d: %s of %s by %s: %v %+v %v", e.id, op, g.name, token, ok, row, err)
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	if e.dead {
@@ -176,11 +180,15 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 	}
 	death := e.random.IntN(2000)
 	e.w.mu.Unlock()
-	return e.request(ctx, c.Token, func(g *grant) (driver.Row, bool, error) {
+	return e.request(ctx, "claim", c.Token, func(g *grant) (driver.Row, bool, error) {
 		if death == 0 {
 			e.crash()
 		}
+		sent := e.w.turns.Now()
 		row, ok, err := e.store.Acquire(ctx, c)
+		if e.w.turns.Now() != sent { // others may wake in the turn in which it arrives
+			e.clock.Turn("granted " + c.Token)
+		}
 		e.note(func() { g.refused = g.refused || !ok && err == nil })
 		if death == 1 {
 			e.crash()
@@ -191,7 +199,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 
 // Settle implements driver.Store.
 func (e *environment) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	return e.request(ctx, s.Token, func(g *grant) (driver.Row, bool, error) {
+	return e.request(ctx, "settlement", s.Token, func(g *grant) (driver.Row, bool, error) {
 		fate := succeeds
 		if s.Memory != nil && g.run != nil {
 			fate = g.run.fate
@@ -219,7 +227,7 @@ func (e *environment) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 	if !e.w.managed {
 		e.w.complain("a lease was renewed, although the platform kills at the deadline")
 	}
-	return e.request(ctx, r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) })
+	return e.request(ctx, "renewal", r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) })
 }
 
 // vault is the store below the faults. It notes what is applied.

@@ -1,8 +1,9 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -32,6 +33,7 @@ type invocationKey struct{}
 // invocation is one delivery to an environment.
 type invocation struct {
 	env      *environment
+	number   int
 	events   []*event
 	deadline time.Time
 	cancel   context.CancelFunc
@@ -48,6 +50,9 @@ func invocationOf(ctx context.Context) *invocation {
 	inv, _ := ctx.Value(invocationKey{}).(*invocation)
 	return inv
 }
+
+// turn waits for the turn of a part of the invocation.
+func (inv *invocation) turn(what string) { inv.env.clock.Turn(fmt.Sprint(what, " of ", inv.number)) }
 
 // runOf returns the last run of an event in the invocation, or nil.
 func (inv *invocation) runOf(e *event) *run {
@@ -150,6 +155,14 @@ func (l logs) Handle(ctx context.Context, _ slog.Record) error {
 	return nil
 }
 
+// inTurn lets the records of a batch, which begin at the same time, take turns.
+func inTurn[R any](id func(R) string) middleware.Option {
+	return middleware.Around(func(ctx context.Context, r R, next func(context.Context) error) error {
+		invocationOf(ctx).turn("record " + id(r))
+		return next(ctx)
+	})
+}
+
 // keyed tells the world which event a key stands for.
 func keyed[R any](w *world, key keyfuncs.Func[R], id func(R) string) keyfuncs.Func[R] {
 	return func(ctx context.Context, r R) (lock.Key, error) {
@@ -207,6 +220,8 @@ func (f *function[E, A]) start(inv *invocation) *process[E, A] {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	inv.env = p.environment
+	f.w.invs++
+	inv.number = f.w.invs
 	p.active[inv] = true
 	if p.setClock(); f.w.managed && len(p.active) < together {
 		f.free = append(f.free, p)
@@ -256,11 +271,14 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 		r.deliveries++
 	}
 	f.w.mu.Unlock()
+	f.w.trace("invocation %d in environment %d begins with %s", inv.number, p.id, records[0].id)
 	answer, err, alive := f.call(ctx, p, inv, e)
+	f.w.trace("invocation %d ends: alive %v, error %v", inv.number, alive, err)
 	if !alive {
 		// The source learns of a dead process at once, or at the deadline.
 		if f.w.roll(2) == 0 {
 			time.Sleep(time.Until(inv.deadline))
+			inv.turn("deadline")
 		}
 		return vanished
 	}
@@ -309,6 +327,7 @@ func (f *function[E, A]) call(ctx context.Context, p *process[E, A], inv *invoca
 	case <-p.died:
 	case <-kill.C:
 	}
+	inv.turn("end")
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	inTime := false

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -88,6 +88,7 @@ func (w *world) begin(inv *invocation, e *event, leases []lock.Lease) *run {
 	e.runs++
 	r := &run{event: e, inv: inv, env: inv.env, start: time.Now(), fate: fateOf(e)}
 	inv.began(r, leases)
+	w.trace("invocation %d runs %s with fate %d", inv.number, e.id, r.fate)
 	if r.late { // what it does is refused if somebody took over meanwhile
 		r.doubtful(r.start)
 		return r
@@ -223,6 +224,7 @@ func (w *world) effect(r *run) error {
 	if r.event.completions > 0 {
 		w.fail("%s had its effect after it was completed", r.event.id)
 	}
+	w.trace("%s has its effect", r.event.id)
 	w.effects++
 	r.event.effects++
 	r.effect = true

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/history"
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -100,15 +101,14 @@ func (t *tally) String() string {
 		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited, t.redriven)
 }
 
-// world is one simulated history of one source. The seed fixes what the
-// simulator decides, but neither the jitter of the engine nor the order of what
-// happens at the same instant: most failures can be repeated with their seed,
-// not all.
+// world is one simulated history of one source, a function of its seed.
 type world struct {
 	t       *testing.T
 	name    string
 	seed    uint64
 	began   time.Time
+	turns   *schedule.Scheduler
+	note    func(line string)   // what happens; nil: nobody wants to know
 	orders  bool                // of one name only the newest event counts
 	single  bool                // each event has one lock of its own
 	managed bool                // the environments are managed instances
@@ -127,12 +127,26 @@ type world struct {
 	holds  []history.Hold
 	envs   int
 	errors int
+	invs   int // invocations
 }
 
-func newWorld(t *testing.T, name string, seed uint64, open func() driver.Store) *world {
-	return &world{
-		t: t, name: name, seed: seed, began: time.Now(), single: true, open: open, fences: map[string]int64{},
+func newWorld(t *testing.T, name string, seed uint64, open func() driver.Store, note func(string)) *world {
+	w := &world{
+		t: t, name: name, seed: seed, began: time.Now(), turns: schedule.Start(seed), note: note, single: true, open: open, fences: map[string]int64{},
 		random: rand.New(rand.NewPCG(seed, 0)), byID: map[string]*event{}, groups: map[string]*group{}, newest: map[string]int{},
+	}
+	w.late.Turns = w.turns
+	return w
+}
+
+// turn waits for the turn of a part of the source. The caller does not hold
+// w.mu.
+func (w *world) turn(who string) { w.turns.Wait(schedule.Point{What: who}) }
+
+// trace says what happens.
+func (w *world) trace(format string, args ...any) {
+	if w.note != nil {
+		w.note(fmt.Sprintf("%14v: %s", time.Since(w.began), fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -183,7 +197,9 @@ func (w *world) roll(n int) int {
 // fail reports the first few errors of a history. The caller holds w.mu.
 func (w *world) fail(format string, args ...any) {
 	if w.errors++; w.errors <= 5 {
-		w.t.Errorf("%s, LAMBDALOCK_SEED=%d, after %v: %s", w.name, w.seed, time.Since(w.began), fmt.Sprintf(format, args...))
+		what := fmt.Sprintf(format, args...)
+		w.trace("BROKEN: %s", what)
+		w.t.Errorf("%s, seed %d, after %v: %s", w.name, w.seed, time.Since(w.began), what)
 	}
 }
 
@@ -271,6 +287,7 @@ func (w *world) giveUp(events []*event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range events {
+		w.trace("%s is given up", e.id)
 		e.dead = true
 	}
 }

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -126,7 +126,7 @@ func openQueue(w *world, key keyfuncs.Func[events.SQSMessage], by keyedBy, with 
 	q := &queue{byBody: by == orderID, function: &function[events.SQSEvent, events.SQSEventResponse]{
 		w: w, with: with,
 		wrap: func(o ...middleware.Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-			return middleware.EachSQSMessage(key, handler, o...)
+			return middleware.EachSQSMessage(key, handler, append(o, inTurn(func(m events.SQSMessage) string { return m.MessageId }))...)
 		},
 	}}
 	q.MaxReceiveCount = eventsource.MaxReceiveCount
@@ -143,8 +143,10 @@ func (q *queue) drain() {
 
 func (q *queue) poll() {
 	var wg sync.WaitGroup
-	for range pollers {
+	for i := range pollers {
+		who := fmt.Sprint("poller ", i)
 		wg.Go(func() {
+			q.w.turn(who)
 			for time.Since(q.w.began) < longest {
 				batch, wait := q.receive()
 				switch {
@@ -154,6 +156,7 @@ func (q *queue) poll() {
 					return
 				default:
 					time.Sleep(wait + time.Duration(q.w.roll(2000))*time.Millisecond)
+					q.w.turn(who)
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-package delivery
+package delivery_test
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 	}
 	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}, records: map[*event]events.KinesisEventRecord{}}
 	s.wrap = func(o ...middleware.Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
-		return middleware.EachKinesisRecord(key, handler, o...)
+		return middleware.EachKinesisRecord(key, handler, append(o, inTurn(id))...)
 	}
 	for i := range n {
 		lineage := i % shards
@@ -89,6 +89,7 @@ func (s *stream) process(batch []*event) {
 	b := eventsource.NewBatch(batch, maxAttempts)
 	b.BisectAfter, b.GiveUp = maxAttempts, s.w.giveUp
 	_ = b.Run(context.Background(), func(batch []*event, _ *eventsource.Wait) (int, bool, error) {
+		s.w.turn("batch of " + batch[0].id)
 		if time.Since(s.w.began) > longest {
 			s.w.complain("a shard is stuck at %s", batch[0].id)
 			return 0, false, context.DeadlineExceeded
