@@ -73,6 +73,12 @@ var oracles = []mutant{
 		new: `clock.Jitter(clock.From(context.Background()), look/2)`,
 		by:  "TestSimulationIsItsSeed",
 	},
+	{
+		file: "middleware/batch.go", breaks: "replay", bug: "the gaps between the claims of a batch are not part of the seed",
+		old: `Chance: clock.From(ctx)`,
+		new: `Chance: clock.From(context.Background())`,
+		by:  "TestDeliveryIsItsSeed|TestDeadlineIsItsSeed", in: "internal/robustness/delivery",
+	},
 	// Resumed work that meets trouble.
 	{
 		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",

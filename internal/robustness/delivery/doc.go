@@ -29,5 +29,6 @@
 //   - AWS can read every answer.
 //
 // TestDeadline lets the store hang at every request of an invocation, which
-// must end before its deadline nevertheless.
+// must end before its deadline nevertheless. In both, a history is a function
+// of its seed.
 package delivery
