@@ -56,7 +56,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 				checks.Wait()
 				t.Logf("%d operations in histories that are linearizable", operations)
 			}()
-			simulation.Run(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+			simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 				open, history := s.open(t, h), &simulated{seed: h.Seed}
 				t.Cleanup(func() { played <- history })
 				return func(client uint64) driver.Store {

@@ -141,10 +141,10 @@ func TestSimulationOfEnds(t *testing.T) { // F1 to F6, F14, F17, F19, F21, F44
 	}
 }
 
-// TestSimulationOfEndsIsItsSeed shows that a seed brings the same history back.
-func TestSimulationOfEndsIsItsSeed(t *testing.T) {
+// TestSimulationOfEndsReplays shows that a seed brings the same history back.
+func TestSimulationOfEndsReplays(t *testing.T) {
 	t.Parallel()
-	simulation.Same(t, simulation.Config{Histories: 5, Share: 20}, func(t *testing.T, seed uint64, note func(string)) {
+	simulation.CheckReplay(t, simulation.Config{Histories: 5, Share: 20}, func(t *testing.T, seed uint64, note func(string)) {
 		playEnds(t, seed, map[string]int{}, note)
 	})
 }

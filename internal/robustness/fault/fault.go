@@ -116,7 +116,7 @@ type Stream struct {
 	client uint64
 	mu     sync.Mutex
 	random *rand.Rand
-	calm   bool
+	healed bool
 	asked  int64 // in which turn
 	met    [faults]int
 }
@@ -149,7 +149,7 @@ func (s *Stream) wait(what string) {
 }
 
 func (s *Stream) fault(dice int) Fault {
-	if s.calm {
+	if s.healed {
 		return None
 	}
 	for f := None + 1; f < faults; f++ {
@@ -160,11 +160,11 @@ func (s *Stream) fault(dice int) Fault {
 	return None
 }
 
-// Calm ends the faults: from now on every request is applied and answered.
-func (s *Stream) Calm() {
+// Heal ends the faults: from now on every request is applied and answered.
+func (s *Stream) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calm = true
+	s.healed = true
 }
 
 // Met returns how many requests met each fault so far.

@@ -217,7 +217,7 @@ func TestMix(t *testing.T) {
 	if n := requests - met[fault.None]; n < requests*17/100 || n > requests*23/100 || met[fault.Deny] != 0 || len(met) != len(meanings)-1 {
 		t.Errorf("met %v", met)
 	}
-	plans[0].Calm()
+	plans[0].Heal()
 	for range 1000 {
 		if d := plans[0].Next(fault.Acquire); d != (fault.Decision{}) {
 			t.Fatalf("after the faults have ended: %+v", d)

@@ -30,10 +30,10 @@ const (
 type invocation struct {
 	p      *process
 	random *rand.Rand
-	claims map[grip]bool // by any part of the invocation; guarded by the world's mutex
-	// tenures are the leases that it was told of; guarded by the world's mutex.
-	tenures map[grip]*tenure
-	// dates are how many upsets there were before the request of each date.
+	claims map[ownership]bool // by any part of the invocation; guarded by the simulation's mutex
+	// leases are the leases that it was told of; guarded by the simulation's mutex.
+	leases map[ownership]*lease
+	// dates are how many interruptions there were before the request of each date.
 	dates map[time.Time]int64
 	// freezes is how often the process was frozen before the last claim of this
 	// invocation was answered.
@@ -57,14 +57,14 @@ func invocationOf(ctx context.Context) *invocation {
 // turn runs one invocation, which resumes a lock if that is not nil. In a
 // managed process the next one may begin before it has ended.
 func (p *process) turn(random *rand.Rand, resumes *handedOver) {
-	p.trouble(random)
+	p.injectFault(random)
 	inv := &invocation{
-		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[grip]bool{}, tenures: map[grip]*tenure{}, dates: map[time.Time]int64{},
+		p: p, random: rand.New(rand.NewPCG(random.Uint64(), 0)), claims: map[ownership]bool{}, leases: map[ownership]*lease{}, dates: map[time.Time]int64{},
 		ignores: random.IntN(8) == 0, resumes: resumes,
 	}
 	inv.choosePanics()
 	if p.managed {
-		p.w.after(0, p.id, "invocation", inv.run)
+		p.sim.after(0, p.id, "invocation", inv.run)
 		return
 	}
 	inv.run()
@@ -88,7 +88,7 @@ func (inv *invocation) run() {
 	p := inv.p
 	ctx, cancel := context.WithCancelCause(context.WithValue(p.life, invocationKey{}, inv))
 	defer cancel(nil)
-	if p.w.c.Skew <= lock.DefaultGrace {
+	if p.sim.c.Skew <= lock.DefaultGrace {
 		deadline := time.Now().Add(timeout)
 		var stop context.CancelFunc
 		ctx, stop = p.clock.WithDeadlineCause(ctx, deadline, nil)
@@ -101,14 +101,14 @@ func (inv *invocation) run() {
 			defer kill.Stop()
 		}
 	}
-	defer p.w.ended(inv)
+	defer p.sim.ended(inv)
 	defer func() {
 		v := recover()
 		if _, ok := v.(planned); v != nil && !ok {
-			p.w.fail("nobody planned the panic %v: %s", v, debug.Stack())
+			p.sim.fail("nobody planned the panic %v: %s", v, debug.Stack())
 		}
 		if v != nil && !p.isDead() {
-			p.w.count(func(f *Figures) { f.Panics++ })
+			p.sim.count(func(r *report) { r.Panics++ })
 		}
 	}()
 	p.clock.Awake()
@@ -122,7 +122,7 @@ func (inv *invocation) run() {
 		inv.limited(ctx)
 	case kind == 4:
 		inv.several(ctx)
-	case kind == 5 && (p.w.c.Skew <= lock.DefaultGrace || p.w.c.beyond()): // the time in a ticket is by the clock of its sender
+	case kind == 5 && p.sim.c.handsOver():
 		inv.handsOver(ctx)
 	default:
 		inv.direct(ctx)
@@ -142,7 +142,7 @@ func (inv *invocation) setup() setup {
 	return s
 }
 
-func (inv *invocation) name() string { return fmt.Sprint("n", inv.random.IntN(inv.p.w.c.Names)) }
+func (inv *invocation) name() string { return fmt.Sprint("n", inv.random.IntN(inv.p.sim.c.Names)) }
 
 // key returns a name, and an event of it or none.
 func (inv *invocation) key() lock.Key {
@@ -157,7 +157,7 @@ func (inv *invocation) key() lock.Key {
 func (inv *invocation) direct(ctx context.Context) {
 	s, key := inv.setup(), inv.key()
 	lk, err := inv.p.locker(s).Acquire(ctx, key)
-	inv.p.w.asked(inv, key, err)
+	inv.p.sim.asked(inv, key, err)
 	if err != nil {
 		return
 	}
@@ -186,18 +186,18 @@ func (inv *invocation) nested(outer *lock.Lock, around lock.Key) {
 	err := inv.p.locker(s).Do(ctx, key, func(ctx context.Context) error {
 		err := inv.handle(ctx, []lock.Key{key}, s.lease)
 		if err == nil {
-			inv.p.w.works(key)
+			inv.p.sim.works(key)
 		}
 		return err
 	})
-	w := inv.p.w
-	w.mu.Lock()
-	forgotten := w.isForgotten(&hold{key: around, fence: outer.Lease().Fence})
-	w.mu.Unlock()
+	sim := inv.p.sim
+	sim.mu.Lock()
+	forgotten := sim.isForgotten(&hold{key: around, fence: outer.Lease().Fence})
+	sim.mu.Unlock()
 	// Others may have had the name meanwhile if the clocks are beyond Grace or the
 	// row went back.
-	if key.Name == around.Name && err == nil && !w.c.beyond() && !forgotten && !inv.p.isDead() && clock.Wall(inv.p.clock).Before(outer.Lease().Until.Add(-lock.DefaultGrace)) {
-		w.fail("%s was locked under itself", key.Name)
+	if key.Name == around.Name && err == nil && !sim.c.beyond() && !forgotten && !inv.p.isDead() && clock.Wall(inv.p.clock).Before(outer.Lease().Until.Add(-lock.DefaultGrace)) {
+		sim.fail("%s was locked under itself", key.Name)
 	}
 }
 
@@ -206,21 +206,21 @@ func (inv *invocation) several(ctx context.Context) {
 	s := inv.setup()
 	event := fmt.Sprint("set", inv.random.IntN(4))
 	var keys []lock.Key
-	for i := range inv.p.w.c.Names {
+	for i := range inv.p.sim.c.Names {
 		keys = append(keys, lock.Key{Name: fmt.Sprint("n", i), Event: event})
 	}
 	keys = keys[:2+inv.random.IntN(len(keys)-1)]
 	inv.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	set, err := inv.p.locker(s).AcquireAll(ctx, keys...)
 	if err != nil {
-		inv.p.w.count(func(f *Figures) { f.Refused++ })
+		inv.p.sim.count(func(r *report) { r.Refused++ })
 		return
 	}
-	inv.p.w.count(func(f *Figures) { f.Acquired += len(keys) })
+	inv.p.sim.count(func(r *report) { r.Acquired += len(keys) })
 	defer func() { _ = set.Release() }()
 	if err := inv.handle(set.Context(), keys, s.lease); err == nil && inv.random.IntN(4) > 0 {
 		for _, key := range keys {
-			inv.p.w.works(key)
+			inv.p.sim.works(key)
 		}
 		_ = set.Complete()
 	}
@@ -232,7 +232,7 @@ func (inv *invocation) limited(ctx context.Context) {
 	s, key := inv.setup(), lock.Key{Name: limitedName}
 	s.limit = 1 + inv.random.IntN(limit)
 	lk, err := inv.p.locker(s).Acquire(ctx, key)
-	inv.p.w.asked(inv, key, err)
+	inv.p.sim.asked(inv, key, err)
 	if err != nil {
 		return
 	}
@@ -245,7 +245,7 @@ func (inv *invocation) limited(ctx context.Context) {
 func (inv *invocation) handsOver(ctx context.Context) {
 	s, key := inv.setup(), inv.key()
 	lk, err := inv.p.locker(s).Acquire(ctx, key)
-	inv.p.w.asked(inv, key, err)
+	inv.p.sim.asked(inv, key, err)
 	if err != nil {
 		return
 	}
@@ -286,7 +286,7 @@ func (inv *invocation) resumeLater(h lock.Ticket, key lock.Key) {
 	if err != nil {
 		panic(err)
 	}
-	w, id, random := inv.p.w, inv.p.id, rand.New(rand.NewPCG(inv.random.Uint64(), 1))
+	sim, id, random := inv.p.sim, inv.p.id, rand.New(rand.NewPCG(inv.random.Uint64(), 1))
 	invocations := 1
 	switch random.IntN(10) {
 	case 0, 1:
@@ -294,11 +294,11 @@ func (inv *invocation) resumeLater(h lock.Ticket, key lock.Key) {
 	case 2:
 		invocations = 2
 	}
-	w.handedOver(h, max(invocations, 1))
+	sim.handedOver(h, max(invocations, 1))
 	for range invocations {
 		random := rand.New(rand.NewPCG(random.Uint64(), 2))
-		w.after(time.Duration(random.IntN(9000))*time.Millisecond, id, "resumes", func() {
-			w.start(id, random).turn(random, &handedOver{b, key})
+		sim.after(time.Duration(random.IntN(9000))*time.Millisecond, id, "resumes", func() {
+			sim.start(id, random).turn(random, &handedOver{b, key})
 		})
 	}
 }
@@ -313,28 +313,28 @@ func (inv *invocation) resume(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	inv.p.w.count(func(f *Figures) { f.Resumed++ })
-	inv.p.w.resumed(inv, h, lk.Lease().Fence)
+	inv.p.sim.count(func(r *report) { r.Resumed++ })
+	inv.p.sim.resumed(inv, h, lk.Lease().Fence)
 	defer func() { _ = lk.Release() }()
 	inv.step(lk, inv.resumes.key, s.lease)
 }
 
 // complete completes the event of key.
 func (inv *invocation) complete(key lock.Key, complete func([]byte) error) {
-	w := inv.p.w
-	w.works(key)
-	w.mu.Lock()
-	losses := w.losses(eventOf(key).name)
-	w.mu.Unlock()
+	sim := inv.p.sim
+	sim.works(key)
+	sim.mu.Lock()
+	rollbacks := sim.rollbacks(eventOf(key).name)
+	sim.mu.Unlock()
 	err := complete(nil)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
 	switch {
-	case inv.p.isDead(), losses != w.losses(eventOf(key).name):
+	case inv.p.isDead(), rollbacks != sim.rollbacks(eventOf(key).name):
 	case err == nil:
-		w.confirmed(eventOf(key), "")
+		sim.confirmed(eventOf(key), "")
 	default:
-		w.figures.Lost++
+		sim.report.Lost++
 	}
 }
 
@@ -364,7 +364,7 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		keys = append(keys, outer)
 	}
 	handler := middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Inner, nil }, func(ctx context.Context, _ event) error {
-		inv.p.w.count(func(f *Figures) { f.Acquired++ })
+		inv.p.sim.count(func(r *report) { r.Acquired++ })
 		if err := inv.handle(ctx, keys, s.lease); err != nil {
 			return err
 		}
@@ -375,7 +375,7 @@ func (inv *invocation) wrapped(ctx context.Context) {
 			panic(planned("handler"))
 		}
 		for _, key := range keys {
-			inv.p.w.works(key)
+			inv.p.sim.works(key)
 		}
 		returned = true
 		return nil
@@ -387,10 +387,10 @@ func (inv *invocation) wrapped(ctx context.Context) {
 	switch {
 	case inv.p.isDead():
 	case err != nil:
-		inv.p.w.count(func(f *Figures) { f.Refused++ })
+		inv.p.sim.count(func(r *report) { r.Refused++ })
 	case nested && !returned:
-		inv.p.w.acknowledged(outer)
+		inv.p.sim.acknowledged(outer)
 	case !returned:
-		inv.p.w.acknowledged(inner)
+		inv.p.sim.acknowledged(inner)
 	}
 }

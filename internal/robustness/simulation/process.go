@@ -20,7 +20,7 @@ import (
 // process is an execution environment, or any other process. It keeps nothing
 // when it dies.
 type process struct {
-	w      *world
+	sim    *simulation
 	id     uint64 // of the client
 	number uint64
 	name   string // for traces
@@ -35,10 +35,10 @@ type process struct {
 	// clocks.
 	steps bool
 
-	freezes atomic.Int64 // how often it was frozen
-	upsets  atomic.Int64 // how often it was frozen, or its clock set
-	upsetAt atomic.Int64 // when, for the last time, by the true time
-	dieAt   atomic.Int64 // the process dies at that request from now on; zero: not at a request
+	freezes       atomic.Int64 // how often it was frozen
+	interruptions atomic.Int64 // how often it was frozen, or its clock set
+	interruptedAt atomic.Int64 // when, for the last time, by the true time
+	dieAt         atomic.Int64 // the process dies at that request from now on; zero: not at a request
 
 	life context.Context
 	end  context.CancelCauseFunc
@@ -50,33 +50,33 @@ type process struct {
 
 var errKilled = errors.New("the process was killed")
 
-func (w *world) start(client uint64, random *rand.Rand) *process {
-	ahead := w.offset(random, w.c.Skew)
+func (sim *simulation) start(client uint64, random *rand.Rand) *process {
+	ahead := sim.offset(random, sim.c.Skew)
 	p := &process{
-		w: w, id: client, ahead: ahead, store: w.open(client), clock: simclock.New(ahead, (random.Float64()-0.5)/5000),
+		sim: sim, id: client, ahead: ahead, store: sim.open(client), clock: simclock.New(ahead, (random.Float64()-0.5)/5000),
 		managed: random.IntN(3) == 0, lockers: map[setup]*lock.Locker{},
 	}
-	p.number = w.processes.Add(1)
+	p.number = sim.processes.Add(1)
 	p.name = fmt.Sprintf("process %d of client %d", p.number, client)
-	p.clock.Schedule(w.turns, p.number, random.Uint64())
-	w.trace("%s begins %v ahead", p.name, time.Until(clock.Wall(p.clock)))
-	p.steps = w.c.ServerClock && w.c.Skew > lock.DefaultGrace && random.IntN(2) == 0
+	p.clock.Schedule(sim.turns, p.number, random.Uint64())
+	sim.trace("%s begins %v ahead", p.name, time.Until(clock.Wall(p.clock)))
+	p.steps = sim.c.ServerClock && sim.c.Skew > lock.DefaultGrace && random.IntN(2) == 0
 	p.life, p.end = context.WithCancelCause(clock.With(context.Background(), p.clock))
 	return p
 }
 
 // offset returns how far a clock is ahead, if any two differ by less than skew.
 // The drift comes on top.
-func (w *world) offset(random *rand.Rand, skew time.Duration) time.Duration {
+func (sim *simulation) offset(random *rand.Rand, skew time.Duration) time.Duration {
 	most := skew - 100*time.Millisecond
 	return time.Duration(random.Int64N(int64(most))) - most/2
 }
 
 // onEnd is [context.AfterFunc] in the process.
 func (p *process) onEnd(ctx context.Context, what string, f func()) (stop func() bool) {
-	at := schedule.Point{Process: p.number, What: what, Since: p.w.turns.Now()}
+	at := schedule.Point{Process: p.number, What: what, Since: p.sim.turns.Now()}
 	return context.AfterFunc(ctx, func() {
-		p.w.turns.Wait(at)
+		p.sim.turns.Wait(at)
 		f()
 	})
 }
@@ -88,8 +88,8 @@ func (p *process) kill() {
 	if p.isDead() {
 		return
 	}
-	p.w.count(func(f *Figures) { f.Kills++ })
-	p.w.trace("%s is killed", p.name)
+	p.sim.count(func(r *report) { r.Kills++ })
+	p.sim.trace("%s is killed", p.name)
 	p.end(errKilled)
 	p.clock.Thaw() // so that they can end
 }
@@ -99,13 +99,13 @@ func (p *process) freeze(d time.Duration) {
 	if p.isDead() {
 		return
 	}
-	p.w.count(func(f *Figures) { f.Freezes++ })
-	p.w.trace("%s is frozen for %v", p.name, d)
-	p.upset()
+	p.sim.count(func(r *report) { r.Freezes++ })
+	p.sim.trace("%s is frozen for %v", p.name, d)
+	p.interrupted()
 	p.clock.Freeze()
 	p.mu.Lock()
 	for _, h := range p.holds { // from now on it cannot stop in time
-		h.excuse()
+		h.setExempt()
 	}
 	p.holds = nil
 	p.freezes.Add(1)
@@ -115,8 +115,9 @@ func (p *process) freeze(d time.Duration) {
 	p.clock.Thaw()
 }
 
-// trouble is what happens to the process during one invocation.
-func (p *process) trouble(random *rand.Rand) {
+// injectFault may kill or freeze the process, or set its clock, during one
+// invocation.
+func (p *process) injectFault(random *rand.Rand) {
 	after := time.Duration(random.IntN(6000)) * time.Millisecond
 	var happens func()
 	switch random.IntN(24) {
@@ -132,27 +133,27 @@ func (p *process) trouble(random *rand.Rand) {
 		d := time.Duration(random.IntN(12000)) * time.Millisecond
 		happens = func() { p.freeze(d) }
 	case 2:
-		ahead := p.w.offset(random, p.w.c.Skew)
-		if p.w.c.ServerClock && p.w.c.Skew > lock.DefaultGrace && !p.steps {
-			ahead = p.ahead + p.w.offset(random, lock.DefaultGrace)/2
+		ahead := p.sim.offset(random, p.sim.c.Skew)
+		if p.sim.c.ServerClock && p.sim.c.Skew > lock.DefaultGrace && !p.steps {
+			ahead = p.ahead + p.sim.offset(random, lock.DefaultGrace)/2
 		}
 		happens = func() { p.set(ahead) }
 	default:
 		return
 	}
-	p.w.after(after, p.id, "trouble", happens)
+	p.sim.after(after, p.id, "fault", happens)
 }
 
-func (p *process) upset() {
-	p.upsets.Add(1)
-	p.upsetAt.Store(time.Now().UnixNano())
+func (p *process) interrupted() {
+	p.interruptions.Add(1)
+	p.interruptedAt.Store(time.Now().UnixNano())
 }
 
-// since returns how many upsets there were before now. One at this very instant
-// may have come after the process read its clock.
+// since returns how many interruptions there were before now. One at this very
+// instant may have come after the process read its clock.
 func (p *process) since() int64 {
-	n := p.upsets.Load()
-	if p.upsetAt.Load() == time.Now().UnixNano() {
+	n := p.interruptions.Load()
+	if p.interruptedAt.Load() == time.Now().UnixNano() {
 		n--
 	}
 	return n
@@ -160,8 +161,8 @@ func (p *process) since() int64 {
 
 // set sets the wall clock.
 func (p *process) set(ahead time.Duration) {
-	p.w.trace("%s sets its clock %v ahead", p.name, ahead)
-	p.upset()
+	p.sim.trace("%s sets its clock %v ahead", p.name, ahead)
+	p.interrupted()
 	p.clock.Step(ahead - time.Until(clock.Wall(p.clock)))
 }
 
@@ -217,15 +218,15 @@ func (a *answer) String() string {
 }
 
 // turn waits for the turn of a request or its answer.
-func (w *wire) turn(what string, g grip) { w.p.clock.Turn(what + " " + g.name + " " + g.token) }
+func (w *wire) turn(what string, o ownership) { w.p.clock.Turn(what + " " + o.name + " " + o.token) }
 
-func (w *wire) send(op string, g grip, request func() answer) (a answer, unseen bool) {
-	a, unseen = w.exchange(op, g, request)
-	w.p.w.trace("%s: %s of %s by %s: %v", w.p.name, op, g.name, g.token, &a)
+func (w *wire) send(op string, o ownership, request func() answer) (a answer, unseen bool) {
+	a, unseen = w.exchange(op, o, request)
+	w.p.sim.trace("%s: %s of %s by %s: %v", w.p.name, op, o.name, o.token, &a)
 	return a, unseen
 }
 
-func (w *wire) exchange(op string, g grip, request func() answer) (a answer, unseen bool) {
+func (w *wire) exchange(op string, o ownership, request func() answer) (a answer, unseen bool) {
 	w.p.clock.Awake()
 	if w.p.isDead() {
 		return answer{err: errDead}, true
@@ -235,11 +236,11 @@ func (w *wire) exchange(op string, g grip, request func() answer) (a answer, uns
 		w.p.kill()
 		return answer{err: errDead}, true
 	}
-	sent := w.p.w.turns.Now()
+	sent := w.p.sim.turns.Now()
 	a = request()
-	w.p.w.touched(g.name)
-	if w.p.w.turns.Now() != sent { // others may wake in the turn in which it arrives
-		w.turn("answer to "+op, g)
+	w.p.sim.touched(o.name)
+	if w.p.sim.turns.Now() != sent { // others may wake in the turn in which it arrives
+		w.turn("answer to "+op, o)
 	}
 	if dies {
 		w.p.kill()
@@ -255,52 +256,52 @@ func (w *wire) exchange(op string, g grip, request func() answer) (a answer, uns
 // Acquire implements [driver.Store].
 func (w *wire) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the caller dates its claim anew
-	w.turn("claim", grip{c.Name, c.Token})
-	g := w.p.w.claims(ctx, &claim)
-	sent, upsets := time.Now(), w.p.since()
-	a, unseen := w.send("claim", g, func() answer {
+	w.turn("claim", ownership{c.Name, c.Token})
+	o := w.p.sim.claims(ctx, &claim)
+	sent, interruptions := time.Now(), w.p.since()
+	a, unseen := w.send("claim", o, func() answer {
 		row, ok, err := w.store.Acquire(ctx, &claim)
 		return answer{row: row, ok: ok, err: err}
 	})
 	if !unseen {
-		w.p.w.claimed(g, sent, &a)
+		w.p.sim.claimed(o, sent, &a)
 	}
 	if inv := invocationOf(ctx); inv != nil {
 		inv.freezes = a.freezes
-		upsets = w.p.w.dated(inv, upsets, claim.Now)
-		w.p.w.granted(inv, upsets, &claim, &a)
+		interruptions = w.p.sim.dated(inv, interruptions, claim.Now)
+		w.p.sim.granted(inv, interruptions, &claim, &a)
 	}
 	return a.row, a.ok, a.err
 }
 
 // Renew implements [driver.Store].
 func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	g := grip{r.Name, r.Token}
-	w.turn("renewal", g)
-	upsets := w.p.since()
-	a, _ := w.send("renewal", g, func() answer {
+	o := ownership{r.Name, r.Token}
+	w.turn("renewal", o)
+	interruptions := w.p.since()
+	a, _ := w.send("renewal", o, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}
 	})
 	if inv := invocationOf(ctx); inv != nil {
-		upsets = w.p.w.dated(inv, upsets, r.Now)
-		w.p.w.renewed(inv, upsets, r, &a)
+		interruptions = w.p.sim.dated(inv, interruptions, r.Now)
+		w.p.sim.renewed(inv, interruptions, r, &a)
 	}
 	return a.row, a.ok, a.err
 }
 
 // Settle implements [driver.Store].
 func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
-	w.turn("settlement", grip{s.Name, s.Token})
-	g := w.p.w.settles(s)
-	a, unseen := w.send("settlement", g, func() answer {
+	w.turn("settlement", ownership{s.Name, s.Token})
+	o := w.p.sim.settles(s)
+	a, unseen := w.send("settlement", o, func() answer {
 		row, ok, err := w.store.Settle(ctx, s)
 		return answer{row: row, ok: ok, err: err}
 	})
 	if !unseen {
-		w.p.w.answered(g, s, &a)
+		w.p.sim.answered(o, s, &a)
 		if inv := invocationOf(ctx); inv != nil && a.err == nil && !a.ok {
-			w.p.w.unsettled(inv, g)
+			w.p.sim.unsettled(inv, o)
 		}
 	}
 	return a.row, a.ok, a.err
@@ -310,7 +311,8 @@ func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bo
 // panics with anything else has a bug.
 type planned string
 
-// observe counts takeovers and losses, and panics where the invocation says so.
+// observe counts takeovers and lost leases, and panics where the invocation
+// says so.
 func observe(ctx context.Context, o lock.Observation) {
 	inv := invocationOf(ctx)
 	if inv == nil {
@@ -318,10 +320,10 @@ func observe(ctx context.Context, o lock.Observation) {
 	}
 	switch o.Outcome {
 	case lock.OutcomeTakenOver:
-		inv.p.w.count(func(f *Figures) { f.TakenOver++ })
+		inv.p.sim.count(func(r *report) { r.TakenOver++ })
 	case lock.OutcomeLost:
-		inv.p.w.count(func(f *Figures) { f.LostLeases++ })
-		inv.p.w.lost(inv, o.Err)
+		inv.p.sim.count(func(r *report) { r.LostLeases++ })
+		inv.p.sim.lost(inv, o.Err)
 	}
 	if inv.observerPanics == o.Outcome {
 		panic(planned("observer of " + o.Outcome))

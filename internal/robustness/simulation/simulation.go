@@ -1,10 +1,11 @@
 // Package simulation simulates processes that contend for locks in any store,
 // with everything that may go wrong: requests meet faults, processes are
-// killed and frozen, clocks differ, handlers, observers and loggers panic, work
-// ignores its context. Oracles that know the true time and the rows check what
-// packages lock and middleware promise.
+// killed and frozen, clocks differ, handlers, observers and loggers panic, and
+// handlers ignore their context. Checks that know the true time and the rows
+// validate what packages lock and middleware promise.
 //
-// A store takes part by its [Opener].
+// A store's test calls [Run] with its [Opener]. docs/TESTING.md explains the
+// words, and how to replay a failure.
 package simulation
 
 import (
@@ -24,17 +25,16 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Opener makes the server of a store for one history, inside its bubble of
-// virtual time. The function that it returns opens the store as a new process
-// of that client does; it may be called several times for one client. Every
-// request of the client, or of the part of a request that the client's library
-// sends, must meet the faults of [History.Plan].
+// Opener starts a store's server for one history, inside its bubble of fake
+// time, and returns a function that opens the store for a client. It is called
+// again when a new process of that client starts. Every request that the client
+// or its SDK sends must meet the faults of [History.Plan].
 type Opener func(t *testing.T, h *History) func(client uint64) driver.Store
 
 // Watcher is the client whose requests meet no faults. Its store must have
 // the method Read of a [driver.Inspector]. It reads every row that may have
-// changed, and acquires every name in the end. If it also has the method Save,
-// rows go back to earlier states: see saver.
+// changed, and acquires every name in the end. If its store also has the method
+// Save, rows go back to earlier states: see snapshotter.
 const Watcher uint64 = 0
 
 // History is one simulated history.
@@ -58,7 +58,7 @@ func (h *History) Plan(client uint64) fault.Plan {
 		s = h.mix.Client(client)
 		s.Turns = h.turns
 		if client == Watcher {
-			s.Calm()
+			s.Heal()
 		}
 		h.streams[client] = s
 	}
@@ -85,9 +85,9 @@ func (h *History) met() (requests, faults int) {
 
 // Config says what happens in the histories. Zero values are the defaults.
 type Config struct {
-	// First is the seed of the first history, and Histories the number of them.
-	// LAMBDALOCK_SEEDS and LAMBDALOCK_SEED replace them; see [Play].
-	First, Histories uint64
+	// Histories is how many are played, with the seeds from 0 on.
+	// LAMBDALOCK_SEEDS and LAMBDALOCK_SEED replace that; see [Play].
+	Histories uint64
 	// Share divides LAMBDALOCK_SEEDS for a slow store. Default: 1.
 	Share uint64
 	// PerMille is how many of a thousand requests meet a fault. Default: 200.
@@ -97,15 +97,18 @@ type Config struct {
 	Clients, Turns int
 	// Names is how many names there are without a limit. Default: 3.
 	Names int
-	// Skew is by how much any two wall clocks differ at most. Default: Grace. If it
-	// is more, invocations have no deadline, and handlers may overlap: only the
-	// fence protects what they write.
+	// Skew is by how much any two wall clocks differ at most. Default: Grace; [Run]
+	// adds ten hours if ServerClock is set. If it is more than Grace, invocations
+	// have no deadline, and handlers may overlap: only the fence protects what they
+	// write.
 	Skew time.Duration
-	// ServerClock says that the store judges leases by its own clock. Then handlers
-	// never overlap, whatever Skew is.
+	// ServerClock says that the store decides by its own clock when a lease ends.
+	// Then handlers never overlap, whatever Skew is.
 	ServerClock bool
 	// LateBy is the longest time by which a copy is late. Default: 30 s.
 	LateBy time.Duration
+
+	tests string // the package of the test, for the command that replays it
 }
 
 func (c Config) withDefaults() Config {
@@ -133,169 +136,109 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// handsOver reports whether locks are handed over. The time in a ticket is by
+// the clock of its sender.
+func (c Config) handsOver() bool { return c.Skew <= lock.DefaultGrace || c.beyond() }
+
 // beyond reports whether handlers may overlap.
 func (c Config) beyond() bool { return c.Skew > lock.DefaultGrace && !c.ServerClock }
 
-// Run plays histories as [Play] does, and logs what happened in them.
-func Run(t *testing.T, open Opener, c Config) Figures {
-	t.Helper()
-	c = c.withDefaults()
-	var all Figures
-	defer func() { t.Log(all) }() // a bubble that fails ends the test
-	Play(t, c, func(t *testing.T, seed uint64, note func(string)) {
-		all.add(play(t, open, c, seed, note, func(what string) { t.Error(what) }))
-	})
-	return all
-}
-
-// Figures say what happened.
-type Figures struct {
-	Histories, Requests, Faults          int
-	Acquired, Refused, Runs              int // acquisitions granted and not, and runs of a handler
-	Overlaps, Stale, Orphans, Idle       int // overlaps that no promise rules out, effects that the fence refused
-	Kills, Freezes, Panics, Resumed      int
-	TakenOver, LostLeases                int // as the engine observed them
-	Completed, Lost, Skipped, WhileLimit int
-	Watched, WentBack                    int // rows read, and rows that went back to an earlier state
-}
-
-func (f *Figures) add(g Figures) {
-	f.Histories += g.Histories
-	f.Requests += g.Requests
-	f.Faults += g.Faults
-	f.Acquired += g.Acquired
-	f.Refused += g.Refused
-	f.Runs += g.Runs
-	f.Overlaps += g.Overlaps
-	f.Stale += g.Stale
-	f.Kills += g.Kills
-	f.Freezes += g.Freezes
-	f.Panics += g.Panics
-	f.Resumed += g.Resumed
-	f.TakenOver += g.TakenOver
-	f.LostLeases += g.LostLeases
-	f.Completed += g.Completed
-	f.Lost += g.Lost
-	f.Skipped += g.Skipped
-	f.WhileLimit = max(f.WhileLimit, g.WhileLimit)
-	f.Watched += g.Watched
-	f.WentBack += g.WentBack
-}
-
-// String shows the figures in one line.
-func (f Figures) String() string {
-	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
-		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
-		f.Histories, f.Requests, f.Faults, f.Acquired, f.Refused, f.Runs, f.Completed, f.Lost, f.Skipped,
-		f.Kills, f.Freezes, f.Panics, f.TakenOver, f.LostLeases, f.Resumed, f.Stale, f.Overlaps, f.Watched, f.WentBack)
-}
-
-// MustVary fails the test if no lock was taken over, lost or resumed. Fewer
-// than ten histories need not have all of that, and fewer than twenty need not
-// resume a lock: over a store whose steps are several requests, each of which
-// may meet a fault, ten histories do so about once.
-func (f Figures) MustVary(t *testing.T) {
-	t.Helper()
-	if f.Histories >= 10 && (f.TakenOver == 0 || f.LostLeases == 0) || f.Histories >= 20 && f.Resumed == 0 {
-		t.Errorf("%d locks taken over, %d leases lost, %d locks resumed: want some of each", f.TakenOver, f.LostLeases, f.Resumed)
-	}
-}
-
-// world is one history while it is played.
-type world struct {
-	t       *testing.T
-	c       Config
-	history *History
-	copies  fault.Copies
-	open    func(client uint64) driver.Store
-	saver   saver // nil: rows never go back
-	turns   *schedule.Scheduler
-	ctx     context.Context   // of the Watcher
-	note    func(line string) // what happens; nil: nobody wants to know
-	broken  func(string)
+// simulation is one history while it is played.
+type simulation struct {
+	t           *testing.T
+	c           Config
+	history     *History
+	copies      fault.Copies
+	open        func(client uint64) driver.Store
+	snapshotter snapshotter // nil: rows never go back
+	turns       *schedule.Scheduler
+	ctx         context.Context   // of the Watcher
+	note        func(line string) // what happens; nil: no log
+	violation   func(string)
 
 	processes atomic.Uint64
 	busy      sync.WaitGroup // invocations, and what waits to become one
-	oracle
+	record
 }
 
-// play plays one history, tells note what happens, unless it is nil, and broken
-// every promise that is.
-func play(t *testing.T, open Opener, c Config, seed uint64, note, broken func(string)) Figures {
-	w := &world{t: t, c: c, note: note, broken: broken, turns: schedule.Start(seed)}
-	defer w.turns.Stop()
-	w.copies.Turns = w.turns
+// play plays one history. It calls note with everything that happens, unless
+// note is nil, and violation for each broken promise.
+func play(t *testing.T, open Opener, c Config, seed uint64, note, violation func(string)) report {
+	sim := &simulation{t: t, c: c, note: note, violation: violation, turns: schedule.Start(seed)}
+	defer sim.turns.Stop()
+	sim.copies.Turns = sim.turns
 	own := simclock.New(0, 0)
-	own.Schedule(w.turns, Watcher, seed)
-	w.ctx = clock.With(context.Background(), own)
-	w.oracle.init(w)
+	own.Schedule(sim.turns, Watcher, seed)
+	sim.ctx = clock.With(context.Background(), own)
+	sim.record.init()
 	mix := fault.Usual(seed, c.PerMille)
 	mix.Late = c.LateBy
-	w.history = &History{Seed: seed, Late: w, turns: w.turns, mix: mix, streams: map[uint64]*fault.Stream{}}
-	w.open = open(t, w.history)
-	watcher := w.open(Watcher)
-	stop := w.watch(watcher)
-	if seed%2 == 1 {
-		w.saver, _ = watcher.(saver)
+	sim.history = &History{Seed: seed, Late: sim, turns: sim.turns, mix: mix, streams: map[uint64]*fault.Stream{}}
+	sim.open = open(t, sim.history)
+	watcher := sim.open(Watcher)
+	stop := sim.watch(watcher)
+	if s, ok := watcher.(snapshotter); ok && seed%2 == 1 {
+		sim.snapshotter = s
+		sim.report.MayRollBack++
 	}
-	stay := w.goBack()
+	stopRollbacks := sim.rollBackRows()
 	var clients sync.WaitGroup
 	for i := range c.Clients {
 		clients.Go(func() {
-			w.turn(uint64(i)+1, "begins")
-			w.client(uint64(i) + 1)
+			sim.turn(uint64(i)+1, "begins")
+			sim.client(uint64(i) + 1)
 		})
 	}
 	clients.Wait()
-	w.busy.Wait()
-	stay()
-	w.copies.Wait()
-	time.Sleep(2 * patience)
+	sim.busy.Wait()
+	stopRollbacks()
+	sim.copies.Wait()
+	time.Sleep(2 * tolerance)
 	stop()
-	w.everythingIsFree()
-	w.judge()
-	w.figures.Histories = 1
-	w.figures.Requests, w.figures.Faults = w.history.met()
-	return w.figures
+	sim.allFree()
+	sim.validate()
+	sim.report.Histories = 1
+	sim.report.Requests, sim.report.Faults = sim.history.met()
+	return sim.report
 }
 
-// trace says what happens.
-func (w *world) trace(format string, args ...any) {
-	if w.note != nil {
-		w.note(fmt.Sprintf("%12v: %s", time.Since(w.began), fmt.Sprintf(format, args...)))
+// trace logs what happens.
+func (sim *simulation) trace(format string, args ...any) {
+	if sim.note != nil {
+		sim.note(fmt.Sprintf("%12v: %s", time.Since(sim.began), fmt.Sprintf(format, args...)))
 	}
 }
 
 // turn waits for the turn of a client.
-func (w *world) turn(client uint64, what string) {
-	w.turns.Wait(schedule.Point{Process: client, What: what})
+func (sim *simulation) turn(client uint64, what string) {
+	sim.turns.Wait(schedule.Point{Process: client, What: what})
 }
 
-// after does what happens to the client then.
-func (w *world) after(d time.Duration, client uint64, what string, do func()) {
-	at := schedule.Point{Process: client, What: what, Due: int64(d), Since: w.turns.Now()}
-	w.busy.Go(func() {
+// after calls do for the client after d.
+func (sim *simulation) after(d time.Duration, client uint64, what string, do func()) {
+	at := schedule.Point{Process: client, What: what, Due: int64(d), Since: sim.turns.Now()}
+	sim.busy.Go(func() {
 		time.Sleep(d)
-		w.turns.Wait(at)
+		sim.turns.Wait(at)
 		do()
 	})
 }
 
-// fail reports a broken promise.
-func (w *world) fail(format string, args ...any) {
-	w.trace("BROKEN: "+format, args...)
-	w.broken(fmt.Sprintf("seed %d, %v: %s", w.history.Seed, time.Since(w.began), fmt.Sprintf(format, args...)))
+// fail reports a violation.
+func (sim *simulation) fail(format string, args ...any) {
+	sim.trace("VIOLATION: "+format, args...)
+	sim.violation(fmt.Sprintf("seed %d, %v: %s", sim.history.Seed, time.Since(sim.began), fmt.Sprintf(format, args...)))
 }
 
-// client is one process after the other. Each ends when it is killed.
-func (w *world) client(id uint64) {
-	random := rand.New(rand.NewPCG(w.history.Seed, id<<32))
-	p := w.start(id, random)
-	for range w.c.Turns {
+// client runs one process after the other. Each ends when it is killed.
+func (sim *simulation) client(id uint64) {
+	random := rand.New(rand.NewPCG(sim.history.Seed, id<<32))
+	p := sim.start(id, random)
+	for range sim.c.Turns {
 		time.Sleep(time.Duration(random.IntN(2500)) * time.Millisecond)
-		w.turn(id, "next")
+		sim.turn(id, "next")
 		if p.isDead() {
-			p = w.start(id, random)
+			p = sim.start(id, random)
 		}
 		p.turn(random, nil)
 	}

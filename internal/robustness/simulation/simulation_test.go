@@ -13,24 +13,24 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestOraclesCanFail shows that every oracle notices the stores that break the
-// promise which it checks.
-func TestOraclesCanFail(t *testing.T) {
+// TestChecksCanFail shows that every check notices the stores that break its
+// promise.
+func TestChecksCanFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		bug  liar
-		want string // part of what the oracle says
+		bug  faultyStore
+		want string // part of the violation
 	}{
-		"lets another owner's lock go":     {liar{release: func(s *driver.Settlement, row driver.Row) { s.Token = row.Token }}, "overlap"},
-		"grants what is held":              {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "overlap"},
-		"repeats a fence":                  {liar{answer: func(row *driver.Row) { row.Fence -= row.Fence % 4 }}, "fence"},
-		"forgets completed events":         {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "in the end"},
-		"does not let go":                  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "nobody holds it"},
-		"takes late copies":                {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Stamp = c.Stamp.Add(time.Hour) }}, "nobody holds it"},
-		"knows events that never happened": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("e0", "e1", "e2", "e3") }}, "no handler of it has succeeded"},
-		"refuses the owner's renewals":     {liar{renew: func(r *driver.Renewal) { r.Token = "nobody" }}, "without a reason"},
-		"refuses the owner's settlements":  {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "without a reason"},
-		"panics":                           {liar{panics: true}, "nobody planned"},
+		"lets another owner's lock go":     {faultyStore{release: func(s *driver.Settlement, row driver.Row) { s.Token = row.Token }}, "overlap"},
+		"grants what is held":              {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "overlap"},
+		"repeats a fence":                  {faultyStore{answer: func(row *driver.Row) { row.Fence -= row.Fence % 4 }}, "fence"},
+		"forgets completed events":         {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "in the end"},
+		"does not let go":                  {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "nobody holds it"},
+		"takes late copies":                {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Stamp = c.Stamp.Add(time.Hour) }}, "nobody holds it"},
+		"knows events that never happened": {faultyStore{refusal: func(row *driver.Row) { row.Memory.Completed = invented("e0", "e1", "e2", "e3") }}, "no handler of it has succeeded"},
+		"refuses the owner's renewals":     {faultyStore{renew: func(r *driver.Renewal) { r.Token = "nobody" }}, "without a reason"},
+		"refuses the owner's settlements":  {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "without a reason"},
+		"panics":                           {faultyStore{panics: true}, "nobody planned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,31 +48,31 @@ func TestOraclesCanFail(t *testing.T) {
 				})
 			}
 			if found == 0 {
-				t.Errorf("no oracle says %q", c.want)
+				t.Errorf("no violation says %q", c.want)
 			}
 		})
 	}
 }
 
-// TestCrowdCanFail shows that Crowd notices the stores that break the promise
-// which it checks.
-func TestCrowdCanFail(t *testing.T) {
+// TestContentionCanFail shows that contention notices the stores that break its
+// promises.
+func TestContentionCanFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		bug  liar
+		bug  faultyStore
 		want string
 	}{
-		"grants what is held":         {liar{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "two own"},
-		"forgets completed events":    {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "times, want 1"},
-		"lets no owner let go":        {liar{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "lost"},
-		"knows events that never ran": {liar{refusal: func(row *driver.Row) { row.Memory.Completed = invented("event 1", "event 2") }}, "ran 0 times"},
+		"grants what is held":         {faultyStore{acquire: func(c *driver.Claim, _ driver.Row) { c.Now = c.Now.Add(time.Minute) }}, "two own"},
+		"forgets completed events":    {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Memory = nil }}, "times, want 1"},
+		"lets no owner let go":        {faultyStore{release: func(s *driver.Settlement, _ driver.Row) { s.Token = "nobody" }}, "lost"},
+		"knows events that never ran": {faultyStore{refusal: func(row *driver.Row) { row.Memory.Completed = invented("event 1", "event 2") }}, "ran 0 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				found := false
 				var mu sync.Mutex
-				crowd(t, c.bug.open, 0, func(what string) {
+				contend(t, c.bug.open, 0, func(what string) {
 					mu.Lock()
 					defer mu.Unlock()
 					found = found || strings.Contains(what, c.want)
@@ -92,8 +92,8 @@ func invented(events ...string) (all []driver.CompletedEvent) {
 	return all
 }
 
-// liar is a store with a bug.
-type liar struct {
+// faultyStore is a store with a bug.
+type faultyStore struct {
 	*memstore.Store
 	acquire func(*driver.Claim, driver.Row)
 	renew   func(*driver.Renewal)
@@ -104,30 +104,30 @@ type liar struct {
 }
 
 // open implements [Opener].
-func (l liar) open(_ *testing.T, h *History) func(uint64) driver.Store {
+func (l faultyStore) open(_ *testing.T, h *History) func(uint64) driver.Store {
 	l.Store = memstore.New()
 	return func(client uint64) driver.Store {
 		if client == Watcher {
 			return l.Store
 		}
-		return &hasty{fault.NewStore(&l, h.Plan(client), h.Late), l.panics}
+		return &panicking{fault.NewStore(&l, h.Plan(client), h.Late), l.panics}
 	}
 }
 
-// hasty is a store that may panic before its requests meet faults.
-type hasty struct {
+// panicking is a store that may panic before its requests meet faults.
+type panicking struct {
 	driver.Store
 	panics bool
 }
 
-func (h *hasty) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (h *panicking) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if h.panics && s.Memory != nil {
 		panic("completes nothing")
 	}
 	return h.Store.Settle(ctx, s)
 }
 
-func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+func (l *faultyStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c
 	if l.acquire != nil {
 		row, _ := l.Read(ctx, c.Name)
@@ -143,7 +143,7 @@ func (l *liar) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, 
 	return row, ok, err
 }
 
-func (l *liar) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+func (l *faultyStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	renewal := *r
 	if l.renew != nil {
 		l.renew(&renewal)
@@ -151,7 +151,7 @@ func (l *liar) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 	return l.Store.Renew(ctx, &renewal)
 }
 
-func (l *liar) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (l *faultyStore) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	settlement := *s
 	if l.release != nil {
 		row, _ := l.Read(ctx, s.Name)

@@ -12,21 +12,22 @@ import (
 // its context ends or its process is frozen, whichever comes first. In a
 // process that is killed at its deadline, a handler may go on until then.
 type hold struct {
-	w       *world
-	key     lock.Key
-	fence   int64
-	start   time.Time
-	end     time.Time // zero: it goes on
-	excused bool      // it may go on although it no longer answers for the name
+	sim    *simulation
+	key    lock.Key
+	fence  int64
+	start  time.Time
+	end    time.Time // zero: it goes on
+	exempt bool      // it may go on although it no longer answers for the name
 }
 
-// excuse ends a hold whose handler may go on.
-func (h *hold) excuse() {
-	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
-	w := h.w
-	w.trace("the work under %v with fence %d is excused", h.key, h.fence)
-	h.excused = true
+// setExempt ends a hold whose handler may go on, and exempts it from the
+// checks.
+func (h *hold) setExempt() {
+	h.sim.mu.Lock()
+	defer h.sim.mu.Unlock()
+	sim := h.sim
+	sim.trace("the work under %v with fence %d is exempt from the checks", h.key, h.fence)
+	h.exempt = true
 	h.over()
 }
 
@@ -44,26 +45,26 @@ type lockID struct {
 
 func (h *hold) lock() lockID { return lockID{"/" + h.key.Name, h.fence} }
 
-// excuseOthers excuses the work under a lock that two invocations resumed and
-// of which one has ended it: the other one need not know yet.
-func (w *world) excuseOthers(ended *grabbed) {
-	for _, h := range w.holds {
-		if h.end.IsZero() && w.shared[h.lock()] == ended {
-			h.excused = true
+// exemptOthers exempts the work under a lock that two invocations resumed and
+// one of them has ended: the other one need not know yet.
+func (sim *simulation) exemptOthers(ended *owner) {
+	for _, h := range sim.holds {
+		if h.end.IsZero() && sim.shared[h.lock()] == ended {
+			h.exempt = true
 			h.over()
 		}
 	}
 }
 
-// giveWay lets a hold begin at the end of that of another invocation that
+// separate lets a hold begin at the end of that of another invocation that
 // resumed the same lock: nothing keeps the two apart. It reports whether
 // nothing remains of the hold.
-func (w *world) giveWay(h *hold) (gone bool) {
-	if w.shared[h.lock()] == nil {
+func (sim *simulation) separate(h *hold) (gone bool) {
+	if sim.shared[h.lock()] == nil {
 		return false
 	}
-	for _, other := range w.holds[:slices.Index(w.holds, h)] {
-		if w.shared[other.lock()] == w.shared[h.lock()] && h.start.Before(other.end) {
+	for _, other := range sim.holds[:slices.Index(sim.holds, h)] {
+		if sim.shared[other.lock()] == sim.shared[h.lock()] && h.start.Before(other.end) {
 			h.start = other.end
 		}
 	}
@@ -81,21 +82,21 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	// A freeze at the very instant of the answer comes before the work begins, and
 	// nobody can see it.
 	unseen := func() bool { return p.freezes.Load() != inv.freezes }
-	holds := p.w.begin(ctx, keys, lease, unseen())
-	defer p.w.finish(holds)
+	holds := p.sim.begin(ctx, keys, lease, unseen())
+	defer p.sim.finish(holds)
 	if lease != lock.UntilDeadline() {
-		defer p.onEnd(ctx, "work excused", func() {
+		defer p.onEnd(ctx, "work exempt", func() {
 			for _, h := range holds {
-				h.excuse()
+				h.setExempt()
 			}
 		})()
 	}
-	defer p.w.endsForAReason(ctx, inv)()
+	defer p.sim.endsForAReason(ctx, inv)()
 	p.answersFor(holds, true)
 	defer p.answersFor(holds, false)
 	if unseen() {
 		for _, h := range holds {
-			h.excuse()
+			h.setExempt()
 		}
 	}
 	pauses, longest := 1+inv.random.IntN(4), 1500
@@ -115,7 +116,7 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 			return errKilled
 		}
 		for _, h := range holds {
-			p.w.effect(h)
+			p.sim.effect(h)
 		}
 	}
 	return nil
@@ -133,33 +134,33 @@ func (p *process) answersFor(holds []*hold, yes bool) {
 }
 
 // begin notes that a handler runs under keys, whose leases ctx carries, and
-// which it answers for unless it is excused. None of their events may be
+// which it answers for unless it is exempt. None of their events may be
 // completed (P5).
-func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode, excused bool) []*hold {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.figures.Runs++
+func (sim *simulation) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode, exempt bool) []*hold {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.report.Runs++
 	var holds []*hold
 	for _, key := range keys {
-		h := &hold{w: w, key: key, start: time.Now(), fence: fenceOf(ctx, key)}
-		if known := w.shared[h.lock()]; known != nil && known.settlements > 0 {
-			excused = true
+		h := &hold{sim: sim, key: key, start: time.Now(), fence: fenceOf(ctx, key)}
+		if known := sim.shared[h.lock()]; known != nil && known.settlements > 0 {
+			exempt = true
 		}
-		excused = excused || w.isForgotten(h)
-		if done, ok := w.completions[eventOf(key)]; ok && key.Event != "" && !excused && !w.stale(h, done.at) {
-			w.fail("%v runs, although it was completed at %v", key, done.at.Sub(w.began))
+		exempt = exempt || sim.isForgotten(h)
+		if done, ok := sim.completions[eventOf(key)]; ok && key.Event != "" && !exempt && !sim.stale(h, done.at) {
+			sim.fail("%v runs, although it was completed at %v", key, done.at.Sub(sim.began))
 		}
 		if h.fence == 0 {
-			w.fail("the context of the work under %v has no lease", key)
+			sim.fail("the context of the work under %v has no lease", key)
 		}
-		w.trace("%s has %v with fence %d and %v until %v", invocationOf(ctx).p.name, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(w.began))
-		if excused {
-			h.excused, h.end = true, h.start
+		sim.trace("%s has %v with fence %d and %v until %v", invocationOf(ctx).p.name, key, h.fence, lease, lock.Leases(ctx)[0].Until.Sub(sim.began))
+		if exempt {
+			h.exempt, h.end = true, h.start
 		} else {
-			w.holds = append(w.holds, h)
+			sim.holds = append(sim.holds, h)
 		}
 		holds = append(holds, h)
-		w.effectLocked(h)
+		sim.effectLocked(h)
 	}
 	return holds
 }
@@ -167,8 +168,8 @@ func (w *world) begin(ctx context.Context, keys []lock.Key, lease lock.LeaseMode
 // stale reports whether the claim of h was sent before that time. Where clocks
 // differ by more than Grace, the next owner may complete the event before the
 // answer to that claim arrives.
-func (w *world) stale(h *hold, at time.Time) bool {
-	return w.c.beyond() && slices.ContainsFunc(w.grants, func(g grant) bool {
+func (sim *simulation) stale(h *hold, at time.Time) bool {
+	return sim.c.beyond() && slices.ContainsFunc(sim.grants, func(g grant) bool {
 		return g.name == eventOf(h.key).name && g.fence == h.fence && g.sent.Before(at)
 	})
 }
@@ -182,41 +183,41 @@ func fenceOf(ctx context.Context, key lock.Key) int64 {
 	return 0
 }
 
-func (w *world) finish(holds []*hold) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (sim *simulation) finish(holds []*hold) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
 	for _, h := range holds {
-		w.trace("the work under %v with fence %d ends", h.key, h.fence)
+		sim.trace("the work under %v with fence %d ends", h.key, h.fence)
 		h.over()
 	}
 }
 
-func (w *world) effect(h *hold) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.effectLocked(h)
+func (sim *simulation) effect(h *hold) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.effectLocked(h)
 }
 
 // effectLocked is a write of a handler to the resource that a name stands for.
 // The resource refuses it if it knows a higher fence. A handler that has the
 // name is never refused (P3).
-func (w *world) effectLocked(h *hold) {
+func (sim *simulation) effectLocked(h *hold) {
 	if h.key.Name == limitedName {
 		return // its slots have fences that cannot be compared
 	}
-	highest := w.fences[h.key.Name]
+	highest := sim.fences[h.key.Name]
 	switch {
 	case highest == nil || h.fence > highest.fence:
-		w.fences[h.key.Name] = h
+		sim.fences[h.key.Name] = h
 	case h == highest:
 	case h.fence == highest.fence && h.key == highest.key: // the same lock, handed over
-	case w.shared[h.lock()] != nil && w.shared[h.lock()] == w.shared[highest.lock()]: // a quorum may raise its fence
-	case w.mayHaveRepeated(h):
+	case sim.shared[h.lock()] != nil && sim.shared[h.lock()] == sim.shared[highest.lock()]: // a quorum may raise its fence
+	case sim.mayHaveRepeated(h):
 	case h.fence == highest.fence:
-		w.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)
-	case h.excused || w.c.beyond():
-		w.figures.Stale++
+		sim.fail("%v and %v have the fence %d", h.key, highest.key, h.fence)
+	case h.exempt || sim.c.beyond():
+		sim.report.Stale++
 	default:
-		w.fail("the resource of %v refused fence %d of its holder, because it knows %d", h.key, h.fence, highest.fence)
+		sim.fail("the resource of %v refused fence %d of its holder, because it knows %d", h.key, h.fence, highest.fence)
 	}
 }

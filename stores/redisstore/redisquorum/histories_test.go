@@ -282,7 +282,7 @@ func (h *history) becalm() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.plans {
-		p.Calm()
+		p.Heal()
 	}
 	h.over = true
 }

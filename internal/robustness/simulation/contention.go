@@ -15,15 +15,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Crowd lets 32 callers acquire one name at once, some without an event and
-// the others with one of a few. Requests take up to 20 ms, so that the server
-// sees them in different orders, and none fails. So each event must run once,
-// everybody must get the name or learn that the event is completed, and nobody
-// may lose a lock. Of c, only the seeds count.
-func Crowd(t *testing.T, open Opener, c Config) {
+// Contention lets 32 callers acquire one name at the same time, some without an
+// event and the others with one of a few. Requests take up to 20 ms, so that
+// the server sees them in different orders, and none fails. So each event must
+// run once, every caller must get the name or learn that the event is
+// completed, and none may lose a lock. Of c, only Histories and Share count.
+func Contention(t *testing.T, open Opener, c Config) {
 	t.Helper()
 	Play(t, c, func(t *testing.T, seed uint64, _ func(string)) {
-		crowd(t, open, seed, func(what string) { t.Errorf("seed %d: %s", seed, what) })
+		contend(t, open, seed, func(what string) { t.Errorf("seed %d: %s", seed, what) })
 	})
 }
 
@@ -32,7 +32,7 @@ const (
 	events  = 6
 )
 
-func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
+func contend(t *testing.T, open Opener, seed uint64, violation func(string)) {
 	turns := schedule.Start(seed)
 	defer turns.Stop()
 	late := fault.Copies{Turns: turns}
@@ -62,7 +62,7 @@ func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
 			err := locker.Do(clock.With(context.Background(), at), key, func(context.Context) error {
 				mu.Lock()
 				if inside++; inside > 1 {
-					broken("two own the name")
+					violation("two own the name")
 				}
 				runs[key.Event]++
 				mu.Unlock()
@@ -74,7 +74,7 @@ func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
 				return nil
 			})
 			if err != nil && !errors.Is(err, lock.ErrCompleted) {
-				broken(err.Error())
+				violation(err.Error())
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func crowd(t *testing.T, open Opener, seed uint64, broken func(string)) {
 	late.Wait()
 	for event, n := range want {
 		if runs[event] != n {
-			broken(fmt.Sprintf("%q ran %d times, want %d", event, runs[event], n))
+			violation(fmt.Sprintf("%q ran %d times, want %d", event, runs[event], n))
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package redisquorum_test
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,23 +29,9 @@ func openNodes(n int) simulation.Opener {
 	}
 }
 
-func TestSimulationOfQuorum(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
-	simulation.Run(t, openNodes(3), simulation.Config{Histories: simulation.Tenth(10), Share: 60, ServerClock: true}).MustVary(t)
-}
-
-func TestSimulationOfQuorumClocks(t *testing.T) { // F14
-	simulation.Run(t, openNodes(3), simulation.Config{Histories: simulation.Tenth(10), Share: 60, ServerClock: true, Skew: 10 * time.Hour})
-}
-
-func TestQuorumCrowd(t *testing.T) { // F5
-	for _, n := range []int{3, 5} {
-		t.Run(fmt.Sprint(n, " nodes"), func(t *testing.T) {
-			simulation.Crowd(t, openNodes(n), simulation.Config{Histories: 3, Share: 100})
-		})
-	}
-}
-
-// TestSimulationIsItsSeed shows that a seed brings the same history back.
-func TestSimulationIsItsSeed(t *testing.T) {
-	simulation.Twice(t, openNodes(3), simulation.Config{Histories: 2, Share: 100, ServerClock: true, Skew: 10 * time.Hour})
+func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
+	simulation.Run(t, openNodes(3), simulation.Config{Histories: 10, Share: 60, ServerClock: true})
+	t.Run("contention on 5 nodes", func(t *testing.T) {
+		simulation.Contention(t, openNodes(5), simulation.Config{Histories: 3, Share: 100})
+	})
 }

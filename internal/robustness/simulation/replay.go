@@ -1,0 +1,34 @@
+package simulation
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// CheckReplay plays every history twice, as [Play] does, and fails at the first
+// line in which the notes of the two differ: then the seed of a failure does
+// not bring it back.
+func CheckReplay(t *testing.T, c Config, history func(t *testing.T, seed uint64, note func(line string))) {
+	t.Helper()
+	first, n := c.withDefaults().seeds(t)
+	for seed := first; seed < first+n && !t.Failed(); seed++ {
+		var plays [2][]string
+		for i := range plays {
+			var mu sync.Mutex
+			note := func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				plays[i] = append(plays[i], line)
+			}
+			synctest.Test(t, func(t *testing.T) { history(t, seed, note) })
+			plays[i] = append(plays[i], "the end")
+		}
+		for i, line := range plays[0] {
+			if again := plays[1][min(i, len(plays[1])-1)]; line != again {
+				t.Errorf("seed %d, line %d:\n%s\nand when it is replayed:\n%s", seed, i+1, line, again)
+				break
+			}
+		}
+	}
+}

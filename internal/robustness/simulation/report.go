@@ -1,0 +1,70 @@
+package simulation
+
+import (
+	"fmt"
+	"testing"
+)
+
+// report counts what happened in histories.
+type report struct {
+	Histories, Requests, Faults          int
+	Acquired, Refused, Runs              int // acquisitions granted and not, and runs of a handler
+	Overlaps, Stale                      int // overlaps that no promise rules out, effects that the fence refused
+	Kills, Freezes, Panics, Resumed      int
+	TakenOver, LostLeases                int // as the engine observed them
+	Completed, Lost, Skipped, WhileLimit int
+	Watched                              int // rows read
+	MayRollBack, RolledBack              int // histories whose rows may go back to an earlier state, and rows that did
+}
+
+func (r *report) add(h report) {
+	r.Histories += h.Histories
+	r.Requests += h.Requests
+	r.Faults += h.Faults
+	r.Acquired += h.Acquired
+	r.Refused += h.Refused
+	r.Runs += h.Runs
+	r.Overlaps += h.Overlaps
+	r.Stale += h.Stale
+	r.Kills += h.Kills
+	r.Freezes += h.Freezes
+	r.Panics += h.Panics
+	r.Resumed += h.Resumed
+	r.TakenOver += h.TakenOver
+	r.LostLeases += h.LostLeases
+	r.Completed += h.Completed
+	r.Lost += h.Lost
+	r.Skipped += h.Skipped
+	r.WhileLimit = max(r.WhileLimit, h.WhileLimit)
+	r.Watched += h.Watched
+	r.MayRollBack += h.MayRollBack
+	r.RolledBack += h.RolledBack
+}
+
+// String returns the report in one line.
+func (r report) String() string {
+	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
+		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
+		r.Histories, r.Requests, r.Faults, r.Acquired, r.Refused, r.Runs, r.Completed, r.Lost, r.Skipped,
+		r.Kills, r.Freezes, r.Panics, r.TakenOver, r.LostLeases, r.Resumed, r.Stale, r.Overlaps, r.Watched, r.RolledBack)
+}
+
+// mustVary fails the test if the histories did not reach what they are for.
+// Fewer than ten need not, and fewer than twenty need not resume a lock: on a
+// store whose steps are several requests, each of which may meet a fault, ten
+// histories do so about once.
+func (r report) mustVary(t *testing.T, c Config) {
+	t.Helper()
+	if r.Histories >= 10 && (r.TakenOver == 0 || r.LostLeases == 0) || r.Histories >= 20 && r.Resumed == 0 && c.handsOver() {
+		t.Errorf("%d locks taken over, %d leases lost, %d locks resumed: want some of each", r.TakenOver, r.LostLeases, r.Resumed)
+	}
+	if r.Histories >= 20 && r.WhileLimit < 2 {
+		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", r.WhileLimit)
+	}
+	if r.MayRollBack >= 5 && r.RolledBack == 0 {
+		t.Error("no row went back")
+	}
+	if c.beyond() && r.Histories >= 20 && (r.Overlaps == 0 || r.Stale == 0) {
+		t.Errorf("%d overlaps, %d refused effects: the clocks did not matter", r.Overlaps, r.Stale)
+	}
+}
