@@ -19,14 +19,14 @@ import (
 	"github.com/lambdalock/lambdalock/stores/objectstore"
 )
 
-// New returns a store that keeps its rows in the container, under the prefix: a
+// New returns a store that keeps its rows in a container, under a prefix: a
 // folder such as "locks" or "locks/", or empty for the whole container.
 //
-// Each call switches the client's own retries off, because package lock repeats
-// requests itself, and a write that the SDK repeats would meet its own first
-// copy. Before the first write to a server whose address is not Azure's, the
-// store checks with [objectstore.Probe] that the server honours conditions;
-// Check of the store does so before the first lock is needed.
+// Each request disables the client's retries, because package lock retries
+// itself, and a write that the SDK repeats would conflict with its own first
+// copy. Before the first write to an address that is not Azure's, the store
+// runs [objectstore.Probe] to check that the server honours conditions. The
+// store's Check method does that before the first lock is needed.
 func New(client *container.Client, prefix string) *objectstore.Store {
 	return objectstore.New(newObjects(client, prefix))
 }
@@ -47,7 +47,7 @@ func newObjects(client *container.Client, prefix string) *objects {
 	return &objects{client: client, prefix: prefix, known: known}
 }
 
-// errNoClient is the answer to every request of a store without a client.
+// errNoClient is the error of every request of a store without a client.
 var errNoClient = &driver.ConfigError{Reason: "the Azure client is nil: pass a *container.Client to azblobstore.New"}
 
 // String implements [objectstore.Objects].
@@ -62,7 +62,7 @@ func (o *objects) String() string {
 	return s
 }
 
-// largest is more than a row can have. A larger blob is none.
+// largest is a size that no row exceeds. A larger blob is not a row.
 const largest = 8 << 20
 
 // Get implements [objectstore.Objects].

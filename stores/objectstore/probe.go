@@ -12,46 +12,45 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// Probe checks that a service applies one of several writes with the same
-// condition, and refuses the others, even if they arrive at the same moment.
-// Some services that understand the requests of a well-known one ignore its
-// conditions, and some check a condition first and write later; a lock kept
-// there would be granted to several callers. The error is then a
-// *driver.ConfigError. Probe also checks that the times of an answer are by one
-// clock: nginx, for example, replaces Date with its own time.
+// Probe checks that a service applies only one of several concurrent writes
+// with the same condition. Some services that are compatible with a well-known
+// one ignore its conditions, and others check the condition first and write
+// later: they would grant one lock to several callers. For these, Probe returns
+// a *driver.ConfigError. It also checks that the times in a response come from
+// one clock; nginx, for example, replaces Date with its own time.
 //
-// It takes five steps, each as long as one request: four writes race to create
-// an object and, from the second step on, four to replace the object of the
-// step before, which is read meanwhile. That is 36 writes and 4 reads. It
-// leaves five objects of 45 bytes, whose keys begin with "~probe-", for the
-// lifecycle rule that deletes old locks. Their names are random, so processes
-// that start at the same time do not disturb each other.
+// Probe takes five steps, each as long as one request. In each, four writes
+// race to create an object. From the second step on, four more race to replace
+// the previous step's object, and a read checks its times. That makes 36 writes
+// and 4 reads. Probe leaves five objects of 45 bytes, with keys that begin with
+// "~probe-", for the lifecycle rule that deletes old locks. The keys are
+// random, so processes that start at the same time do not interfere.
 //
-// A Probe keeps the steps that are done: one whose context ends, or that meets
-// an error, goes on there. A step that has begun may last up to a second longer
-// than the caller's deadline. So a slow service is probed by and by, even if no
-// caller has the time for all of it. The zero value is ready to use, by several
-// goroutines at once.
+// A Probe keeps completed steps, so that the next call of Run resumes after an
+// error or an expired context. A step in progress may outlast the caller's
+// deadline by up to a second. A slow service is thus probed over several calls,
+// even if none has time for all of it. The zero value is ready to use, and safe
+// for concurrent use.
 type Probe struct {
 	passed atomic.Bool
 	begin  sync.Once
-	turn   chan struct{} // has room for the one that probes, who owns the rest
-	races  int           // for a write with If-Match, done
+	turn   chan struct{} // semaphore: its holder owns the fields below
+	races  int           // completed races with If-Match
 	last   made
 }
 
-// made is an object that a step has created.
+// made is an object that a step created.
 type made struct {
 	key     string
-	version string // empty if no answer told it
+	version string // empty if no response told it
 	began   time.Time
 }
 
 // Passed reports whether the service has passed.
 func (p *Probe) Passed() bool { return p.passed.Load() }
 
-// Run probes the service unless it has passed. Of several callers, one probes
-// and the others wait, until their contexts end.
+// Run probes the service unless it has passed. If several callers call it, one
+// probes, and the others wait until it is done or their contexts end.
 func (p *Probe) Run(ctx context.Context, o Objects) error {
 	if p.Passed() {
 		return nil
@@ -76,11 +75,12 @@ func (p *Probe) Run(ctx context.Context, o Objects) error {
 	return nil
 }
 
-// stepTime is how long a step may always take.
+// stepTime is the time that a step gets, whatever the caller's deadline.
 const stepTime = time.Second
 
-// finish returns a context for a step, which should not be cut short: what it
-// has shown would be lost. It ends at once if the caller cancels ctx.
+// finish returns a context for a step. It may outlive ctx's deadline, because
+// the result of an interrupted step would be lost, but ends immediately if the
+// caller cancels ctx.
 func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := time.Now().Add(stepTime)
 	if deadline, ok := ctx.Deadline(); !ok || !deadline.Before(limit) {
@@ -95,16 +95,16 @@ func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// again returns the error of a request that was not sent, and may be repeated.
+// again returns a retryable error for a request that was not sent.
 func again(o Objects, err error) error {
 	return &driver.Error{Store: o.String(), Temporary: true, Unapplied: true, Err: err}
 }
 
-// failed returns the error of a step. A service that was found out is probed
-// from the beginning if it is asked again, because somebody may have mended it.
+// failed returns the error of a step. If the service has failed the probe, the
+// next call starts from the beginning, because the service may have been fixed.
 func (p *Probe) failed(err error) error {
 	var e *driver.Error
-	if err = unapplied(err); !errors.As(err, &e) { // what waits for the probe was not sent
+	if err = unapplied(err); !errors.As(err, &e) { // the request that waits for the probe was not sent
 		p.races = 0
 		return err
 	}
@@ -112,8 +112,8 @@ func (p *Probe) failed(err error) error {
 	return e
 }
 
-// step has writes race to create an object and, if a step before has created
-// one, to replace that.
+// step races writes to create an object and, if a previous step created one, to
+// replace it.
 func (p *Probe) step(ctx context.Context, o Objects) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
@@ -150,11 +150,11 @@ func (p *Probe) step(ctx context.Context, o Objects) error {
 	return nil
 }
 
-// checkClocks reads the object. Since it was written, the process may have been
-// frozen, with one of its clocks.
+// checkClocks reads the object and compares its times. The process may have
+// been frozen since the write, together with its monotonic clock.
 func (m *made) checkClocks(ctx context.Context, o Objects) error {
 	object, err := o.Get(ctx, m.key)
-	if errors.Is(err, ErrNotExist) { // somebody deletes what he does not know
+	if errors.Is(err, ErrNotExist) { // somebody deletes unknown objects
 		err = again(o, err)
 	}
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// probePrefix begins the keys of the objects that a probe writes. No name has
+	// probePrefix is the prefix of the keys that a probe writes. No name maps to
 	// such a key.
 	probePrefix = "~probe-"
-	// probeRaces is how many races there are for a write with If-Match. There is
-	// one more for a write with If-None-Match. If a server takes 0.2 ms between its
-	// check and its write, nine of ten races show it.
+	// probeRaces is the number of races with If-Match; there is one more with
+	// If-None-Match. Nine of ten races expose a server that takes 0.2 ms between
+	// its check and its write.
 	probeRaces = 4
-	// racers is how many writes have the same condition at the same time.
+	// racers is the number of writes that race with the same condition.
 	racers = 4
 )
 
-// race is several writes of one object with the same condition.
+// race is a set of concurrent writes to one object with the same condition.
 type race struct {
 	key, version string
-	won          []string // the versions of the writes that were applied
+	won          []string // versions of the applied writes
 	refused      int
-	err          error // of a write that the condition did not decide
+	err          error // of a write that failed for another reason
 }
 
 // run starts the writes together and waits for all of them.
@@ -54,9 +54,10 @@ func (r *race) run(ctx context.Context, o Objects) {
 	wg.Wait()
 }
 
-// verdict returns what the race shows of the service. With fewer than two
-// answers it shows nothing. None may have been applied, as it seems: a proxy
-// that sends a write twice passes on that the second copy was refused.
+// verdict returns an error if the race exposed the service, or proved nothing
+// because fewer than two writes were answered. It accepts a race that seems to
+// have no winner: a proxy that sends a write twice passes on the refusal of the
+// second copy.
 func (r *race) verdict(o Objects) error {
 	answers := len(r.won) + r.refused
 	if len(r.won) > 1 {
@@ -73,10 +74,10 @@ func (r *race) verdict(o Objects) error {
 	return nil
 }
 
-// clocksAgree checks that an object was modified within the time that has
-// passed since before it was written. A proxy may put its own clock into an
-// answer. If that is behind, leases end late, which is safe; and some servers
-// renew Date only once a second.
+// clocksAgree checks that the object's age is no more than the time since its
+// write was sent. A proxy may put its own time into a response. If the proxy's
+// clock is behind, leases end late, which is safe. Some servers update Date
+// only once a second.
 func clocksAgree(o Objects, written *Object, passed time.Duration) error {
 	const ahead, behind = 2 * time.Second, 10 * time.Second // times may be whole seconds
 	age := written.Now.Sub(written.Modified)

@@ -21,63 +21,63 @@ const (
 	// margin is how long before the end of the lease the work's context ends, so
 	// that the work can stop in time.
 	margin = 2 * time.Second
-	// attemptTimeout is how long to wait for an answer. A hung connection must not
-	// use up the lease.
+	// attemptTimeout is how long to wait for a response, so that a hung connection
+	// does not use up the lease.
 	attemptTimeout = 2 * time.Second
-	// patience is how long an acquisition or a release is repeated.
+	// patience is how long an acquisition or a release is retried.
 	patience = 5 * time.Second
 )
 
 // Options configures [Protect]. The zero value and a nil pointer mean
 // the defaults.
 type Options struct {
-	// Lease is how long the blob stays leased after its holder died: whole seconds,
-	// 15 s to 60 s. It is renewed three times as often. Zero: 30 s. A longer one
-	// survives a longer outage of the service.
+	// Lease is how long the blob stays leased after its holder died, in whole
+	// seconds from 15 s to 60 s. It is renewed after a third of that time. Zero
+	// means 30 s. A longer lease survives a longer outage of the service.
 	Lease time.Duration
-	// Logger gets a line for every renewal that failed, for a lost lease and for a
-	// release that failed. Nil: slog.Default().
+	// Logger receives a record for every failed renewal, for a lost lease and for a
+	// failed release. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Lease is a lease that is held. The service refuses every write and every
-// deletion of the blob that does not carry its ID.
+// Lease is a lease on a blob. While it lasts, the service refuses every write
+// and deletion of the blob that does not carry its ID.
 type Lease struct {
 	ID string
 }
 
-// Conditions returns the access conditions of a request that works on the
-// leased blob: set them in the options of the blob's client. You may add an
-// If-Match to them.
+// Conditions returns the access conditions for requests that change the leased
+// blob: set them in the options of the blob client's methods. You may add an
+// If-Match.
 func (l Lease) Conditions() *blob.AccessConditions {
 	return &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &l.ID}}
 }
 
-// Protect runs work while it holds a lease on the blob, which is itself the
-// resource. opts may be nil.
+// Protect runs work while it holds a lease on a blob that is itself the
+// resource. It keeps no row anywhere. opts may be nil.
 //
-// The lease is renewed until work returns, even after ctx has ended, and is
-// then released; no goroutine is left behind. A panic of work passes through,
-// after the release. The context given to work is ctx, and also ends, with a
-// [*lock.LostError] as its cause, when the lease is lost: it was broken, or
-// could not be renewed until 2 s before its end. Work must stop then. If it
-// goes on nevertheless, the service refuses its writes to this blob, provided
+// Protect renews the lease until work returns, even after ctx has ended, then
+// releases it, and leaves no goroutine behind. A panic of work passes through
+// after the release. The context given to work is derived from ctx. It also
+// ends, with a [*lock.LostError] as its cause, when the lease is lost: somebody
+// broke it, or it could not be renewed until 2 s before its end. Work must then
+// stop. If it goes on, the service refuses its writes to this blob, provided
 // that they carry [Lease.Conditions].
 //
 // Protect returns work's error unchanged. If work did not run, the error is:
-//   - a [*lock.HeldError] if somebody else has leased the blob, be it a disk of
-//     a virtual machine. Protect does not wait;
-//   - a [*lock.StoreError] if the service could not be asked, or refused. It
-//     has the code [bloberror.BlobNotFound] if there is no such blob. Protect
-//     does not create one: a worker that comes late, when another has deleted
-//     the blob, would bring it back empty;
+//   - a [*lock.HeldError] if somebody else has leased the blob, such as a
+//     virtual machine for its disk; Protect does not wait;
+//   - a [*lock.StoreError] if the service was out of reach or refused, with the
+//     code [bloberror.BlobNotFound] if the blob does not exist. Protect does
+//     not create it, because a late worker would bring back, empty, a blob that
+//     another has deleted;
 //   - a [*lock.ConfigError] if an argument is wrong.
 //
 // If work returned nil although the lease was lost, the error is the
 // [*lock.LostError]. If work deletes the blob (with [Lease.Conditions]), the
-// lease ends with it, without an error; work should delete the blob last.
+// lease ends with it, which is not an error. Work should delete the blob last.
 //
-// A release that fails is logged: the lease then ends by itself.
+// A failed release is logged; the lease then ends by itself.
 func Protect(ctx context.Context, client *blob.Client, opts *Options, work func(ctx context.Context, lease Lease) error) error {
 	if work == nil {
 		return &lock.ConfigError{Reason: "the work to protect is nil"}
@@ -97,7 +97,7 @@ func protect(ctx context.Context, client *blob.Client, opts *Options, clock func
 	p.lose = lose
 	p.startRenewing(context.WithoutCancel(ctx))
 	defer func() {
-		lose(nil) // for what work may have left behind
+		lose(nil) // for goroutines that work may have left behind
 		p.stopRenewing()
 		p.release(context.WithoutCancel(ctx))
 		if p.panicked != nil {

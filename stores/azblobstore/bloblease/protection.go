@@ -20,7 +20,7 @@ import (
 	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azure"
 )
 
-// protection is one lease and its renewals.
+// protection is a lease with its renewals.
 type protection struct {
 	url    string // without a signature
 	client *blob.Client
@@ -30,13 +30,13 @@ type protection struct {
 	clock  func() time.Time // time.Now outside tests
 
 	// The end of the lease, counted from before the request was sent. The monotonic
-	// clock may stand still while a process is frozen, and the wall clock may be
-	// set back; the earlier end counts.
+	// clock may stop while the process is frozen, and the wall clock may be set
+	// back, so the earlier of the two ends counts.
 	end, wallEnd time.Time
 	lost         *lock.LostError
 
 	lose     context.CancelCauseFunc // ends the work
-	watch    *time.Timer             // ends it if the renewals are stuck
+	watch    *time.Timer             // ends the work if the renewals are stuck
 	stuck    atomic.Pointer[lock.LostError]
 	quit     context.CancelFunc
 	done     chan struct{}
@@ -83,7 +83,7 @@ func (p *protection) acquire(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if unsure { // the blob must not stay leased for nobody
+	if unsure { // the blob must not stay leased without a holder
 		_, _ = p.sendRelease(context.WithoutCancel(ctx))
 	}
 	if bloberror.HasCode(err, bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired) {
@@ -100,8 +100,9 @@ func (p *protection) acquire(ctx context.Context) error {
 	}
 }
 
-// startRenewing renews the lease on a goroutine of its own. The renewals go on
-// when the caller's context ends, because work may take its time to end too.
+// startRenewing renews the lease on a goroutine of its own. The renewals
+// continue after the caller's context has ended, because work may still be
+// running.
 func (p *protection) startRenewing(ctx context.Context) {
 	ctx, p.quit = context.WithCancel(ctx)
 	p.startWatch()
@@ -113,7 +114,7 @@ func (p *protection) startRenewing(ctx context.Context) {
 			if stopped {
 				return
 			}
-			p.panicked = recover() // on this goroutine it would end the process
+			p.panicked = recover() // an unrecovered panic here would end the process
 			if p.lost == nil {
 				p.lost = p.lostBecause(nil)
 			}
@@ -134,8 +135,8 @@ func (p *protection) stopRenewing() {
 }
 
 // startWatch ends the work in the middle of the margin if the renewals have not
-// done so at its beginning: they may wait for a log handler whose output is
-// blocked, or for a client that does not heed its context.
+// done so at its beginning. They may be stuck in a log handler whose output is
+// blocked, or in a client that ignores its context.
 func (p *protection) startWatch() {
 	lost := p.lostBecause(nil)
 	p.watch = time.AfterFunc(p.left()+margin/2, func() {
@@ -144,7 +145,8 @@ func (p *protection) startWatch() {
 	})
 }
 
-// renewUntilStopped returns nil when it is stopped, or why the lease is lost.
+// renewUntilStopped returns nil when it is stopped, or the reason why the lease
+// was lost.
 func (p *protection) renewUntilStopped(ctx context.Context) *lock.LostError {
 	var failed error
 	for {
@@ -174,7 +176,7 @@ func (p *protection) renewUntilStopped(ctx context.Context) *lock.LostError {
 	}
 }
 
-// release releases the lease even if it was lost: either it is still ours, or
+// release releases the lease even if it was lost: if it is no longer ours,
 // nothing happens.
 func (p *protection) release(ctx context.Context) {
 	unsure, err := p.sendRelease(ctx)
@@ -187,9 +189,9 @@ func (p *protection) release(ctx context.Context) {
 	}
 }
 
-// free reports whether the blob is leased by nobody. A proxy may send a release
-// twice and pass on what the second copy met. If somebody else has leased the
-// blob meanwhile, nobody knows when.
+// free reports whether the blob has no lease: a proxy may send a release twice
+// and pass on the response to the second copy. If somebody else has leased the
+// blob by now, it is unknown whether that was before or after the release.
 func (p *protection) free(ctx context.Context) bool {
 	attempt, cancel := context.WithTimeout(azure.Once(ctx), attemptTimeout)
 	defer cancel()
@@ -204,9 +206,9 @@ func (p *protection) sendRelease(ctx context.Context) (unsure bool, err error) {
 	})
 }
 
-// send repeats a request until it is answered, or until that time has come, and
-// reports whether an attempt may have been applied without an answer. Of
-// several errors it returns the last one with which the service answered.
+// send retries a request until it is answered or the given time has come. It
+// reports whether an unanswered attempt may have been applied. Of several
+// errors it returns the last one that the service answered with.
 func (p *protection) send(ctx context.Context, until time.Time, request func(context.Context) error) (unsure bool, err error) {
 	var failure *driver.Error
 	for try := 0; ; try++ {
@@ -232,8 +234,8 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 	}
 }
 
-// ended reports whether the service said that the lease is not ours, or that
-// there is no such blob. A proxy that answers has no code.
+// ended reports whether the service answered that the lease is not ours, or
+// that the blob does not exist. A proxy's response has no code.
 func ended(err error) bool {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) || answer.ErrorCode == "" {
@@ -253,7 +255,7 @@ func (p *protection) confirm(began, wall time.Time) {
 	}
 }
 
-// left returns for how long the lease can still be relied on.
+// left returns how long the lease can still be relied on.
 func (p *protection) left() time.Duration {
 	return min(time.Until(p.end), p.wallEnd.Sub(p.wall())) - margin
 }
@@ -275,7 +277,7 @@ var errNotRenewed = errors.New("it was not renewed in time")
 func (p *protection) lostBecause(err error) *lock.LostError {
 	cause := errNotRenewed
 	if err != nil {
-		cause = errors.Unwrap(err) // without our hints
+		cause = errors.Unwrap(err) // without our advice
 	}
 	return &lock.LostError{Key: p.key(), Until: p.wallEnd, Err: p.about(cause)}
 }
@@ -286,7 +288,7 @@ func (p *protection) logLost(ctx context.Context, err error) *lock.LostError {
 	return lost
 }
 
-// sleep reports false if the context ends first.
+// sleep waits for d. It reports false if the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,5 +1,5 @@
-// Package azure sends requests as locks need them, and says what an answer of
-// the service means.
+// Package azure disables the retries of Azure's client, and classifies its
+// errors.
 package azure
 
 import (
@@ -19,24 +19,23 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-// The data actions of a role that allow the requests. Both are part of Storage
-// Blob Data Contributor.
+// The data actions that a role needs. Storage Blob Data Contributor has both.
 // https://learn.microsoft.com/azure/role-based-access-control/permissions/storage
 const (
 	ReadAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
 	WriteAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 )
 
-// Once switches the client's own retries off.
+// Once returns a context that disables the client's retries.
 func Once(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 }
 
-// Classify returns the error as a [*driver.Error], which says whether a later
-// try may succeed and whether the write may have been applied. Without an
-// answer it may have been, and after one of 408, 429, 500 or more: Azure's
-// pages that we know do not say that nothing is applied then. The action is
-// that of the request.
+// Classify returns the error as a [*driver.Error], which says whether a retry
+// may succeed and whether the write may have been applied. It may have been if
+// there was no response, or one of 408, 429, or 500 and above: Azure's
+// documentation does not rule it out. The action is the data action that the
+// request needs.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
 func Classify(place, action string, err error) *driver.Error {
@@ -68,7 +67,7 @@ func Classify(place, action string, err error) *driver.Error {
 	return e
 }
 
-// denied are the answers to a request that the identity may not send.
+// denied are the error codes for a request that the identity may not send.
 var denied = map[bloberror.Code]bool{
 	bloberror.AuthorizationPermissionMismatch: true,
 	bloberror.AuthorizationFailure:            true,
@@ -84,7 +83,7 @@ const (
 	leased    = "somebody has leased this blob, which belongs to a lock: break the lease (az storage blob lease break)"
 )
 
-// hints say what to change after an answer that a retry would not change.
+// hints are advice for errors that a retry would not fix.
 var hints = map[bloberror.Code]string{
 	bloberror.AuthorizationPermissionMismatch: giveRole,
 	bloberror.InsufficientAccountPermissions:  giveRole,
@@ -102,8 +101,7 @@ var hints = map[bloberror.Code]string{
 	bloberror.LeaseIDMissing:                  leased,
 }
 
-// brief is an error of the SDK in fewer words. The SDK's own text has ten
-// lines.
+// brief is an SDK error with a shorter text. The SDK's own has ten lines.
 type brief struct {
 	text string
 	err  error
@@ -119,7 +117,7 @@ func describe(e *azcore.ResponseError) string {
 		return text
 	}
 	var said struct{ Message string }
-	body, err := runtime.Payload(e.RawResponse) // which the SDK has read already
+	body, err := runtime.Payload(e.RawResponse) // already read by the SDK
 	if err != nil || xml.Unmarshal(body, &said) != nil {
 		return text
 	}
@@ -129,7 +127,7 @@ func describe(e *azcore.ResponseError) string {
 	return text
 }
 
-// unauthenticated reports whether the credential gave no token, so that the
+// unauthenticated reports whether the credential returned no token, so that the
 // request was not sent.
 func unauthenticated(err error) bool {
 	var final interface {
@@ -139,7 +137,7 @@ func unauthenticated(err error) bool {
 	return errors.As(err, &final)
 }
 
-// Bare returns a URL without its query, which may be a signature.
+// Bare returns a URL without its query, which may contain a signature.
 func Bare(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
