@@ -59,7 +59,7 @@ func (t *lockTable) AddAlarms(props *AlarmsProps) *LockAlarms {
 		contention = jsii.Number(DefaultContentionThreshold)
 	}
 	// The library retries throttled and failed requests, so an alarm waits for
-	// three periods with errors. A lost lease needs attention at once.
+	// three periods with errors. A lost lease needs attention immediately.
 	const patient, atOnce = 3, 1
 	a := &LockAlarms{
 		Throttles: t.alarm("Throttles", t.throttledRequests(), jsii.Number(1), patient,

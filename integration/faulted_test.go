@@ -261,7 +261,7 @@ func contendFaulted(t task) error {
 }
 
 // contender takes turns. Some lockers wait long for a name, some give up soon
-// and some at once, and some renew their leases.
+// and some at the same time, and some renew their leases.
 type contender struct {
 	who     string
 	names   int

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkWrapper measures what the wrapper and the engine cost by
-// themselves: a store in memory answers at once, so they account for the
+// themselves: a store in memory answers immediately, so they account for the
 // difference from the bare store.
 func BenchmarkWrapper(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), invocationTime)

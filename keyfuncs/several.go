@@ -8,7 +8,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Keys computes the keys of an event that needs several locks at once, for
+// Keys computes the keys of an event that needs several locks together, for
 // middleware.WithLocks. Their order does not matter, because package lock sorts
 // them. Errors mean what they mean for a [Func]. Without any key the handler
 // does not run, and the invocation fails.

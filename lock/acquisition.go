@@ -113,8 +113,8 @@ func (a *acquisition) run() error {
 	}
 }
 
-// try asks for the name, and asks again at once if the refusal does not mean
-// that somebody else holds it. It reports whether the name was granted.
+// try asks for the name, and asks again immediately if the refusal does not
+// mean that somebody else holds it. It reports whether the name was granted.
 func (a *acquisition) try() (bool, error) {
 	for asked := 0; ; asked++ {
 		a.dateClaim()

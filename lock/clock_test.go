@@ -135,7 +135,7 @@ func TestLeaseCountsFromRequest(t *testing.T) { // F14
 	})
 }
 
-// slowAnswers applies a request at once and answers later.
+// slowAnswers applies a request immediately and answers later.
 type slowAnswers struct {
 	driver.Store
 	takes time.Duration

@@ -315,8 +315,8 @@ func TestDeadSlotAndCancel(t *testing.T) { // F13
 }
 
 // TestLimitWhileServersFail lets the servers of the slots fail in turns, also
-// several at once, and late copies arrive: there are never more holders than
-// slots, and at the end every slot is free.
+// several at the same time, and late copies arrive: there are never more
+// holders than slots, and at the end every slot is free.
 func TestLimitWhileServersFail(t *testing.T) { // F2, F13, F44
 	for name, how := range failures {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // ends is a simulated history in which locks end in every way: by transactions,
-// by several goroutines at once, and in other invocations.
+// by several goroutines at the same time, and in other invocations.
 type ends struct {
 	t     *testing.T
 	seed  uint64

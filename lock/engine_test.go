@@ -221,7 +221,7 @@ func TestNestedSameName(t *testing.T) { // F33
 				err := l.Do(ctx, resource, nothing)
 				var config *lock.ConfigError
 				if !errors.As(err, &config) {
-					t.Errorf("the same name inside itself: %v, want a ConfigError at once", err)
+					t.Errorf("the same name inside itself: %v, want a ConfigError immediately", err)
 				}
 				other := newFixture(t).locker(lock.Options{})
 				return other.Do(ctx, resource, nothing) // another store: no conflict

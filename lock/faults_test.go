@@ -430,7 +430,8 @@ func TestRefusalByOwnRow(t *testing.T) { // F1
 	})
 }
 
-// attempts fails every claim at once, and notes how long each could have taken.
+// attempts fails every claim immediately, and notes how long each could have
+// taken.
 type attempts struct {
 	driver.Store
 	left []time.Duration

@@ -70,7 +70,7 @@ func (f *fixture) mustAcquire(l locker, key lock.Key) *lock.Lock {
 }
 
 // wantFree ends the faults and fails the test unless the resource can be
-// acquired at once.
+// acquired immediately.
 func (f *fixture) wantFree(when string) {
 	f.t.Helper()
 	f.faulty.Always(fault.Acquire, fault.None)

@@ -82,7 +82,7 @@ var inside = map[string]func(context.Context, onClock) (work context.Context, re
 // TestFrozenBeforeTheWork freezes a process that holds one name while it
 // acquires the next one. The timers of the first lock are late then by as much,
 // but the work begins only now. It must end with the first lease all the same,
-// and a renewal that was due meanwhile is sent at once.
+// and a renewal that was due meanwhile is sent immediately.
 func TestFrozenBeforeTheWork(t *testing.T) { // F15
 	t.Parallel()
 	const lease, frozen = 6 * time.Second, 2 * time.Second

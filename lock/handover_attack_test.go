@@ -270,9 +270,9 @@ func TestOthersMoveTheEnd(t *testing.T) { // F54
 	})
 }
 
-// TestConcurrentEnds calls everything that ends a lock at once. Whatever comes
-// first, the lock ends in one way, and a ticket is worth something if and only
-// if the name is still held.
+// TestConcurrentEnds calls everything that ends a lock at the same time.
+// Whatever comes first, the lock ends in one way, and a ticket is worth
+// something if and only if the name is still held.
 func TestConcurrentEnds(t *testing.T) {
 	for range 1000 {
 		f := newFixture(t)

@@ -129,7 +129,7 @@ func (l *Lock) watch() {
 	}
 }
 
-// look lets the heartbeat look at the wall clock at once: its timer stands
+// look lets the heartbeat look at the wall clock immediately: its timer stands
 // still while the process is frozen.
 func (h *heartbeat) look() {
 	if wake := h.wake.Load(); wake != nil {

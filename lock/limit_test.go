@@ -384,7 +384,7 @@ func TestLimitDeadHolder(t *testing.T) { // F14, F19
 // copy of it that arrives late.
 type losesFirst struct {
 	driver.Store
-	apply bool // the attempt arrives at once, and only its answer is lost
+	apply bool // the attempt arrives immediately, and only its answer is lost
 	names map[string]bool
 	late  []func()
 }

@@ -234,7 +234,7 @@ func TestOutage(t *testing.T) { // F7, F13, F55
 }
 
 // TestClaimsAfterThrottledCompletion shows that a completion that is throttled
-// several times does not make the claims after it give up at once.
+// several times does not make the claims after it give up immediately.
 func TestClaimsAfterThrottledCompletion(t *testing.T) { // F55
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -29,7 +29,8 @@ func newLocker(t *testing.T, store driver.Store, o lock.Options) *lock.Locker {
 	return l
 }
 
-// renewals counts the renewals of a store, and those under way at once.
+// renewals counts the renewals of a store, and those under way at the same
+// time.
 type renewals struct {
 	driver.Store
 	takes           time.Duration // each
@@ -179,7 +180,7 @@ func TestSlowHeartbeat(t *testing.T) { // F4, F17
 			t.Error(err)
 		}
 		if sent, most := slow.sent.Load(), slow.most.Load(); sent < 200 || most != 1 {
-			t.Errorf("%d renewals, up to %d at once; want one after the other", sent, most)
+			t.Errorf("%d renewals, up to %d at the same time; want one after the other", sent, most)
 		}
 		if now := slow.now.Load(); now != 0 {
 			t.Errorf("%d renewals under way after the release", now)
@@ -258,13 +259,13 @@ func TestHeartbeatEndsWithItsWork(t *testing.T) { // F17, F18, F20
 // TestWaiterNeedsNoWholeLease: a client that met a stale lock had to watch it
 // for a whole lease, which at 15 minutes used up an invocation
 // (amazon-dynamodb-lock-client#34). Here the end of the lease is in the row: it
-// is taken at once if it has passed, and just after it otherwise.
+// is taken immediately if it has passed, and just after it otherwise.
 func TestWaiterNeedsNoWholeLease(t *testing.T) { // F19, F38
 	for name, c := range map[string]struct{ asks, waits time.Duration }{
-		"after the lease":  {16 * time.Minute, 0},
-		"before its end":   {14*time.Minute + 58*time.Second, 4 * time.Second},
-		"in the middle":    {8 * time.Minute, 7*time.Minute + 2*time.Second},
-		"at once after it": {15*time.Minute + 2*time.Second + time.Microsecond, 0},
+		"after the lease":      {16 * time.Minute, 0},
+		"before its end":       {14*time.Minute + 58*time.Second, 4 * time.Second},
+		"in the middle":        {8 * time.Minute, 7*time.Minute + 2*time.Second},
+		"immediately after it": {15*time.Minute + 2*time.Second + time.Microsecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 	// that is cut short only hides what went wrong before.
 	shortestAttempt = 50 * time.Millisecond
 	// claimPatience is how often a store may throttle a claim before the claim
-	// gives up. That of a record of a batch gives up at once, because the batch
+	// gives up. That of a record of a batch gives up immediately, because the batch
 	// tries again.
 	claimPatience = 2
 	// longestRest of a record of a batch is short, because the batch claims nothing

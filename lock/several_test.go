@@ -111,7 +111,7 @@ func (f *fixture) mustAcquireAll(l *lock.Locker, keys ...lock.Key) *lock.Locks {
 	return all
 }
 
-// wantAllFree fails the test unless every name can be acquired at once.
+// wantAllFree fails the test unless every name can be acquired immediately.
 func (f *fixture) wantAllFree(when string, names ...string) {
 	f.t.Helper()
 	for _, n := range names {

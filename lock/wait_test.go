@@ -202,7 +202,8 @@ func (s *outdated) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 	return s.Store.Acquire(ctx, c)
 }
 
-// TestRefusalThatJudgeWouldGrant shows that such a claim is sent again at once.
+// TestRefusalThatJudgeWouldGrant shows that such a claim is sent again
+// immediately.
 func TestRefusalThatJudgeWouldGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -236,8 +237,8 @@ func (s *scripted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bo
 	return s.Store.Acquire(ctx, c)
 }
 
-// TestWaiterWithOldStamp shows that a waiter asks again at once if the name is
-// free and only its stamp is too old, however long its pauses were before.
+// TestWaiterWithOldStamp shows that a waiter asks again immediately if the name
+// is free and only its stamp is too old, however long its pauses were before.
 func TestWaiterWithOldStamp(t *testing.T) { // F14
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{Store: memstore.New()}

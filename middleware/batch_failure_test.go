@@ -153,7 +153,7 @@ func TestBatchConcurrency(t *testing.T) {
 				r, err := h(ctx, batch)
 				wantReturned(t, r, err)
 				if runs.mostAtOne > n || runs.mostAtOne < n-1 || len(runs.began) != 50 {
-					t.Errorf("%d at once, %d ran", runs.mostAtOne, len(runs.began))
+					t.Errorf("%d at the same time, %d ran", runs.mostAtOne, len(runs.began))
 				}
 				if others, last := runs.at[48].Sub(start), runs.at[49].Sub(start); others > time.Second/2 || last < time.Second {
 					t.Errorf("49 began within %v, the one without an answer after %v", others, last)
@@ -192,7 +192,7 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 		r, err := h(ctx, batch)
 		wantReturned(t, r, err, want...)
 		if len(runs.began) != 10_000 || runs.mostAtOne != middleware.DefaultConcurrency || most-before > middleware.DefaultConcurrency {
-			t.Errorf("%d ran, %d at once, %d goroutines more than before", len(runs.began), runs.mostAtOne, most-before)
+			t.Errorf("%d ran, %d at the same time, %d goroutines more than before", len(runs.began), runs.mostAtOne, most-before)
 		}
 	})
 }

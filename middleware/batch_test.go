@@ -44,7 +44,7 @@ func TestBatchSameName(t *testing.T) {
 		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "fails"), message("c", "")))
 		wantReturned(t, r, err, "b")
 		if !slices.Equal(runs.began, []string{"a", "b", "c"}) || runs.mostAtOne != 1 || f.count(lock.OutcomeHeld) != 0 {
-			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
+			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestBatchFIFO(t *testing.T) {
 		wantReturned(t, r, err, "x2", "x3", "x4")
 		slices.Sort(runs.began)
 		if !slices.Equal(runs.began, []string{"x1", "x2", "y1", "y2", "y3"}) || runs.mostAtOne != 2 {
-			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
+			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
 		}
 		if f.count(middleware.OutcomeHandlerFailed) != 1 || f.count(middleware.OutcomeNotBegun) != 1 {
 			t.Errorf("observed %q, want one failure, and the rest in one report", f.outcomes())
@@ -159,7 +159,7 @@ func TestBatchFairQueue(t *testing.T) {
 		r, err := h(ctx, batch)
 		wantReturned(t, r, err, "a")
 		if runs.mostAtOne != 3 {
-			t.Errorf("%d at once", runs.mostAtOne)
+			t.Errorf("%d at the same time", runs.mostAtOne)
 		}
 	})
 }
@@ -193,7 +193,7 @@ func TestBatchChainsCross(t *testing.T) {
 
 // TestDecoratorInsideARecord shows that the handler of a record of a batch may
 // be a wrapper itself, on the same store: with other names it runs, and a name
-// of the record itself is refused at once.
+// of the record itself is refused immediately.
 func TestDecoratorInsideARecord(t *testing.T) { // F33, F39
 	for name, c := range map[string]struct {
 		inner keyfuncs.Func[events.SQSMessage]

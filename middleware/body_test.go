@@ -456,7 +456,7 @@ func TestTenThousandBodies(t *testing.T) { // F32
 			t.Errorf("%d ran, of %d distinct orders; %d times held", len(runs.began), len(distinct), f.count(lock.OutcomeHeld))
 		}
 		if runs.mostAtOne != middleware.DefaultConcurrency || surrounded.Load() != 10_000 {
-			t.Errorf("%d at once, %d surrounded", runs.mostAtOne, surrounded.Load())
+			t.Errorf("%d at the same time, %d surrounded", runs.mostAtOne, surrounded.Load())
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // callbackCase says how an invocation comes to one outcome. The zero case has
-// the name "n", the id as its Event, and a handler that returns at once.
+// the name "n", the id as its Event, and a handler that returns immediately.
 type callbackCase struct {
 	opts   []middleware.Option
 	before func(t *testing.T, f *fixture) // what others did with the name
@@ -217,8 +217,8 @@ func (c *callbackCase) wrapRecords(t *testing.T, f *fixture, callback middleware
 		func(context.Context, events.SQSMessage) error { return c.run(t, f) }, f.options(append(c.opts, callback)...)...)
 }
 
-// after checks that the name is released, at once or when the lease has ended,
-// and that nobody renews it.
+// after checks that the name is released, immediately or when the lease has
+// ended, and that nobody renews it.
 func (c *callbackCase) after(t *testing.T, f *fixture, heard *atomic.Int32) {
 	t.Helper()
 	if heard.Load() == 0 {

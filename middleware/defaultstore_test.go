@@ -187,8 +187,8 @@ func TestDefaultStoreIsOnePerTable(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreIsSafeForConcurrentUse shows that all who ask at once for the
-// store of a table get the same one.
+// TestDefaultStoreIsSafeForConcurrentUse shows that all who ask at the same
+// time for the store of a table get the same one.
 func TestDefaultStoreIsSafeForConcurrentUse(t *testing.T) { // F39
 	environment(t, "http://127.0.0.1:1", "locks")
 	var all sync.WaitGroup
@@ -240,8 +240,8 @@ func TestDefaultStoreWithoutATable(t *testing.T) {
 	}
 }
 
-// TestDefaultStoreIsSharedAtOnce shows that many wrappers may be made and
-// used at once, each on its own goroutine, with one client and no overlap.
+// TestDefaultStoreIsSharedAtOnce shows that many wrappers may be made and used
+// at the same time, each on its own goroutine, with one client and no overlap.
 func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 	table, err := localtable.Start(t.Context(), "locks")
 	if err != nil {

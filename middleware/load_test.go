@@ -25,7 +25,7 @@ type load struct {
 	timeout      time.Duration
 	receives     int // after which a message moves to the dead-letter queue
 	work         time.Duration
-	instant      bool // the table answers at once, instead of after 5 ms
+	instant      bool // the table answers immediately, instead of after 5 ms
 	groups       int  // of a FIFO queue; zero: a standard queue
 	table        *fault.Limited
 	key          keyfuncs.Func[events.SQSMessage] // nil: of the queue

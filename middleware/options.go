@@ -68,7 +68,7 @@ func Namespace(ns string) Option {
 //
 //	EachSQSMessage(keyfuncs.SQSMessage, WithLock(keyfuncs.Static("partner"), handle, Limit(3), OnHeld(Wait(d))))
 //
-// Without [Wait], the messages of a batch for which there is no slot at once
+// Without [Wait], the messages of a batch for which there is no free slot
 // fail as held, and each counts one receive more. [EachSQSBody] and its
 // siblings refuse Limit, because their keys always have an Event.
 //

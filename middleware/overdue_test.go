@@ -19,7 +19,7 @@ import (
 )
 
 // behaves is a handler that ends as the body of the message says: "obeys" when
-// its context ends, "stuck" later than that, everything else at once.
+// its context ends, "stuck" later than that, everything else immediately.
 func behaves(ctx context.Context, m events.SQSMessage) error {
 	switch m.Body {
 	case "stuck":

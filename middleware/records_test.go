@@ -155,7 +155,7 @@ func TestEachKinesisRecord(t *testing.T) {
 		r, err := h(ctx, kinesisBatch(map[string]string{"a2": "fails"}))
 		wantReturned(t, r, err, "102", "103", "104", "105")
 		if !slices.Equal(runs.began, []string{"a1", "b1", "a2"}) || runs.mostAtOne != 1 {
-			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
+			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
 		}
 		r, err = h(ctx, kinesisBatch(nil))
 		wantReturned(t, r, err)
@@ -178,7 +178,7 @@ func TestOrderPerName(t *testing.T) {
 		r, err := h(ctx, kinesisBatch(map[string]string{"a2": "fails"}))
 		wantReturned(t, r, err, "102", "104")
 		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"a1", "a2", "b1", "b2", "b3"}) || runs.mostAtOne != 2 {
-			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
+			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
 		}
 		runs.began = nil
 		again := kinesisBatch(nil)
@@ -235,7 +235,7 @@ func TestEachKafkaRecord(t *testing.T) {
 			t.Error(err)
 		}
 		if slices.Sort(runs.began); !slices.Equal(runs.began, []string{"0/1", "0/2", "1/1", "1/2", "1/3"}) || runs.mostAtOne != 2 {
-			t.Errorf("ran %q, %d at once", runs.began, runs.mostAtOne)
+			t.Errorf("ran %q, %d at the same time", runs.began, runs.mostAtOne)
 		}
 		runs.began = nil
 		if err := h(ctx, batch("")); err != nil || !slices.Equal(runs.began, []string{"0/2", "0/3"}) {

@@ -58,7 +58,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		}
 		*body = s
 	} else if reader, ok := v.(io.Reader); ok {
-		if r.storesResult() { // the result is declared as an interface: others are refused at once
+		if r.storesResult() { // the result is declared as an interface: others are refused immediately
 			r.reportDropped(errNotStored)
 		}
 		sent := response{StatusCode: http.StatusOK} // by the runtime

@@ -249,7 +249,7 @@ func TestStreamingResponses(t *testing.T) {
 }
 
 // TestReplayOfAStreamInsideAny shows that a streamed result is not stored,
-// which is reported at once.
+// which is reported immediately.
 func TestReplayOfAStreamInsideAny(t *testing.T) { // F35
 	t.Parallel()
 	f := newFixture()
@@ -284,7 +284,7 @@ func (b bodyThatPanics) MarshalJSON() ([]byte, error) {
 }
 
 // TestStreamThatPanics shows that the panic of a body reaches the runtime, and
-// that the lock is released at once.
+// that the lock is released immediately.
 func TestStreamThatPanics(t *testing.T) { // F35, F48
 	t.Parallel()
 	for method, use := range map[string]func(io.ReadCloser){

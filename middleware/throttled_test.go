@@ -57,7 +57,7 @@ func TestThrottledBatch(t *testing.T) { // F8, F55, F63
 		"10,000 messages in 10 environments":      {&load{messages: 10_000, batch: 1000, environments: 10}, 1000, nil, usual},
 		"a table that takes nothing for 20 s":     {&load{messages: 1000}, 100, func() func(string) bool { return fullFor(20 * time.Second) }, figures{4, 0.4}},
 		"a table that completes nothing for 20 s": {&load{messages: 1000}, 100, func() func(string) bool { return fullFor(20*time.Second, fault.Release) }, figures{4, 0.4}},
-		"a table that answers at once":            {&load{messages: 1000, instant: true}, 100, nil, usual},
+		"a table that answers immediately":        {&load{messages: 1000, instant: true}, 100, nil, usual},
 		"a table that flickers":                   {&load{messages: 600}, 100, flickering, figures{4, 0.25}}, // half of the time is lost; at 0.3, 800 messages take a whole minute
 		"a table that is large enough":            {&load{messages: 1000}, 10_000, nil, figures{2, 0}},
 	} {

@@ -7,7 +7,7 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// WithLocks is [WithLock] for a handler that needs several locks at once, such
+// WithLocks is [WithLock] for a handler that needs several locks together, such
 // as a move between two warehouses: it runs only while it owns all of them. See
 // [keyfuncs.All] for the keys, whose Events must stand for the whole event, and
 // [lock.Locker.AcquireAll] for how they are acquired. WithLocks takes every

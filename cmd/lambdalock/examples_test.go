@@ -88,8 +88,8 @@ func (r run) want(t *testing.T, status int, stdout, stderr string) {
 	}
 }
 
-// TestExampleTasks: two tasks over Redis at once, and a second run of one of
-// them.
+// TestExampleTasks: two tasks over Redis at the same time, and a second run of
+// one of them.
 func TestExampleTasks(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)

@@ -389,8 +389,9 @@ func asOtherUser() {
 	time.Sleep(6 * time.Second) // the lease
 }
 
-// TestExecContention: 50 commands at once, one after the other. So many
-// processes would leave a parallel test too little time for its requests.
+// TestExecContention: 50 commands start at the same time and run one after the
+// other. So many processes would leave a parallel test too little time for its
+// requests.
 func TestExecContention(t *testing.T) {
 	table := lockTableFor(t)
 	file := filepath.Join(t.TempDir(), "counter")
@@ -416,7 +417,7 @@ func TestExecContention(t *testing.T) {
 	}
 }
 
-// TestExecEventAtOnce: one event at once in 20 commands.
+// TestExecEventAtOnce: one event at the same time in 20 commands.
 func TestExecEventAtOnce(t *testing.T) {
 	table := lockTableFor(t)
 	ran, skipped := 0, 0
@@ -432,7 +433,7 @@ func TestExecEventAtOnce(t *testing.T) {
 	}
 }
 
-// atOnce calls f n times at once.
+// atOnce calls f n times at the same time.
 func atOnce(n int, f func(int) run) []run {
 	runs := make([]run, n)
 	var all sync.WaitGroup

@@ -24,7 +24,7 @@ import (
 type cli struct {
 	Demo        invoke.Demo         `cmd:"" help:"Show what the locks do: one S3 function in several environments, with duplicates, a failure and a crash. Needs no AWS account."`
 	Exec        shell.Exec          `cmd:"" help:"Run a command under a lock: one at a time for a name, or once for an event."`
-	Invoke      invoke.Command      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at once."`
+	Invoke      invoke.Command      `cmd:"" help:"Run a Lambda function on this machine in several environments, and deliver events to it, all at the same time."`
 	CreateTable operate.CreateTable `cmd:"" help:"Create the DynamoDB lock table with its TTL attribute, and wait until it can be used."`
 
 	List    operate.List    `cmd:"" help:"List the locks of a store, with their holders."`

@@ -1,6 +1,6 @@
 // schedule runs a job at scheduled times: once for each time, and never two
-// runs at once. A run that starts while the previous one is in progress is
-// skipped.
+// runs at the same time. A run that starts while the previous one is in
+// progress is skipped.
 //
 // Event source: a schedule of EventBridge Scheduler without a custom input, or
 // an EventBridge rule. If a run may take longer than a minute, give the

@@ -1,8 +1,8 @@
-// several locks two warehouses at once, because a move of stock changes both of
-// them. The stock of each is in a system of its own, so no transaction covers
-// the two. The locks of every move are acquired in the same order, so two moves
-// in opposite directions never deadlock. With one WithLock inside another, each
-// would hold one warehouse and wait for the other one.
+// several locks two warehouses together, because a move of stock changes both
+// of them. The stock of each is in a system of its own, so no transaction
+// covers the two. The locks of every move are acquired in the same order, so
+// two moves in opposite directions never deadlock. With one WithLock inside
+// another, each would hold one warehouse and wait for the other one.
 //
 // Event source: an EventBridge rule, with a dead-letter queue on the rule and a
 // failure destination on the function, whose timeout is longer than the wait of

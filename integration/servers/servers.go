@@ -147,7 +147,7 @@ func (s *Server) close() {
 	_ = os.RemoveAll(s.instance.data) // it is only in the way
 }
 
-// Kill ends the server at once, as a power cut would.
+// Kill ends the server immediately, as a power cut would.
 func (s *Server) Kill() {
 	s.instance.killed = true
 	s.instance.proc.stop()

@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		"one after the other": {history.Hold{Name: "a", Fence: 6, Start: at(20), End: at(30)}, ""},
 		"before":              {history.Hold{Name: "a", Fence: 4, Start: at(0), End: at(10)}, ""},
 		"another name":        {history.Hold{Name: "b", Fence: 1, Start: at(12), End: at(13)}, ""},
-		"ends at once":        {history.Hold{Name: "a", Fence: 4, Start: at(10), End: at(10)}, ""},
+		"ends immediately":    {history.Hold{Name: "a", Fence: 4, Start: at(10), End: at(10)}, ""},
 		"overlap":             {history.Hold{Name: "a", Fence: 6, Start: at(19), End: at(30)}, "overlap of 1ms"},
 		"within":              {history.Hold{Name: "a", Fence: 6, Start: at(12), End: at(13)}, "overlap"},
 		"same fence":          {history.Hold{Name: "a", Fence: 5, Start: at(21), End: at(30)}, "fence 5"},

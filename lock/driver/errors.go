@@ -23,7 +23,7 @@ type Error struct {
 	// was refused by the store or never sent.
 	Unapplied bool
 	// Conflict reports whether another write of the same row was under way, so that
-	// the request may be repeated at once.
+	// the request may be repeated immediately.
 	Conflict bool
 
 	Err error // what the client reported

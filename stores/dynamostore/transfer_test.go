@@ -36,11 +36,11 @@ const (
 )
 
 // TestTransferExactlyOnce delivers 2,000 transfers at least 10,000 times:
-// several at once, again after failures and again although they succeeded, to
-// processes that die at any moment or are frozen beyond their lease, over
-// connections that lose requests and answers and deliver copies up to 20
-// minutes late. Nothing in the handler is idempotent, and yet each transfer is
-// made or refused once, and the balances are right to the cent.
+// several at the same time, again after failures and again although they
+// succeeded, to processes that die at any moment or are frozen beyond their
+// lease, over connections that lose requests and answers and deliver copies up
+// to 20 minutes late. Nothing in the handler is idempotent, and yet each
+// transfer is made or refused once, and the balances are right to the cent.
 func TestTransferExactlyOnce(t *testing.T) { // P5, F2, F5, F6, F7, F8, F9, F15, F19, F21, F53
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func (w *clearing) source(m move) {
 	w.sleep(time.Hour)
 	acknowledged := false
 	for i := 0; (i < deliveries || !acknowledged && i < most) && !w.failed(); i++ {
-		if w.chance(200, "copies at once") {
+		if w.chance(200, "copies at the same time") {
 			w.wg.Go(func() { w.deliver(m) })
 		}
 		acknowledged = w.deliver(m) || acknowledged
@@ -341,7 +341,7 @@ func (w *clearing) check(t *testing.T, moves []move) {
 		return // not everything can happen to so few
 	}
 	for what, least := range map[string]int{
-		"deliveries": transfers * deliveries, "copies at once": 1000, "declined transactions": 100, "lost leases": 10, "transactions that failed": 5,
+		"deliveries": transfers * deliveries, "copies at the same time": 1000, "declined transactions": 100, "lost leases": 10, "transactions that failed": 5,
 		"frozen holders": 20, "deaths before the transaction": 20, "deaths after the transaction": 20, "late requests that were applied or recognised": 5,
 	} {
 		if w.happened[what] < least {

@@ -2,8 +2,8 @@
 // local runs, and for locks between the goroutines of one program. It does what
 // the DynamoDB store does, by the caller's clock, so it works under
 // testing/synctest. A row that has expired is deleted when its name is claimed,
-// as if DynamoDB's TTL had deleted it at once. Other expired rows are deleted
-// each time that the number of rows has doubled.
+// as if DynamoDB's TTL had deleted it immediately. Other expired rows are
+// deleted each time that the number of rows has doubled.
 package memstore
 
 import (

@@ -212,9 +212,9 @@ func TestProbeGoesOn(t *testing.T) {
 	}
 }
 
-// TestProbeCutShort: a step ends at once if its caller gives up, and after a
-// second if there is no answer. It has shown nothing then, and may have changed
-// the object that it had.
+// TestProbeCutShort: a step ends immediately if its caller gives up, and after
+// a second if there is no answer. It has shown nothing then, and may have
+// changed the object that it had.
 func TestProbeCutShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// closing is the address of a server that ends every connection at once.
+// closing is the address of a server that ends every connection immediately.
 func closing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -105,8 +105,8 @@ func TestServerThatChecksThenWrites(t *testing.T) { // F59
 }
 
 // TestSlowServer: a server that answers slowly is usable by events that have
-// three seconds, of which a claim may take a tenth: at once if the store was
-// checked during INIT, and otherwise after some events.
+// three seconds, of which a claim may take a tenth: immediately if the store
+// was checked during INIT, and otherwise after some events.
 func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -156,9 +156,9 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestProbeOnce: many claims at once check the server once, and again after an
-// error that says nothing about conditions. A claim does not wait for another's
-// check longer than its own context lasts.
+// TestProbeOnce: many claims at the same time check the server once, and again
+// after an error that says nothing about conditions. A claim does not wait for
+// another's check longer than its own context lasts.
 func TestProbeOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,6 @@
 package main
 
-// sets has the bugs in several locks at once: the slots of a limited name,
+// sets has the bugs in several locks together: the slots of a limited name,
 // locks that are acquired together, and nested ones.
 var sets = []mutant{
 	{
@@ -40,7 +40,7 @@ var sets = []mutant{
 		by:  "TestAllSlotsDead",
 	},
 	{
-		file: "lock/limit.go", breaks: "F55", bug: "all slots of a store that is down are asked at once",
+		file: "lock/limit.go", breaks: "F55", bug: "all slots of a store that is down are asked at the same time",
 		old: `min(s.streak/min(s.failing(), 8), 7)`,
 		new: `0`,
 		by:  "TestAllSlotsDead",

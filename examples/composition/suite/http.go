@@ -43,13 +43,13 @@ type response struct {
 // order in its body, and GET /payments lists them.
 func HTTP(t *testing.T, build Build) {
 	for name, check := range map[string]func(*testing.T, *api){
-		"a retry after status 503 runs again":  retryRunsAgain,
-		"a duplicate gets the first answer":    duplicateGetsFirstAnswer,
-		"two at once get one status 409":       secondGetsConflict,
-		"another body gets status 422":         otherBodyIsRefused,
-		"an empty key gets status 400":         emptyKeyIsRefused,
-		"a GET needs no key":                   noKeyPasses,
-		"the work has the context of the lock": contextHasTheLock,
+		"a retry after status 503 runs again":     retryRunsAgain,
+		"a duplicate gets the first answer":       duplicateGetsFirstAnswer,
+		"two at the same time get one status 409": secondGetsConflict,
+		"another body gets status 422":            otherBodyIsRefused,
+		"an empty key gets status 400":            emptyKeyIsRefused,
+		"a GET needs no key":                      noKeyPasses,
+		"the work has the context of the lock":    contextHasTheLock,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,7 +85,7 @@ func TestBatch(t *testing.T) {
 }
 
 // TestBatchIsSharedBetweenGoroutines shows that the records of a batch may ask
-// for its events at once.
+// for its events at the same time.
 func TestBatchIsSharedBetweenGoroutines(t *testing.T) {
 	t.Parallel()
 	b := &invocation.Batch{}

@@ -142,7 +142,7 @@ func (p *Pace) Full(now time.Time) time.Duration {
 // of a batch.
 type Turn struct {
 	Pace      *Pace
-	Throttled bool // the store throttled the claim, which gave up at once
+	Throttled bool // the store throttled the claim, which gave up immediately
 }
 
 type turnKey struct{}

@@ -29,7 +29,7 @@ func TestBatch(t *testing.T) {
 		{"pauses", NewBatch(abcd, 9), 0, []int{0, 0, 0, 0, 0, 4}, "0s abcd, 2s abcd, 6s abcd, 14s abcd, 29s abcd, 44s abcd", ""},
 		{"a smaller batch has failed once", NewBatch(abcd, 3), 0, []int{0, 0, 1, 0, 0}, "0s abcd, 2s abcd, 6s abcd, 14s bcd, 18s bcd", "bcd"},
 		{"early attempts do not count", early, 1, []int{2, -1, -1, 0, 0, 0, 1}, "0s abcd, 500ms cd, 1.5s cd, 2s cd, 2s c, 2.5s c, 2.5s d", "c"},
-		{"bisect at once", NewBatch(abcd, 2), 1, []int{0, 2, 0, 0, 0, 1}, "0s abcd, 0s ab, 0s cd, 0s c, 2s c, 2s d", "c"},
+		{"bisect immediately", NewBatch(abcd, 2), 1, []int{0, 2, 0, 0, 0, 1}, "0s abcd, 0s ab, 0s cd, 0s c, 2s c, 2s d", "c"},
 		{"bisect late", NewBatch(abcd, 2), 2, []int{0, 0, 0, 1, 0, 2}, "0s abcd, 2s abcd, 2s ab, 4s ab, 8s b, 8s cd", "b"},
 		{"asynchronous", NewAsync("e"), 0, []int{0, 0, 0}, "0s e, 1m0s e, 3m0s e", "e"},
 	} {

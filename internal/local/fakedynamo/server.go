@@ -46,7 +46,7 @@ func (u Update) Value(placeholder string) string {
 // Server is a DynamoDB endpoint in memory. It is safe for concurrent use.
 type Server struct {
 	// OnUpdate is called for every UpdateItem request before it is answered, by
-	// several goroutines at once. It must be set before the first request.
+	// several goroutines at the same time. It must be set before the first request.
 	OnUpdate func(Update)
 
 	requests  atomic.Int64

@@ -100,7 +100,7 @@ func (p *Platform) reap(proc *process, state string) time.Duration {
 	p.note(proc, eventStopped, "", state)
 	switch {
 	case p.closed, proc.killed && !proc.initTimedOut, proc.used:
-		return 0 // the next process need not end at once
+		return 0 // the next process need not end immediately
 	case proc.isLate():
 		proc.env.late = true
 		return 0

@@ -32,7 +32,7 @@ func TestOverlappingInvocationsRunSideBySide(t *testing.T) {
 		visits = append(visits, v)
 	}
 	if len(processes) != 4 {
-		t.Errorf("4 invocations at once were in %d processes", len(processes))
+		t.Errorf("4 invocations at the same time were in %d processes", len(processes))
 	}
 	for _, v := range visits {
 		v.tell(t, "return")

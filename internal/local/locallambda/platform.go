@@ -51,17 +51,17 @@ type Config struct {
 	Env []string
 
 	// Credentials returns further "K=V" pairs, which win over Env. It is called
-	// before each start of a process, by several goroutines at once, so that each
-	// process gets credentials that have not expired. If it fails, so does the
-	// environment's initialisation. Nil adds nothing.
+	// before each start of a process, by several goroutines at the same time, so
+	// that each process gets credentials that have not expired. If it fails, so
+	// does the environment's initialisation. Nil adds nothing.
 	Credentials func() ([]string, error)
 
 	// Environments is the number of execution environments; zero means 1.
 	Environments int
 
-	// Concurrency is how many invocations each environment handles at once; zero
-	// means 1, which is classic Lambda. More than 1 stands for Lambda Managed
-	// Instances: the environments are never frozen, and an invocation that
+	// Concurrency is how many invocations each environment handles at the same
+	// time; zero means 1, which is classic Lambda. More than 1 stands for Lambda
+	// Managed Instances: the environments are never frozen, and an invocation that
 	// passes its deadline is reported as timed out while the process goes on.
 	Concurrency int
 

@@ -114,8 +114,8 @@ func (proc *process) endInit() {
 // repeats the initialisation at the first invocation, in the function's
 // timeout:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
-// Here it does so at once, and the first invocation has the rest of the time. A
-// Lambda Managed Instance has no second try.
+// Here it does so immediately, and the first invocation has the rest of the
+// time. A Lambda Managed Instance has no second try.
 func (proc *process) isLate() bool {
 	return proc.initTimedOut && proc.initReport == "" && proc.repeated.IsZero() && !proc.p.managed()
 }

@@ -133,7 +133,7 @@ func TestRepeatedInitFailuresAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen.await(t, string(Crashed))
-	for range 2 { // in line while it fails, and refused at once after that
+	for range 2 { // in line while it fails, and refused immediately after that
 		_, err := p.Invoke(t.Context(), Invocation{})
 		if err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), "the file exists") {
 			t.Fatalf("error %v", err)

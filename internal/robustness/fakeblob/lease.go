@@ -99,7 +99,7 @@ func (b *blob) leaseAction(w http.ResponseWriter, r *http.Request, action string
 func (l *lease) extend(now time.Time) { l.until = now.Add(time.Duration(l.seconds) * time.Second) }
 
 // breakUp ends the lease after a period, but not later than it would have
-// ended. Without a period an infinite lease ends at once.
+// ended. Without a period an infinite lease ends immediately.
 func (l *lease) breakUp(period string, now time.Time) {
 	if period != "" || l.seconds < 0 && !l.broken {
 		seconds, _ := strconv.Atoi(period)

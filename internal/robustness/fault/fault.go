@@ -30,7 +30,7 @@ const (
 	ApplyThenFail              // applied, and answered with a server's error
 	Truncate                   // applied, and the answer ends in the middle
 	DelayBefore                // applied and answered after the delay
-	DelayAfter                 // applied at once, and answered after the delay
+	DelayAfter                 // applied immediately, and answered after the delay
 	Duplicate                  // applied and answered, and applied once more after the delay
 	Throttle                   // rejected: the store is asked for more than it takes
 	Conflict                   // rejected: another write of the row is under way

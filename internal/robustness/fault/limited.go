@@ -25,7 +25,7 @@ type Limited struct {
 	requests, accepted int
 }
 
-// bucket is what may be written at once.
+// bucket is how much may be written in one burst.
 type bucket struct {
 	tokens float64
 	filled time.Time

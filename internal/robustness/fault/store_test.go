@@ -26,7 +26,7 @@ type meaning struct {
 	fault    fault.Fault
 	applied  int           // how often, when the sender has its answer
 	late     int           // how often more, later
-	answered time.Duration // after which the sender has its answer; zero: at once
+	answered time.Duration // after which the sender has its answer; zero: immediately
 	refused  driver.Error  // what the sender gets; zero: the answer
 	hangs    bool          // it gets none
 }

@@ -30,7 +30,7 @@ func compare(a, b Point) int {
 }
 
 // Scheduler gives the goroutines of a bubble their turns. A nil Scheduler lets
-// everybody go on at once.
+// everybody go on immediately.
 type Scheduler struct {
 	random  *rand.Rand
 	arrived chan struct{}

@@ -201,7 +201,7 @@ func (inv *invocation) nested(outer *lock.Lock, around lock.Key) {
 	}
 }
 
-// several locks several names at once.
+// several locks several names together.
 func (inv *invocation) several(ctx context.Context) {
 	s := inv.setup()
 	event := fmt.Sprint("set", inv.random.IntN(4))

@@ -46,8 +46,9 @@
 //
 // # Time
 //
-// Each step is sent to all servers at once, and each has 250 ms to answer. So a
-// server that does not answer makes each step take that long. Opening the
-// connection of a *redis.Client does not count: that goes on in the background
-// for up to a second, and is waited for only while no majority is connected.
+// Each step is sent to all servers at the same time, and each has 250 ms to
+// answer. So a server that does not answer makes each step take that long.
+// Opening the connection of a *redis.Client does not count: that goes on in the
+// background for up to a second, and is waited for only while no majority is
+// connected.
 package redisquorum

@@ -186,7 +186,7 @@ func TestNodeReturnsOutdated(t *testing.T) { // F56
 	}
 }
 
-// TestNodeForgets lets one server of three return at once without the last
+// TestNodeForgets lets one server of three return immediately without the last
 // owner's writes. That matters only for what was written while a third server
 // was down.
 func TestNodeForgets(t *testing.T) { // F42

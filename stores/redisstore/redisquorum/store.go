@@ -136,8 +136,8 @@ func repeatAbove(got answers, c *driver.Claim) time.Time {
 // above all fences that these nodes had before, and a majority of all nodes has
 // it or a higher one afterwards: the next majority has at least one node in
 // common with this one, and goes on from there. Nearly always a majority has it
-// at once: each node's fence is by its own clock, and that of the claim is the
-// highest that a majority has reached.
+// immediately: each node's fence is by its own clock, and that of the claim is
+// the highest that a majority has reached.
 func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row driver.Row) (driver.Row, bool, error) {
 	granted := has(c)
 	var fences []*driver.Row

@@ -391,7 +391,7 @@ func TestChanges(t *testing.T) {
 		"released":                    {a, free(5), []string{"released fa e1"}},
 		"completed":                   {a, free(5, e1), []string{"completed fa e1"}},
 		"expired":                     {a, dead, []string{"expired fa e1"}},
-		"expired at once":             {none, dead, []string{"acquired fa e1", "expired fa e1"}},
+		"expired immediately":         {none, dead, []string{"acquired fa e1", "expired fa e1"}},
 		"renewed late":                {dead, a, []string{"renewed fa e1"}},
 		"taken over":                  {dead, hold("B", "fb", "e2", 6, 0, time.Minute), []string{"taken_over fb<fa e2"}},
 		"taken over between":          {hold("A", "fa", "e1", 5, -time.Minute, 0), hold("B", "fb", "e1", 6, time.Second, time.Minute), []string{"taken_over fb<fa e1"}},

@@ -37,8 +37,8 @@ type source interface {
 	run(ctx context.Context, queued func())
 }
 
-// all runs sources, all at once: each takes its place in the queue for an
-// environment, in the given order, and does not wait for any other to end.
+// all runs sources, all at the same time: each takes its place in the queue for
+// an environment, in the given order, and does not wait for any other to end.
 func (d *deliverer) all(ctx context.Context, sources iter.Seq[source]) {
 	places := make(chan struct{}, maxInFlight)
 	var wg sync.WaitGroup

@@ -34,7 +34,7 @@ func (c *Demo) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Written first, so that a path that cannot be written is known at once.
+	// Written first, so that a path that cannot be written is known immediately.
 	page, err := os.Create(c.HTML)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (p *picture) add(env int, s timeline.Span) {
 }
 
 // lanes returns a lane for each environment, and more for one that handles
-// several deliveries at once.
+// several deliveries at the same time.
 func (p *picture) lanes() (all []timeline.Lane) {
 	for _, env := range slices.SortedFunc(maps.Keys(p.spans), func(a, b int) int { return cmp.Compare(uint(a-1), uint(b-1)) }) { // 0 comes last
 		slices.SortStableFunc(p.spans[env], func(a, b timeline.Span) int { return cmp.Compare(a.Start, b.Start) })

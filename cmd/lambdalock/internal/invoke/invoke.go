@@ -24,12 +24,12 @@ type Command struct {
 	Events    []string `arg:"" help:"Files that hold one event each, in JSON; - reads standard input."`
 
 	Environments int           `short:"n" default:"1" help:"Number of execution environments (${default})."`
-	Copies       int           `short:"c" default:"1" help:"Number of times to deliver each event, all at once (${default})."`
+	Copies       int           `short:"c" default:"1" help:"Number of times to deliver each event, all at the same time (${default})."`
 	Shuffle      bool          `help:"Deliver the events in random order."`
 	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (use it for SNS, EventBridge and all others that invoke asynchronously; for S3, --source s3 does the same and checks the events): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
 	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
-	Concurrency  int           `default:"1" help:"Invocations at once in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
+	Concurrency  int           `default:"1" help:"Invocations at the same time in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
 
 	Source         string        `enum:",sqs,sqs-fifo,kinesis,s3,api" default:"" placeholder:"SOURCE" help:"Deliver as this source does: sqs, sqs-fifo, kinesis, s3 or api. By default each event is a batch or an event of its own."`
 	BatchSize      int           `placeholder:"N" help:"For sqs, sqs-fifo and kinesis: records of a batch, at most (10 for a queue, 100 for a stream)."`
@@ -53,7 +53,7 @@ A line at the end counts deliveries by outcome, and for batches, and other event
 
 --source delivers all events as one source does, and repeats what failed as it does:
 
-sqs: messages of all files in batches of up to 10, as many batches at once as there are environments. A message that failed comes back when the visibility timeout, six times the function's timeout, has passed since it was received, and after 5 receives it is given up to the dead-letter queue. --copies are received at the same time, in different batches.
+sqs: messages of all files in batches of up to 10, as many batches at the same time as there are environments. A message that failed comes back when the visibility timeout, six times the function's timeout, has passed since it was received, and after 5 receives it is given up to the dead-letter queue. --copies are received at the same time, in different batches.
 sqs-fifo: the same, but in the order of each message group, one batch of a group at a time; a failed message blocks its group. --copies come again one after the other, as after a lost deletion.
 kinesis: the records of each shard in order, in batches of up to 100, one at a time. A batch is repeated from the first failed record on, and after 5 attempts given up to the on-failure destination. Lambda's own default is to repeat it until it expires, so a refusal because of a lock does not count. --copies come again, as after a lost checkpoint.
 s3: an asynchronous invocation for each event, as with --async, for S3 notifications only; for SNS, EventBridge and other events use --async. One that fails is repeated with the same request id after 1 and 2 minutes, and then given up.
@@ -67,7 +67,7 @@ Without LOCK_TABLE_NAME the function gets an empty lock table and no AWS credent
 
 Examples:
   lambdalock invoke ./bootstrap event.json                                 # one event, once
-  lambdalock invoke -n 4 -c 8 --async ./bootstrap event.json               # 8 copies at once, in 4 environments
+  lambdalock invoke -n 4 -c 8 --async ./bootstrap event.json               # 8 copies at the same time, in 4 environments
   lambdalock invoke --source sqs --timeout 10s ./bootstrap messages.json   # as a queue delivers them`
 }
 
@@ -117,7 +117,7 @@ func (c *Command) Run(ctx context.Context) error {
 }
 
 // createPage creates the file for the timeline before anything runs, so that a
-// path that cannot be written is known at once. Nil: none is asked for.
+// path that cannot be written is known immediately. Nil: none is asked for.
 func (c *Command) createPage() (*os.File, error) {
 	if c.HTML == "" {
 		return nil, nil //nolint:nilnil // no page is asked for

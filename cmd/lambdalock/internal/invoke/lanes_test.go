@@ -9,8 +9,8 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/timeline"
 )
 
-// TestLanes: an environment that handles several events at once has as many
-// lanes, and what is given up has the last.
+// TestLanes: an environment that handles several events at the same time has as
+// many lanes, and what is given up has the last.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	var p picture

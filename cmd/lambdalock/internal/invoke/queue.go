@@ -14,9 +14,9 @@ type entry = *eventsource.Message[*record]
 
 // queue is an SQS queue with its event source mapping.
 //
-// Lambda receives batches of messages, several at once, and deletes the
-// messages that the function completed. The others become visible again when
-// the visibility timeout has passed since they were received, see
+// Lambda receives batches of messages, several at the same time, and deletes
+// the messages that the function completed. The others become visible again
+// when the visibility timeout has passed since they were received, see
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
 //
 // As many batches of a FIFO queue can be under way as there are groups, see
@@ -25,7 +25,7 @@ type queue struct {
 	*deliverer
 	eventsource.Queue[*record]
 	size   int // messages of a batch, at most
-	places int // batches at once, at most: what the environments can take
+	places int // batches at the same time, at most: what the environments can take
 	// apart keeps copies of a message out of the same batch, so that they are
 	// received at the same time in another environment.
 	apart bool

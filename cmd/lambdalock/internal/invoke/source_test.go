@@ -398,8 +398,8 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// TestCopies: a standard queue delivers copies at once, in different batches; a
-// FIFO queue and a shard deliver again what was completed.
+// TestCopies: a standard queue delivers copies at the same time, in different
+// batches; a FIFO queue and a shard deliver again what was completed.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -475,7 +475,7 @@ func TestFIFO(t *testing.T) {
 			t.Errorf("given up: %q", r.letters)
 		}
 	})
-	t.Run("groups at once", func(t *testing.T) {
+	t.Run("groups at the same time", func(t *testing.T) {
 		t.Parallel()
 		f := &fake{function: failing("a1"), took: time.Second}
 		_, _ = f.deliver(t, Command{Source: sourceFIFO, Environments: 5, Attempts: 1}, e)

@@ -24,7 +24,7 @@ type Release struct {
 
 // Help returns what --help adds.
 func (c *Release) Help() string {
-	return `Takes the lock from its holder, so that the next claim gets it at once. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered.
+	return `Takes the lock from its holder, so that the next claim gets it immediately. It shows the holder and asks first. It changes nothing if the lock has another holder by then. Events that are remembered stay remembered.
 
 It does not stop the holder. A holder that is still alive goes on working, beside the next one, until it notices: with a heartbeat at its next renewal, without one at its end. Its late renewal, completion or release changes nothing. What it writes elsewhere is refused only where the fence is checked.
 

@@ -33,7 +33,7 @@ func TestExecClockJumps(t *testing.T) { // F15
 	w := &watch{guardedRun: r, lock: lk, child: c}
 	w.untilEnd()
 	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
-		t.Errorf("lost %v, status %d; want the command killed at once", w.lost, c.status())
+		t.Errorf("lost %v, status %d; want the command killed immediately", w.lost, c.status())
 	}
 }
 

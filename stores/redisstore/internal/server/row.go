@@ -41,7 +41,8 @@ func lease(d time.Duration) int64 {
 }
 
 // keep returns for how many milliseconds the server must keep a row. It is at
-// least an hour, so that a clock that is wrong does not delete a row at once.
+// least an hour, so that a clock that is wrong does not delete a row
+// immediately.
 func keep(d time.Duration) int64 { return max(lease(d), lease(time.Hour)) / 1000 }
 
 // view is who asks, and when by their clock.
