@@ -44,7 +44,7 @@ func TestTransferExactlyOnce(t *testing.T) {
 			}
 			close(next)
 			want := map[string]int{"a": opening, "b": opening, "c": opening}
-			var seen tally
+			var seen outcomes
 			var wg sync.WaitGroup
 			for range parallel {
 				lossy, wait := newLossyWire(10)
@@ -86,14 +86,14 @@ func move(i int) (from, to string, amount int) {
 type payer struct {
 	client *dynamodb.Client
 	locker *lock.Locker
-	seen   *tally
+	seen   *outcomes
 }
 
-// tally counts how deliveries ended.
-type tally struct{ made, skipped, held, diedBefore, diedAfter, failed atomic.Int64 }
+// outcomes counts how deliveries ended.
+type outcomes struct{ made, skipped, held, diedBefore, diedAfter, failed atomic.Int64 }
 
 // String implements fmt.Stringer.
-func (c *tally) String() string {
+func (c *outcomes) String() string {
 	made, skipped, held := c.made.Load(), c.skipped.Load(), c.held.Load()
 	before, after, failed := c.diedBefore.Load(), c.diedAfter.Load(), c.failed.Load()
 	return fmt.Sprintf("%d deliveries: %d made the transfer, %d skipped as completed, %d refused as held, %d died before and %d after the transaction, %d without an answer in time",

@@ -319,7 +319,7 @@ func (m *model) crash(n *state, c int8) {
 	if cl.wire.state == sent {
 		n.keepLate(cl.wire.request)
 	}
-	n.excused |= 1 << m.token(c, cl.turn)
+	n.exempt |= 1 << m.token(c, cl.turn)
 	m.end(n, c)
 }
 
@@ -347,6 +347,6 @@ func (m *model) noMore(n *state, c int8) {
 		m.giveUp(n, c, -1)
 		return
 	}
-	n.excused |= 1 << m.token(c, cl.turn)
+	n.exempt |= 1 << m.token(c, cl.turn)
 	m.end(n, c)
 }

@@ -200,8 +200,8 @@ func handsOver(key lock.Key) func(*invocation) {
 			_ = lk.Release()
 			return
 		}
-		in.stage.handle <- handle
-		in.stage.handOver(handle)
+		in.run.handle <- handle
+		in.run.handOver(handle)
 		_ = lk.Complete()
 	}
 }
@@ -209,7 +209,7 @@ func handsOver(key lock.Key) func(*invocation) {
 func resumes(in *invocation) {
 	var handle lock.Ticket
 	select {
-	case handle = <-in.stage.handle:
+	case handle = <-in.run.handle:
 	case <-in.ctx.Done():
 		return
 	}
@@ -219,7 +219,7 @@ func resumes(in *invocation) {
 		in.refused(key, err)
 		return
 	}
-	in.stage.own(in, handle.Token)
+	in.run.own(in, handle.Token)
 	in.holds(key.Name, lk.Context())
 	succeeded := in.work(lk.Context())
 	in.ends(key.Name)
@@ -270,7 +270,7 @@ func (e *exploration) run(t *testing.T) {
 
 // try makes one run, and returns the paths that leave it after its deviations.
 func (e *exploration) try(t *testing.T, p path) (more []path) {
-	s := newStage(t, e)
+	s := newEngineRun(t, e)
 	defer s.end()
 	known := false // or reached by chance
 	for step := 0; ; step++ {

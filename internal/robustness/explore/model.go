@@ -63,7 +63,7 @@ type state struct {
 	late    [maxLate]int32 // requests that may still arrive, in descending order
 	rows    [maxNames]int32
 	past    [maxNames]past
-	excused uint16 // tokens whose row may stay held until the lease ends
+	exempt  uint16 // tokens whose row may stay held until the lease ends
 
 	unanswered, slow, rejected, copies, crashes, freezes int8 // left
 	now                                                  int8
@@ -189,9 +189,9 @@ func (m *model) do(s *state, a action, change func(*state) string) {
 
 // forget drops what means nothing any more.
 func (m *model) forget(n *state) {
-	for t := int8(0); n.excused>>t != 0; t++ {
-		if n.excused&(1<<t) != 0 && !m.mayOwn(n, t) {
-			n.excused &^= 1 << t
+	for t := int8(0); n.exempt>>t != 0; t++ {
+		if n.exempt&(1<<t) != 0 && !m.mayOwn(n, t) {
+			n.exempt &^= 1 << t
 		}
 	}
 }
@@ -343,7 +343,7 @@ func (m *model) check(s *state) string {
 		if m.bounds.ServerClock {
 			end = row.end
 		}
-		if row.owner != 0 && end >= s.now && s.excused&(1<<(row.owner-1)) == 0 && m.over(s, row.owner-1) {
+		if row.owner != 0 && end >= s.now && s.exempt&(1<<(row.owner-1)) == 0 && m.over(s, row.owner-1) {
 			return fmt.Sprintf("P4: n%d is held for nobody", name)
 		}
 	}

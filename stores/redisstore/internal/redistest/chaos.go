@@ -98,7 +98,7 @@ func (c *chaos) work(ctx context.Context, store driver.Store, seed uint64) {
 // report checks the holds. What was lost may have had a second owner, and may
 // run again.
 func (c *chaos) report(lost []Loss) {
-	excused := func(at time.Time) bool {
+	exempt := func(at time.Time) bool {
 		for _, l := range lost {
 			if l.has(at) {
 				return true
@@ -118,7 +118,7 @@ func (c *chaos) report(lost []Loss) {
 				c.Errorf("fence %d at %v after %d at %v", b.fence, b.start, a.fence, a.start)
 			}
 			if a.end.After(b.start) {
-				if excused(a.start) {
+				if exempt(a.start) {
 					promised++
 				} else {
 					beyond++
@@ -127,7 +127,7 @@ func (c *chaos) report(lost []Loss) {
 			}
 			later[b.event] = true
 			if a.event == b.event && !a.completed.IsZero() && b.start.After(a.completed) && len(later) <= Remembered {
-				if excused(a.completed) {
+				if exempt(a.completed) {
 					replaced++
 				} else {
 					again++

@@ -22,8 +22,8 @@ type option struct {
 	do   func()
 }
 
-// stage is the state of one run.
-type stage struct {
+// engineRun is the state of one run of the engine.
+type engineRun struct {
 	t       *testing.T
 	store   driver.Store
 	began   time.Time
@@ -43,9 +43,9 @@ type stage struct {
 	violation   string
 }
 
-// invocation is one invocation of a play.
+// invocation is one invocation of a run.
 type invocation struct {
-	stage  *stage
+	run    *engineRun
 	name   string
 	ctx    context.Context
 	locker *lock.Locker
@@ -76,18 +76,18 @@ type reply struct {
 }
 
 var (
-	errLost     = &driver.Error{Store: "stage", Temporary: true, Err: errors.New("connection lost")}
-	errRejected = &driver.Error{Store: "stage", Temporary: true, Answered: true, Unapplied: true, Conflict: true, Err: errors.New("another write is under way")}
+	errLost     = &driver.Error{Store: "explorer", Temporary: true, Err: errors.New("connection lost")}
+	errRejected = &driver.Error{Store: "explorer", Temporary: true, Answered: true, Unapplied: true, Conflict: true, Err: errors.New("another write is under way")}
 )
 
-func newStage(t *testing.T, e *exploration) *stage {
+func newEngineRun(t *testing.T, e *exploration) *engineRun {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
-	s := &stage{
+	s := &engineRun{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
 		handle: make(chan lock.Ticket, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{},
 	}
 	for i, script := range e.play.scripts {
-		in := &invocation{stage: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
+		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
 		o := e.play.options
 		o.Logger = slog.New(slog.DiscardHandler)
 		o.Holder = func(context.Context) string { return in.name }
@@ -108,7 +108,7 @@ func newStage(t *testing.T, e *exploration) *stage {
 }
 
 // end lets every invocation come to its end.
-func (s *stage) end() {
+func (s *engineRun) end() {
 	s.stop()
 	for _, in := range s.invocations {
 		s.kill(in)
@@ -116,7 +116,7 @@ func (s *stage) end() {
 	s.all.Wait()
 }
 
-func (s *stage) notify() {
+func (s *engineRun) notify() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -124,22 +124,22 @@ func (s *stage) notify() {
 }
 
 // own notes who has to release the rows of a token.
-func (s *stage) own(in *invocation, token string) {
+func (s *engineRun) own(in *invocation, token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.owners[token] = in
 }
 
 // handOver notes that nobody has to release the token until somebody resumes.
-func (s *stage) handOver(h lock.Ticket) {
+func (s *engineRun) handOver(h lock.Ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in := s.owners[h.Token]; in != nil && in.name == "a" { // not resumed yet
-		s.owners[h.Token] = &invocation{stage: s, name: "nobody"}
+		s.owners[h.Token] = &invocation{run: s, name: "nobody"}
 	}
 }
 
-func (s *stage) breaks(format string, args ...any) {
+func (s *engineRun) breaks(format string, args ...any) {
 	if s.violation == "" {
 		s.violation = fmt.Sprintf(format, args...)
 	}
@@ -147,15 +147,15 @@ func (s *stage) breaks(format string, args ...any) {
 
 // holds notes that the invocation relies on the lock until its work ends.
 func (in *invocation) holds(name string, work context.Context) {
-	in.stage.mu.Lock()
-	defer in.stage.mu.Unlock()
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
 	in.held[name] = work
 }
 
 // ends notes that the invocation does not rely on the lock any more.
 func (in *invocation) ends(name string) {
-	in.stage.mu.Lock()
-	defer in.stage.mu.Unlock()
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
 	delete(in.held, name)
 }
 
@@ -167,35 +167,35 @@ func (in *invocation) work(ctx context.Context) bool {
 
 // refused checks the answer to an invocation that may not run (P4, P6).
 func (in *invocation) refused(key lock.Key, err error) {
-	in.stage.mu.Lock()
-	defer in.stage.mu.Unlock()
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
 	in.log = append(in.log, fmt.Sprintf("%T", err))
 	if errors.Is(err, lock.ErrHeld) && in.seen.Token == "" {
-		in.stage.breaks("P4: %s was refused %s, which nobody holds", in.name, key.Name)
+		in.run.breaks("P4: %s was refused %s, which nobody holds", in.name, key.Name)
 	}
 	e := (*lock.CompletedError)(nil)
-	if errors.As(err, &e) && !e.Stale && !in.stage.done[key.Name+key.Event] {
-		in.stage.breaks("P6: %s was told that %s is completed", in.name, key.Event)
+	if errors.As(err, &e) && !e.Stale && !in.run.done[key.Name+key.Event] {
+		in.run.breaks("P6: %s was told that %s is completed", in.name, key.Event)
 	}
 }
 
 // completed checks that what was confirmed is remembered (P5).
 func (in *invocation) completed(key lock.Key, err error) {
-	in.stage.mu.Lock()
-	defer in.stage.mu.Unlock()
-	if err == nil && key.Event != "" && !in.stage.done[key.Name+key.Event] {
-		in.stage.breaks("P5: the completion of %s was confirmed, and nothing remembers it", key.Event)
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	if err == nil && key.Event != "" && !in.run.done[key.Name+key.Event] {
+		in.run.breaks("P5: the completion of %s was confirmed, and nothing remembers it", key.Event)
 	}
 }
 
 // send waits until the explorer decides what becomes of the request.
 func (in *invocation) send(ctx context.Context, r *request) (driver.Row, bool, error) {
-	s := in.stage
+	s := in.run
 	r.in, r.reply = in, make(chan reply, 1)
 	s.mu.Lock()
 	if in.killed {
 		s.mu.Unlock()
-		return driver.Row{}, false, &driver.Error{Store: "stage", Answered: true, Unapplied: true, Err: errors.New("killed")}
+		return driver.Row{}, false, &driver.Error{Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}
 	}
 	in.asked = append(in.asked, r)
 	s.mu.Unlock()
@@ -214,7 +214,7 @@ func (in *invocation) send(ctx context.Context, r *request) (driver.Row, bool, e
 }
 
 // withdraw reports whether the request was still without an answer.
-func (s *stage) withdraw(r *request) bool {
+func (s *engineRun) withdraw(r *request) bool {
 	i := slices.Index(r.in.asked, r)
 	if i < 0 {
 		return false
@@ -231,7 +231,7 @@ func short(row string) string { return row[len(row)-2:] }
 type gate struct{ in *invocation }
 
 func (g gate) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	claim, s := *c, g.in.stage
+	claim, s := *c, g.in.run
 	s.own(g.in, claim.Token)
 	return g.in.send(ctx, &request{text: "claim of " + short(c.Name), row: c.Name, apply: func() (driver.Row, bool, error) { return s.acquire(&claim) }})
 }
@@ -239,12 +239,12 @@ func (g gate) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, e
 func (g gate) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	renewal := *r
 	return g.in.send(ctx, &request{text: "renewal of " + short(r.Name), row: r.Name, apply: func() (driver.Row, bool, error) {
-		return g.in.stage.store.Renew(context.Background(), &renewal)
+		return g.in.run.store.Renew(context.Background(), &renewal)
 	}})
 }
 
 func (g gate) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	settlement, s := *t, g.in.stage
+	settlement, s := *t, g.in.run
 	text := "release of " + short(t.Name)
 	if t.Abandon {
 		text = "abandoning of " + short(t.Name)
@@ -262,7 +262,7 @@ func (g gate) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, boo
 }
 
 // acquire applies a claim, and checks what is granted (P1, P3, P5).
-func (s *stage) acquire(c *driver.Claim) (driver.Row, bool, error) {
+func (s *engineRun) acquire(c *driver.Claim) (driver.Row, bool, error) {
 	before := s.read(c.Name)
 	row, ok, err := s.store.Acquire(context.Background(), c)
 	switch {
@@ -277,7 +277,7 @@ func (s *stage) acquire(c *driver.Claim) (driver.Row, bool, error) {
 	return row, ok, err
 }
 
-func (s *stage) release(t *driver.Settlement) (driver.Row, bool, error) {
+func (s *engineRun) release(t *driver.Settlement) (driver.Row, bool, error) {
 	event := s.read(t.Name).Event
 	row, ok, err := s.store.Settle(context.Background(), t)
 	if ok && t.Memory != nil && event != "" {
@@ -286,7 +286,7 @@ func (s *stage) release(t *driver.Settlement) (driver.Row, bool, error) {
 	return row, ok, err
 }
 
-func (s *stage) read(name string) driver.Row {
+func (s *engineRun) read(name string) driver.Row {
 	row, err := s.store.(driver.Inspector).Read(context.Background(), name)
 	if err != nil {
 		s.t.Fatal(err)
@@ -296,7 +296,7 @@ func (s *stage) read(name string) driver.Row {
 
 // options returns what may happen next, first what happens by default. Without
 // an invocation that is at work, nothing happens any more.
-func (s *stage) options() []option {
+func (s *engineRun) options() []option {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var usual, faults []option
@@ -340,7 +340,7 @@ func (s *stage) options() []option {
 
 // pass lets time pass until something happens, and then to the end of the tenth
 // of a second, because the engine's pauses are random.
-func (s *stage) pass(d time.Duration) {
+func (s *engineRun) pass(d time.Duration) {
 	const tenth = 100 * time.Millisecond
 	defer func() { time.Sleep(tenth - time.Since(s.began)%tenth) }()
 	select {
@@ -353,7 +353,7 @@ func (s *stage) pass(d time.Duration) {
 	}
 }
 
-func (s *stage) answer(r *request, a reply) {
+func (s *engineRun) answer(r *request, a reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.withdraw(r) {
@@ -366,7 +366,7 @@ func (s *stage) answer(r *request, a reply) {
 }
 
 // answerWith applies a request. A refusal that its sender gets has no copies.
-func (s *stage) answerWith(r *request, copied, told bool) {
+func (s *engineRun) answerWith(r *request, copied, told bool) {
 	row, ok, err := r.apply()
 	if copied && ok {
 		s.keep(r)
@@ -377,14 +377,14 @@ func (s *stage) answerWith(r *request, copied, told bool) {
 	s.answer(r, reply{row, ok, err})
 }
 
-func (s *stage) lose(r *request) {
+func (s *engineRun) lose(r *request) {
 	s.keep(r)
 	s.answer(r, reply{err: errLost})
 }
 
 // keep keeps a request that may still arrive. The order does not depend on when
 // it was lost.
-func (s *stage) keep(r *request) {
+func (s *engineRun) keep(r *request) {
 	if r.apply == nil {
 		return
 	}
@@ -392,7 +392,7 @@ func (s *stage) keep(r *request) {
 	slices.SortStableFunc(s.copies, func(a, b *request) int { return strings.Compare(a.String(), b.String()) })
 }
 
-func (s *stage) applyCopy(i int) {
+func (s *engineRun) applyCopy(i int) {
 	r := s.copies[i]
 	s.copies = slices.Delete(s.copies, i, i+1)
 	_, _, _ = r.apply()
@@ -400,7 +400,7 @@ func (s *stage) applyCopy(i int) {
 
 // kill ends an invocation without another request. What it sent may still
 // arrive.
-func (s *stage) kill(in *invocation) {
+func (s *engineRun) kill(in *invocation) {
 	s.mu.Lock()
 	in.killed = true
 	asked := slices.Clone(in.asked)
@@ -408,12 +408,12 @@ func (s *stage) kill(in *invocation) {
 	s.mu.Unlock()
 	for _, r := range asked {
 		s.keep(r)
-		s.answer(r, reply{err: &driver.Error{Store: "stage", Answered: true, Unapplied: true, Err: errors.New("killed")}})
+		s.answer(r, reply{err: &driver.Error{Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}})
 	}
 }
 
 // check looks at all rows (P2, P4).
-func (s *stage) check() {
+func (s *engineRun) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range s.names {
@@ -437,7 +437,7 @@ func (s *stage) check() {
 }
 
 // ownsOne reports whether an invocation owns the name, or a slot of it.
-func (s *stage) ownsOne(in *invocation, name string) bool {
+func (s *engineRun) ownsOne(in *invocation, name string) bool {
 	for _, row := range s.names {
 		if strings.HasSuffix(row, name) && s.owners[s.read(row).Token] == in {
 			return true
@@ -447,7 +447,7 @@ func (s *stage) ownsOne(in *invocation, name string) bool {
 }
 
 // late applies all copies that are still under way after the last invocation.
-func (s *stage) late() {
+func (s *engineRun) late() {
 	for len(s.copies) > 0 && s.violation == "" {
 		s.trace = append(s.trace, fmt.Sprintf("at the end, a late copy arrives: %v", s.copies[0]))
 		s.applyCopy(0)
@@ -457,7 +457,7 @@ func (s *stage) late() {
 
 // hash returns a number for what every invocation was told, and for what is
 // still to come.
-func (s *stage) hash() uint64 {
+func (s *engineRun) hash() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := fnv.New64a()
@@ -480,7 +480,7 @@ func (s *stage) hash() uint64 {
 }
 
 // canonical describes a row without what differs from run to run.
-func (s *stage) canonical(row *driver.Row) string {
+func (s *engineRun) canonical(row *driver.Row) string {
 	owner := "nobody"
 	if in := s.owners[row.Token]; in != nil {
 		owner = in.name
