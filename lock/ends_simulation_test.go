@@ -47,8 +47,8 @@ type run struct {
 	start, end time.Time
 }
 
-// vault is the store below the faults, which notes what is applied.
-type vault struct {
+// recordingStore is the store below the faults, which notes what is applied.
+type recordingStore struct {
 	driver.Store
 	sim      *ends
 	declines bool   // settlements
@@ -56,7 +56,7 @@ type vault struct {
 }
 
 // Acquire implements [driver.Store].
-func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+func (v *recordingStore) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	row, ok, err := v.Store.Acquire(ctx, c)
 	v.sim.mu.Lock()
 	defer v.sim.mu.Unlock()
@@ -67,7 +67,7 @@ func (v *vault) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 }
 
 // Settle implements [driver.Store].
-func (v *vault) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+func (v *recordingStore) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if v.declines {
 		return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
 	}
@@ -85,7 +85,7 @@ func (v *vault) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, b
 
 // overFaults returns v behind the network, as the process with that clock sees
 // it.
-func (sim *ends) overFaults(c *simclock.Clock, v *vault) driver.Store {
+func (sim *ends) overFaults(c *simclock.Clock, v *recordingStore) driver.Store {
 	v.Store, v.sim = sim.store, sim
 	return &inTurn{fault.NewStore(v, sim.plan, &sim.late), c, sim}
 }
@@ -217,7 +217,7 @@ func (sim *ends) process(random *rand.Rand) (onClock, context.Context, context.C
 	c.Schedule(sim.turns, sim.processes, random.Uint64())
 	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
 	o := lock.Options{Logger: discard, MaxWait: time.Duration(random.IntN(2)) * 3 * time.Second, Lease: modes[random.IntN(len(modes))]}
-	l, err := lock.New(sim.overFaults(c, &vault{}), &o)
+	l, err := lock.New(sim.overFaults(c, &recordingStore{}), &o)
 	if err != nil {
 		sim.t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func (sim *ends) count(what string) {
 func (sim *ends) transact(random *rand.Rand, c *simclock.Clock, lk *lock.Lock, key lock.Key) {
 	held, _ := driver.FromContext(lk.Context())
 	declines := random.IntN(3) == 0
-	transaction := sim.overFaults(c, &vault{declines: declines, writes: func() { sim.applied[key]++ }})
+	transaction := sim.overFaults(c, &recordingStore{declines: declines, writes: func() { sim.applied[key]++ }})
 	err := held.CompleteWith(lk.Context(), nil, transaction.Settle)
 	if declines {
 		sim.count("declined")

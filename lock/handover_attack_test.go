@@ -233,14 +233,14 @@ func TestTwoResume(t *testing.T) {
 	})
 }
 
-// crowded is a store in which other processes that resumed the lock move its
+// contended is a store in which other processes that resumed the lock move its
 // end, each just before the next of our renewals.
-type crowded struct {
+type contended struct {
 	driver.Store
 	others atomic.Int32
 }
 
-func (s *crowded) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+func (s *contended) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	if s.others.Load() > 0 {
 		s.others.Add(-1)
 		other := *r
@@ -256,7 +256,7 @@ func (s *crowded) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, boo
 func TestOthersMoveTheEnd(t *testing.T) { // F54
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		store := &crowded{Store: f.faulty.Store}
+		store := &contended{Store: f.faulty.Store}
 		f.faulty.Store = store
 		lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.Heartbeat(10 * time.Second)}), event("e1"))
 		store.others.Store(3)

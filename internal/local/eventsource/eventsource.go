@@ -1,10 +1,10 @@
 // Package eventsource has the rules by which AWS delivers events to a function:
 // what is delivered when, what an answer or an error means, when a message or a
 // record comes back, and when it is given up. It delivers nothing itself: its
-// caller has the clock, the chance and the function, and says what happened. So
-// the caller also decides what AWS does not promise: which of the visible
-// messages are received together, what is delivered twice, which answer gets
-// lost.
+// caller has the clock, the random numbers and the function, and reports what
+// happened. So the caller also decides what AWS does not promise: which of the
+// visible messages are received together, what is delivered twice, which answer
+// gets lost.
 package eventsource
 
 import (

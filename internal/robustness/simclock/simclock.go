@@ -1,6 +1,5 @@
-// Package simclock gives every process of a simulation its own clock and its
-// own chance, in the virtual time of package testing/synctest, which is the
-// true time.
+// Package simclock gives each process of a simulation its own clock and its own
+// random numbers. The fake time of package testing/synctest is the true time.
 package simclock
 
 import (
@@ -23,7 +22,7 @@ import (
 // [clock.Clock].
 type Clock struct {
 	began time.Time
-	// See Schedule; nil: whatever comes first goes first, by real chance.
+	// See Schedule. Nil: the Go scheduler decides who goes first.
 	turns   *schedule.Scheduler
 	process uint64
 	chance  *rand.ChaCha8
