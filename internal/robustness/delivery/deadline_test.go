@@ -52,7 +52,7 @@ func TestDeadline(t *testing.T) { // F2, F11, F12, F16, P7
 // TestDeadlineIsItsSeed shows that a seed brings the same history back.
 func TestDeadlineIsItsSeed(t *testing.T) {
 	t.Parallel()
-	simulation.Same(t, simulation.Config{Histories: 10, Share: 10}, func(t *testing.T, seed uint64, note func(string)) {
+	simulation.CheckReplay(t, simulation.Config{Histories: 10, Share: 10}, func(t *testing.T, seed uint64, note func(string)) {
 		playOutage(t, seed, note, &endings{})
 	})
 }

@@ -134,7 +134,7 @@ func TestDeliveryIsItsSeed(t *testing.T) {
 	for _, source := range short {
 		t.Run(source.name, func(t *testing.T) {
 			t.Parallel()
-			simulation.Same(t, simulation.Config{Histories: 1, Share: 100}, func(t *testing.T, seed uint64, note func(string)) {
+			simulation.CheckReplay(t, simulation.Config{Histories: 1, Share: 100}, func(t *testing.T, seed uint64, note func(string)) {
 				source.play(t, seed, note)
 			})
 		})
