@@ -116,7 +116,7 @@ func (p *typist) sees(want string) string {
 // its process group, in a session of its own, and one whose parent has ended.
 // None of them ends when it is asked.
 const family = `trap "" TERM INT HUP
-live() { echo $$ >>pids; while :; do sleep 0.01; done; }
+live() { echo $$ >>pids; SECONDS=0; while [ $SECONDS -lt 120 ]; do sleep 0.01; done; }
 export -f live 2>/dev/null
 (setsid bash -c live &)
 bash -c live &
