@@ -1,12 +1,18 @@
 package main
 
-// command has the bugs in the command lambdalock.
+// command has the bugs in the command, the local Lambda and what is tested with it.
 var command = []mutant{
 	{
 		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F23", bug: "exec --wait repeats permanent errors",
 		old: `!errors.As(err, &failed) || !failed.Temporary || left <= 0`,
 		new: `!errors.As(err, &failed) || left <= 0`,
 		by:  "TestExecDoesNotRepeatMistakes", in: "cmd/lambdalock",
+	},
+	{
+		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F64", bug: "a shell's loop goes on after Ctrl-C",
+		old: `if err == ExitStatus(statusInterrupted) && inForeground() {`,
+		new: `if false {`,
+		by:  "TestCtrlCEndsALoop", in: "cmd/lambdalock",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/execend.go", breaks: "P5", bug: "exec records an event whose command failed",
@@ -21,18 +27,18 @@ var command = []mutant{
 		by:  "TestExecUnconfirmed|TestExecLostBeforeRelease", in: "cmd/lambdalock",
 	},
 	{
-		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F64", bug: "a shell's loop goes on after Ctrl-C",
-		old: `if err == ExitStatus(statusInterrupted) && inForeground() {`,
-		new: `if false {`,
-		by:  "TestCtrlCEndsALoop", in: "cmd/lambdalock",
-	},
-	{
 		file: "cmd/lambdalock/internal/shell/process_unix.go", breaks: "F64", bug: "a lost lease ends the command, but not what it started in a terminal",
 		old: `	for _, p := range c.others() {
 		if`,
 		new: `	for _, p := range []running(nil) {
 		if`,
 		by: "TestNothingGoesOnInTerminal", in: "cmd/lambdalock",
+	},
+	{
+		file: "cmd/lambdalock/internal/shell/process_unix.go", breaks: "F64", bug: "a command from the background cannot read in the foreground",
+		old: `Setpgid: !hasTerminal()}`,
+		new: `Setpgid: !inForeground()}`,
+		by:  "TestJobControl", in: "cmd/lambdalock",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/tree.go", breaks: "F64", bug: "orphans of the command go on beside the next holder",
@@ -59,12 +65,6 @@ var command = []mutant{
 `,
 		new: ``,
 		by:  "TestExecReaps", in: "cmd/lambdalock",
-	},
-	{
-		file: "cmd/lambdalock/internal/shell/process_unix.go", breaks: "F64", bug: "a command from the background cannot read in the foreground",
-		old: `Setpgid: !hasTerminal()}`,
-		new: `Setpgid: !inForeground()}`,
-		by:  "TestJobControl", in: "cmd/lambdalock",
 	},
 	{
 		file: "cmd/lambdalock/internal/operate/release.go", breaks: "P5", bug: "release keeps a row for a day, although it remembers an event for longer",
@@ -123,6 +123,12 @@ var command = []mutant{
 		by:  "TestCreateTable", in: "cmd/lambdalock",
 	},
 	{
+		file: "cmd/lambdalock/internal/operate/createtable.go", breaks: "P7", bug: "the help shows a flag that there is not",
+		old: `create-table --store`,
+		new: `create-table --url`,
+		by:  "TestExamplesOfHelp", in: "cmd/lambdalock",
+	},
+	{
 		file: "cmd/lambdalock/internal/invoke/deliver.go", breaks: "P5", bug: "invoke counts a record that was returned as completed",
 		old: `	return without(without(v.records, v.failed), v.ignored)
 }
@@ -155,6 +161,12 @@ var command = []mutant{
 		by:  "TestSources", in: "cmd/lambdalock",
 	},
 	{
+		file: "cmd/lambdalock/internal/invoke/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
+		old: `r.own && !r.claimed`,
+		new: `r.own && r.claimed`,
+		by:  "TestAnotherStore", in: "cmd/lambdalock",
+	},
+	{
 		file: "cmd/lambdalock/internal/invoke/outcome.go", breaks: "P5", bug: "invoke counts an event that was ignored as completed",
 		old: `case ran, skipped, succeeded:
 `,
@@ -175,6 +187,12 @@ var command = []mutant{
 		by:  "TestFates",
 	},
 	{
+		file: "cmd/lambdalock/internal/invoke/messages.go", breaks: "P6", bug: "invoke counts the lines of a log that was cut off",
+		old: `f.unclear = cut ||`,
+		new: `f.unclear = cut && f.delivered < 0 ||`,
+		by:  "TestFates",
+	},
+	{
 		file: "cmd/lambdalock/internal/invoke/logged.go", breaks: "P6", bug: "invoke takes the error in a line of the log for an outcome",
 		old: `strings.HasPrefix(m[1], "err") ||`,
 		new: ``,
@@ -187,28 +205,10 @@ var command = []mutant{
 		by:  "TestInnerLocks", in: "cmd/lambdalock",
 	},
 	{
-		file: "cmd/lambdalock/internal/invoke/messages.go", breaks: "P6", bug: "invoke counts the lines of a log that was cut off",
-		old: `f.unclear = cut ||`,
-		new: `f.unclear = cut && f.delivered < 0 ||`,
-		by:  "TestFates",
-	},
-	{
-		file: "cmd/lambdalock/internal/invoke/report.go", breaks: "P6", bug: "invoke says what ran although another store knows it",
-		old: `r.own && !r.claimed`,
-		new: `r.own && r.claimed`,
-		by:  "TestAnotherStore", in: "cmd/lambdalock",
-	},
-	{
 		file: "cmd/lambdalock/internal/shell/namesake.go", breaks: "P1", bug: "exec is silent about the lock that list prints by the name of its key",
 		old: `row, err := reader.Read(ctx, r.Key)`,
 		new: `row, err := reader.Read(ctx, "//"+r.Key)`,
 		by:  "TestNamesake", in: "cmd/lambdalock",
-	},
-	{
-		file: "cmd/lambdalock/internal/operate/createtable.go", breaks: "P7", bug: "the help shows a flag that there is not",
-		old: `create-table --store`,
-		new: `create-table --url`,
-		by:  "TestExamplesOfHelp", in: "cmd/lambdalock",
 	},
 	{
 		file: "cmd/lambdalock/shell/bash", breaks: "P7", bug: "bash completes the flags of exec for the command that it runs",

@@ -39,7 +39,12 @@ type mutant struct {
 }
 
 // table has every planted bug.
-var table = slices.Concat(engine, leases, sets, stores, objects, quorum, keys, handlers, requests, batches, command, setup, construct, oracles)
+var table = slices.Concat(
+	rows, acquisition, requests, leases, settlements, handovers, memory, several,
+	dynamo, transactions, redis, quorum, objects, s3, azure,
+	keys, events, callers,
+	handlers, batches, http, configuration, command, construct,
+)
 
 func main() {
 	only := flag.String("only", "", "plant only the bugs whose file or description matches `regexp`")

@@ -1,8 +1,7 @@
 package main
 
-// sets has the bugs in several locks together: the slots of a limited name,
-// locks that are acquired together, and nested ones.
-var sets = []mutant{
+// several has the bugs in several locks at the same time, and one that several hold.
+var several = []mutant{
 	{
 		file: "lock/limit.go", breaks: "P4, F44", bug: "a claim of another slot without an answer is not given up",
 		old: `if s.requests.unsure && s != got {`,
@@ -120,6 +119,18 @@ var sets = []mutant{
 		by: "TestSlotsAreAskedInRandomOrder",
 	},
 	{
+		file: "lock/limit.go", breaks: "replay", bug: "the order of slots is not part of the seed",
+		old: `range rand.New(a.clock).Perm(len(slots))`,
+		new: `range rand.Perm(len(slots))`,
+		by:  "TestSimulation",
+	},
+	{
+		file: "lock/limit.go", breaks: "F29", bug: "an event with a limit makes an error tell the name",
+		old: `middleware.OnHeld(middleware.Wait(wait))))", a.key.Digest(),`,
+		new: `middleware.OnHeld(middleware.Wait(wait))))", a.key.Name,`,
+		by:  "TestHostileKeys",
+	},
+	{
 		file: "lock/several.go", breaks: "F34", bug: "keys are acquired in the order in which they are given",
 		old: `	slices.SortFunc(sorted, func`,
 		new: `	slices.SortFunc(sorted[:0], func`,
@@ -196,51 +207,5 @@ var sets = []mutant{
 	}
 	end(locks[0], limit)`,
 		by: "TestCompleteAllGoesOn",
-	},
-	{
-		file: "lock/settlement.go", breaks: "F53", bug: "a transaction completes one lock of a set",
-		old: `	if l.set != nil {
-		return &ConfigError`,
-		new: `	if l.set != nil && l.locker == nil {
-		return &ConfigError`,
-		by: "TestSetIsEndedAsAWhole",
-	},
-	{
-		file: "lock/wait.go", breaks: "F34", bug: "each lock of a set waits as long as all together may",
-		old: `		end = a.set.began.Add(a.locker.opts.MaxWait)
-`,
-		new: ``,
-		by:  "TestWaitOfASet|TestLongWaitOfASet",
-	},
-	// The locks around the work.
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "the work does not end with the fixed leases of the locks around it",
-		old: `if held.timing.lease == 0 || held.timing.renew {`,
-		new: `if held != l || held.timing.lease == 0 || held.timing.renew {`,
-		by:  "TestFrozenBeforeTheWork",
-	},
-	{
-		file: "lock/lock.go", breaks: "F20", bug: "the inner lock is blamed for the end of the outer lease",
-		old: `end, cause = lost, held.lostError()`,
-		new: `end, cause = lost, l.lostError()`,
-		by:  "TestLostErrorNamesTheOuterLock",
-	},
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "the heartbeats of the locks around the work are late by a freeze",
-		old: `held.beat.look()`,
-		new: `_ = held.beat.look`,
-		by:  "TestFrozenBeforeTheWork",
-	},
-	{
-		file: "lock/lock.go", breaks: "P2, F15", bug: "work begins under a lock whose lease has ended",
-		old: `if !held.wall().Before(held.lostAt()) {`,
-		new: `if held == l && !held.wall().Before(held.lostAt()) {`,
-		by:  "TestFrozenBeyondTheLease|TestSlowAcquireAll",
-	},
-	{
-		file: "lock/lock.go", breaks: "P4", bug: "a lock that was released ends the work under a later one",
-		old: `if (held == l || held.ending.Load() == 0) && !yield(held) {`,
-		new: `if !yield(held) {`,
-		by:  "TestLockAfterTheOuterOne",
 	},
 }

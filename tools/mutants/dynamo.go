@@ -1,114 +1,16 @@
 package main
 
-// stores has the bugs in the stores that keep a row in memory or in a DynamoDB
-// table.
-var stores = []mutant{
+// dynamo has the bugs in the DynamoDB store.
+var dynamo = []mutant{
 	{
-		file: "lock/driver/row.go", breaks: "P3", bug: "a fence does not rise when a name is taken again by a clock that is behind",
-		old: `next := r.Fence + 1`,
-		new: `next := r.Fence`,
-		by:  "TestTake",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P3, F56", bug: "the fences of a row that went back are given again",
-		old: `max(next, now.UnixMicro())`,
-		new: `max(next, now.Add(-time.Hour).UnixMicro())`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P3, F56", bug: "the fence of a row that went back only counts on, in a whole history",
-		old: `r.Fence = max(next, now.UnixMicro())`,
-		new: `r.Fence = next`,
-		by:  "TestSimulation",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P2, F21", bug: "anybody renews a lease",
-		old: `r.Newer || !r.OwnedBy(n.Token) || n.Until`,
-		new: `r.Newer || n.Until`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P2, F4", bug: "a late renewal moves the lease back",
-		old: ` || n.Until.Before(r.Until) {`,
-		new: ` {`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
-		old: `owner, raise := r.OwnedBy(s.Token),`,
-		new: `owner, raise := r.OwnedBy(s.Token) || !s.Abandon && r.Token != "",`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P1, F44", bug: "to give up a claim frees another owner's row",
-		old: `	if owner {
-		r.Token,`,
-		new: `	if owner || raise {
-		r.Token,`,
-		by: "TestConformance",
-		in: "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P4, F44", bug: "a claim that is given up while another owns the row raises no stamp",
-		old: `s.Abandon && r.Stamp.Before(s.Stamp)`,
-		new: `s.Abandon && r.Token == "" && r.Stamp.Before(s.Stamp)`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-	{
-		file: "stores/memstore/memstore.go", breaks: "F23", bug: "an expired row is not deleted when its name is claimed",
-		old: `	if expired(row, c.Now) {
-		*row = driver.Row{}
-	}
+		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a server that does not tell the row counts as one that has none",
+		old: `		s.mute.Store(true)
+		row = driver.Row{Untold: true}
 `,
-		new: ``,
-		by:  "TestExpiredRowIsDeleted",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "F21", bug: "a request without a token owns a row that nobody holds",
-		old: `token != "" && r.Token == token`,
-		new: `r.Token == token`,
-		by:  "TestEmptyTokenOwnsNothing",
-		in:  "stores/memstore",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "F41", bug: "a settlement changes the row of a newer version",
-		old: `if r.Newer || !owner && !raise {`,
-		new: `if !owner && !raise {`,
-		by:  "TestConformance",
-		in:  "stores/memstore",
-	},
-
-	// stores/dynamostore: the conditions.
-	{
-		file: "internal/neterror/neterror.go", breaks: "F5", bug: "a refusal whose connection broke counts as a proxy's page",
-		old: `errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))`,
-		new: `errors.Is(err, io.ErrUnexpectedEOF)`,
-		by:  "TestErrorsNameTheCause",
-		in:  "stores/dynamostore",
-	},
-	{
-		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "an item that is not a row ends the list",
-		old: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) {`,
-		new: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil {`,
-		by:  "TestRowsOfAnotherKind",
-	},
-	{
-		file: "stores/redisstore/internal/server/names.go", breaks: "F41", bug: "a key that is not a row ends the list",
-		old: `return errors.As(err, &e) && !e.Temporary && e.Action == ""`,
-		new: `return errors.As(err, &e) && e == nil`,
-		by:  "TestRows", in: "stores/redisstore/redisquorum",
-	},
-	{
-		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",
-		old: `begins_with(#lock, :prefix) OR attribute_not_exists(#lock)`,
-		new: `begins_with(#lock, :prefix)`,
-		by:  "TestRowsOfAnotherTable",
+		new: `		s.mute.Store(true)
+		row = driver.Row{}
+`,
+		by: "TestConformanceWithoutOldItems",
 	},
 	{
 		file: "stores/dynamostore/store.go", breaks: "F41", bug: "an acquire takes the row of a newer version",
@@ -291,6 +193,49 @@ var stores = []mutant{
 		by: "TestErrorsNameTheCause|TestConflictsOverHTTP|TestLostAnswers",
 	},
 	{
+		file: "stores/dynamostore/store.go", breaks: "F40", bug: "a write that was throttled or met a conflict is followed by a read, which no function is allowed",
+		old: `	return nil, false, s.classify(err)
+}`,
+		new: `	if c, ok := s.client.(reader); ok && awserror.Status(err) == 400 {
+		_, _ = c.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key})
+	}
+	return nil, false, s.classify(err)
+}`,
+		by: "TestCallsAreThoseShipped",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "an item that is not a row ends the list",
+		old: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) {`,
+		new: `		if (err != nil || !row.Unknown()) && !yield(driver.NamedRow{Name: name, Row: row}, err) || err != nil {`,
+		by:  "TestRowsOfAnotherKind",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F41", bug: "a table with another key lists no rows and no error",
+		old: `begins_with(#lock, :prefix) OR attribute_not_exists(#lock)`,
+		new: `begins_with(#lock, :prefix)`,
+		by:  "TestRowsOfAnotherTable",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "P5", bug: "a list ends with the first page of the table",
+		old: `|| len(out.LastEvaluatedKey) == 0 {`,
+		new: `|| len(out.LastEvaluatedKey) < 2 {`,
+		by:  "TestRowsOfManyPages",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F8", bug: "a throttled read of one row is not repeated",
+		old: `ConsistentRead: aws.Bool(true),
+	}, patiently)`,
+		new: `ConsistentRead: aws.Bool(true),
+	})`,
+		by: "TestReadsAreRepeated",
+	},
+	{
+		file: "stores/dynamostore/inspector.go", breaks: "F8", bug: "a list ends with a throttled page",
+		old: `client.Scan(ctx, in, patiently)`,
+		new: `client.Scan(ctx, in)`,
+		by:  "TestReadsAreRepeated",
+	},
+	{
 		file: "stores/dynamostore/errors.go", breaks: "F13", bug: "behind a proxy that refuses everything, FailOpen switches the locks off for good",
 		old: `			e.Temporary = false
 			e.Hint`,
@@ -369,76 +314,37 @@ var stores = []mutant{
 		new: `	if _, ok := item["rowFormat2"]; ok {`,
 		by:  "TestForeignRows|TestConformance",
 	},
-
-	// stores/dynamostore: the completion inside a transaction.
 	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction does not ask for the lock",
-		old: `ConditionExpression: own.ConditionExpression, ExpressionAttributeValues: own.ExpressionAttributeValues,
-`,
-		new: `ExpressionAttributeValues: own.ExpressionAttributeValues,
-`,
-		by: "TestTransactAfterTakeover",
+		file: "stores/dynamostore/table.go", breaks: "P5", bug: "a table that expires items by another attribute is accepted",
+		old: `name != "deleteAfter" {`,
+		new: `name == "" {`,
+		by:  "TestEnsureTableRefusesOtherTables",
 	},
 	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a refused transaction after one without an answer counts as the last word",
-		old: `case t.declined != nil && !t.unanswered:`,
-		new: `case t.declined != nil:`,
-		by:  "TestDeclinedAfterNoAnswer",
+		file: "stores/dynamostore/table.go", breaks: "P1", bug: "a table with a sort key is accepted",
+		old: `ok := len(t.KeySchema) == 1 &&`,
+		new: `ok := len(t.KeySchema) > 0 &&`,
+		by:  "TestEnsureTableRefusesOtherTables",
 	},
 	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "the caller's refused condition hides that the lock was lost",
-		old: `	if aws.ToString(own.Code) == "ConditionalCheckFailed" {`,
-		new: `	if aws.ToString(own.Code) == "ConditionalCheckFailed" && aws.ToString(theirs[0].Code) == "None" {`,
-		by:  "TestTransactAfterTakeover|TestTransactFaults",
+		file: "stores/dynamostore/table.go", breaks: "P5", bug: "a new table never deletes rows",
+		old: `AttributeName: aws.String("deleteAfter"), Enabled: aws.Bool(true)`,
+		new: `AttributeName: aws.String("deleteAfter"), Enabled: aws.Bool(false)`,
+		by:  "TestEnsureTable",
 	},
 	{
-		file: "stores/dynamostore/transact.go", breaks: "F41", bug: "a row that cannot be read counts as a lost lease",
-		old: `		return t.store.parse(own.Item)
-`,
-		new: `		row, _ := t.store.parse(own.Item)
-		return row, nil
-`,
-		by: "TestTransactOnUnreadableRow",
-	},
-	{
-		file: "stores/dynamostore/store.go", breaks: "F40", bug: "a write that was throttled or met a conflict is followed by a read, which no function is allowed",
-		old: `	return nil, false, s.classify(err)
-}`,
-		new: `	if c, ok := s.client.(reader); ok && awserror.Status(err) == 400 {
-		_, _ = c.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key})
+		file: "stores/dynamostore/open.go", breaks: "F10", bug: "a function without a table's name asks DynamoDB",
+		old: `		return nil, &driver.ConfigError{Reason: "no lock table:`,
+		new: `		table = "locks"
 	}
-	return nil, false, s.classify(err)
-}`,
-		by: "TestCallsAreThoseShipped",
+	if table == "" {
+		return nil, &driver.ConfigError{Reason: "no lock table:`,
+		by: "TestOpen",
 	},
 	{
-		file: "stores/dynamostore/transact.go", breaks: "F9", bug: "a conflict ends a transaction",
-		old: `map[string]bool{"TransactionConflict": true, `,
-		new: `map[string]bool{`,
-		by:  "TestTransactFaults",
-	},
-	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "two calls have one ClientRequestToken",
-		old: `t.in.ClientRequestToken = aws.String(t.clock.Text())
-	}
-	err`,
-		new: `t.in.ClientRequestToken = aws.String(t.clock.Text()[:0] + "lambdalock")
-	}
-	err`,
-		by: "TestTokenOfEachCall",
-	},
-	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "the caller may write the row of the lock itself",
-		old: `	if t.writesRow(s.Name) {`,
-		new: `	if t.writesRow(s.Name + "/") {`,
-		by:  "TestTransactWrongUse",
-	},
-	{
-		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction that is still being applied counts as refused",
-		old: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true}
-	case "Idem`,
-		new: `		return &driver.Error{Store: t.store.name(), Err: err, Temporary: true, Unapplied: true}
-	case "Idem`,
-		by: "TestTransactUnanswered|TestTransactFaults",
+		file: "stores/dynamostore/open.go", breaks: "F10", bug: "a missing Region is found with the first event",
+		old: `if cfg.Region == "" {`,
+		new: `if cfg.Region == "-" {`,
+		by:  "TestOpen",
 	},
 }

@@ -1,81 +1,7 @@
 package main
 
-// engine has the bugs in what a row means and in how one lock is acquired,
-// renewed and ended.
-var engine = []mutant{
-	// lock/driver: what a row means for a claim.
-	{
-		file: "lock/driver/row.go", breaks: "P5", bug: "a completed event runs again",
-		old: `case c.Event != "" && r.Memory.Has(c.Event, c.Now):`,
-		new: `case c.Event != "" && r.Token == "" && r.Memory.Has(c.Event, c.Now):`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P5", bug: "a stale event without an Event runs",
-		old: `case c.Order != "" && r.Memory`,
-		new: `case c.Order != "" && c.Event != "" && r.Memory`,
-		by:  "TestConformance",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P5", bug: "an event with the order of a completed one runs",
-		old: `c.Order <= r.Memory.HighestOrder`,
-		new: `c.Order < r.Memory.HighestOrder`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P4, F3", bug: "a copy of an earlier round undoes a later one",
-		old: `r.Stamp.After(c.Stamp) || r.Until.After(c.Until)`,
-		new: `r.Until.After(c.Until)`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P2, F4", bug: "a late copy of the claim undoes a renewal",
-		old: `r.Stamp.After(c.Stamp) || r.Until.After(c.Until)`,
-		new: `r.Stamp.After(c.Stamp)`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "F1", bug: "a claim that meets its own first copy is refused",
-		old: `		return Granted
-	case r.Token != "" && !r`,
-		new: `		return Held
-	case r.Token != "" && !r`,
-		by: "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P1", bug: "a lease can be taken at the instant at which it ends",
-		old: `!r.Until.Before(c.Now)`,
-		new: `r.Until.After(c.Now)`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "P4, F3", bug: "a late claim of the last stamp brings a released lock back",
-		old: `!r.Stamp.Before(c.Stamp)`,
-		new: `r.Stamp.After(c.Stamp)`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/row.go", breaks: "F41", bug: "a row of a newer version is taken",
-		old: `	case r.Newer:
-		return Newer
-	case c.Event`,
-		new: `	case c.Event`,
-		by:  "TestJudge",
-	},
-	{
-		file: "lock/driver/memory.go", breaks: "P5", bug: "an event is refused for ever",
-		old: `c.Event == event && !c.Expired(now)`,
-		new: `c.Event == event`,
-		by:  "TestMemoryHas",
-	},
-	{
-		file: "lock/driver/memory.go", breaks: "P5", bug: "an event is forgotten a millisecond early",
-		old: `c.Until.UnixMilli() < now.UnixMilli()`,
-		new: `c.Until.UnixMilli() <= now.UnixMilli()`,
-		by:  "TestMemoryHas",
-	},
-
-	// How a lock is acquired.
+// acquisition has the bugs in how a lock is acquired.
+var acquisition = []mutant{
 	{
 		file: "lock/acquisition.go", breaks: "F1", bug: "a claim whose answer was lost takes its own lock for another's",
 		old: `err == nil && (ok || a.row.Token == a.claim.Token), err`,
@@ -157,12 +83,6 @@ var engine = []mutant{
 		by:  "TestClockBehindTheLastOwner",
 	},
 	{
-		file: "lock/handover.go", breaks: "P1", bug: "the token is that of the invocation, which retries reuse",
-		old: `c.Text()[:16] + seal`,
-		new: `c.Text()[:0] + seal`,
-		by:  "TestHeld",
-	},
-	{
 		file: "lock/acquisition.go", breaks: "F33", bug: "a nested call waits for itself",
 		old: `	case a.heldByUs():
 		return a.nestedError()
@@ -212,32 +132,29 @@ var engine = []mutant{
 		by:  "TestRowExpiry",
 	},
 	{
-		file: "lock/lock.go", breaks: "P2, F1", bug: "the lease of an earlier copy of the claim is taken for that of a later one",
-		old: `		l.claim.Until = l.row.Until
-	}`,
-		new: `		l.claim.Until = l.claim.Until.Add(0)
-	}`,
-		by: "TestLeaseThatTheStoreShortens",
+		file: "lock/acquisition.go", breaks: "F63", bug: "a lock inside the handler of a record gives up as if its event came alone",
+		old: `	} else if invocation.TurnOf(ctx) != nil { // the record has begun`,
+		new: `	} else if invocation.TurnOf(ctx) != nil && a == nil {`,
+		by:  "TestNestedLockInThrottledBatch", in: "middleware",
 	},
 	{
-		file: "lock/lock.go", breaks: "P2", bug: "the heartbeat has no deadline of the work above it",
-		old: `	if !end.IsZero() {
-		ctx, stop`,
-		new: `	if end.IsZero() && l.locker == nil {
-		ctx, stop`,
-		by: "TestReserve",
+		file: "lock/acquisition.go", breaks: "F63", bug: "a throttled record is returned although its batch has time",
+		old: `			t.Throttled = true
+`,
+		new: ``,
+		by:  "TestRequeuedRecord", in: "middleware",
 	},
 	{
-		file: "lock/lock.go", breaks: "P2, F20", bug: "the work under a fixed lease goes on until it ends",
-		old: `Add(-l.timing.margin) }`,
-		new: `Add(0) }`,
-		by:  "TestFixedLeaseStopsTheWork",
+		file: "lock/acquisition.go", breaks: "F63", bug: "every claim that goes back to the queue is logged as an error",
+		old: `	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:`,
+		new: `	case err != nil && a.requests.pace == nil && a.requests.throttled < 0:`,
+		by:  "TestFullTable|TestRequeuedRecord", in: "middleware",
 	},
 	{
-		file: "lock/lock.go", breaks: "P2", bug: "a lease that was confirmed moves back",
-		old: `n <= known || v.CompareAndSwap(known, n)`,
-		new: `v.CompareAndSwap(known, n)`,
-		by:  "TestHandOverDuringARenewal",
+		file: "lock/acquisition.go", breaks: "F29", bug: "a row of a newer version makes an error tell the name",
+		old: `"the row of key " + a.key.Digest() + " was`,
+		new: `"the row of key " + a.key.Name + " was`,
+		by:  "TestHostileKeys",
 	},
 	{
 		file: "lock/observation.go", breaks: "F20", bug: "a wait under a lease that ends is reported as lost",
@@ -252,6 +169,18 @@ var engine = []mutant{
 		return OutcomeHeld
 `,
 		by: "TestWaitUnderALostLease",
+	},
+	{
+		file: "lock/observation.go", breaks: "F21", bug: "a lost lease is not seen where only errors are logged",
+		old: `	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed`,
+		new: `	case OutcomeCompleteFailed, OutcomeStoreFailed`,
+		by:  "TestLostLeaseIsAnError",
+	},
+	{
+		file: "lock/observation.go", breaks: "F29", bug: "log lines tell the name unasked",
+		old: `slog.String("key", o.Key.Digest())`,
+		new: `slog.String("key", printable.Text(o.Key.Name))`,
+		by:  "TestHostileKeys", in: "middleware",
 	},
 	{
 		file: "lock/locker.go", breaks: "P4, F3", bug: "two claims in one microsecond have one stamp",
@@ -301,8 +230,6 @@ var engine = []mutant{
 		new: `	case k.Name == "" && k.Event == "":`,
 		by:  "TestWrongKeys",
 	},
-
-	// How a claim waits.
 	{
 		file: "lock/wait.go", breaks: "F12", bug: "a wait leaves no time for the work",
 		old: `Add(-invocation.MinRun - a.timing.budget)`,
@@ -335,12 +262,18 @@ var engine = []mutant{
 `,
 		by: "TestWaitForDeadHolder",
 	},
-
 	{
-		file: "lock/settlement.go", breaks: "F7", bug: "a completion without a deadline gives up after 2 s instead of at the end of its lease",
-		old: `until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))`,
-		new: `until = now.Add(maxBudget)`,
-		by:  "TestCompletionWithoutDeadline",
+		file: "lock/wait.go", breaks: "F34", bug: "each lock of a set waits as long as all together may",
+		old: `		end = a.set.began.Add(a.locker.opts.MaxWait)
+`,
+		new: ``,
+		by:  "TestWaitOfASet|TestLongWaitOfASet",
+	},
+	{
+		file: "lock/wait.go", breaks: "replay", bug: "the times between a waiter's looks are not part of the seed",
+		old: `clock.Jitter(a.clock, look/2)`,
+		new: `clock.Jitter(clock.From(context.Background()), look/2)`,
+		by:  "TestSimulation",
 	},
 	{
 		file: "lock/options.go", breaks: "F19", bug: "a holder without a description hides that it was taken over",
@@ -360,120 +293,10 @@ var engine = []mutant{
 		new: `lease < grace+shortestWork`,
 		by:  "TestHugeGrace",
 	},
-
-	// Clocks that are set during a hold, and rows that go back.
 	{
-		file: "lock/lock.go", breaks: "P2, F58", bug: "the time of a lease goes back with the wall clock",
-		old: `l.time.Add(max(now.Sub(l.read), now.Round(0).Sub(l.read.Round(0))))`,
-		new: `now.Round(0)`,
-		by:  "TestClockIsSetBackDuringAHold",
-	},
-	{
-		file: "lock/handover.go", breaks: "P1, F58", bug: "a lock is resumed without moving the end of its lease",
-		old: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)`,
-		new: `l.claim.Until = later(l.locker.leaseEnd(l.timing, now), later(t.Until, moved.Add(-time.Second)))`,
-		by:  "TestResumeBehindTheHandOver",
-	},
-	{
-		file: "lock/heartbeat.go", breaks: "P1, F58", bug: "a later end that another process has set counts as a renewal",
-		old: `until.UnixMicro() <= l.asked.Load() {`,
-		new: `!ok {`,
-		by:  "TestResumeBehindTheHandOver",
-	},
-	{
-		file: "lock/settlement.go", breaks: "P5, F56", bug: "a completion is believed if the row is gone",
-		old: `!s.completes || s.row.Untold:`,
-		new: `!s.completes || s.row.Unknown():`,
-		by:  "TestCompletionWhoseRowGoesBack",
-	},
-	{
-		file: "stores/dynamostore/store.go", breaks: "P5", bug: "a server that does not tell the row counts as one that has none",
-		old: `		s.mute.Store(true)
-		row = driver.Row{Untold: true}
-`,
-		new: `		s.mute.Store(true)
-		row = driver.Row{}
-`,
-		by: "TestConformanceWithoutOldItems",
-	},
-
-	// How requests are repeated.
-	{
-		file: "lock/retry.go", breaks: "P4, F2", bug: "an attempt without an answer is forgotten after the next one",
-		old: `r.unsure = r.unsure || !e.Unapplied`,
-		new: `r.unsure = !e.Unapplied`,
-		by:  "TestUnansweredClaimIsGivenUp|TestLateClaimIsRefused",
-	},
-	{
-		file: "lock/retry.go", breaks: "F11", bug: "one attempt may use up the whole time",
-		old: `	if r.until.Before(limit) {`,
-		new: `	if r.until.After(limit) {`,
-		by:  "TestHungStoreStaysWithinBudget",
-	},
-	{
-		file: "lock/retry.go", breaks: "F8, F55", bug: "a throttled claim is repeated without end",
-		old: `return times >= claimPatience || l.pressed.Load() > 0`,
-		new: `return false`,
-		by:  "TestThrottledAcquireIsRetried|TestOverload",
-	},
-	{
-		file: "lock/retry.go", breaks: "F55", bug: "claims go on while a completion is throttled",
-		old: `return times >= claimPatience || l.pressed.Load() > 0`,
-		new: `return times >= claimPatience`,
-		by:  "TestCompletionsBeforeClaims",
-	},
-	{
-		file: "lock/retry.go", breaks: "F9, F45", bug: "a conflict counts as throttling",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Answered`,
-		by:  "TestConflictsAreRetried",
-	},
-	{
-		file: "lock/retry.go", breaks: "F8, F55", bug: "a refusal throttles only if no earlier attempt may have been applied",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Answered && e.Unapplied && !e.Conflict`,
-		by:  "TestAnsweredAndUnapplied",
-	},
-	{
-		file: "lock/retry.go", breaks: "F2, F13", bug: "a request that was never sent counts as throttled",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Unapplied && !e.Conflict`,
-		by:  "TestAnsweredAndUnapplied",
-	},
-	{
-		file: "lock/retry.go", breaks: "P4, F2", bug: "a StoreError tells only what became of its last attempt",
-		old: `e.Requests, e.Unapplied = r.sent, !r.unsure`,
-		new: `e.Requests = r.sent`,
-		by:  "TestAnsweredAndUnapplied|TestErrorReportsStoreAnswer",
-	},
-	{
-		file: "lock/retry.go", breaks: "F10", bug: "a permanent error hides behind a throttle that came before",
-		old: `next.Answered || !next.Temporary || !before`,
-		new: `next.Answered || !before`,
-		by:  "TestAnsweredAndUnapplied",
-	},
-	{
-		file: "lock/retry.go", breaks: "F10", bug: "a permanent refusal is repeated",
-		old: `r.once || !e.Temporary || left <= 0`,
-		new: `r.once || left <= 0`,
-		by:  "TestDeniedIsNotRetried",
-	},
-	{
-		file: "lock/retry.go", breaks: "F1", bug: "the last error hides what the store answered before",
-		old: `if before == nil || next.Answered || !next.Temporary || !before.Answered && !errors.Is(next, context.DeadlineExceeded) {`,
-		new: `if before == nil || next.Temporary {`,
-		by:  "TestErrorReportsStoreAnswer",
-	},
-	{
-		file: "lock/retry.go", breaks: "F11", bug: "an attempt that was cut short hides why the one before failed",
-		old: `!before.Answered && !errors.Is(next, context.DeadlineExceeded)`,
-		new: `!before.Answered`,
-		by:  "TestErrorReportsTheCause",
-	},
-	{
-		file: "lock/settlement.go", breaks: "F55", bug: "after one throttled completion all claims give up for ever",
-		old: `			l.locker.pressed.Add(-1)`,
-		new: `			l.locker.pressed.Add(0)`,
-		by:  "TestClaimsAfterThrottledCompletion",
+		file: "lock/errors.go", breaks: "F43", bug: "work that deletes its blob counts as work that lost it",
+		old: `known(ErrLost, e.Err)`,
+		new: `known(ErrLost)`,
+		by:  "TestProtectRelease", in: "stores/azblobstore/bloblease",
 	},
 }
