@@ -73,24 +73,27 @@ func (a *acquisition) acquire() (*Lock, error) {
 	}
 	a.decided = a.clock.Now()
 	var lk *Lock
-	begun := false
+	unused := false
 	if err == nil {
-		lk = a.newLock()
+		lk, unused = a.newLock(), true
 		// If the caller does not get the Lock, for example because an observer panics,
 		// the name must not stay held.
 		defer func() {
-			if !begun {
+			if unused {
 				lk.drop()
 			}
 		}()
-		err = lk.check()
+		if err = lk.check(); err != nil {
+			unused = false
+			a.requests.sent += lk.drop()
+		}
 	}
 	a.report(err)
 	if err != nil {
 		return nil, err
 	}
 	lk.begin()
-	begun = true
+	unused = false
 	return lk, nil
 }
 
@@ -315,11 +318,8 @@ func (a *acquisition) newerError() error {
 	}
 }
 
-// report reports the outcome and, before it, that there was a wait.
+// report reports the outcome.
 func (a *acquisition) report(err error) {
-	if a.waited > 0 {
-		a.observe(OutcomeWaited, err)
-	}
 	switch {
 	case err != nil && a.requests.pace != nil && a.requests.throttled > 0:
 		a.observe(OutcomeRequeued, err)

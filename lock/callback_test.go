@@ -35,7 +35,7 @@ func (h failingHandler) Handle(_ context.Context, r slog.Record) error {
 func TestCallbacksThatPanic(t *testing.T) { // F48
 	boom := func() { panic("boom") }
 	for name, fail := range map[string]func(){"panic": boom, "Goexit": runtime.Goexit} {
-		for _, at := range []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeWaited, lock.OutcomeRenewed, lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeResultDropped, lock.OutcomeForgotten, lock.OutcomeHeld} {
+		for _, at := range []lock.Outcome{lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeRenewed, lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeResultDropped, lock.OutcomeForgotten, lock.OutcomeHeld} {
 			for _, where := range []string{"observer", "log handler", "holder"} {
 				t.Run(name+" of the "+where+" at "+string(at), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { callbackPanics(t, fail, at, where) })
@@ -67,9 +67,6 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 	switch at {
 	case lock.OutcomeTakenOver:
 		f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(10 * time.Second)}), resource) // and dies
-	case lock.OutcomeWaited:
-		other := f.mustAcquire(f.locker(lock.Options{}), resource)
-		time.AfterFunc(time.Second, func() { _ = other.Release() })
 	case lock.OutcomeHeld:
 		other := f.mustAcquire(f.locker(lock.Options{}), resource)
 		time.AfterFunc(30*time.Second, func() { _ = other.Release() })
@@ -94,10 +91,10 @@ func callbackPanics(t *testing.T, fail func(), at lock.Outcome, where string) {
 		_ = lk.CompleteWith(make([]byte, 400<<10))
 	}()
 	<-ended
-	if n := f.faulty.Requests(fault.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
+	if n := f.faulty.Requests(fault.Renew); n > 0 && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver) {
 		t.Errorf("%d renewals of a lock that the caller never got", n)
 	}
-	if where != "holder" && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver || at == lock.OutcomeWaited) {
+	if where != "holder" && (at == lock.OutcomeAcquired || at == lock.OutcomeTakenOver) {
 		f.wantFree("right after the callback")
 	}
 	before := f.faulty.Requests(fault.Renew)

@@ -178,6 +178,7 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 		ok, requests, err := l.renew(ctx, began.Add(left), now, l.timing.lease)
 		switch {
 		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
+			l.unreported.Add(int64(requests))
 			return true
 		case err == nil && ok:
 			l.observeBeat(ctx, OutcomeRenewed, began, requests, nil)
@@ -246,11 +247,6 @@ func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time
 	if l.locker.silent(ctx, outcome) {
 		return
 	}
-	now := l.clock.Now()
-	l.beat.tell(func() {
-		l.locker.report(ctx, Observation{
-			Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
-			Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
-		})
-	})
+	o := l.observation(outcome, began, requests, err)
+	l.beat.tell(func() { l.locker.report(ctx, o) })
 }

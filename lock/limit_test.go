@@ -657,8 +657,8 @@ func TestLimitWaitEnds(t *testing.T) {
 				if most := lock.MaxLimit + 20*int(c.lasts/time.Second) + 100; n > most {
 					t.Errorf("%d requests, want at most 20 a second beside the first ones: %d", n, most)
 				}
-				if o := f.observations(); len(o) != 2 || o[0].Outcome != lock.OutcomeWaited || o[1].Requests != n {
-					t.Errorf("observed %+v, want a wait and a refusal after %d requests", o, n)
+				if o := f.observations(); len(o) != 1 || o[0].Waited != c.lasts || o[0].Requests != n {
+					t.Errorf("observed %+v, want a refusal after a wait of %v and %d requests", o, c.lasts, n)
 				}
 			})
 		})

@@ -27,6 +27,9 @@ type Lock struct {
 	decided  time.Time
 	until    atomic.Int64 // microseconds: end of the lease as last confirmed
 	asked    atomic.Int64 // microseconds: the latest end that this process has asked for
+	// unreported is the number of requests that no observation counts, such as
+	// those of a renewal that the end of the lock interrupts.
+	unreported atomic.Int64
 
 	reading sync.Mutex
 	read    time.Time // the last reading of the clock; guarded by reading

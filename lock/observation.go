@@ -18,7 +18,6 @@ type Outcome string
 const (
 	OutcomeAcquired         Outcome = "acquired"          // debug
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
-	OutcomeWaited           Outcome = "waited"            // there was a wait; the outcome of the claim follows: debug
 	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
@@ -38,7 +37,7 @@ const (
 
 func (o Outcome) level() slog.Level {
 	switch o {
-	case OutcomeAcquired, OutcomeWaited, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
+	case OutcomeAcquired, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
 	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo
@@ -56,11 +55,13 @@ type Observation struct {
 	Fence   int64     // of the lock that was acquired, or that is in the way
 	Holder  string    // of the lock that is in the way, or that was taken over
 	Until   time.Time // end of the lease
-	// Duration is the time from the call of Acquire, Complete or Release to the
-	// outcome. Of a renewal it is the time of its requests.
-	Duration  time.Duration
+	// Began is when Acquire, Complete or Release was called, or when the requests
+	// of a renewal began.
+	Began     time.Time
+	Duration  time.Duration // from Began to the outcome
+	Waited    time.Duration // for a holder, as a part of Duration
 	HeldFor   time.Duration // since the lock was acquired
-	Requests  int           // sent to the store for this outcome
+	Requests  int           // sent to the store that no outcome before this one counts
 	Completed bool          // the event was completed, not only the lock released
 	// Forgotten is how many events are forgotten although they have not expired;
 	// see [Options.RememberEvents].
@@ -69,7 +70,7 @@ type Observation struct {
 }
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
-// any, key (the digest of the name), duration, requests, fence, forgotten,
+// any, key (the digest of the name), duration, waited, requests, fence, forgotten,
 // holder with until, and error, which is called reason if the outcome is not a
 // failure: nothing is wrong with a duplicate. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
@@ -79,6 +80,9 @@ func (o Observation) LogValue() slog.Value {
 	}
 	if o.Duration != 0 {
 		attrs = append(attrs, slog.Duration("duration", o.Duration))
+	}
+	if o.Waited != 0 {
+		attrs = append(attrs, slog.Duration("waited", o.Waited))
 	}
 	if o.Requests != 0 {
 		attrs = append(attrs, slog.Int("requests", o.Requests))
@@ -108,15 +112,13 @@ func (a *acquisition) observe(outcome Outcome, err error) {
 	}
 	o := Observation{
 		Outcome: outcome, Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
-		Duration: a.decided.Sub(a.began), Requests: a.requests.sent, Err: err,
+		Began: a.began, Duration: a.decided.Sub(a.began), Waited: a.waited, Requests: a.requests.sent, Err: err,
 	}
 	switch outcome {
 	case OutcomeTakenOver:
 		o.Holder = a.row.Previous
 	case OutcomeHeld:
 		o.Holder = a.row.Holder
-	case OutcomeWaited:
-		o.Duration, o.Requests, o.Err = a.waited, 0, nil
 	}
 	a.locker.report(a.ctx, o)
 }
@@ -125,11 +127,19 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	if l.locker.silent(l.ctx, outcome) {
 		return
 	}
-	now := l.clock.Now()
-	o := Observation{
-		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()), Duration: now.Sub(s.began),
-		HeldFor: now.Sub(l.decided), Requests: s.sent, Completed: s.completes && err == nil, Err: err,
+	o := l.observation(outcome, s.began, s.sent, err)
+	o.Requests += int(l.unreported.Swap(0))
+	o.Completed = s.completes && err == nil
+	l.locker.report(l.ctx, o)
+}
+
+// observeMemory reports what follows from how an event was completed.
+func (l *Lock) observeMemory(outcome Outcome, s *settlement) {
+	if l.locker.silent(l.ctx, outcome) {
+		return
 	}
+	o := l.observation(outcome, s.began, 0, nil)
+	o.Completed = true
 	if outcome == OutcomeForgotten {
 		o.Forgotten = s.forgotten
 	}
@@ -144,11 +154,16 @@ func (l *Lock) observeHandOver(ctx context.Context, outcome Outcome, began time.
 	if l.locker.silent(ctx, outcome) {
 		return
 	}
+	l.locker.report(ctx, l.observation(outcome, began, requests, err))
+}
+
+// observation returns what all outcomes of an acquired lock have.
+func (l *Lock) observation(outcome Outcome, began time.Time, requests int, err error) Observation {
 	now := l.clock.Now()
-	l.locker.report(ctx, Observation{
+	return Observation{
 		Outcome: outcome, Key: l.key, Fence: l.row.Fence, Until: time.UnixMicro(l.until.Load()),
-		Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
-	})
+		Began: began, Duration: now.Sub(began), HeldFor: now.Sub(l.decided), Requests: requests, Err: err,
+	}
 }
 
 func outcomeOf(err error) Outcome {

@@ -76,10 +76,13 @@ func (l *Lock) release(limit time.Time) error {
 	return l.settle(l.settlement(false).endBy(limit))
 }
 
-// drop releases a lock that the caller does not get, and reports nothing.
-func (l *Lock) drop() {
+// drop releases a lock that the caller does not get, and reports nothing. It
+// returns the number of requests.
+func (l *Lock) drop() int {
 	l.beginEnd(released)
-	_, _ = l.write(l.settlement(false))
+	s := l.settlement(false)
+	_, _ = l.write(s)
+	return s.sent
 }
 
 // CompleteWith implements [driver.Lock].
@@ -199,10 +202,10 @@ func (l *Lock) settle(s *settlement) error {
 	}
 	l.observeSettled(outcome, s, err)
 	if outcome == OutcomeReleased && s.resultDropped {
-		l.observeSettled(OutcomeResultDropped, s, nil)
+		l.observeMemory(OutcomeResultDropped, s)
 	}
 	if outcome == OutcomeReleased && s.forgotten > 0 {
-		l.observeSettled(OutcomeForgotten, s, nil)
+		l.observeMemory(OutcomeForgotten, s)
 	}
 	if l.beat != nil {
 		l.beat.raise()
@@ -237,6 +240,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	ok, err := s.send(s.ctx, op, s.sendOnce)
 	if err != nil && s.transaction != nil && !s.unsure {
 		goesOn, l.outcome = true, nil
+		l.unreported.Add(int64(s.sent))
 		l.ending.Store(0)
 		return "", err
 	}

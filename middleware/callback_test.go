@@ -42,9 +42,6 @@ var callbackCases = map[lock.Outcome]callbackCase{
 		f.acquireElsewhere(t, lock.Key{Name: "n"})
 		time.Sleep(time.Minute)
 	}},
-	lock.OutcomeWaited: {opts: []middleware.Option{middleware.OnHeld(middleware.Wait(20 * time.Second))}, before: func(t *testing.T, f *fixture) {
-		f.acquireElsewhere(t, lock.Key{Name: "n"})
-	}},
 	lock.OutcomeHeld: {staysHeld: true, before: func(t *testing.T, f *fixture) { f.acquireElsewhere(t, lock.Key{Name: "n"}) }},
 	lock.OutcomeAlreadyCompleted: {before: func(t *testing.T, f *fixture) {
 		if err := f.acquireElsewhere(t, lock.Key{Name: "n", Event: "1"}).Complete(); err != nil {

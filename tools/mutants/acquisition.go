@@ -112,9 +112,8 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/acquisition.go", breaks: "P2", bug: "the work begins although the lease ended during the acquire",
-		old: `		err = lk.check()
-`,
-		new: ``,
+		old: `err = lk.check(); err != nil`,
+		new: `err = nil; err != nil`,
 		by:  "TestAcquireOutlastsLease",
 	},
 	{

@@ -150,4 +150,11 @@ func (l *Lock) observeBeat`,
 		raise(`,
 		by: "TestSimulation|TestHandOverNeverShortensTheLease",
 	},
+	{
+		file: "lock/heartbeat.go", breaks: "observation", bug: "the requests of an interrupted renewal are not observed",
+		old: `			l.unreported.Add(int64(requests))
+`,
+		new: ``,
+		by:  "TestEveryRequestIsObserved",
+	},
 }

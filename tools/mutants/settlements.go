@@ -198,10 +198,10 @@ var settlements = []mutant{
 	},
 	{
 		file: "lock/settlement.go", breaks: "F48", bug: "the release after an observer's panic is not repeated",
-		old: `	_, _ = l.write(l.settlement(false))
-`,
-		new: `	_, _ = l.write(l.settlement(false).endBy(l.clock.Now().Add(20 * time.Millisecond)))
-`,
+		old: `	s := l.settlement(false)
+	_, _ = l.write(s)`,
+		new: `	s := l.settlement(false).endBy(l.clock.Now().Add(20 * time.Millisecond))
+	_, _ = l.write(s)`,
 		by: "TestReleaseAfterAPanicIsRepeated",
 	},
 	{
@@ -278,5 +278,26 @@ var settlements = []mutant{
 		old: `"the lock of key " + l.key.Digest() + " has ended already`,
 		new: `"the lock of key " + l.key.Name + " has ended already`,
 		by:  "TestHostileKeys",
+	},
+	{
+		file: "lock/settlement.go", breaks: "observation", bug: "the requests of a transaction that is declined are not observed",
+		old: `		l.unreported.Add(int64(s.sent))
+`,
+		new: ``,
+		by:  "TestEveryRequestIsObserved",
+	},
+	{
+		file: "lock/settlement.go", breaks: "observation", bug: "the requests for a lock that nobody gets are not observed",
+		old: `	return s.sent
+`,
+		new: `	return 0
+`,
+		by: "TestEveryRequestIsObserved",
+	},
+	{
+		file: "lock/observation.go", breaks: "observation", bug: "the requests of a completion are observed twice",
+		old: `o := l.observation(outcome, s.began, 0, nil)`,
+		new: `o := l.observation(outcome, s.began, s.sent, nil)`,
+		by:  "TestEveryRequestIsObserved",
 	},
 }

@@ -72,7 +72,7 @@ func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 
 func (inv *invocation) choosePanics() {
 	outcomes := []lock.Outcome{
-		lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeWaited, lock.OutcomeHeld, lock.OutcomeRenewed,
+		lock.OutcomeAcquired, lock.OutcomeTakenOver, lock.OutcomeHeld, lock.OutcomeRenewed,
 		lock.OutcomeReleased, lock.OutcomeLost, lock.OutcomeStoreFailed, lock.OutcomeCompleteFailed, lock.OutcomeHandedOver, lock.OutcomeResumed,
 	}
 	switch inv.random.IntN(16) {

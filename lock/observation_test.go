@@ -1,0 +1,139 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// TestEveryRequestIsObserved shows that the requests of all observations add up
+// to those that the store got, each counted once.
+func TestEveryRequestIsObserved(t *testing.T) {
+	held := func(f *fixture) *lock.Lock {
+		return f.mustAcquire(f.locker(lock.Options{}), event("e1"))
+	}
+	for name, run := range map[string]func(t *testing.T, f *fixture){
+		"completed": func(_ *testing.T, f *fixture) { _ = held(f).Complete() },
+		"waited in vain, and abandoned": func(t *testing.T, f *fixture) {
+			lk := held(f)
+			f.faulty.Plan(fault.Acquire, fault.None, fault.ApplyThenDrop)
+			_, _ = f.locker(lock.Options{MaxWait: 3 * time.Second}).Acquire(t.Context(), event("e2"))
+			_ = lk.Release()
+		},
+		"the store does not answer": func(t *testing.T, f *fixture) {
+			f.faulty.Always(fault.Acquire, fault.ApplyThenDrop)
+			_, _ = f.locker(lock.Options{}).Acquire(t.Context(), resource)
+		},
+		"renewed": func(_ *testing.T, f *fixture) {
+			lk := held(f)
+			time.Sleep(time.Minute)
+			_ = lk.Complete()
+		},
+		"a renewal is interrupted": func(_ *testing.T, f *fixture) {
+			lk := held(f)
+			f.faulty.Always(fault.Renew, fault.Throttle)
+			time.Sleep(11 * time.Second)
+			_ = lk.Release()
+		},
+		"the result is dropped, and events are forgotten": func(t *testing.T, f *fixture) {
+			l := f.locker(lock.Options{RememberEvents: 1})
+			for i := range 30 {
+				lk := f.mustAcquire(l, event(string(rune('a'+i))+"-0123456789-0123456789-0123456789"))
+				_ = lk.CompleteWith(make([]byte, 400<<10))
+			}
+			for _, want := range []lock.Outcome{lock.OutcomeResultDropped, lock.OutcomeForgotten} {
+				if !f.saw(want) {
+					t.Errorf("nothing was %s", want)
+				}
+			}
+		},
+		"a lock that ended before its caller got it": func(t *testing.T, f *fixture) {
+			f.faulty.Store = slowAnswer{f.faulty.Store}
+			if _, err := f.locker(lock.Options{Lease: lock.FixedLease(4 * time.Second)}).Acquire(t.Context(), resource); !errors.Is(err, lock.ErrLost) {
+				t.Errorf("got %v, want a lease that is lost", err)
+			}
+		},
+		"one of several": func(t *testing.T, f *fixture) {
+			lk := held(f)
+			_, _ = f.locker(lock.Options{}).AcquireAll(t.Context(), lock.Key{Name: "a"}, lock.Key{Name: "b"}, resource)
+			_ = lk.Release()
+		},
+		"a slot": func(t *testing.T, f *fixture) {
+			l := f.locker(lock.Options{Limit: 5})
+			all := f.holdAll(l, 5)
+			_, _ = l.Acquire(t.Context(), resource)
+			for _, lk := range all {
+				_ = lk.Release()
+			}
+		},
+		"handed over": func(t *testing.T, f *fixture) {
+			lk := held(f)
+			ticket, err := lk.HandOver(t.Context(), time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed, err := f.locker(lock.Options{}).Resume(t.Context(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resumed.Complete()
+		},
+		"a transaction that is declined": func(t *testing.T, f *fixture) {
+			lk := held(f)
+			declined := &driver.Error{Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
+			sent := func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+				_, _, _ = f.faulty.Settle(ctx, &driver.Settlement{Name: "/other", Token: "other"})
+				return driver.Row{}, false, declined
+			}
+			_ = transact(t, f, lk, sent)
+			_ = lk.Release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				run(t, f)
+				sent := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Renew) + f.faulty.Requests(fault.Release)
+				if got := f.requests(); got != sent || sent == 0 {
+					t.Errorf("observed %d requests of %d", got, sent)
+				}
+			})
+		})
+	}
+}
+
+// slowAnswer answers a claim so late that its lease has ended.
+type slowAnswer struct{ driver.Store }
+
+func (s slowAnswer) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	row, ok, err := s.Store.Acquire(ctx, c)
+	time.Sleep(3 * time.Second)
+	return row, ok, err
+}
+
+func (f *fixture) saw(o lock.Outcome) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, seen := range f.observed {
+		if seen.Outcome == o {
+			return true
+		}
+	}
+	return false
+}
+
+// requests returns the sum of the requests that were observed.
+func (f *fixture) requests() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.observed {
+		n += o.Requests
+	}
+	return n
+}
