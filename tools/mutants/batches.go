@@ -1,6 +1,7 @@
 package main
 
-// batches has the bugs in how a batch is handled, and what it says about its records.
+// batches has the bugs in how a batch is handled, and what it says about its
+// records.
 var batches = []mutant{
 	{
 		file: "middleware/answer.go", breaks: "P5", bug: "the caller of a replay can change what is stored",

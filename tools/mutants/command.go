@@ -1,6 +1,7 @@
 package main
 
-// command has the bugs in the command, the local Lambda and what is tested with it.
+// command has the bugs in the command, the local Lambda and what is tested
+// with it.
 var command = []mutant{
 	{
 		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F23", bug: "exec --wait repeats permanent errors",

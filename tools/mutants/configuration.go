@@ -1,6 +1,7 @@
 package main
 
-// configuration has the bugs in signatures, options and what surrounds a function.
+// configuration has the bugs in signatures, options and what surrounds a
+// function.
 var configuration = []mutant{
 	{
 		file: "middleware/defaultstore.go", breaks: "F59", bug: "a given store looks at its server when the first event comes",

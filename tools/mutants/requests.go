@@ -1,6 +1,7 @@
 package main
 
-// requests has the bugs in how requests are repeated, and when they are slowed down.
+// requests has the bugs in how requests are repeated, and when they are
+// slowed down.
 var requests = []mutant{
 	{
 		file: "lock/retry.go", breaks: "P4, F2", bug: "an attempt without an answer is forgotten after the next one",

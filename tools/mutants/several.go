@@ -1,6 +1,7 @@
 package main
 
-// several has the bugs in several locks at the same time, and one that several hold.
+// several has the bugs in several locks at the same time, and one that
+// several hold.
 var several = []mutant{
 	{
 		file: "lock/limit.go", breaks: "P4, F44", bug: "a claim of another slot without an answer is not given up",
