@@ -66,13 +66,15 @@ type Observation struct {
 	// Forgotten is how many events are forgotten although they have not expired;
 	// see [Options.RememberEvents].
 	Forgotten int
+	Records   int   // that middleware.OutcomeNotBegun speaks of
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
-// any, key (the digest of the name), duration, waited, requests, fence, forgotten,
-// holder with until, and error, which is called reason if the outcome is not a
-// failure: nothing is wrong with a duplicate. It shows neither name nor event.
+// any, key (the digest of the name), duration, waited, requests, fence,
+// forgotten, holder with until, and error, which is called reason if the
+// outcome is not a failure: nothing is wrong with a duplicate. It shows neither
+// name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {

@@ -63,6 +63,8 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 // run handles the records of one delivery. It returns one error for each, nil
 // for those that were completed or skipped.
 func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error {
+	ctx, done := b.measure(ctx)
+	defer done()
 	d := &delivery[R]{
 		batch: b, ctx: ctx, source: src,
 		tasks: make([]task[R], len(records)), ready: make(chan *task[R], len(records)), remaining: len(records),

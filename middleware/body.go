@@ -71,7 +71,8 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	checkPolicies(inspect[D](reflect.TypeOf(handler)), s)
 	w := newWrapper(s)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
-		ctx = withRecord(ctx, &e)
+		ctx, done := w.measure(withRecord(ctx, &e))
+		defer done()
 		k, work, err := open(ctx, &e)
 		return w.locked(ctx, k, err, work)
 	}

@@ -16,6 +16,8 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 		if sig.takesContext {
 			ctx = args[0].Interface().(context.Context)
 		}
+		ctx, done := w.measure(ctx)
+		defer done()
 		event, err := eventOf[E](sig, args)
 		var k keySet
 		if err == nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // Option changes a default of [WithLock], or of [EachSQSMessage] and its
-// siblings. If an option other than [Observe] is given twice, the last one
-// counts. An option that makes no sense panics when the handler is wrapped,
-// with one line that says what to change.
+// siblings. If an option other than [Observe] and [Metrics] is given twice, the
+// last one counts. An option that makes no sense panics when the handler is
+// wrapped, with one line that says what to change.
 type Option func(*settings)
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
@@ -265,19 +265,7 @@ func LogKeys() Option {
 // after the other observers were called and the lock was released; in a batch
 // the record fails with a [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
-	return func(o *settings) {
-		before := o.engine.Observe
-		switch {
-		case f == nil:
-		case before == nil:
-			o.engine.Observe = f
-		default:
-			o.engine.Observe = func(ctx context.Context, seen lock.Observation) {
-				defer f(ctx, seen) // also if before panics
-				before(ctx, seen)
-			}
-		}
-	}
+	return func(o *settings) { o.engine.Observe = both(o.engine.Observe, f) }
 }
 
 // DefaultConcurrency is the default of [Concurrency]: enough to hide the

@@ -39,6 +39,8 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 
 // Invoke implements lambda.Handler.
 func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	ctx, done := h.measure(ctx)
+	defer done()
 	event, err := decodeEvent[E](payload)
 	var k keySet
 	if err == nil {

@@ -123,6 +123,8 @@ func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handl
 func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Records) error {
+		ctx, done := b.measure(ctx)
+		defer done()
 		if e.refused != nil {
 			b.report(ctx, lock.Observation{Outcome: lock.OutcomeRefused, Err: e.refused})
 			return e.refused

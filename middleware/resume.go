@@ -50,6 +50,8 @@ func Resume[E, R any](ticket func(E) lock.Ticket, handler func(context.Context, 
 	s.use(h)
 	w := newWrapper(s)
 	return func(ctx context.Context, event E) (R, error) {
+		ctx, done := w.measure(ctx)
+		defer done()
 		gateway := w.http.gatewayOf(event)
 		run, instead := w.resume(ctx, ticket(event))
 		run.gateway = gateway

@@ -18,9 +18,10 @@ import (
 // settings are what the options of one wrapper ask for.
 type settings struct {
 	engine    lock.Options
-	fixed     time.Duration // of FixedLease; zero: none
-	heartbeat time.Duration // of Heartbeat; zero: none
-	store     driver.Store  // nil: DefaultStore(table)
+	metrics   func(context.Context, Totals) // nil: none
+	fixed     time.Duration                 // of FixedLease; zero: none
+	heartbeat time.Duration                 // of Heartbeat; zero: none
+	store     driver.Store                  // nil: DefaultStore(table)
 	table     string
 	held      policy
 	completed policy
@@ -58,6 +59,9 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 			refuse("option %d is nil: leave it out", i+1)
 		}
 		o(s)
+	}
+	if s.metrics != nil {
+		Observe(tallyUp)(s)
 	}
 	s.check()
 	s.engine.Logger = cmp.Or(s.engine.Logger, slog.Default()) // one for package lock and the wrapper

@@ -35,6 +35,7 @@ type stream struct {
 	completes bool
 	head      []byte // of the response, as the handler returned it; nil: it is not stored
 	recorded  []byte // what was read of the body
+	measured  func() // ends the totals of the invocation
 	once      sync.Once
 }
 
@@ -52,7 +53,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		}
 		doc := head.encoded() // now, because the handler may change its maps while the body is read
 		r.judge(doc)
-		s := &stream{body: *body, run: *r, completes: r.completes(v, doc)}
+		s := &stream{body: *body, run: *r, completes: r.completes(v, doc), measured: keepOpen(r.ctx)}
 		if s.completes && r.storesResult() {
 			s.head = doc
 		}
@@ -62,7 +63,7 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 			r.reportDropped(errNotStored)
 		}
 		sent := response{StatusCode: http.StatusOK} // by the runtime
-		s := &stream{body: reader, run: *r, completes: r.completes(v, sent.encoded())}
+		s := &stream{body: reader, run: *r, completes: r.completes(v, sent.encoded()), measured: keepOpen(r.ctx)}
 		*result = reflect.ValueOf(s)
 	} else {
 		return false
@@ -161,6 +162,7 @@ func (s *stream) Close() error {
 // lock.
 func (s *stream) end(err error) {
 	s.once.Do(func() {
+		defer s.measured()
 		defer func() { _ = s.run.lock.Release() }() // does nothing after Complete
 		// Like the runtime, which reports any other error, also one that wraps io.EOF.
 		if err == io.EOF && s.completes {

@@ -155,7 +155,7 @@ func (d *delivery[R]) errors() []error {
 		if d.throttles > 0 {
 			err = fmt.Errorf("the store throttled %d claims, and %w", d.throttles, err)
 		}
-		d.report(d.ctx, lock.Observation{Outcome: OutcomeNotBegun, Key: first.key, Err: err})
+		d.report(d.ctx, lock.Observation{Outcome: OutcomeNotBegun, Key: first.key, Records: notBegun, Err: err})
 	}
 	if d.each.repanic {
 		raisePanic(errs)

@@ -54,8 +54,8 @@ var configuration = []mutant{
 		by: "TestEventByPointer",
 	},
 	{
-		file: "middleware/options.go", breaks: "F12", bug: "a second observer replaces the first",
-		old: `				before(ctx, seen)
+		file: "middleware/metrics.go", breaks: "F12", bug: "a second observer replaces the first",
+		old: `		before(ctx, v)
 `,
 		new: ``,
 		by:  "TestSeveralObservers",
@@ -105,12 +105,12 @@ var configuration = []mutant{
 		by:  "TestCompletedIf",
 	},
 	{
-		file: "middleware/options.go", breaks: "F48", bug: "an observer is not called if one before it panics",
-		old: `				defer f(ctx, seen) // also if before panics
-				before(ctx, seen)
+		file: "middleware/metrics.go", breaks: "F48", bug: "an observer is not called if one before it panics",
+		old: `		defer f(ctx, v)
+		before(ctx, v)
 `,
-		new: `				before(ctx, seen)
-				f(ctx, seen)
+		new: `		before(ctx, v)
+		f(ctx, v)
 `,
 		by: "TestSeveralObservers",
 	},

@@ -192,4 +192,30 @@ var handlers = []mutant{
 		new: `if !w.engine.LogKeys {`,
 		by:  "TestLogKeys",
 	},
+	{
+		file: "middleware/metrics.go", breaks: "observation", bug: "an invocation inside another one has totals of its own",
+		old: `w.metrics == nil || tallyOf(ctx) != nil`,
+		new: `w.metrics == nil`,
+		by:  "TestMetricsOfNestedWrappers",
+	},
+	{
+		file: "middleware/stream.go", breaks: "observation", bug: "the totals end before a streamed response",
+		old: `completes: r.completes(v, sent.encoded()), measured: keepOpen(r.ctx)}`,
+		new: `completes: r.completes(v, sent.encoded()), measured: noTally}`,
+		by:  "TestMetricsOfAStream",
+	},
+	{
+		file: "middleware/metrics.go", breaks: "observation", bug: "records that are not begun count as one",
+		old: `+= max(o.Records, 1)`,
+		new: `+= 1`,
+		by:  "TestMetricsOfABatch",
+	},
+	{
+		file: "middleware/records.go", breaks: "observation", bug: "an event that is refused as a whole is not measured",
+		old: `		ctx, done := b.measure(ctx)
+`,
+		new: `		done := noTally
+`,
+		by: "TestMetricsOfEveryWrapper",
+	},
 }

@@ -1,0 +1,275 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// meter keeps the totals of every invocation.
+type meter struct {
+	mu  sync.Mutex
+	all []middleware.Totals
+}
+
+func (m *meter) option() middleware.Option {
+	return middleware.Metrics(func(_ context.Context, t middleware.Totals) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.all = append(m.all, t)
+	})
+}
+
+// one returns the totals of the only invocation since the last call.
+func (m *meter) one(t *testing.T) middleware.Totals {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) != 1 {
+		t.Fatalf("%d totals for one invocation: %+v", len(m.all), m.all)
+	}
+	totals := m.all[0]
+	m.all = nil
+	return totals
+}
+
+// TestMetricsOfEveryWrapper shows that every wrapper calls the function given
+// to Metrics once for each invocation, whatever becomes of it, with what the
+// observer saw.
+func TestMetricsOfEveryWrapper(t *testing.T) {
+	t.Parallel()
+	byID := keyfuncs.ByField(func(o order) string { return o.ID })
+	ended := func(ctx context.Context, how string) error {
+		switch how {
+		case "error":
+			return errRecord
+		case "panic":
+			panic("boom")
+		}
+		return ctx.Err()
+	}
+	of := func(ctx context.Context, o order) error { return ended(ctx, o.ID) }
+	for name, invoke := range map[string]func(ctx context.Context, how string, opts []middleware.Option) error{
+		"WithLock": func(ctx context.Context, how string, opts []middleware.Option) error {
+			return middleware.WithLock(byOrder, of, opts...)(ctx, order{ID: how})
+		},
+		"WithLocks": func(ctx context.Context, how string, opts []middleware.Option) error {
+			return middleware.WithLocks(keyfuncs.All(byOrder, lockPerOrder), of, opts...)(ctx, order{ID: how})
+		},
+		"lambda.Handler": func(ctx context.Context, how string, opts []middleware.Option) error {
+			_, err := middleware.WithLock(byOrder, lambda.Handler(ending{ended}), opts...).Invoke(ctx, []byte(`{"id":"`+how+`"}`))
+			return err
+		},
+		"Resume": func(ctx context.Context, how string, opts []middleware.Option) error {
+			ticket, err := handOver(ctx, opts)
+			if err != nil {
+				return err
+			}
+			_, err = middleware.Resume(func(o order) lock.Ticket { return ticket }, func(ctx context.Context, o order) (int, error) {
+				return 0, of(ctx, o)
+			}, opts...)(ctx, order{ID: how})
+			return err
+		},
+		"WithEventBridgeDetail": func(ctx context.Context, how string, opts []middleware.Option) error {
+			return middleware.WithEventBridgeDetail(byID, of, opts...)(ctx, events.EventBridgeEvent{ID: how, Detail: []byte(`{"id":"` + how + `"}`)})
+		},
+		"EachSQSBody": func(ctx context.Context, how string, opts []middleware.Option) error {
+			_, err := middleware.EachSQSBody(byID, of, opts...)(ctx, sqsBatch(message("m1", `{"id":"`+how+`"}`)))
+			return err
+		},
+		"EachS3Record without records": func(ctx context.Context, _ string, opts []middleware.Option) error {
+			return middleware.EachS3Record(keyfuncs.S3Record, func(context.Context, events.S3EventRecord) error { return nil }, opts...)(ctx, middleware.S3Records{})
+		},
+	} {
+		for _, how := range []string{"ok", "error", "panic", ""} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				f, m := newFixture(), meter{}
+				func() {
+					defer func() { _ = recover() }()
+					_ = invoke(t.Context(), how, f.options(middleware.Namespace("shop"), m.option()))
+				}()
+				wantTotals(t, f, m.one(t), "shop")
+			})
+		}
+	}
+}
+
+// ending is a raw handler that ends as its payload says.
+type ending struct {
+	as func(ctx context.Context, how string) error
+}
+
+func (e ending) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	how := strings.TrimSuffix(strings.TrimPrefix(string(payload), `{"id":"`), `"}`)
+	return []byte("null"), e.as(ctx, how)
+}
+
+// handOver returns a ticket for a lock in the store of opts, in silence.
+func handOver(ctx context.Context, opts []middleware.Option) (ticket lock.Ticket, err error) {
+	opts = append(slices.Clone(opts[:1]), noLog)
+	h := middleware.WithLock(byOrder, func(ctx context.Context, _ order) error {
+		ticket, err = lock.HandOver(ctx, time.Minute)
+		return err
+	}, opts...)
+	return ticket, h(ctx, order{ID: "first"})
+}
+
+// wantTotals checks totals against what the observer saw.
+func wantTotals(t *testing.T, f *fixture, got middleware.Totals, namespace string) {
+	t.Helper()
+	want := map[lock.Outcome]int{}
+	requests, completed := 0, 0
+	for _, o := range f.observed {
+		want[o.Outcome] += max(1, o.Records)
+		requests += o.Requests
+		if o.Completed {
+			completed++
+		}
+	}
+	if len(want) == 0 || !maps.Equal(got.Outcomes, want) || got.Requests != requests || got.Completed != completed || got.Namespace != namespace || got.Began.IsZero() {
+		t.Errorf("totals %+v, want %v, %d requests, %d completed", got, want, requests, completed)
+	}
+}
+
+// TestMetricsOfABatch shows what the totals of a batch say: each number once.
+func TestMetricsOfABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFixture(), meter{}
+		busy, same := lock.Key{Name: "busy"}, lock.Key{Name: "same", Event: "same"}
+		f.acquireElsewhere(t, busy)
+		f.acquireElsewhere(t, same)
+		key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+			switch m.MessageId {
+			case "busy1", "busy2":
+				return busy, nil
+			case "same":
+				return same, nil
+			}
+			return lock.Key{Name: m.Body, Event: m.MessageId}, nil
+		}
+		handler := func(ctx context.Context, m events.SQSMessage) error {
+			time.Sleep(10 * time.Second)
+			if m.MessageId == "bad" {
+				return errRecord
+			}
+			return nil
+		}
+		each := middleware.EachSQSMessage(key, handler, f.options(m.option(), middleware.Namespace(""), middleware.Concurrency(100))...)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		_, _ = each(ctx, sqsBatch(message("busy1", ""), message("busy2", ""), message("same", ""), message("bad", "a"), message("good", "b"),
+			inGroup("g", message("1", "c")), inGroup("g", message("2", "d")), inGroup("g", message("3", "e")), inGroup("g", message("4", "e"))))
+		got := m.one(t)
+		for what, n := range map[string][2]int{
+			"completed":      {got.Completed, 3},
+			"overdue":        {got.Outcomes[middleware.OutcomeOverdue], 1},
+			"in progress":    {got.InProgress, 1},
+			"contended":      {got.Contended[busy.Digest()], 2},
+			"handler failed": {got.Outcomes[middleware.OutcomeHandlerFailed], 1},
+			"not begun":      {got.Outcomes[middleware.OutcomeNotBegun], 2},
+			"acquires":       {len(got.Acquires), 4},
+			"holds":          {len(got.Holds), 4},
+			"waits":          {len(got.Waits), 0},
+		} {
+			if n[0] != n[1] {
+				t.Errorf("%s: %d, want %d: %+v", what, n[0], n[1], got)
+			}
+		}
+		if got.Holds[0] != 10*time.Second || got.Duration < 10*time.Second || len(got.Contended) != 1 {
+			t.Errorf("totals %+v", got)
+		}
+	})
+}
+
+// TestMetricsOfAWait shows that a claim that waited counts as one, with its
+// wait.
+func TestMetricsOfAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFixture(), meter{}
+		f.acquireElsewhere(t, lock.Key{Name: "orders"})
+		h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, f.options(m.option(), middleware.Namespace(""), middleware.OnHeld(middleware.Wait(time.Minute)))...)
+		if err := h(t.Context(), order{ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		got := m.one(t)
+		if len(got.Waits) != 1 || got.Waits[0] < 5*time.Second || !slices.Equal(got.Waits, got.Acquires) || got.Outcomes[lock.OutcomeTakenOver] != 1 {
+			t.Errorf("totals %+v", got)
+		}
+	})
+}
+
+// TestMetricsOfNestedWrappers shows that the outcomes of an inner wrapper count
+// in the totals of the outer one.
+func TestMetricsOfNestedWrappers(t *testing.T) {
+	t.Parallel()
+	f, m := newFixture(), meter{}
+	opts := f.options(m.option(), middleware.Namespace("shop"))
+	inner := middleware.WithLock(keyfuncs.Static("partner"), func(context.Context, events.SQSMessage) error { return nil }, opts...)
+	if _, err := middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, append(opts, middleware.Concurrency(1))...)(t.Context(), sqsBatch(message("1", ""), message("2", ""))); err != nil {
+		t.Fatal(err)
+	}
+	got := m.one(t)
+	if got.Outcomes[lock.OutcomeAcquired] != 4 {
+		t.Errorf("totals %+v", got)
+	}
+	wantTotals(t, f, got, "shop")
+}
+
+// TestMetricsOfAStream shows that the totals include how a streamed response
+// ended.
+func TestMetricsOfAStream(t *testing.T) {
+	t.Parallel()
+	f, m := newFixture(), meter{}
+	h := middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return strings.NewReader("hello"), nil },
+		f.options(m.option(), middleware.Namespace("shop"))...)
+	out, err := h(t.Context(), order{ID: "1"})
+	if err != nil || len(m.all) > 0 {
+		t.Fatalf("%v; before the end of the stream: %+v", err, m.all)
+	}
+	_, _ = io.ReadAll(out)
+	_ = out.(io.Closer).Close()
+	wantTotals(t, f, m.one(t), "shop")
+}
+
+// TestSeveralMetrics shows that every function given to Metrics is called, in
+// order and before the answer, also if one before it panics.
+func TestSeveralMetrics(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	note := func(name string) middleware.Option {
+		return middleware.Metrics(func(_ context.Context, got middleware.Totals) {
+			seen = append(seen, fmt.Sprint(name, got.Completed))
+			if name == "b" {
+				panic(errors.New(name))
+			}
+		})
+	}
+	h := middleware.WithLock(byOrder, func(context.Context, order) error { return nil },
+		newFixture().options(note("a"), middleware.Metrics(nil), note("b"), note("c"))...)
+	func() {
+		defer func() {
+			if p := recover(); fmt.Sprint(p) != "b" {
+				t.Errorf("recovered %v, want the panic of b", p)
+			}
+		}()
+		_ = h(t.Context(), order{ID: "1"})
+	}()
+	if want := []string{"a1", "b1", "c1"}; !slices.Equal(seen, want) {
+		t.Errorf("called %q, want %q", seen, want)
+	}
+}
