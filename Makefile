@@ -86,9 +86,9 @@ flake: ## run what race runs ROUNDS times in a row (50), in another order each t
 	.ci/flake $(ROUNDS) '$(NO_RACE)'
 
 .PHONY: cover
-cover: $(BIN) ## check that each package of lock, middleware, keyfuncs and stores has 90 % coverage
-	$(GO) test -short -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/... -coverprofile=$(BIN)/cover.out \
-		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/...
+cover: $(BIN) ## check that each package of lock, middleware, keyfuncs, stores and telemetry has 90 % coverage
+	$(GO) test -short -coverpkg=./lock,./lock/driver,./middleware,./keyfuncs/...,./internal/event/...,./stores/...,./telemetry/... -coverprofile=$(BIN)/cover.out \
+		./lock/... ./middleware/... ./keyfuncs/... ./stores/... ./internal/event/... ./telemetry/...
 	@sh .ci/coverage $(BIN)/cover.out
 
 .PHONY: download
@@ -156,6 +156,7 @@ operators: $(BIN) ## change every operator, one at a time, and check that the te
 
 .PHONY: bench
 bench: ## run the benchmarks, which compare with the bare clients and with other libraries
+	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./telemetry/...
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 
 FUZZTIME ?= 1m

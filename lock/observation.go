@@ -62,7 +62,7 @@ type Observation struct {
 	Waited    time.Duration // for a holder, as a part of Duration
 	HeldFor   time.Duration // since the lock was acquired
 	Requests  int           // sent to the store that no outcome before this one counts
-	Completed bool          // the event was completed, not only the lock released
+	Completed bool          // of OutcomeReleased: the event was completed too
 	// Forgotten is how many events are forgotten although they have not expired;
 	// see [Options.RememberEvents].
 	Forgotten int
@@ -141,7 +141,6 @@ func (l *Lock) observeMemory(outcome Outcome, s *settlement) {
 		return
 	}
 	o := l.observation(outcome, s.began, 0, nil)
-	o.Completed = true
 	if outcome == OutcomeForgotten {
 		o.Forgotten = s.forgotten
 	}

@@ -1,0 +1,151 @@
+// Package emf writes what a wrapper did as metrics of CloudWatch: one line for
+// each invocation in the embedded metric format, which CloudWatch Logs turns
+// into metrics without a request.
+//
+//	lambda.Start(middleware.WithLock(keyfuncs.S3Object, handle, emf.Metrics(nil)))
+//
+// The metrics are in the namespace lambdalock with the dimension service. Those
+// in milliseconds have a value for each lock:
+//
+//	AcquireTime     how long it took to acquire the lock, with its wait
+//	Waited          how long a claim waited that did wait
+//	HoldTime        how long the lock was held
+//
+// The others count:
+//
+//	Completed       events that were completed
+//	Released        locks that ended without completing an event
+//	Duplicates      events that were completed before
+//	InProgress      events that another invocation is handling
+//	Contended       events whose lock is held for another event
+//	Stale           events that are older than a completed one
+//	Mismatched      events that came before with another payload
+//	Refused         events without a key, or with too little time
+//	TakenOver       locks acquired from a holder that died
+//	Lost            leases that were lost
+//	CompleteFailed  events that succeeded but could not be completed
+//	Forgotten       completions for which older events were forgotten too soon
+//	Unlocked        handlers that ran without a lock because of FailOpen
+//	StoreFailed     requests that the store failed, after all attempts
+//	StoreRequests   requests to the store
+//	HandlerFailed   records of a batch whose handler failed
+//	NotBegun        records of a batch that were returned without being handled
+//	Overdue         records whose handler went on after its context had ended
+//
+// A line has only the metrics that are not zero, and there is no line if all
+// are. Of more than 100 times, 100 evenly spaced quantiles are written: a
+// metric of CloudWatch has no more values on one line.
+//
+// Each line also has the properties function, version, request, cold_start,
+// tenant and contended, which cost nothing and can be searched with Logs
+// Insights. contended is the digest of the key that was contended most: it is
+// the one that "lambdalock show" and the log lines have.
+//
+// Sources:
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html
+package emf
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// Namespace is the CloudWatch namespace of the metrics.
+const Namespace = "lambdalock"
+
+// Options changes what [Metrics] writes. The zero value and a nil pointer mean
+// the defaults.
+type Options struct {
+	// Service is the value of the dimension service. Every value is a set of
+	// metrics that CloudWatch bills. Empty: the namespace of the locks, which is
+	// the name of the function unless you set another; or "unknown" if that is
+	// empty.
+	Service string
+	// HideContended leaves out the digest of the contended key, from which
+	// somebody who can guess the key can tell that it was contended.
+	HideContended bool
+	// Output gets each line with one Write, whose errors are ignored. It must be
+	// safe for concurrent use. Nil: os.Stdout, from which Lambda takes it to
+	// CloudWatch Logs, whatever the function's log level is.
+	Output io.Writer
+}
+
+// Metrics returns the option that writes a line for each invocation. See
+// [middleware.Metrics] for wrappers inside each other.
+func Metrics(o *Options) middleware.Option {
+	w := writer{Options: Options{}}
+	if o != nil {
+		w.Options = *o
+	}
+	if w.Output == nil {
+		w.Output = os.Stdout
+	}
+	return middleware.Metrics(w.write)
+}
+
+type writer struct{ Options }
+
+// warm is set by the first invocation of the process.
+var warm atomic.Bool
+
+func (w *writer) write(ctx context.Context, t middleware.Totals) {
+	cold := !warm.Swap(true)
+	l := newLine(&t)
+	if len(l.metrics) == 0 {
+		return
+	}
+	l.service = dimension(cmp.Or(w.Service, t.Namespace, "unknown"))
+	l.at = t.Began.Add(t.Duration)
+	l.property("function", lambdacontext.FunctionName)
+	l.property("version", lambdacontext.FunctionVersion)
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		l.property("request", lc.AwsRequestID)
+		l.property("tenant", lc.TenantID)
+	}
+	if cold {
+		l.coldStart = true
+	}
+	if !w.HideContended {
+		l.property("contended", mostContended(t.Contended))
+	}
+	_, _ = w.Output.Write(l.encode()) // nobody to tell
+}
+
+// dimension returns a text as CloudWatch accepts it: printable ASCII, not
+// beginning with a colon.
+func dimension(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "unknown"
+	}
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	if text[0] == ':' {
+		text = "?" + text[1:]
+	}
+	return text
+}
+
+// mostContended returns the digest that was refused most often, the smallest of
+// them if there are several, or "".
+func mostContended(refusals map[string]int) string {
+	most := ""
+	for digest, n := range refusals {
+		if before := refusals[most]; n > before || n == before && digest < most {
+			most = digest
+		}
+	}
+	return most
+}

@@ -1,0 +1,383 @@
+package emf_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+	"github.com/lambdalock/lambdalock/telemetry/emf"
+)
+
+var noLog = middleware.Logger(slog.New(slog.DiscardHandler))
+
+// output keeps what is written, each Write by itself.
+type output struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, string(p))
+	return len(p), nil
+}
+
+// sum returns the sums of the counts in all lines, and how many values the
+// others have.
+func (o *output) sum(t *testing.T) map[string]int {
+	t.Helper()
+	total := map[string]int{}
+	for _, line := range o.lines {
+		for name, values := range parse(t, line) {
+			for _, v := range values {
+				if strings.HasSuffix(name, "Time") || name == "Waited" {
+					v = 1
+				}
+				total[name] += int(v)
+			}
+		}
+	}
+	return total
+}
+
+// parse returns the values of the metrics of one line as CloudWatch would take
+// them.
+func parse(t *testing.T, line string) map[string][]float64 {
+	t.Helper()
+	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "}\n") {
+		t.Fatalf("a write is not one line: %q", line)
+	}
+	checkSchema(t, line)
+	var document struct {
+		AWS struct {
+			CloudWatchMetrics []struct {
+				Namespace  string
+				Dimensions [][]string
+				Metrics    []struct{ Name, Unit string }
+			}
+		} `json:"_aws"`
+	}
+	members := map[string]any{}
+	if err := errors.Join(json.Unmarshal([]byte(line), &document), json.Unmarshal([]byte(line), &members)); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]float64{}
+	for _, d := range document.AWS.CloudWatchMetrics {
+		if s, ok := members["service"].(string); !ok || s == "" || fmt.Sprint(d.Dimensions) != "[[service]]" || d.Namespace != "lambdalock" {
+			t.Errorf("service %v, dimensions %v, namespace %s", members["service"], d.Dimensions, d.Namespace)
+		}
+		for _, m := range d.Metrics {
+			switch v := members[m.Name].(type) {
+			case float64:
+				found[m.Name] = []float64{v}
+			case []any:
+				for _, x := range v {
+					found[m.Name] = append(found[m.Name], x.(float64))
+				}
+			}
+			if n := len(found[m.Name]); n == 0 || n > 100 {
+				t.Errorf("%s has %d values in %s", m.Name, n, line)
+			}
+		}
+	}
+	return found
+}
+
+// TestLine shows a whole line.
+func TestLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "8f7c", TenantID: "t1"})
+		h := middleware.WithLock(keyfuncs.Static("report"), func(context.Context) error { time.Sleep(1500 * time.Microsecond); return nil },
+			middleware.Store(memstore.New()), middleware.Namespace("billing"), noLog, emf.Metrics(&emf.Options{Output: &out}))
+		_ = h(ctx)
+		_ = h(ctx)
+		want := `{"_aws":{"Timestamp":946684800003,"CloudWatchMetrics":[{"Namespace":"lambdalock","Dimensions":[["service"]],"Metrics":[` +
+			`{"Name":"Released","Unit":"Count"},{"Name":"StoreRequests","Unit":"Count"},{"Name":"AcquireTime","Unit":"Milliseconds"},{"Name":"HoldTime","Unit":"Milliseconds"}]}]},` +
+			`"service":"billing","request":"8f7c","tenant":"t1","Released":1,"StoreRequests":2,"AcquireTime":0,"HoldTime":1.5}` + "\n"
+		if len(out.lines) != 2 || out.lines[1] != want {
+			t.Errorf("wrote %q, want %q", out.lines, want)
+		}
+		if n := len(want); n > 600 {
+			t.Errorf("%d bytes", n)
+		}
+	})
+}
+
+// TestProperties shows which service a line has and which properties.
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		namespace string
+		options   emf.Options
+		has, not  string
+	}{
+		"a service":             {"billing", emf.Options{Service: "shop"}, `"service":"shop"`, "billing"},
+		"no namespace":          {"", emf.Options{}, `"service":"unknown"`, "zzz"},
+		"blank":                 {"", emf.Options{Service: " \t"}, `"service":"unknown"`, "zzz"},
+		"no dimension":          {":ü\n\"", emf.Options{}, `"service":"???\""`, "ü"},
+		"contended":             {"billing", emf.Options{}, `"contended":"` + lock.Key{Name: "busy"}.Digest() + `"`, "busy"},
+		"contended, but hidden": {"billing", emf.Options{HideContended: true}, `"Contended":1`, `"contended"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out output
+			c.options.Output = &out
+			opts := []middleware.Option{middleware.Store(memstore.New()), middleware.Namespace(c.namespace), noLog}
+			inner := middleware.WithLock(keyfuncs.Static("busy"), func(context.Context) error { return nil }, append(opts, emf.Metrics(&c.options))...)
+			outer := middleware.WithLock(keyfuncs.Static("busy"), func(ctx context.Context) error { return inner(context.WithoutCancel(t.Context())) }, opts...)
+			if err := outer(t.Context()); !errors.Is(err, lock.ErrHeld) {
+				t.Errorf("got %v, want held", err)
+			}
+			if len(out.lines) != 1 || !strings.Contains(out.lines[0], c.has) || strings.Contains(out.lines[0], c.not) {
+				t.Errorf("wrote %q, want one line with %s and without %s", out.lines, c.has, c.not)
+			}
+			_ = parse(t, out.lines[0])
+		})
+	}
+}
+
+// TestNothingToSay shows that an invocation without a lock writes no line.
+func TestNothingToSay(t *testing.T) {
+	t.Parallel()
+	var out output
+	key := func(context.Context, string) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrNoLock }
+	h := middleware.WithLock(key, func(context.Context, string) error { return nil }, middleware.Store(memstore.New()), noLog, emf.Metrics(&emf.Options{Output: &out}))
+	if err := h(t.Context(), ""); err != nil || len(out.lines) > 0 {
+		t.Errorf("%v, wrote %q", err, out.lines)
+	}
+}
+
+var errHandler = errors.New("handler")
+
+// TestCountersAreExact shows that the lines add up to what happened to 100,000
+// messages, as the handlers, the store and the partial answers saw it.
+func TestCountersAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		requests := &counting{Plan: &fault.Script{}}
+		chance := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		want := map[string]int{}
+		add := func(name string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			want[name] += n
+		}
+		completed := map[string]bool{}
+		handler := func(_ context.Context, m events.SQSMessage) error {
+			add("AcquireTime", 1)
+			add("HoldTime", 1)
+			switch m.Attributes["does"] {
+			case "fails":
+				add("HandlerFailed", 1)
+				add("Released", 1)
+				return errHandler
+			case "panics":
+				add("HandlerFailed", 1)
+				add("Released", 1)
+				panic(errHandler)
+			}
+			add("Completed", 1)
+			mu.Lock()
+			defer mu.Unlock()
+			completed[m.MessageId] = true
+			return nil
+		}
+		each := middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, middleware.Store(fault.NewStore(memstore.New(), requests, &fault.Kept{})), middleware.Namespace("shop"), noLog, emf.Metrics(&emf.Options{Output: &out}))
+		const size = 50 // few enough that every time is written
+		for batch := range 2000 {
+			var e events.SQSEvent
+			for i := range size {
+				m := events.SQSMessage{MessageId: fmt.Sprint(batch*size + i), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:q", EventSource: "aws:sqs"}
+				switch chance.IntN(8) {
+				case 0:
+					m.MessageId = fmt.Sprint(chance.IntN(batch*size + 1)) // a duplicate, or none, or twice in this batch
+				case 1:
+					m.Attributes = map[string]string{"does": "fails"}
+				case 2:
+					m.Attributes = map[string]string{"does": "panics"}
+				case 3:
+					m.MessageId = ""
+				}
+				e.Records = append(e.Records, m)
+			}
+			before := maps.Clone(completed)
+			runs := want["Completed"]
+			_, _ = each(t.Context(), e)
+			succeeded := 0
+			for _, m := range e.Records {
+				switch {
+				case m.MessageId == "":
+					add("Refused", 1)
+				case before[m.MessageId]:
+					add("Duplicates", 1)
+				case m.Attributes == nil:
+					succeeded++
+				}
+			}
+			// Of the same message twice in a batch, the second is a duplicate.
+			add("Duplicates", succeeded-(want["Completed"]-runs))
+		}
+		add("StoreRequests", requests.n)
+		if got := out.sum(t); !maps.Equal(got, want) {
+			t.Errorf("wrote %v\nwant  %v", got, want)
+		}
+	})
+}
+
+// TestCountersAreExactUnderFaults shows that the lines add up to what the
+// observer and the store saw while one request in ten met a fault, in batches
+// and with wrappers inside each other.
+func TestCountersAreExactUnderFaults(t *testing.T) { // F1, F2, F63
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		requests := &counting{Plan: fault.Usual(1, 100).Client(1)}
+		var mu sync.Mutex
+		want := map[string]int{}
+		observe := middleware.Observe(func(_ context.Context, o lock.Observation) {
+			mu.Lock()
+			defer mu.Unlock()
+			want[string(o.Outcome)] += max(1, o.Records)
+			if o.Completed {
+				want["Completed"]++
+			}
+		})
+		handler := func(_ context.Context, m events.SQSMessage) error {
+			if m.MessageId[0] == '7' {
+				return errHandler
+			}
+			return nil
+		}
+		opts := []middleware.Option{middleware.Store(fault.NewStore(memstore.New(), requests, &fault.Kept{})), middleware.Namespace("shop"), noLog, observe, emf.Metrics(&emf.Options{Output: &out})}
+		inner := middleware.WithLock(keyfuncs.ByField(func(m events.SQSMessage) string { return m.Body }), handler, append(opts, middleware.OnHeld(middleware.Wait(time.Second)))...)
+		each := middleware.EachSQSMessage(keyfuncs.SQSMessage, inner, opts...)
+		for batch := range 300 {
+			var e events.SQSEvent
+			for i := range 100 {
+				e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint(batch*100 + i*(batch%2)), Body: fmt.Sprint("customer", i%30), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:q"})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_, _ = each(ctx, e)
+			cancel()
+		}
+		got := out.sum(t)
+		if got["StoreRequests"] != requests.n || got["Completed"] != want["Completed"] || got["Released"] != want["released"]-want["Completed"] ||
+			got["Contended"]+got["InProgress"] != want["held"] {
+			t.Errorf("%d requests; wrote %v, observed %v", requests.n, got, want)
+		}
+		for name, outcome := range map[string]string{
+			"Duplicates": "already_completed", "Stale": "stale", "Mismatched": "mismatch", "Refused": "refused", "TakenOver": "taken_over", "Lost": "lost",
+			"CompleteFailed": "complete_failed", "Forgotten": "forgotten", "Unlocked": "unlocked", "StoreFailed": "store_failed",
+			"HandlerFailed": "handler_failed", "NotBegun": "not_begun", "Overdue": "overdue",
+		} {
+			if got[name] != want[outcome] {
+				t.Errorf("%s is %d, but %d were %s", name, got[name], want[outcome], outcome)
+			}
+		}
+		for _, some := range []string{"Duplicates", "StoreFailed", "HandlerFailed", "Contended"} {
+			if got[some] == 0 {
+				t.Errorf("no %s in %v", some, got)
+			}
+		}
+	})
+}
+
+// counting counts the requests that a plan is asked about.
+type counting struct {
+	fault.Plan
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counting) Next(op string) fault.Decision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	return c.Plan.Next(op)
+}
+
+// TestLargeBatch shows that the line of 10,000 messages stays short, and keeps
+// the shortest and the longest times.
+func TestLargeBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out output
+		handler := func(_ context.Context, m events.SQSMessage) error {
+			n, err := strconv.Atoi(m.MessageId)
+			time.Sleep(time.Duration(n) * 12345 * time.Microsecond)
+			return err
+		}
+		each := middleware.EachSQSMessage(keyfuncs.SQSMessage, handler, middleware.Store(memstore.New()), noLog, emf.Metrics(&emf.Options{Output: &out}))
+		var e events.SQSEvent
+		for i := range 10_000 {
+			e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:q"})
+		}
+		if _, err := each(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if len(out.lines) != 1 || len(out.lines[0]) > 8<<10 {
+			t.Fatalf("%d lines of %d bytes", len(out.lines), len(out.lines[0]))
+		}
+		got := parse(t, out.lines[0])
+		if held := got["HoldTime"]; held[0] != 0 || held[99] != 9999*12.345 || len(held) != 100 || got["Completed"][0] != 10_000 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestConcurrentInvocations shows that each invocation of a process that
+// handles several writes one line of its own.
+func TestConcurrentInvocations(t *testing.T) { // F15
+	t.Parallel()
+	var out output
+	h := middleware.WithLock(keyfuncs.ByField(func(id string) string { return id }), func(context.Context, string) error { return nil },
+		middleware.Store(memstore.New()), noLog, emf.Metrics(&emf.Options{Output: &out}))
+	var invocations sync.WaitGroup
+	for i := range 100 {
+		invocations.Go(func() { _ = h(t.Context(), fmt.Sprint(i)) })
+	}
+	invocations.Wait()
+	if got := out.sum(t); len(out.lines) != 100 || got["Released"] != 100 {
+		t.Errorf("%d lines, %v", len(out.lines), got)
+	}
+}
+
+// BenchmarkMetrics prints what the metrics of one invocation cost beside the
+// same invocation without them.
+func BenchmarkMetrics(b *testing.B) {
+	for name, opts := range map[string][]middleware.Option{
+		"without": nil,
+		"with":    {emf.Metrics(&emf.Options{Output: io.Discard})},
+	} {
+		b.Run(name, func(b *testing.B) {
+			h := middleware.WithLock(keyfuncs.Static("report"), func(context.Context) error { return nil },
+				append(opts, middleware.Store(memstore.New()), noLog)...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := h(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

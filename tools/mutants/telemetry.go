@@ -1,0 +1,52 @@
+package main
+
+// telemetry has the bugs in what is said about locks in metrics and traces.
+var telemetry = []mutant{
+	{
+		file: "telemetry/emf/line.go", breaks: "observation", bug: "completions count as releases too",
+		old: `t.Outcomes[lock.OutcomeReleased] - t.Completed`,
+		new: `t.Outcomes[lock.OutcomeReleased]`,
+		by:  "TestCountersAreExact",
+	},
+	{
+		file: "telemetry/emf/line.go", breaks: "observation", bug: "the longest time is left out of many",
+		old: `sorted[i*(len(sorted)-1)/(n-1)]`,
+		new: `sorted[i*(len(sorted)-1)/n]`,
+		by:  "TestLargeBatch",
+	},
+	{
+		file: "telemetry/emf/line.go", breaks: "observation", bug: "a metric has more values than CloudWatch takes",
+		old: `n := min(len(sorted), mostValues)`,
+		new: `n := len(sorted)`,
+		by:  "TestLargeBatch",
+	},
+	{
+		file: "telemetry/emf/emf.go", breaks: "observation", bug: "a namespace that CloudWatch refuses as a dimension loses all metrics",
+		old: `if r < ' ' || r > '~' {`,
+		new: `if r < ' ' {`,
+		by:  "TestProperties",
+	},
+	{
+		file: "telemetry/emf/emf.go", breaks: "observation", bug: "what is contended is written although it should be hidden",
+		old: `if !w.HideContended {`,
+		new: `if true {`,
+		by:  "TestProperties",
+	},
+	{
+		file: "telemetry/emf/emf.go", breaks: "observation", bug: "an invocation without a lock writes a line",
+		old: `	if len(l.metrics) == 0 {
+		return
+	}
+`,
+		new: `	l.define("Nothing", "Count")
+	l.values = append(l.values, '0')
+`,
+		by: "TestNothingToSay",
+	},
+	{
+		file: "middleware/metrics.go", breaks: "observation", bug: "a duplicate in progress counts as contention",
+		old: `errors.As(o.Err, &held) && held.Duplicate`,
+		new: `errors.As(o.Err, &held) && held.Duplicate && false`,
+		by:  "TestMetricsOfABatch",
+	},
+}
