@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -47,6 +48,50 @@ func TestLevels(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLinesCarryTheInvocation shows that the handler of every log line is given
+// the context of the invocation, from which lambdacontext.WithTenantID and
+// others like it take what they add.
+func TestLinesCarryTheInvocation(t *testing.T) {
+	for outcome, c := range callbackCases {
+		if c.eventOnly {
+			continue
+		}
+		t.Run(string(outcome), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var seen atomic.Bool
+				lines := middleware.Logger(slog.New(lineHandler{slog.DiscardHandler, func(ctx context.Context, message string) {
+					if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.TenantID != "t1" {
+						t.Errorf("%s without the invocation", message)
+					}
+					if strings.HasSuffix(message, string(outcome)) {
+						seen.Store(true)
+					}
+				}}))
+				h := c.wrapRecords(t, c.prepare(t, new(atomic.Int32)), lines)
+				ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{TenantID: "t1"}), 30*time.Second)
+				defer cancel()
+				_, _ = h(ctx, sqsBatch(message("1", ""), message("2", "")))
+				if !seen.Load() {
+					t.Error("not seen")
+				}
+			})
+		})
+	}
+}
+
+// lineHandler calls check with every record.
+type lineHandler struct {
+	slog.Handler
+	check func(context.Context, string)
+}
+
+func (lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h lineHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.check(ctx, r.Message)
+	return nil
 }
 
 // TestLogKeys shows that the wrapper's own outcomes are logged with the name
