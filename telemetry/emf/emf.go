@@ -22,7 +22,7 @@
 //	Mismatched      events that came before with another payload
 //	Refused         events without a key, or with too little time
 //	TakenOver       locks acquired from a holder that died
-//	Lost            leases that were lost
+//	Lost            losses of a lease that its heartbeat or its end noticed
 //	CompleteFailed  events that succeeded but could not be completed
 //	Forgotten       completions for which older events were forgotten too soon
 //	Unlocked        handlers that ran without a lock because of FailOpen
