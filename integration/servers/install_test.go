@@ -162,6 +162,9 @@ func TestToolErrors(t *testing.T) {
 	if err := redis.check(); err == nil || !strings.HasPrefix(err.Error(), "apt-get not found: install redis-server") {
 		t.Errorf("got error %v, want advice on redis-server", err)
 	}
+	if err := moto.check(); err == nil || !strings.HasPrefix(err.Error(), "python3 not found: install Python 3") {
+		t.Errorf("got error %v, want advice on python3", err)
+	}
 	if err := versityGW.check(); err == nil || !strings.HasPrefix(err.Error(), "go not found: put the go command") {
 		t.Errorf("got error %v, want advice on go", err)
 	}

@@ -1,10 +1,11 @@
 // Package servers starts real servers on the loopback interface for integration
 // tests, benchmarks and demos, without containers: DynamoDB-compatible ones,
-// Redis, S3-compatible ones and Azure Blob Storage.
+// Redis, S3-compatible ones, Azure Blob Storage, and moto for other services of
+// AWS.
 //
 // The first use on a machine fetches a server at a pinned version into the
-// module's .servers folder, which git ignores, with the npm, mvn, go or apt-get
-// of your machine and its configuration. If a server is unavailable, the test
+// module's .servers folder, which git ignores, with the npm, mvn, go, apt-get
+// or pip of your machine and its configuration. If a server is unavailable, the test
 // is skipped and says why; with LAMBDALOCK_INTEGRATION=required it fails
 // instead.
 package servers
@@ -56,6 +57,7 @@ var all = map[string]*product{
 	"valkey":         valkey,
 	"s3":             versityGW,
 	"azure":          &azurite,
+	"moto":           &moto,
 }
 
 // FetchAll fetches every server that is not on this machine yet, several at the
@@ -78,8 +80,8 @@ func FetchAll(ctx context.Context) []Status {
 }
 
 // Open starts a server for a program that is not a test: "dynoxide",
-// "dynamodb-local", "redis", "valkey", "s3" (versitygw) or "azure" (Azurite).
-// It fetches the server first if need be, until ctx ends.
+// "dynamodb-local", "redis", "valkey", "s3" (versitygw), "azure" (Azurite) or
+// "moto". It fetches the server first if need be, until ctx ends.
 func Open(ctx context.Context, name string) (s Server, closeServer func(), err error) {
 	p, ok := all[name]
 	if !ok {

@@ -25,6 +25,7 @@ import (
 
 func TestDynoxide(t *testing.T)      { testConditionalUpdate(t, Dynoxide(t)) }
 func TestDynamoDBLocal(t *testing.T) { testConditionalUpdate(t, DynamoDBLocal(t)) }
+func TestMoto(t *testing.T)          { testConditionalUpdate(t, Moto(t)) }
 
 // testConditionalUpdate runs a condition that passes on the missing row and is
 // refused, with the row, once the row is there.
@@ -161,7 +162,7 @@ func TestAzurite(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	if _, _, err := Open(t.Context(), "oracle"); err == nil || !strings.Contains(err.Error(), "azure, dynamodb-local, dynoxide, redis, s3, valkey") {
+	if _, _, err := Open(t.Context(), "oracle"); err == nil || !strings.Contains(err.Error(), "azure, dynamodb-local, dynoxide, moto, redis, s3, valkey") {
 		t.Errorf("got error %v, want one that lists the servers", err)
 	}
 	s := Redis(t) // skips the test if there is none
