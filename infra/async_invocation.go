@@ -3,18 +3,11 @@ package infra
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-)
 
-// asyncServices are the services that invoke a function asynchronously, by the
-// beginning of their principals:
-// https://docs.aws.amazon.com/lambda/latest/dg/lambda-services.html
-// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-actions-Lambda.html
-var asyncServices = []string{
-	"s3", "sns", "events", "scheduler", "iot", "logs", "lambda.alarms.cloudwatch", "ses", "codecommit", "config", "cloudformation",
-}
+	"github.com/lambdalock/lambdalock/infra/rules"
+)
 
 // asyncPermission allows a service to invoke a function asynchronously.
 type asyncPermission struct {
@@ -28,7 +21,7 @@ type asyncConfig struct {
 	function              reference
 	qualifier             reference
 	hasFailureDestination bool
-	neverRetries          bool
+	retries               rules.Number
 }
 
 // asyncInvocation is how services invoke a function, alias or version.
@@ -37,13 +30,11 @@ type asyncInvocation struct {
 	config   *asyncConfig // empty by default
 }
 
-// notePermission notes a permission if it is for one of the asyncServices.
+// notePermission notes a permission if its service invokes asynchronously.
 func (v *survey) notePermission(r awslambda.CfnPermission) {
 	principal := joined(r.Stack().Resolve(r.Principal())) // may be logs.eu-west-1.amazonaws.com
-	for _, service := range asyncServices {
-		if strings.HasPrefix(principal, service+".") {
-			v.asyncPermissions = append(v.asyncPermissions, asyncPermission{v.reference(r.Stack(), r.FunctionName()), service})
-		}
+	if service := rules.AsyncService(principal); service != "" {
+		v.asyncPermissions = append(v.asyncPermissions, asyncPermission{v.reference(r.Stack(), r.FunctionName()), service})
 	}
 }
 
@@ -54,7 +45,7 @@ func (v *survey) noteAsyncConfig(r awslambda.CfnEventInvokeConfig) {
 	v.readLater(r, path, func() {
 		destinations, _ := resolve(r.Stack(), r.DestinationConfig()).(map[string]any)
 		v.asyncConfigs[path].hasFailureDestination = destinations["onFailure"] != nil
-		v.asyncConfigs[path].neverRetries = isZero(r.MaximumRetryAttempts())
+		v.asyncConfigs[path].retries = numberOr(r.MaximumRetryAttempts(), 2)
 	})
 }
 
@@ -112,41 +103,18 @@ func (v *survey) configured(config *asyncConfig) (function, qualifier string) {
 	return function, config.qualifier.text
 }
 
-// Lambda's last attempt at an asynchronous invocation comes so many seconds
-// after the first failure, and the lock of a process that died is held until
-// its deadline and lock.DefaultGrace:
-// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-const (
-	lastAttempt = 60 + 120
-	lockGrace   = 2
-)
-
-// checkAsync warns if nothing keeps an event that failed, or if one held lock
-// is enough for that. A held lock fails the invocation, and Lambda gives up
-// after the third attempt.
-func (c *connection) checkAsync() {
-	f := c.table.survey.functions[c.resourcePath]
-	if f == nil {
-		return
-	}
-	invocations := c.table.survey.asyncOf(c.resourcePath)
+// judgedAsync returns what the rules judge of the asynchronous invocations of a
+// function.
+func (v *survey) judgedAsync(function string) []rules.Async {
+	var all []rules.Async
+	invocations := v.asyncOf(function)
 	for _, qualifier := range slices.Sorted(maps.Keys(invocations)) {
 		i := invocations[qualifier]
-		how := "it is invoked asynchronously (" + strings.Join(i.services, ", ") + ")"
+		a := rules.Async{Services: i.services, HasFailureDestination: i.config.hasFailureDestination, Retries: i.config.retries}
 		if qualifier != latest {
-			how += " through " + qualifier
+			a.Qualifier = qualifier
 		}
-		if !f.hasDeadLetterQueue && !i.config.hasFailureDestination {
-			c.warn(WarnFailureDestination, "%s and has neither a dead-letter queue nor a failure destination there, "+
-				"so an event that fails three times, for example because its lock stays held, is lost: set OnFailure or DeadLetterQueue", how)
-		}
-		if i.config.neverRetries {
-			c.warn(WarnRetryAttempts, "%s with RetryAttempts 0: an event that finds its lock held once has failed for good. Set RetryAttempts to 2", how)
-		}
+		all = append(all, a)
 	}
-	if len(invocations) > 0 && f.timeout.known && f.timeout.value+lockGrace > lastAttempt {
-		c.warn(WarnAsyncTimeout, "it is invoked asynchronously and has a timeout of %g s: if its process dies, its lock is held until that time, but Lambda's last attempt comes after %d s, "+
-			"so all attempts may find the lock held, and the event fails. Set the timeout to at most %d s, or use middleware.Heartbeat and acknowledge this warning",
-			f.timeout.value, lastAttempt, lastAttempt-lockGrace)
-	}
+	return all
 }

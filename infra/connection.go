@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
 )
 
 // connection is a function that locks in a lock table.
@@ -32,8 +34,7 @@ func (c *connection) check() {
 		return
 	}
 	c.checkVariables()
-	c.checkAsync()
-	c.checkLogLevel()
+	c.checkSettings()
 	c.checkReplicas()
 	if c.lacksPermission {
 		c.warn(WarnPermission, "its role accepts no permissions from the CDK (it is imported, or made with WithoutPolicyUpdates), so the function may not lock: "+
@@ -43,6 +44,25 @@ func (c *connection) check() {
 	if c.table.alarms != nil && !c.countsLostLeases {
 		c.warn(WarnLeasesNotCounted, "the CDK does not manage its log group, so the leases it loses are not counted: "+
 			"set the function's property LogGroup, or ConnectOptions.LogGroup")
+	}
+}
+
+// checkSettings has the rules judge the function and its asynchronous
+// invocations.
+func (c *connection) checkSettings() {
+	f := c.table.survey.functions[c.resourcePath]
+	if f == nil {
+		return
+	}
+	judged := f.settings
+	judged.Async = c.table.survey.judgedAsync(c.resourcePath)
+	c.report(judged.Check())
+}
+
+// report adds a warning for each finding of the rules.
+func (c *connection) report(findings []rules.Finding) {
+	for _, f := range findings {
+		c.warn(idPrefix+f.ID, "%s", f.Text)
 	}
 }
 

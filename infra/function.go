@@ -1,13 +1,15 @@
 package infra
 
-import "github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
+)
 
 // function holds the properties that are read from a function.
 type function struct {
-	timeout            number // in seconds
-	hasDeadLetterQueue bool
-	logLevel           string    // of the application; empty if nothing is dropped, or unknown
-	variables          variables // if the function is connected
+	settings  rules.Function // without Async
+	variables variables      // if the function is connected
 }
 
 // noteFunction notes a function. Its properties are read later.
@@ -17,10 +19,9 @@ func (v *survey) noteFunction(r awslambda.CfnFunction) {
 	v.readLater(r, path, func() {
 		f := v.functions[path]
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-function.html
-		f.timeout = numberOr(r.Timeout(), 3)
-		f.hasDeadLetterQueue = r.DeadLetterConfig() != nil
+		f.settings = rules.Function{Timeout: numberOr(r.Timeout(), 3), HasDeadLetterQueue: r.DeadLetterConfig() != nil}
 		logging, _ := resolve(r.Stack(), r.LoggingConfig()).(map[string]any)
-		f.logLevel, _ = logging["applicationLogLevel"].(string)
+		f.settings.LogLevel, _ = logging["applicationLogLevel"].(string)
 		if c := v.connections[path]; c != nil {
 			f.variables = c.readVariables()
 		}

@@ -1,18 +1,20 @@
 package infra
 
+import "github.com/lambdalock/lambdalock/infra/rules"
+
 // inventory holds the resources that one synthesis has visited, by their paths.
 type inventory struct {
 	pathByID         map[string]string   // by path of the stack, "/", logical id
 	pathsByID        map[string][]string // by logical id, from all stacks
 	functions        map[string]*function
 	qualifiers       map[string]qualifier
-	queues           map[string]*queue
+	queues           map[string]*rules.Queue
 	sourceKinds      map[string]string // of queues, streams and tables
 	asyncPermissions []asyncPermission
 	asyncConfigs     map[string]*asyncConfig
 	replicas         []replica
 	async            map[string]map[string]*asyncInvocation // see asyncOf
-	retention        map[string]number                      // of queues and streams in seconds, by path
+	retention        map[string]rules.Number                // of queues and streams in seconds, by path
 }
 
 func newInventory() inventory {
@@ -21,9 +23,9 @@ func newInventory() inventory {
 		pathsByID:    map[string][]string{},
 		functions:    map[string]*function{},
 		qualifiers:   map[string]qualifier{},
-		queues:       map[string]*queue{},
+		queues:       map[string]*rules.Queue{},
 		sourceKinds:  map[string]string{},
-		retention:    map[string]number{},
+		retention:    map[string]rules.Number{},
 		asyncConfigs: map[string]*asyncConfig{},
 	}
 }

@@ -51,13 +51,3 @@ func managedLogGroup(fn awslambda.Function) awslogs.ILogGroup {
 	}
 	return fn.LogGroup()
 }
-
-// checkLogLevel warns if Lambda drops the log line of a lost lease, which is an
-// error. Logs of text have no level in this place:
-// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
-func (c *connection) checkLogLevel() {
-	if f := c.table.survey.functions[c.resourcePath]; f != nil && f.logLevel == "FATAL" {
-		c.warn(WarnLogLevel, "its application log level is %s, which drops the error of a lost lease, so the leases it loses are neither logged nor counted: "+
-			"set ApplicationLogLevelV2 to ERROR or lower", f.logLevel)
-	}
-}

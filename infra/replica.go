@@ -5,13 +5,14 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
 )
 
 // replica is a resource that replicates a table.
 type replica struct {
-	path   string
-	table  reference
-	strong bool // strongly consistent in all Regions
+	table    reference
+	settings rules.Replica
 }
 
 // noteReplica notes the custom resource that Table makes for
@@ -22,7 +23,7 @@ func (v *survey) noteReplica(r awscdk.CfnResource) {
 	}
 	if properties := r.CfnProperties(); properties != nil {
 		name, _ := (*properties)["TableName"].(string)
-		v.replicas = append(v.replicas, replica{path: *r.Node().Path(), table: v.reference(r.Stack(), &name)})
+		v.replicas = append(v.replicas, replica{v.reference(r.Stack(), &name), rules.Replica{Name: *r.Node().Path()}})
 	}
 }
 
@@ -31,7 +32,7 @@ func (v *survey) noteGlobalTable(r awsdynamodb.CfnGlobalTable) {
 	if replicas, _ := resolve(r.Stack(), r.Replicas()).([]any); len(replicas) > 1 {
 		consistency := r.MultiRegionConsistency()
 		v.replicas = append(v.replicas, replica{
-			path: *r.Node().Path(), table: v.reference(r.Stack(), r.TableName()), strong: consistency != nil && *consistency == "STRONG",
+			v.reference(r.Stack(), r.TableName()), rules.Replica{Name: *r.Node().Path(), Strong: consistency != nil && *consistency == "STRONG"},
 		})
 	}
 }
@@ -42,21 +43,16 @@ func (v *survey) replicates(r replica, t *lockTable) bool {
 }
 
 // checkReplicas checks that the table is in one Region, or strongly consistent.
-// What the two kinds of global tables promise and lack is in
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 func (c *connection) checkReplicas() {
 	for _, r := range c.table.survey.replicas {
 		if !c.table.survey.replicates(r, c.table) {
 			continue
 		}
-		if !r.strong {
-			c.fail("function %s locks in a table that %s replicates asynchronously: "+
-				"conditions are evaluated per Region, so two Regions can hold the same lock. "+
-				"Remove the replica, or use a global table with MultiRegionConsistency STRONG", c.path, r.path)
+		found := r.settings.Check()
+		if found.Fatal {
+			c.fail("function %s locks in %s", c.path, found.Text)
 			return
 		}
-		c.warn(WarnStrongGlobalTable, "it locks in the global table %s with MultiRegionConsistency STRONG: "+
-			"such a table has no TTL, so unused rows stay until you delete them, it refuses transactions, "+
-			"and every request waits for another Region. Use a table in one Region unless other Regions must see the same locks", r.path)
+		c.warn(idPrefix+found.ID, "it locks in %s", found.Text)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
 )
 
 // survey is an aspect that notes all resources that affect the functions of a
@@ -84,9 +86,9 @@ func (v *survey) Visit(node constructs.IConstruct) {
 	case awskinesis.CfnStream:
 		v.noteStream(r)
 	case awsdynamodb.CfnTable:
-		v.sourceKinds[v.note(r)] = tableStream
+		v.sourceKinds[v.note(r)] = rules.DynamoDBStream
 	case awsdynamodb.CfnGlobalTable:
-		v.sourceKinds[v.note(r)] = tableStream
+		v.sourceKinds[v.note(r)] = rules.DynamoDBStream
 		v.noteGlobalTable(r)
 	case awscdk.CfnResource:
 		v.noteReplica(r)

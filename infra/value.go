@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
 )
 
 // resolve calls Stack.Resolve, which does not accept nil.
@@ -45,31 +47,21 @@ func joined(value any) string {
 	return strings.Join(parts, separator)
 }
 
-// number is a numeric property. It is not known if it is, for example, a
-// parameter of the deployment.
-type number struct {
-	value float64
-	known bool
-}
-
 // numberOr returns value, or otherwise if it is nil.
-func numberOr(value *float64, otherwise float64) number {
+func numberOr(value *float64, otherwise float64) rules.Number {
 	if value == nil {
-		return number{otherwise, true}
+		return rules.Known(otherwise)
 	}
-	return number{*value, !*awscdk.Token_IsUnresolved(value)}
+	return rules.Number{Value: *value, Known: !*awscdk.Token_IsUnresolved(value)}
 }
-
-// isZero reports whether value is given and 0.
-func isZero(value *float64) bool { return value != nil && *value == 0 }
 
 // parsedNumber returns a member of a resolved object. CloudFormation also
 // accepts a number as a string.
-func parsedNumber(value any) number {
+func parsedNumber(value any) rules.Number {
 	text, ok := value.(string)
 	if !ok {
 		text = encoded(value)
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	return number{n, err == nil}
+	return rules.Number{Value: n, Known: err == nil}
 }
