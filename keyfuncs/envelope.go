@@ -11,18 +11,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/canonical"
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // envelope returns the key of the JSON text that a message of carrier has in
 // field. If that key has no Event, the id of the message becomes it.
-func envelope[E any](ctx context.Context, carrier eventkind.Kind, field string, text []byte, id string, inner Func[E]) (lock.Key, error) {
+func envelope[E any](ctx context.Context, carrier *eventkind.Kind, field string, text []byte, id string, inner Func[E]) (lock.Key, error) {
 	event, err := decode[E](carrier, field, text)
 	if err != nil {
 		return lock.Key{}, err
@@ -38,10 +36,10 @@ func envelope[E any](ctx context.Context, carrier eventkind.Kind, field string, 
 // decode reads the JSON of one message of carrier. It must hold the kind of
 // event that E stands for: an event of another source may decode without an
 // error, and then look as if there were nothing in it.
-func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, err error) {
-	if want := kindOf[reflect.TypeFor[E]()]; want != "" {
+func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E, err error) {
+	if want := eventkind.OfType[E](); want != nil {
 		kind := eventkind.Of(text)
-		if kind != "" && kind != want && (kind != eventkind.S3Test || want != eventkind.S3) {
+		if kind != nil && kind != want && (kind != eventkind.S3Test || want != eventkind.S3) {
 			return event, &lock.NoKeyError{Field: field, Reason: kind.Refusal(carrier)}
 		}
 	}
@@ -72,7 +70,7 @@ func decode[E any](carrier eventkind.Kind, field string, text []byte) (event E, 
 // unopened returns what to do if text is another envelope, and a type of the
 // user's takes nothing of what that carries. It returns "" otherwise.
 func unopened[E any](text []byte) string {
-	if kindOf[reflect.TypeFor[E]()] != "" || !bytes.Contains(text, []byte(`"TopicArn"`)) && !bytes.Contains(text, []byte(`"detail-type"`)) { // most texts
+	if eventkind.OfType[E]() != nil || !bytes.Contains(text, []byte(`"TopicArn"`)) && !bytes.Contains(text, []byte(`"detail-type"`)) { // most texts
 		return ""
 	}
 	var carried struct {
@@ -145,33 +143,4 @@ func faithful[E any](ctx context.Context, text []byte, event E, inner Func[E], d
 		err = &lock.NoKeyError{Field: "text", Reason: `has half of a surrogate pair, such as "\ud800", where the key is taken from: Go reads all of them as U+FFFD, so different keys would be the same: let the sender write whole characters, or take the key from json.RawMessage with package jmespath`}
 	}
 	return exact, err
-}
-
-// kindOf has the kind of event that a type stands for, and none for the user's
-// own types.
-var kindOf = map[reflect.Type]eventkind.Kind{
-	reflect.TypeFor[events.S3Event]():                           eventkind.S3,
-	reflect.TypeFor[events.SQSEvent]():                          eventkind.SQS,
-	reflect.TypeFor[events.SNSEvent]():                          eventkind.SNS,
-	reflect.TypeFor[events.SNSEventRecord]():                    eventkind.SNSMessage,
-	reflect.TypeFor[events.SNSEntity]():                         eventkind.SNSMessage,
-	reflect.TypeFor[events.EventBridgeEvent]():                  eventkind.EventBridge,
-	reflect.TypeFor[events.KinesisEvent]():                      eventkind.Kinesis,
-	reflect.TypeFor[events.DynamoDBEvent]():                     eventkind.DynamoDB,
-	reflect.TypeFor[events.SimpleEmailEvent]():                  eventkind.SES,
-	reflect.TypeFor[events.CodePipelineJobEvent]():              eventkind.CodePipeline,
-	reflect.TypeFor[cfn.Event]():                                eventkind.CloudFormation,
-	reflect.TypeFor[events.CodeCommitEvent]():                   eventkind.CodeCommit,
-	reflect.TypeFor[events.ConfigEvent]():                       eventkind.ConfigRule,
-	reflect.TypeFor[events.SecretsManagerSecretRotationEvent](): eventkind.SecretRotation,
-	reflect.TypeFor[events.S3BatchJobEvent]():                   eventkind.S3Batch,
-	reflect.TypeFor[events.S3BatchJobEventV2]():                 eventkind.S3Batch,
-	reflect.TypeFor[awsevents.DocumentDBEvent]():                eventkind.DocumentDB,
-	reflect.TypeFor[events.KafkaEvent]():                        eventkind.Kafka,
-	reflect.TypeFor[events.ActiveMQEvent]():                     eventkind.ActiveMQ,
-	reflect.TypeFor[events.RabbitMQEvent]():                     eventkind.RabbitMQ,
-	reflect.TypeFor[events.CloudwatchLogsEvent]():               eventkind.CloudWatchLogs,
-	reflect.TypeFor[awsevents.AlarmEvent]():                     eventkind.Alarm,
-	reflect.TypeFor[events.CloudWatchAlarmSNSPayload]():         eventkind.AlarmMessage,
-	reflect.TypeFor[awsevents.InvocationRecord]():               eventkind.InvocationRecord,
 }

@@ -25,13 +25,13 @@ import (
 // keyFunction is a key function of whole events, with the kind of event it is
 // for.
 type keyFunction struct {
-	kind eventkind.Kind
+	kind *eventkind.Kind
 	key  keyfuncs.Func[[]byte] // of the event's JSON
 }
 
 var errUndecoded = errors.New("the runtime refuses the event")
 
-func takes[E any](kind eventkind.Kind, key keyfuncs.Func[E]) keyFunction {
+func takes[E any](kind *eventkind.Kind, key keyfuncs.Func[E]) keyFunction {
 	return keyFunction{kind, func(ctx context.Context, doc []byte) (lock.Key, error) {
 		var e E
 		if json.Unmarshal(doc, &e) != nil {
@@ -77,9 +77,9 @@ var keyFunctions = map[string]keyFunction{
 	"IdempotencyKey, ALB":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest]),
 	"IdempotencyKey, URL":    takes(eventkind.HTTP, keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest]),
 	"InvocationRecord":       takes(eventkind.InvocationRecord, keyfuncs.Func[awsevents.InvocationRecord](services.InvocationRecord)),
-	"CognitoUser":            takes("", services.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
-	"StepFunctions":          takes("", byTask),
-	"IoTRule":                takes("", byMessage),
+	"CognitoUser":            takes(nil, services.CognitoUser[events.CognitoEventUserPoolsPostConfirmation]),
+	"StepFunctions":          takes(nil, byTask),
+	"IoTRule":                takes(nil, byMessage),
 	"KafkaRecord":            takes(eventkind.Kafka, onlyRecord(keyfuncs.KafkaRecord)),
 	"Kafka by key":           takes(eventkind.Kafka, onlyRecord(kafkaKey)),
 	"DocumentDBRecord":       takes(eventkind.DocumentDB, onlyChange(keyfuncs.DocumentDBRecord)),

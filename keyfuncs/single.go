@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -38,23 +39,18 @@ func Single[E ~struct {
 
 // instead returns what to do with an event of several records of this type.
 func instead(record any) string {
-	switch record.(type) {
-	case events.SQSMessage:
+	switch kind, _ := kindOf(record); kind {
+	case nil:
+		return "handle its records one by one"
+	case eventkind.SQS:
 		return "wrap a handler of one message with middleware.EachSQSMessage, or set the batch size to 1"
-	case events.SNSEventRecord:
-		return "wrap a handler of one record with middleware.EachSNSRecord"
-	case events.S3EventRecord:
-		return "wrap a handler of one record with middleware.EachS3Record"
-	case events.KinesisEventRecord:
-		return "wrap a handler of one record with middleware.EachKinesisRecord"
-	case events.DynamoDBEventRecord:
-		return "wrap a handler of one record with middleware.EachDynamoDBRecord"
-	case events.SimpleEmailRecord:
+	case eventkind.SES:
 		return "SES sends one"
-	case events.CodeCommitRecord:
+	case eventkind.CodeCommit:
 		return "CodeCommit sends one"
+	default:
+		return "wrap a handler of one record with middleware." + kind.Each()
 	}
-	return "handle its records one by one"
 }
 
 // only returns the key of the only record. where is the field that holds the

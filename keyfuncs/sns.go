@@ -21,8 +21,8 @@ import (
 func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	if r.SNS.MessageID == "" {
 		e := &lock.NoKeyError{Field: "Sns.MessageId", Reason: "is missing"}
-		if kind := eventkind.OfSource(r.EventSource); kind != "" && kind != eventkind.SNS {
-			e.Reason += ", because the event " + kind.Refusal("")
+		if kind := eventkind.OfSource(r.EventSource); kind != nil && kind != eventkind.SNS {
+			e.Reason += ", because the event " + kind.Refusal(nil)
 		}
 		return lock.Key{}, e
 	}

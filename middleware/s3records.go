@@ -23,8 +23,8 @@ type S3Records struct {
 // source, so that [EachS3Record] can refuse it and report that.
 func (e *S3Records) UnmarshalJSON(b []byte) error {
 	*e = S3Records{broken: map[int]error{}}
-	if kind := eventkind.Of(b); kind != "" && kind != eventkind.S3 && kind != eventkind.S3Test {
-		e.refused = &lock.NoKeyError{Field: "the event", Reason: kind.Refusal("")}
+	if kind := eventkind.Of(b); kind != nil && kind != eventkind.S3 && kind != eventkind.S3Test {
+		e.refused = &lock.NoKeyError{Field: "the event", Reason: kind.Refusal(nil)}
 		return nil
 	}
 	var raw struct{ Records []json.RawMessage }
@@ -32,7 +32,7 @@ func (e *S3Records) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if len(raw.Records) == 0 {
-		if reason := eventkind.NoS3Records(b, ""); reason != "" {
+		if reason := eventkind.NoS3Records(b, nil); reason != "" {
 			e.refused = &lock.NoKeyError{Field: "the event", Reason: reason}
 		}
 	}
@@ -53,7 +53,7 @@ func checkS3(event any, payload []byte) error {
 	if !ok || len(s3.Records) > 0 {
 		return nil
 	}
-	if reason := eventkind.NoS3Records(payload, ""); reason != "" {
+	if reason := eventkind.NoS3Records(payload, nil); reason != "" {
 		return &lock.NoKeyError{Field: "the event", Reason: reason}
 	}
 	return nil

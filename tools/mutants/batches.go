@@ -220,8 +220,8 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/s3records.go", breaks: "P6", bug: "an event of another source is acknowledged",
-		old: `		if reason := eventkind.NoS3Records(b, ""); reason != "" {`,
-		new: `		if reason := eventkind.NoS3Records(b, ""); reason == "-" {`,
+		old: `		if reason := eventkind.NoS3Records(b, nil); reason != "" {`,
+		new: `		if reason := eventkind.NoS3Records(b, nil); reason == "-" {`,
 		by:  "TestEachS3RecordOfAnotherSource",
 	},
 	{

@@ -47,7 +47,7 @@ var events = []mutant{
 		file: "internal/event/eventkind/eventkind.go", breaks: "F31", bug: "what a destination gets is called an HTTP request",
 		old: `&& requestContext.FunctionARN != "" {`,
 		new: `&& requestContext.FunctionARN == "-" {`,
-		by:  "TestOf|TestOfOddities",
+		by:  "TestOfOddities",
 	},
 	{
 		file: "keyfuncs/jmespath/typed.go", breaks: "F28", bug: "a broken character is found as a name",

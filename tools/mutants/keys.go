@@ -155,8 +155,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/envelope.go", breaks: "F31", bug: "an event of another source is decoded as an empty one",
-		old: `kind != "" && kind != want && (`,
-		new: `kind != "" && kind != want && carrier == "" && (`,
+		old: `kind != nil && kind != want && (`,
+		new: `kind != nil && kind != want && carrier == nil && (`,
 		by:  "TestEveryEventInEveryEnvelope|TestNeighboursAreRefused",
 	},
 	{

@@ -58,7 +58,7 @@ type Refusal struct {
 // MayCarry reports whether an event of this kind carries what a program of the
 // user's wrote, which key functions of the user's own read.
 func (e *Event) MayCarry() bool {
-	return !slices.Contains([]string{string(eventkind.S3), string(eventkind.S3Test), givenKey}, e.Kind)
+	return !slices.Contains([]string{eventkind.S3.String(), eventkind.S3Test.String(), givenKey}, e.Kind)
 }
 
 // Accepted reports whether any key function takes any record.
@@ -77,33 +77,33 @@ func (e *Event) Accepted() bool {
 func Explain(ctx context.Context, doc []byte) (*Event, error) {
 	kind := eventkind.Of(doc)
 	if kind == eventkind.S3Test {
-		return &Event{Kind: string(kind), Records: []Record{{Keys: []Key{{Function: "S3Object", Ignored: true}}}}}, nil
+		return &Event{Kind: kind.String(), Records: []Record{{Keys: []Key{{Function: "S3Object", Ignored: true}}}}}, nil
 	}
-	if kind == "" {
+	if kind == nil {
 		return explainUnknown(ctx, doc)
 	}
 	functions := functionsOf(kind, doc)
 	if len(functions) == 0 {
 		return nil, withoutFunctions(kind)
 	}
-	e := &Event{Kind: string(kind)}
+	e := &Event{Kind: kind.String()}
 	places, err := split(kind, doc)
 	if err != nil {
 		return nil, fmt.Errorf("this looks like %s, but cannot be read as one: %w", kind, err)
 	}
 	for _, p := range places {
-		e.Records = append(e.Records, explainRecord(ctx, p, functions, len(places) == 1))
+		e.Records = append(e.Records, explainRecord(ctx, p, kind, functions, len(places) == 1))
 	}
 	return e, nil
 }
 
 // withoutFunctions returns the error for an event of a known kind that has no
 // key function in this form.
-func withoutFunctions(kind eventkind.Kind) error {
+func withoutFunctions(kind *eventkind.Kind) error {
 	if kind == eventkind.HTTP {
 		return errors.New("this looks like an HTTP request, but does not come from a gateway that has a key function; the event of an authorizer looks like this")
 	}
-	return fmt.Errorf("this is %s without its envelope; in the envelope, the key function is %s", kind, kind.KeyFunction(""))
+	return fmt.Errorf("this is %s without its envelope; in the envelope, the key function is %s", kind, kind.KeyFunction(nil))
 }
 
 // explainUnknown tries the functions for events whose JSON does not name their
@@ -121,25 +121,25 @@ func explainUnknown(ctx context.Context, doc []byte) (*Event, error) {
 	default:
 		return nil, errors.New("this is not an event of a source that has a key function: see ByField, jmespath.Path and jmespath.Payload for events of your own; for those of a schedule with an input of its own: docs/SOURCES.md#the-input-of-a-schedule; for all sources: docs/SOURCES.md")
 	}
-	r := explainRecord(ctx, place{doc: doc}, functions, true)
+	r := explainRecord(ctx, place{doc: doc}, new(eventkind.Kind), functions, true)
 	return &Event{Kind: "an event that does not name its source", Records: []Record{r}}, nil
 }
 
 // explainRecord asks all functions about one record. only: there is no other in
 // the event.
-func explainRecord(ctx context.Context, p place, functions []function, only bool) Record {
+func explainRecord(ctx context.Context, p place, kind *eventkind.Kind, functions []function, only bool) Record {
 	r := Record{Where: p.where, Keys: []Key{}}
 	for _, f := range functions {
 		k, err := f.key(ctx, p.doc)
 		switch {
 		case err == nil:
-			found := newKey(f.written(only), k)
+			found := newKey(f.written(kind, only), k)
 			found.Note = f.note
 			r.Keys = append(r.Keys, found)
 		case errors.Is(err, keyfuncs.ErrIgnore):
-			r.Keys = append(r.Keys, Key{Function: f.written(only), Ignored: true})
+			r.Keys = append(r.Keys, Key{Function: f.written(kind, only), Ignored: true})
 		default:
-			r.Refused = append(r.Refused, Refusal{f.written(only), err.Error()})
+			r.Refused = append(r.Refused, Refusal{f.written(kind, only), err.Error()})
 		}
 	}
 	return r

@@ -20,11 +20,9 @@ import (
 
 // function is a key function of one record or of a whole event.
 type function struct {
-	name  string // as one writes it
-	whole string // for an event of exactly one record; empty: there is none, or name is for the whole
-	each  string // the wrapper for a function of one record; empty for one of the whole
-	note  string // see Key
-	key   func(context.Context, []byte) (lock.Key, error)
+	name string // as one writes it; empty: as the kind of event says
+	note string // see Key
+	key  func(context.Context, []byte) (lock.Key, error)
 }
 
 const (
@@ -38,15 +36,18 @@ func noted(f function, note string) function {
 	return f
 }
 
-// written returns how one writes the function for an event.
-func (f *function) written(only bool) string {
-	switch {
-	case f.each == "":
+// written returns how one writes the function for an event of a kind. only:
+// the event holds one record.
+func (f *function) written(kind *eventkind.Kind, only bool) string {
+	switch whole := kind.Single(f.name); {
+	case f.name == "":
+		return kind.KeyFunction(nil)
+	case kind.Each() == "":
 		return f.name
-	case only && f.whole != "":
-		return f.whole + ", or " + f.name + " with middleware." + f.each
+	case only && whole != "":
+		return whole + ", or " + f.name + " with middleware." + kind.Each()
 	}
-	return f.name + " with middleware." + f.each
+	return f.name + " with middleware." + kind.Each()
 }
 
 // of makes a key function take JSON, as the runtime gives it to a handler.
@@ -60,31 +61,8 @@ func of[E any](name string, key keyfuncs.Func[E]) function {
 	}}
 }
 
-// record is of for a function of one record of an event of type event.
-func record[R any](each, event, name string, key keyfuncs.Func[R]) function {
-	f := of(name, key)
-	f.each, f.whole = each, "Single[events."+event+"]("+name+")"
-	return f
-}
-
-func sqs(name string, key keyfuncs.Func[events.SQSMessage]) function {
-	return record("EachSQSMessage", "SQSEvent", name, key)
-}
-
-func sns(name string, key keyfuncs.Func[events.SNSEventRecord]) function {
-	return record("EachSNSRecord", "SNSEvent", name, key)
-}
-
-func kinesis(name string, key keyfuncs.Func[events.KinesisEventRecord]) function {
-	return record("EachKinesisRecord", "KinesisEvent", name, key)
-}
-
-// s3Object is how the S3 functions are written; S3Object is itself a Single.
-func s3Object() function {
-	f := record("EachS3Record", "S3Event", "S3Record", keyfuncs.S3Record)
-	f.whole = "S3Object"
-	return f
-}
+// whole is of for the only key function of a kind of event.
+func whole[E any](key keyfuncs.Func[E]) []function { return []function{of("", key)} }
 
 // changeOf takes an event of one change, because only the event names the
 // cluster.
@@ -92,60 +70,50 @@ func changeOf(ctx context.Context, e awsevents.DocumentDBEvent) (lock.Key, error
 	return keyfuncs.DocumentDBRecord(ctx, e.Events[0])
 }
 
-// withoutWhole is for sources without a Single.
-func withoutWhole(each string, f function) []function {
-	f.each = each
-	return []function{f}
-}
-
 // byKind has the functions of each kind of event.
-var byKind = map[eventkind.Kind][]function{
-	eventkind.S3: {s3Object(), record("EachS3Record", "S3Event", "S3LatestRecord", keyfuncs.S3LatestRecord)},
+var byKind = map[*eventkind.Kind][]function{
+	eventkind.S3: {of("S3Record", keyfuncs.S3Record), of("S3LatestRecord", keyfuncs.S3LatestRecord)},
 	eventkind.SQS: {
-		noted(sqs("SQSMessage", keyfuncs.SQSMessage), redriven), noted(sqs("SQSFIFOMessage", keyfuncs.SQSFIFOMessage), redriven),
-		sqs("SQSBody(S3Object)", keyfuncs.SQSBody(keyfuncs.S3Object)),
-		sqs("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
-		sqs("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
-		sqs("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
-		sqs("SQSBody(services.InvocationRecord)", keyfuncs.SQSBody(services.InvocationRecord)),
-		sqs("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
-		sqs("SQSBody(services.SNSAlarmRecord)", keyfuncs.SQSBody(services.SNSAlarmRecord)),
+		noted(of("SQSMessage", keyfuncs.SQSMessage), redriven), noted(of("SQSFIFOMessage", keyfuncs.SQSFIFOMessage), redriven),
+		of("SQSBody(S3Object)", keyfuncs.SQSBody(keyfuncs.S3Object)),
+		of("SQSBody(SNSBody(S3Object))", keyfuncs.SQSBody(keyfuncs.SNSBody(keyfuncs.S3Object))),
+		of("SQSBody(EventBridgeS3Object)", keyfuncs.SQSBody(keyfuncs.EventBridgeS3Object)),
+		of("SQSBody(EventBridgeEvent)", keyfuncs.SQSBody(keyfuncs.EventBridgeEvent)),
+		of("SQSBody(services.InvocationRecord)", keyfuncs.SQSBody(services.InvocationRecord)),
+		of("SQSBody(SNSRecord)", keyfuncs.SQSBody(keyfuncs.SNSRecord)),
+		of("SQSBody(services.SNSAlarmRecord)", keyfuncs.SQSBody(services.SNSAlarmRecord)),
 	},
 	eventkind.SNS: {
-		sns("SNSRecord", keyfuncs.SNSRecord),
-		sns("SNSBody(S3Object)", keyfuncs.SNSBody(keyfuncs.S3Object)),
-		sns("services.SNSAlarmRecord", services.SNSAlarmRecord),
-		sns("SNSBody(EventBridgeS3Object)", keyfuncs.SNSBody(keyfuncs.EventBridgeS3Object)),
-		sns("SNSBody(EventBridgeEvent)", keyfuncs.SNSBody(keyfuncs.EventBridgeEvent)),
-		sns("SNSBody(services.InvocationRecord)", keyfuncs.SNSBody(services.InvocationRecord)),
+		of("SNSRecord", keyfuncs.SNSRecord),
+		of("SNSBody(S3Object)", keyfuncs.SNSBody(keyfuncs.S3Object)),
+		of("services.SNSAlarmRecord", services.SNSAlarmRecord),
+		of("SNSBody(EventBridgeS3Object)", keyfuncs.SNSBody(keyfuncs.EventBridgeS3Object)),
+		of("SNSBody(EventBridgeEvent)", keyfuncs.SNSBody(keyfuncs.EventBridgeEvent)),
+		of("SNSBody(services.InvocationRecord)", keyfuncs.SNSBody(services.InvocationRecord)),
 	},
-	eventkind.Kinesis: {
-		kinesis("KinesisRecord", keyfuncs.KinesisRecord),
-		kinesis("KinesisBody(EventBridgeEvent)", keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent)),
-	},
-	eventkind.DynamoDB:   {record("EachDynamoDBRecord", "DynamoDBEvent", "DynamoDBRecord", keyfuncs.DynamoDBRecord)},
-	eventkind.DocumentDB: withoutWhole("EachDocumentDBRecord", of("DocumentDBRecord", changeOf)),
-	eventkind.Kafka:      withoutWhole("EachKafkaRecord", of("KafkaRecord", keyfuncs.KafkaRecord)),
 	eventkind.EventBridge: {
 		of("EventBridgeSchedule", keyfuncs.EventBridgeSchedule), of("EventBridgeS3Object", keyfuncs.EventBridgeS3Object),
 		of("EventBridgeEvent", keyfuncs.EventBridgeEvent),
 	},
-	eventkind.ActiveMQ:       {of("ActiveMQEvent", keyfuncs.ActiveMQEvent)},
-	eventkind.RabbitMQ:       {of("RabbitMQEvent", keyfuncs.RabbitMQEvent)},
-	eventkind.SES:            {of("Single[events.SimpleEmailEvent](SESRecord)", keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord))},
-	eventkind.CodeCommit:     {of("Single[events.CodeCommitEvent](CodeCommitRecord)", keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord))},
-	eventkind.CodePipeline:   {of("services.CodePipelineJob", services.CodePipelineJob)},
-	eventkind.CloudFormation: {of("services.CloudFormation", keyfuncs.Func[cfn.Event](services.CloudFormation))},
-	eventkind.ConfigRule:     {of("services.ConfigRule", services.ConfigRule)},
-	eventkind.SecretRotation: {of("services.SecretRotation", services.SecretRotation)},
-	eventkind.CloudWatchLogs: {of("services.CloudWatchLogs", services.CloudWatchLogs)},
-	eventkind.Alarm:          {of("services.CloudWatchAlarm", services.CloudWatchAlarm)},
-
-	eventkind.InvocationRecord: {of("services.InvocationRecord", keyfuncs.Func[awsevents.InvocationRecord](services.InvocationRecord))},
+	eventkind.Kinesis:          {of("KinesisRecord", keyfuncs.KinesisRecord), of("KinesisBody(EventBridgeEvent)", keyfuncs.KinesisBody(keyfuncs.EventBridgeEvent))},
+	eventkind.DynamoDB:         {of("DynamoDBRecord", keyfuncs.DynamoDBRecord)},
+	eventkind.DocumentDB:       {of("DocumentDBRecord", changeOf)},
+	eventkind.Kafka:            {of("KafkaRecord", keyfuncs.KafkaRecord)},
+	eventkind.ActiveMQ:         whole(keyfuncs.ActiveMQEvent),
+	eventkind.RabbitMQ:         whole(keyfuncs.RabbitMQEvent),
+	eventkind.SES:              whole(keyfuncs.Single[events.SimpleEmailEvent](keyfuncs.SESRecord)),
+	eventkind.CodeCommit:       whole(keyfuncs.Single[events.CodeCommitEvent](keyfuncs.CodeCommitRecord)),
+	eventkind.CodePipeline:     whole(services.CodePipelineJob),
+	eventkind.CloudFormation:   whole[cfn.Event](services.CloudFormation),
+	eventkind.ConfigRule:       whole(services.ConfigRule),
+	eventkind.SecretRotation:   whole(services.SecretRotation),
+	eventkind.CloudWatchLogs:   whole(services.CloudWatchLogs),
+	eventkind.Alarm:            whole(services.CloudWatchAlarm),
+	eventkind.InvocationRecord: whole[awsevents.InvocationRecord](services.InvocationRecord),
 }
 
 // functionsOf returns the functions for an event of a known kind.
-func functionsOf(kind eventkind.Kind, doc []byte) []function {
+func functionsOf(kind *eventkind.Kind, doc []byte) []function {
 	switch kind {
 	case eventkind.HTTP:
 		return httpFunctions(doc)

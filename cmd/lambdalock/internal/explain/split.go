@@ -17,18 +17,18 @@ type place struct {
 
 // split returns the records of an event, or the whole of an event that has none
 // or whose functions take the whole.
-func split(kind eventkind.Kind, doc []byte) ([]place, error) {
-	switch kind {
-	case eventkind.S3, eventkind.SQS, eventkind.SNS, eventkind.Kinesis, eventkind.DynamoDB:
-		var e struct{ Records []json.RawMessage }
-		err := json.Unmarshal(doc, &e)
-		return listed("Records", e.Records), err
-	case eventkind.Kafka:
+func split(kind *eventkind.Kind, doc []byte) ([]place, error) {
+	switch {
+	case kind.Each() == "":
+		return []place{{doc: doc}}, nil
+	case kind == eventkind.Kafka:
 		return splitKafka(doc)
-	case eventkind.DocumentDB:
+	case kind == eventkind.DocumentDB:
 		return splitChanges(doc)
 	}
-	return []place{{doc: doc}}, nil
+	var e struct{ Records []json.RawMessage }
+	err := json.Unmarshal(doc, &e)
+	return listed("Records", e.Records), err
 }
 
 func listed(name string, records []json.RawMessage) []place {

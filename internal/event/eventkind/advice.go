@@ -1,0 +1,67 @@
+package eventkind
+
+import "fmt"
+
+// KeyFunction returns what to use for an event in a message of carrier, which
+// is SQS, SNS, Kinesis or EventBridge, or nil for a whole event.
+func (k *Kind) KeyFunction(carrier *Kind) string {
+	if carrier != nil && carrier.body != "" {
+		switch k {
+		case S3, S3Test:
+			return carrier.body + "(S3Object)"
+		case InvocationRecord:
+			return carrier.body + "(services.InvocationRecord)"
+		case EventBridge:
+			return carrier.body + "(EventBridgeEvent), or " + carrier.body + "(EventBridgeS3Object) if it comes from S3"
+		}
+	}
+	switch {
+	case k.each == "":
+		return k.key
+	case k.whole != "":
+		return k.whole + ", or " + k.key + " with middleware." + k.each
+	case k.record == "":
+		return k.key + ", with middleware." + k.each
+	}
+	return fmt.Sprintf("%s, with middleware.%s, or in Single[%T] for an event of one", k.key, k.each, k.types[0])
+}
+
+// Each returns the wrapper of package middleware for handlers of one record, or
+// "" if key functions take the whole event.
+func (k *Kind) Each() string { return k.each }
+
+// Single returns how one writes a key function of one record for an event that
+// holds no other, or "" if there is no way.
+func (k *Kind) Single(key string) string {
+	switch {
+	case k.record == "":
+		return ""
+	case k.whole != "" && key == k.key:
+		return k.whole
+	}
+	return fmt.Sprintf("Single[%T](%s)", k.types[0], key)
+}
+
+// NoS3Records returns what is wrong with a document that should be an S3
+// notification and has no records. It returns "" for the s3:TestEvent, which S3
+// sends when a notification is set up, and which is not about any object.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
+func NoS3Records(doc []byte, carrier *Kind) string {
+	switch k := Of(doc); k {
+	case S3Test:
+		return ""
+	case nil, S3:
+		if carrier == EventBridge {
+			return "holds no S3 notification: for events of S3 on EventBridge the key function is EventBridgeS3Object"
+		}
+		return "holds no S3 notification and no s3:TestEvent"
+	default:
+		return k.Refusal(carrier)
+	}
+}
+
+// Refusal returns why an event of this kind is refused, and what to use
+// instead.
+func (k *Kind) Refusal(carrier *Kind) string {
+	return "holds " + k.name + ": its key function is " + k.KeyFunction(carrier)
+}
