@@ -3,9 +3,11 @@ package infra
 import (
 	"fmt"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -13,84 +15,158 @@ import (
 // as many claims are refused as are granted.
 const DefaultContentionThreshold = 50
 
-// AlarmsProps changes the defaults of LockTable.Alarms.
+// AlarmsProps changes the defaults of LockTable.AddAlarms. If it names neither
+// a topic nor an action, nobody hears the alarms, which becomes a warning,
+// [WarnNoAction].
 type AlarmsProps struct {
-	// Topic is notified by every alarm. Nil means no topic, because only you know
+	// Topic is notified when an alarm begins and when it ends, so that a tool which
+	// opened an incident also closes it. Nil means no topic, because only you know
 	// who should be told.
 	Topic awssns.ITopic
 
-	// Actions are taken by every alarm, in addition to Topic. Nil means none,
-	// because Topic suffices for most.
-	Actions []awscloudwatch.IAlarmAction
+	// Actions are taken when an alarm begins, and OKActions when it ends, in
+	// addition to Topic. Nil means none, because Topic suffices for most.
+	Actions, OKActions []awscloudwatch.IAlarmAction
 
 	// ContentionThreshold is the percentage of claims that, if refused for three
 	// periods of five minutes in a row, raises the alarm Contention. A period with
-	// fewer than 10 refused claims does not count. Duplicates count too, and so
-	// does every look of a handler that waits: with OnHeld(Wait) set it to 90 or
-	// more. Nil means [DefaultContentionThreshold].
+	// fewer than 10 refused claims does not count. Without LockTableProps.EMF,
+	// duplicates count too, and so does every look of a handler that waits: with
+	// OnHeld(Wait) set it to 90 or more. Nil means [DefaultContentionThreshold].
 	ContentionThreshold *float64
 }
 
-// LockAlarms are the alarms of a lock table. Missing data does not breach any
-// of them.
-type LockAlarms struct {
-	// Throttles sounds when DynamoDB has throttled writes for 15 minutes.
-	Throttles awscloudwatch.Alarm
-	// SystemErrors sounds when DynamoDB has returned internal errors for 15
-	// minutes.
-	SystemErrors awscloudwatch.Alarm
-	// Contention sounds when a large share of the claims has been refused for 15
-	// minutes.
-	Contention awscloudwatch.Alarm
-	// LeasesLost sounds when a handler has lost its lease while it worked. It
-	// counts the log lines of the connected functions whose log group is known.
-	LeasesLost awscloudwatch.Alarm
+// alarm describes an alarm. Missing data does not breach any.
+type alarm struct {
+	id        string
+	metric    awscloudwatch.IMetric // with the length of a period
+	threshold float64               // that a period reaches
+	periods   float64               // in a row
+	meaning   string
+	command   string // leads to the holder
 }
 
-func (t *lockTable) AddAlarms(props *AlarmsProps) *LockAlarms {
+func (t *lockTable) AddAlarms(props *AlarmsProps) {
 	if props == nil {
 		props = &AlarmsProps{}
 	}
 	if t.alarms != nil {
-		panic(fmt.Sprintf("lambdalock: lock table %s already has alarms: call Alarms once, with all topics and actions in AlarmsProps", t.path))
+		panic(fmt.Sprintf("lambdalock: lock table %s already has alarms: call AddAlarms once, with all topics and actions in AlarmsProps", t.path))
 	}
-	contention := props.ContentionThreshold
-	if contention == nil {
-		contention = jsii.Number(DefaultContentionThreshold)
-	}
-	// The library retries throttled and failed requests, so an alarm waits for
-	// three periods with errors. A lost lease needs attention immediately.
-	const patient, atOnce = 3, 1
-	a := &LockAlarms{
-		Throttles: t.alarm("Throttles", t.throttledRequests(), jsii.Number(1), patient,
-			"DynamoDB throttles writes to the lock table. Handlers that get no lock in time fail. Raise MaxWriteRequestUnits, or use more lock names."),
-		SystemErrors: t.alarm("SystemErrors", t.systemErrors(), jsii.Number(1), patient,
-			"DynamoDB returns internal errors for the lock table. Handlers fail, and event sources deliver their events again."),
-		Contention: t.alarm("Contention", t.refusedShare(), contention, patient,
-			"The lock table refuses a large share of the claims. Events spend their attempts on held locks, or there are many duplicates."),
-		LeasesLost: t.alarm("LeasesLost", t.lostLeases(), jsii.Number(1), atOnce,
-			"A handler lost its lease while it worked. Search the logs for \"lambdalock: lost\"."),
-	}
-	t.alarms = a
-	actions := props.Actions
-	if props.Topic != nil {
-		actions = append([]awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(props.Topic)}, actions...)
-	}
-	if len(actions) > 0 {
-		for _, alarm := range []awscloudwatch.Alarm{a.Throttles, a.SystemErrors, a.Contention, a.LeasesLost} {
-			alarm.AddAlarmAction(actions...)
+	t.alarms = props
+	alarms := t.tableAlarms()
+	if !t.emf {
+		alarms = append(alarms, t.contention(t.refusedShare(), ""))
+		for _, c := range counts {
+			alarms = append(alarms, t.countAlarm(c, t.counted(c), ""))
 		}
 	}
-	return a
+	for _, a := range alarms {
+		t.tableStates = append(t.tableStates, t.addAlarm(t, a))
+	}
+	for _, c := range t.connections {
+		t.addServiceAlarms(c)
+	}
+	t.showStates()
 }
 
-func (t *lockTable) alarm(id string, metric awscloudwatch.IMetric, threshold *float64, periods float64, description string) awscloudwatch.Alarm {
-	return awscloudwatch.NewAlarm(t, jsii.String(id), &awscloudwatch.AlarmProps{
-		Metric:             metric,
-		Threshold:          threshold,
-		EvaluationPeriods:  jsii.Number(periods),
+// tableAlarms returns the alarms about what DynamoDB does. The library retries
+// throttled and failed requests, so they wait for three periods with errors.
+func (t *lockTable) tableAlarms() []alarm {
+	list := t.command("list --held", "") + " shows what is held, and by whom."
+	return []alarm{
+		{
+			"Throttles", t.throttledRequests(), 1, 3,
+			"DynamoDB throttles writes to the lock table. Handlers that get no lock in time fail. Raise MaxWriteRequestUnits, or use more lock names.", list,
+		},
+		{
+			"SystemErrors", t.systemErrors(), 1, 3,
+			"DynamoDB returns internal errors for the lock table. Handlers fail, and event sources deliver their events again.", list,
+		},
+	}
+}
+
+// contention returns the alarm about refused claims, of one namespace if it is
+// not empty. Some refusals are normal, so it waits for three periods.
+func (t *lockTable) contention(share awscloudwatch.IMetric, namespace string) alarm {
+	threshold := float64(DefaultContentionThreshold)
+	if t.alarms.ContentionThreshold != nil {
+		threshold = *t.alarms.ContentionThreshold
+	}
+	meaning := "A large share of the claims is refused: events spend their attempts on held locks."
+	if namespace == "" {
+		meaning += " Duplicates count too."
+	}
+	return alarm{
+		"Contention", share, threshold, 3, meaning,
+		t.command("list --held", namespace) + " shows what is held, and by whom.",
+	}
+}
+
+// addServiceAlarms adds the alarms about one function that writes metrics, in
+// its own stack. Functions that share a namespace share the alarms.
+func (t *lockTable) addServiceAlarms(c *connection) {
+	if !t.emf || t.alarms == nil || t.alarmed[*c.namespace] {
+		return
+	}
+	t.alarmed[*c.namespace] = true
+	t.addAlarm(c.child, t.contention(t.contendedShare(*c.namespace), *c.namespace))
+	for _, n := range counts {
+		metric := t.serviceMetric(n.name, *c.namespace, "Sum", n.period())
+		t.addAlarm(c.child, t.countAlarm(n, metric, *c.namespace))
+	}
+}
+
+// countAlarm returns the alarm about a count.
+func (t *lockTable) countAlarm(c count, metric awscloudwatch.IMetric, namespace string) alarm {
+	return alarm{
+		c.name, metric, c.threshold(), 1, c.meaning,
+		t.command("show --digest KEY", namespace) + fmt.Sprintf(" shows the holder and its log stream. KEY is in the log lines %q.", c.message()),
+	}
+}
+
+// command returns a command of lambdalock.
+func (t *lockTable) command(subcommand, namespace string) string {
+	text := "lambdalock " + subcommand + " --store dynamodb://" + *t.table.TableName()
+	if namespace != "" {
+		text += " --namespace '" + namespace + "'"
+	}
+	return text
+}
+
+func (t *lockTable) addAlarm(scope constructs.Construct, a alarm) awscloudwatch.Alarm {
+	made := awscloudwatch.NewAlarm(scope, jsii.String(a.id), &awscloudwatch.AlarmProps{
+		Metric:             a.metric,
+		Threshold:          jsii.Number(a.threshold),
+		EvaluationPeriods:  jsii.Number(a.periods),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
-		AlarmDescription:   jsii.String(description),
+		AlarmDescription:   jsii.String(a.meaning + " " + a.command),
 	})
+	begins, ends := t.alarms.Actions, t.alarms.OKActions
+	if t.alarms.Topic != nil {
+		notify := awscloudwatchactions.NewSnsAction(t.alarms.Topic)
+		begins, ends = append([]awscloudwatch.IAlarmAction{notify}, begins...), append([]awscloudwatch.IAlarmAction{notify}, ends...)
+	}
+	if len(ends) > 0 {
+		made.AddOkAction(ends...)
+	}
+	if len(begins) > 0 {
+		made.AddAlarmAction(begins...)
+	} else {
+		onValidation(made, func() { t.checkAction(made) })
+	}
+	return made
+}
+
+// checkAction warns of an alarm that still takes no action.
+func (t *lockTable) checkAction(a awscloudwatch.Alarm) {
+	r, ok := a.Node().DefaultChild().(awscloudwatch.CfnAlarm)
+	if !ok || resolve(a.Stack(), r.AlarmActions()) != nil {
+		return
+	}
+	// One warning for all alarms: the CDK drops repetitions.
+	awscdk.Annotations_Of(t.table).AddWarningV2(jsii.String(WarnNoAction), jsii.String(fmt.Sprintf(
+		"lambdalock: alarms of lock table %s take no action, so nobody hears them: "+
+			"set Topic or Actions in AlarmsProps, or acknowledge this warning if something else watches them", t.path)))
 }

@@ -1,84 +1,224 @@
 package infra_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-func TestAlarms(t *testing.T) {
+var update = flag.Bool("update", false, "write the templates in alarms")
+
+// The alarms whose numbers the library writes, and those of the table.
+var (
+	counted = []string{"Lost", "CompleteFailed", "Unlocked", "StoreFailed", "TakenOver", "Contention"}
+	ofTable = []string{"Throttles", "SystemErrors"}
+)
+
+// TestAlarmTemplates: the templates in alarms are what the construct makes.
+// They are for users without the CDK; telemetry/emf drives each alarm in them
+// by its fault.
+func TestAlarmTemplates(t *testing.T) {
+	for name, emf := range map[string]bool{"logs": false, "emf": true} {
+		t.Run(name, func(t *testing.T) {
+			file := "alarms/" + name + ".json"
+			got := alarmTemplate(t, emf)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the construct differs from %s; to see how, run go test -run TestAlarmTemplates . -update and git diff", file)
+			}
+		})
+	}
+}
+
+// alarmTemplate returns the alarms of a table and of one function, as a
+// template with parameters for both.
+func alarmTemplate(t *testing.T, emf bool) []byte {
+	t.Helper()
 	stack := newStack()
-	infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(nil)
-	alarms := map[string]object{} // by the metric
-	for _, p := range resources(t, stack, "AWS::CloudWatch::Alarm") {
-		if p["AlarmDescription"] == nil {
-			t.Errorf("an alarm without a description: %s", encoded(p))
-		}
-		delete(p, "AlarmDescription")
-		for _, metric := range []string{"ThrottledRequests", "SystemErrors", "ConditionalCheckFailedRequests", "LeaseLost"} {
-			if strings.Contains(encoded(p), metric+`"`) {
-				alarms[metric] = p
+	parameter := func(name, description string) *string {
+		return awscdk.NewCfnParameter(stack, s(name), &awscdk.CfnParameterProps{Description: s(description)}).ValueAsString()
+	}
+	locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: &emf})
+	locks.AddAlarms(&infra.AlarmsProps{Topic: awssns.Topic_FromTopicArn(stack, s("Alerts"), parameter("Topic", "ARN of the topic that is notified"))})
+	options := &infra.ConnectOptions{Namespace: s("-")}
+	if emf {
+		options.Namespace = parameter("Namespace", "LOCK_NAMESPACE of the function")
+	} else {
+		options.LogGroup = awslogs.LogGroup_FromLogGroupName(stack, s("Logs"), parameter("LogGroup", "name of the log group of the function"))
+	}
+	locks.Connect(awslambda.Function_FromFunctionName(stack, s("Fn"), s("-")), options)
+
+	synthesised := *assertions.Template_FromStack(stack, nil).ToJSON()
+	parameters, resources := synthesised["Parameters"].(object), object{}
+	delete(parameters, "BootstrapVersion")
+	parameters["Table"] = object{"Type": "String", "Description": "name of the lock table"}
+	for id, r := range synthesised["Resources"].(object) {
+		for _, name := range slices.Concat(counted, ofTable) {
+			switch kind := at(r, "Type"); {
+			case strings.Contains(id, name) && kind == "AWS::CloudWatch::Alarm":
+				resources[name] = r
+			case strings.Contains(id, name) && kind == "AWS::Logs::MetricFilter":
+				resources[name+"Lines"] = r
 			}
 		}
 	}
-	const table = `{"Ref": "LocksTable84FB9352"}`
-	query := func(id, metric, operation, stat string) string {
-		if operation != "" {
-			operation = `{"Name": "Operation", "Value": "` + operation + `"}, `
-		}
-		return `{"Id": "` + id + `", "ReturnData": false, "MetricStat": {"Period": 300, "Stat": "` + stat + `", "Metric": {
-			"Namespace": "AWS/DynamoDB", "MetricName": "` + metric + `", "Dimensions": [` + operation + `{"Name": "TableName", "Value": ` + table + `}]}}}`
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(object{"Parameters": parameters, "Resources": resources}); err != nil {
+		t.Fatal(err)
 	}
-	for metric, id := range map[string]string{"ThrottledRequests": "throttled", "SystemErrors": "failed"} {
-		equal(t, metric, alarms[metric], `{"Metrics": [
-			{"Id": "expr_1", "ReturnData": true, "Label": "`+metric+`", "Expression": "FILL(`+id+`Updates, 0) + FILL(`+id+`Transactions, 0)"},
-			`+query(id+"Transactions", metric, "TransactWriteItems", "Sum")+`, `+query(id+"Updates", metric, "UpdateItem", "Sum")+`],
-			"ComparisonOperator": "GreaterThanOrEqualToThreshold", "EvaluationPeriods": 3, "Threshold": 1, "TreatMissingData": "notBreaching"}`)
-	}
-	equal(t, "contention", alarms["ConditionalCheckFailedRequests"], `{"Metrics": [
-		{"Id": "expr_1", "ReturnData": true, "Label": "refused claims (%)", "Expression": "IF(FILL(refused, 0) < 10, 0, 100 * refused / (refused + (FILL(updates, 0) + FILL(transactions, 0)) / 2))"},
-		`+query("refused", "ConditionalCheckFailedRequests", "", "Sum")+`,
-		`+query("transactions", "SuccessfulRequestLatency", "TransactWriteItems", "SampleCount")+`,
-		`+query("updates", "SuccessfulRequestLatency", "UpdateItem", "SampleCount")+`],
-		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "EvaluationPeriods": 3, "Threshold": 50, "TreatMissingData": "notBreaching"}`)
-	equal(t, "leases lost", alarms["LeaseLost"], `{
-		"Namespace": "lambdalock/LeaseLost", "MetricName": `+table+`,
-		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Statistic": "Sum", "Period": 300, "EvaluationPeriods": 1, "Threshold": 1, "TreatMissingData": "notBreaching"}`)
+	return bytes.ReplaceAll(b.Bytes(), []byte("LocksTable84FB9352"), []byte("Table"))
 }
 
+// TestAlarmsNotify: every alarm takes every action when it begins, and when it
+// ends.
 func TestAlarmsNotify(t *testing.T) {
+	for _, emf := range []bool{false, true} {
+		t.Run(fmt.Sprint("emf ", emf), func(t *testing.T) {
+			stack := newStack()
+			action := func(id string) []awscloudwatch.IAlarmAction {
+				return []awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(awssns.NewTopic(stack, s(id), nil))}
+			}
+			locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: &emf})
+			locks.Connect(newFunction(stack, "Before", nil), nil)
+			locks.AddAlarms(&infra.AlarmsProps{
+				Topic: awssns.NewTopic(stack, s("Alerts"), nil), Actions: action("Begins"), OKActions: action("Ends"), ContentionThreshold: jsii.Number(7),
+			})
+			locks.Connect(newFunction(stack, "After", nil), nil)
+			all := resources(t, stack, "AWS::CloudWatch::Alarm")
+			for _, p := range all {
+				begins, ends := encoded(p["AlarmActions"]), encoded(p["OKActions"])
+				if !strings.Contains(begins, `{"Ref":"Alerts`) || !strings.Contains(begins, `{"Ref":"Begins`) || strings.Contains(begins, "Ends") ||
+					!strings.Contains(ends, `{"Ref":"Alerts`) || !strings.Contains(ends, `{"Ref":"Ends`) || strings.Contains(ends, "Begins") {
+					t.Errorf("%s: begins %s, ends %s", p["AlarmDescription"], begins, ends)
+				}
+			}
+			assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{"Threshold": 7})
+			places := map[string][]string{"Locks": slices.Concat(ofTable, counted)}
+			if emf {
+				const child = "/LockTableConnection"
+				places = map[string][]string{"Locks": ofTable, "Before" + child: counted, "After" + child: counted}
+			}
+			n := 0
+			for place, names := range places {
+				for _, name := range names {
+					n++
+					if alarmAt(stack, place+"/"+name) == nil {
+						t.Errorf("no alarm %s/%s", place, name)
+					}
+				}
+			}
+			if len(all) != n {
+				t.Errorf("%d alarms, want %d", len(all), n)
+			}
+			if got := synthesisedWarnings(locks); len(got) != 0 {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// alarmAt returns the alarm at a path below stack, or nil.
+func alarmAt(stack awscdk.Stack, path string) awscloudwatch.Alarm {
+	node := constructs.IConstruct(stack)
+	for _, id := range strings.Split(path, "/") {
+		if node = node.Node().TryFindChild(s(id)); node == nil {
+			return nil
+		}
+	}
+	a, _ := node.(awscloudwatch.Alarm)
+	return a
+}
+
+// synthesisedWarnings synthesises the stack of a lock table and returns the
+// warnings about the table.
+func synthesisedWarnings(locks infra.LockTable) []string {
+	assertions.Annotations_FromStack(awscdk.Stack_Of(locks))
+	return annotations(locks.Table().Node(), "warning")
+}
+
+// TestAlarmsNobodyHears: alarms without an action are worth one warning.
+func TestAlarmsNobodyHears(t *testing.T) {
 	stack := newStack()
-	alarms := infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(&infra.AlarmsProps{
-		Topic:               awssns.NewTopic(stack, s("Alerts"), nil),
-		Actions:             []awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(awssns.NewTopic(stack, s("More"), nil))},
-		ContentionThreshold: jsii.Number(7),
-	})
-	for _, p := range resources(t, stack, "AWS::CloudWatch::Alarm") {
-		if a := encoded(p["AlarmActions"]); !strings.Contains(a, `{"Ref":"Alerts`) || !strings.Contains(a, `{"Ref":"More`) {
-			t.Errorf("%s: actions are %s", p["AlarmDescription"], a)
+	silent := infra.NewLockTable(stack, s("Silent"), nil)
+	silent.AddAlarms(nil)
+	later := infra.NewLockTable(stack, s("Later"), nil)
+	later.AddAlarms(&infra.AlarmsProps{OKActions: []awscloudwatch.IAlarmAction{}})
+	for _, name := range slices.Concat(ofTable, counted) {
+		alarmAt(stack, "Later/"+name).AddAlarmAction(awscloudwatchactions.NewSnsAction(awssns.Topic_FromTopicArn(stack, s(name), s("arn:aws:sns:eu-west-1:111111111111:alerts"))))
+	}
+	acknowledged := infra.NewLockTable(stack, s("Acknowledged"), nil)
+	acknowledged.AddAlarms(nil)
+	awscdk.Annotations_Of(acknowledged).AcknowledgeWarning(s(infra.WarnNoAction), nil)
+	for _, c := range []struct {
+		locks infra.LockTable
+		want  int
+	}{{silent, 1}, {later, 0}, {acknowledged, 0}} {
+		got := synthesisedWarnings(c.locks)
+		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0], "lambdalock: alarms of lock table Test/Silent take no action") {
+			t.Errorf("%s: %q", *c.locks.Node().Path(), got)
 		}
 	}
-	for name, a := range map[string]awscloudwatch.Alarm{
-		"Throttles": alarms.Throttles, "SystemErrors": alarms.SystemErrors, "Contention": alarms.Contention, "LeasesLost": alarms.LeasesLost,
-	} {
-		if *a.Node().Path() != "Test/Locks/"+name {
-			t.Errorf("alarm %s is at %s", name, *a.Node().Path())
+}
+
+// TestServicesThatShareANamespace: two functions with one namespace write the
+// same metrics, which are watched once.
+func TestServicesThatShareANamespace(t *testing.T) {
+	stack := newStack()
+	locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: jsii.Bool(true)})
+	locks.AddAlarms(nil)
+	for _, id := range []string{"A", "B"} {
+		locks.Connect(newFunction(stack, id, nil), &infra.ConnectOptions{Namespace: s("orders")})
+	}
+	if n := len(resources(t, stack, "AWS::CloudWatch::Alarm")); n != len(ofTable)+len(counted) {
+		t.Errorf("%d alarms", n)
+	}
+}
+
+// TestNamespaceAsDimension: telemetry/emf writes it differently, so that
+// alarms would watch nothing.
+func TestNamespaceAsDimension(t *testing.T) {
+	for _, namespace := range []string{"ö", "", " ", ":orders", "a\nb"} {
+		stack := newStack()
+		locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: jsii.Bool(true)})
+		fn := newFunction(stack, "Fn", nil)
+		if m := panicOf(t, func() { locks.Connect(fn, &infra.ConnectOptions{Namespace: &namespace}) }); !strings.Contains(m, "which CloudWatch does not take as the value of a dimension") {
+			t.Errorf("%q: %s", namespace, m)
 		}
 	}
-	assertions.Template_FromStack(stack, nil).HasResourceProperties(s("AWS::CloudWatch::Alarm"), object{"Threshold": 7})
 }
 
 func TestAlarmsTwice(t *testing.T) {
 	locks := infra.NewLockTable(newStack(), s("Locks"), nil)
 	locks.AddAlarms(nil)
-	if m := panicOf(t, func() { locks.AddAlarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call Alarms once, with all topics and actions in AlarmsProps" {
+	if m := panicOf(t, func() { locks.AddAlarms(nil) }); m != "lambdalock: lock table Test/Locks already has alarms: call AddAlarms once, with all topics and actions in AlarmsProps" {
 		t.Error(m)
 	}
 }

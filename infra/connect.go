@@ -17,80 +17,127 @@ type ConnectOptions struct {
 	// Namespace limits the permission to the locks of one namespace. The function
 	// gets it in the environment variable LOCK_NAMESPACE, which middleware.WithLock
 	// takes as its default. If the code sets a different one with
-	// middleware.Namespace, WithLock panics when the function starts.
+	// middleware.Namespace, WithLock panics when the function starts. Functions
+	// that lock the same names need the same namespace.
 	//
-	// Nil means FunctionName if the function has one, because WithLock takes the
-	// function's name too, and otherwise the whole table. A token also means the
-	// whole table, because its value is known only at deployment.
+	// Nil means FunctionName if the function has one, and otherwise the beginning
+	// of the name that CloudFormation gives it: its stack's name and its logical
+	// ID. That is unique, as a construct's id alone is not, and changes only if the
+	// function is moved to another place in the tree, where CloudFormation makes
+	// another function. Set Namespace before you move it, because a new namespace
+	// knows neither the locks nor the completed events of the old one.
+	//
+	// If it is a token, whose value is known only at deployment, the permission is
+	// for the whole table.
 	Namespace *string
 
-	// LogGroup is the log group in which the function's lost leases are counted.
-	// Nil means the function's log group if the CDK manages it, by the property
-	// LogGroup or the feature flag @aws-cdk/aws-lambda:useCdkManagedLogGroup.
-	// Otherwise nothing is counted, because there is no log group before the
-	// function runs.
+	// LogGroup is the log group whose lines the alarms count. Nil means the
+	// function's log group if the CDK manages it, by the property LogGroup or the
+	// feature flag @aws-cdk/aws-lambda:useCdkManagedLogGroup. Otherwise nothing is
+	// counted, because there is no log group before the function runs.
 	LogGroup awslogs.ILogGroup
 }
 
-func (t *lockTable) Connect(fn awslambda.Function, opts *ConnectOptions) {
+func (t *lockTable) Connect(fn awslambda.IFunction, opts *ConnectOptions) awsiam.Grant {
 	if opts == nil {
 		opts = &ConnectOptions{}
 	}
+	c := t.connection(fn, opts.Namespace)
+	defer c.checkLater()
+	if c.unreachable != "" { // The CDK would refuse the grant with worse advice.
+		return awsiam.Grant_Drop(c.fn, jsii.String("lock in "+t.path))
+	}
+	t.measure(c, opts.LogGroup)
+	if c.fn.Role() == nil { // imported without it
+		c.lacksPermission = true
+		return awsiam.Grant_Drop(c.fn, jsii.String("lock in "+t.path))
+	}
+	grant := t.grantLock(c.fn, leadingKeys(c.namespace))
+	c.lacksPermission = !*grant.Success() || !hasPolicy(c.fn.Role())
+	return grant
+}
+
+// connection marks fn as connected, and sets its variables.
+func (t *lockTable) connection(fn awslambda.IFunction, namespace *string) *connection {
+	c := &connection{table: t, fn: unqualified(fn)}
+	if r, ok := c.fn.PermissionsNode().TryFindChild(jsii.String("Resource")).(awslambda.CfnFunction); ok {
+		// Of a SingletonFunction, this is the function that all with its Uuid share.
+		c.made, _ = r.Node().Scope().(awslambda.Function)
+		c.fn, c.resource, c.resourcePath = c.made, r, *r.Node().Path()
+	}
+	c.path, c.unreachable = *c.fn.Node().Path(), t.unreachable(c.fn)
+	c.namespace = c.namespaceOr(namespace)
 	// The child marks the function as connected, also to a different table: the
 	// second table would overwrite LOCK_TABLE_NAME of the first.
 	const childID = "LockTableConnection"
-	path := *fn.Node().Path()
-	if fn.Node().TryFindChild(jsii.String(childID)) != nil {
-		panic(fmt.Sprintf("lambdalock: function %s is already connected: connect a function to one lock table, and only once", path))
+	if c.fn.Node().TryFindChild(jsii.String(childID)) != nil {
+		panic(fmt.Sprintf("lambdalock: function %s is already connected: connect a function to one lock table, and only once", c.path))
 	}
-	c := &connection{
-		table: t, fn: fn, path: path, unreachable: t.unreachable(fn), namespace: namespaceOf(fn, opts.Namespace),
-	}
-	if f, ok := fn.Node().DefaultChild().(awslambda.CfnFunction); ok {
-		c.resourcePath = *f.Node().Path()
-	}
-	if c.unreachable == "" {
+	if c.unreachable == "" && c.made != nil {
 		c.setVariables()
 	}
-	// The metric filter belongs to the function's scope: in the table's scope it
+	// The metric filters belong to the function's scope: in the table's scope they
 	// would make the two stacks depend on each other.
-	c.child = constructs.NewConstruct(fn, jsii.String(childID))
-	if c.unreachable != "" { // The CDK would refuse the grant with worse advice.
-		onValidation(c.child, c.check)
-		return
-	}
-	grant := t.grantLock(fn, leadingKeys(c.namespace))
-	c.lacksPermission = !*grant.Success() || !hasPolicy(fn.Role())
-	group := opts.LogGroup
-	if group == nil {
-		group = managedLogGroup(fn)
-	}
-	if group != nil {
-		t.countLostLeases(c.child, group)
-		c.countsLostLeases = true
-	}
-	if c.resourcePath == "" { // The survey would not find the function.
-		onValidation(c.child, c.check)
-		return
-	}
-	t.survey.connections[c.resourcePath] = c
-	t.survey.checkLast(c)
+	c.child = constructs.NewConstruct(c.fn.(constructs.Construct), jsii.String(childID))
+	return c
 }
 
-// namespaceOf returns the namespace of fn, or nil if only the deployment knows
-// it.
-//
-// A name that CloudFormation generates cannot be used: the policy would depend
-// on the function, which depends on its policy so that it is not invoked before
-// it may lock. A token cannot be escaped as the library escapes names.
-func namespaceOf(fn awslambda.Function, namespace *string) *string {
-	if namespace == nil {
-		namespace = fn.PhysicalName()
+// unqualified returns the function of an alias or a version.
+func unqualified(fn awslambda.IFunction) awslambda.IFunction {
+	switch fn := fn.(type) {
+	case awslambda.IAlias:
+		return fn.Version().Lambda()
+	case awslambda.IVersion:
+		return fn.Lambda()
 	}
-	if *awscdk.Token_IsUnresolved(namespace) {
-		return nil
+	return fn
+}
+
+// namespaceOr returns the namespace of the function. A name that CloudFormation
+// generates cannot be used: the policy would depend on the function, which
+// depends on its policy so that it is not invoked before it may lock.
+func (c *connection) namespaceOr(given *string) *string {
+	switch {
+	case given != nil:
+		return given
+	case c.made == nil:
+		return c.fn.FunctionName()
+	case !*awscdk.Token_IsUnresolved(c.made.PhysicalName()):
+		return c.made.PhysicalName()
 	}
-	return namespace
+	stack, name := c.resource.Stack(), logicalID(c.resource)
+	for stack.NestedStackParent() != nil { // whose name is generated too
+		name = logicalID(stack.NestedStackResource()) + "-" + name
+		stack = stack.NestedStackParent()
+	}
+	return jsii.String(*stack.StackName() + "-" + name)
+}
+
+func logicalID(r awscdk.CfnResource) string {
+	id, _ := r.Stack().Resolve(r.LogicalId()).(string)
+	return id
+}
+
+// measure counts what the alarms watch.
+func (t *lockTable) measure(c *connection, group awslogs.ILogGroup) {
+	t.connections = append(t.connections, c)
+	if t.emf {
+		if !isDimension(*c.namespace) {
+			panic(fmt.Sprintf("lambdalock: function %s has the namespace %q, which CloudWatch does not take as the value of a dimension: "+
+				"set ConnectOptions.Namespace to printable ASCII that does not begin with a colon, or leave out LockTableProps.EMF", c.path, *c.namespace))
+		}
+		c.isCounted = true
+		t.addServiceAlarms(c)
+		t.showService(c)
+		return
+	}
+	if group == nil && c.made != nil {
+		group = managedLogGroup(c.made)
+	}
+	if group != nil {
+		t.countLines(c.child, group)
+		c.isCounted = true
+	}
 }
 
 // hasPolicy reports whether the CDK manages a policy of role. An immutable role

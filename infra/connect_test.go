@@ -21,35 +21,55 @@ func TestConnectedFunctionHasOneAction(t *testing.T) { // F40
 
 	policy := only(t, stack, "AWS::IAM::Policy") // no other policy, no other statement
 	equal(t, "policy", policy["PolicyDocument"].(object)["Statement"], `[{
-		"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]}}]`)
-	// No namespace: the permission is for the whole table.
-	equal(t, "environment", only(t, stack, "AWS::Lambda::Function")["Environment"], `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LocksTable84FB9352"}}}`)
+		"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]},
+		"Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "Test-Fn9270CBC0/*"}, "Null": {"dynamodb:LeadingKeys": "false"}}}]`)
+	equal(t, "environment", only(t, stack, "AWS::Lambda::Function")["Environment"], `{"Variables": {
+		"LOCK_TABLE_NAME": {"Ref": "LocksTable84FB9352"}, "LOCK_NAMESPACE": "Test-Fn9270CBC0"}}`)
 	for _, kind := range []string{"AWS::Logs::MetricFilter", "AWS::Logs::LogGroup", "Custom::LogRetention"} {
 		assertions.Template_FromStack(stack, nil).ResourceCountIs(s(kind), jsii.Number(0))
 	}
 }
 
 func TestPermissionIsLimitedToTheNamespace(t *testing.T) { // F40
-	parameter := awscdk.NewCfnParameter(newStack(), s("Namespace"), nil)
+	token := func(stack awscdk.Stack) *string {
+		return awscdk.NewCfnParameter(stack, s("Parameter"), nil).ValueAsString()
+	}
+	text := func(text string) func(awscdk.Stack) *string {
+		return func(awscdk.Stack) *string { return &text }
+	}
 	for name, c := range map[string]struct {
-		functionName, namespace *string
+		functionName, namespace func(awscdk.Stack) *string
 		want                    string
 		variable                string // LOCK_NAMESPACE, which the library escapes itself
 	}{
-		"neither":                   {nil, nil, ``, ``},
-		"function name":             {s("orders-handler"), nil, `orders-handler/*`, `orders-handler`},
-		"namespace":                 {nil, s("orders"), `orders/*`, `orders`},
-		"namespace before function": {s("orders-handler"), s("orders"), `orders/*`, `orders`},
-		"escaped":                   {nil, s(`ö/${aws:username}*?`), `%C3%B6%2F$%7Baws:username%7D%2A%3F/*`, `ö/${aws:username}*?`},
-		"empty":                     {nil, s(""), `/*`, ``},
-		"token":                     {s("orders-handler"), parameter.ValueAsString(), ``, ``},
+		"neither":                   {nil, nil, `Test-Fn9270CBC0/*`, `Test-Fn9270CBC0`},
+		"function name":             {text("orders-handler"), nil, `orders-handler/*`, `orders-handler`},
+		"namespace":                 {nil, text("orders"), `orders/*`, `orders`},
+		"namespace before function": {text("orders-handler"), text("orders"), `orders/*`, `orders`},
+		"escaped":                   {nil, text(`ö/${aws:username}*?`), `%C3%B6%2F$%7Baws:username%7D%2A%3F/*`, `ö/${aws:username}*?`},
+		"empty":                     {nil, text(""), `/*`, ``},
+		"namespace is a token":      {text("orders-handler"), token, ``, `{"Ref":"Parameter"}`},
+		"name is a token":           {token, nil, `Test-Fn9270CBC0/*`, `Test-Fn9270CBC0`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStack()
-			fn := newFunction(stack, "Fn", &awslambda.FunctionProps{FunctionName: c.functionName})
-			infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, &infra.ConnectOptions{Namespace: c.namespace})
+			props, options := &awslambda.FunctionProps{}, &infra.ConnectOptions{}
+			if c.functionName != nil {
+				props.FunctionName = c.functionName(stack)
+			}
+			if c.namespace != nil {
+				options.Namespace = c.namespace(stack)
+			}
+			fn := newFunction(stack, "Fn", props)
+			if !*infra.NewLockTable(stack, s("Locks"), nil).Connect(fn, options).Success() {
+				t.Error("Connect has no effect")
+			}
 			want := `null`
-			variable, _ := at(only(t, stack, "AWS::Lambda::Function"), "Environment", "Variables", "LOCK_NAMESPACE").(string)
+			value := at(only(t, stack, "AWS::Lambda::Function"), "Environment", "Variables", "LOCK_NAMESPACE")
+			variable, ok := value.(string)
+			if !ok {
+				variable = encoded(value)
+			}
 			if variable != c.variable {
 				t.Errorf("LOCK_NAMESPACE is %q, want %q", variable, c.variable)
 			}
@@ -68,7 +88,7 @@ func TestConnectAcrossStacks(t *testing.T) {
 	fn := newFunction(code, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(code, s("Logs"), nil)})
 	infra.NewLockTable(data, s("Locks"), nil).Connect(fn, nil)
 	app.Synth(nil) // panics if the stacks depend on each other
-	if len(resources(t, code, "AWS::Logs::MetricFilter")) != 1 || len(statements(t, code, "dynamodb:UpdateItem")) != 1 {
+	if len(resources(t, code, "AWS::Logs::MetricFilter")) != 5 || len(statements(t, code, "dynamodb:UpdateItem")) != 1 {
 		t.Error("filter and policy do not belong to the stack of the function")
 	}
 }

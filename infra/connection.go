@@ -13,17 +13,19 @@ import (
 
 // connection is a function that locks in a lock table.
 type connection struct {
-	table            *lockTable
-	fn               awslambda.Function
-	child            constructs.Construct // of fn
-	annotations      awscdk.Annotations   // of child; nil before the first message
-	path             string               // of fn
-	resourcePath     string               // of fn's resource; empty if it has none
-	unreachable      string               // why fn cannot reach the table, or empty
-	namespace        *string              // nil if only the deployment knows it
-	countsLostLeases bool
-	lacksPermission  bool // fn's role did not take the permission
-	scheduled        bool // check runs when the stage is synthesised
+	table           *lockTable
+	fn              awslambda.IFunction
+	made            awslambda.Function    // fn; nil if it is imported
+	resource        awslambda.CfnFunction // of made
+	child           constructs.Construct  // of fn
+	annotations     awscdk.Annotations    // of child; nil before the first message
+	path            string                // of fn
+	resourcePath    string                // of resource; empty if fn is imported
+	unreachable     string                // why fn cannot reach the table, or empty
+	namespace       *string               // may be a token
+	isCounted       bool                  // alarms see the function
+	lacksPermission bool                  // fn's role did not take the permission
+	scheduled       bool                  // check runs when the stage is synthesised
 }
 
 // check adds warnings and errors about the function. It runs after all nodes
@@ -38,11 +40,11 @@ func (c *connection) check() {
 	c.checkReplicas()
 	if c.lacksPermission {
 		c.warn(WarnPermission, "its role accepts no permissions from the CDK (it is imported, or made with WithoutPolicyUpdates), so the function may not lock: "+
-			"allow dynamodb:UpdateItem on %s where the role is managed, or import the role with Mutable true; "+
+			"allow dynamodb:UpdateItem on %s where the role is managed, or import it with Mutable true, and an imported function with its role; "+
 			"acknowledge this warning when that is done", c.table.path)
 	}
-	if c.table.alarms != nil && !c.countsLostLeases {
-		c.warn(WarnLeasesNotCounted, "the CDK does not manage its log group, so the leases it loses are not counted: "+
+	if c.table.alarms != nil && !c.isCounted {
+		c.warn(WarnNotCounted, "the CDK does not manage its log group, so the leases it loses, and all else that alarms watch, are not counted: "+
 			"set the function's property LogGroup, or ConnectOptions.LogGroup")
 	}
 }
@@ -55,7 +57,10 @@ func (c *connection) checkSettings() {
 		return
 	}
 	judged := f.settings
-	judged.Async = c.table.survey.judgedAsync(c.resourcePath)
+	judged.Async, judged.LinesAreCounted = c.table.survey.judgedAsync(c.resourcePath), c.table.alarms != nil
+	if c.table.emf {
+		judged.LogLevel = "" // which hides no metric
+	}
 	c.report(judged.Check())
 }
 
@@ -64,6 +69,17 @@ func (c *connection) report(findings []rules.Finding) {
 	for _, f := range findings {
 		c.warn(idPrefix+f.ID, "%s", f.Text)
 	}
+}
+
+// checkLater has the function checked at the end of every synthesis, with what
+// the survey has found about it.
+func (c *connection) checkLater() {
+	if c.unreachable != "" || c.resource == nil { // The survey would not find it.
+		onValidation(c.child, c.check)
+		return
+	}
+	c.table.survey.connections[c.resourcePath] = c
+	c.table.survey.checkLast(c)
 }
 
 // warn adds a warning about the function, which users can acknowledge by its

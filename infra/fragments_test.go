@@ -46,6 +46,51 @@ func construct(t *testing.T) (table, statement object) {
 	return table, statements(t, stack, "dynamodb:")[0]
 }
 
+// alarmParameters returns the names of the parameters of the template of
+// alarms.
+func alarmParameters(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("alarms/logs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct{ Parameters object }
+	if err := json.Unmarshal(text, &template); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(template.Parameters))
+}
+
+// checkAlarms compares the stack of alarms in a template.
+func checkAlarms(t *testing.T, resources object) {
+	t.Helper()
+	equal(t, "template of alarms", at(resources, "LockAlarms", "Properties", "TemplateURL"), `"alarms/logs.json"`)
+	given, _ := at(resources, "LockAlarms", "Properties", "Parameters").(object)
+	if names := slices.Sorted(maps.Keys(given)); !slices.Equal(names, alarmParameters(t)) {
+		t.Errorf("the alarms get %v, want %v", names, alarmParameters(t))
+	}
+	equal(t, "table of alarms", given["Table"], `{"Ref": "LockTable"}`)
+}
+
+// checkSource checks that the source of the function causes none of the
+// construct's warnings.
+func checkSource(t *testing.T, resources object) {
+	t.Helper()
+	number := func(path ...string) float64 {
+		n, _ := at(resources, path...).(int)
+		return float64(n)
+	}
+	if visibility, timeout := number("Orders", "Properties", "VisibilityTimeout"), number("Handler", "Properties", "Timeout"); timeout == 0 || visibility < 6*timeout {
+		t.Errorf("a visibility timeout of %g s and a timeout of %g s", visibility, timeout)
+	}
+	if n := number("Orders", "Properties", "RedrivePolicy", "maxReceiveCount"); n < 5 {
+		t.Errorf("%g receives", n)
+	}
+	equal(t, "dead-letter queue", at(resources, "Orders", "Properties", "RedrivePolicy", "deadLetterTargetArn"), `{"Fn::GetAtt": ["FailedOrders", "Arn"]}`)
+	equal(t, "source", at(resources, "Handler", "Properties", "Events", "Order", "Properties"),
+		`{"Queue": {"Fn::GetAtt": ["Orders", "Arn"]}, "FunctionResponseTypes": ["ReportBatchItemFailures"]}`)
+}
+
 // TestFragmentsAreTheConstruct: the fragments in docs/TABLE.md make what
 // NewLockTable makes. Only the logical id of the table is different.
 func TestFragmentsAreTheConstruct(t *testing.T) {
@@ -56,6 +101,7 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 		r := template(t, block(t, "CloudFormation", "yaml"))
 		equal(t, "table", r["LockTable"], encoded(table))
 		equal(t, "policy", at(r, "LockPolicy", "Properties", "PolicyDocument", "Statement"), encoded([]any{statement}))
+		checkAlarms(t, r)
 	})
 	t.Run("SAM", func(t *testing.T) {
 		r := template(t, block(t, "SAM", "yaml"))
@@ -66,6 +112,8 @@ func TestFragmentsAreTheConstruct(t *testing.T) {
 		}
 		equal(t, "policy", policies[0].(object)["Statement"], encoded([]any{statement}))
 		equal(t, "environment", at(r, "Handler", "Properties", "Environment"), `{"Variables": {"LOCK_TABLE_NAME": {"Ref": "LockTable"}, "LOCK_NAMESPACE": "orders"}}`)
+		checkAlarms(t, r)
+		checkSource(t, r)
 	})
 	t.Run("Terraform", func(t *testing.T) {
 		compareTerraform(t, block(t, "Terraform", "hcl"), table, statement)
@@ -118,12 +166,13 @@ func compareTerraform(t *testing.T, text string, table, statement object) {
 	key := p["AttributeDefinitions"].([]any)[0].(object)
 	ttl := p["TimeToLiveSpecification"].(object)
 	equal(t, "table", got["resource aws_dynamodb_table locks"], encoded(object{
-		"name":         "orders-locks",
-		"billing_mode": p["BillingMode"],
-		"hash_key":     p["KeySchema"].([]any)[0].(object)["AttributeName"],
-		"attribute":    object{"name": key["AttributeName"], "type": key["AttributeType"]},
-		"ttl":          object{"attribute_name": ttl["AttributeName"], "enabled": ttl["Enabled"]},
-		"lifecycle":    object{"prevent_destroy": table["DeletionPolicy"] == "Retain"},
+		"name":                        "orders-locks",
+		"billing_mode":                p["BillingMode"],
+		"hash_key":                    p["KeySchema"].([]any)[0].(object)["AttributeName"],
+		"attribute":                   object{"name": key["AttributeName"], "type": key["AttributeType"]},
+		"deletion_protection_enabled": p["DeletionProtectionEnabled"],
+		"ttl":                         object{"attribute_name": ttl["AttributeName"], "enabled": ttl["Enabled"]},
+		"lifecycle":                   object{"prevent_destroy": table["DeletionPolicy"] == "Retain"},
 	}))
 	equal(t, "statement", at(got, "data aws_iam_policy_document lock", "statement"), encoded(object{
 		"effect":    statement["Effect"],
@@ -132,6 +181,13 @@ func compareTerraform(t *testing.T, text string, table, statement object) {
 		"condition": conditions(statement),
 	}))
 	equal(t, "policy", at(got, "resource aws_iam_role_policy lock", "policy"), `"data.aws_iam_policy_document.lock.json"`)
+	equal(t, "alarms", at(got, "resource aws_cloudformation_stack lock_alarms", "template_body"), `"file(\"alarms/logs.json\")"`)
+	parameters := encoded(at(got, "resource aws_cloudformation_stack lock_alarms", "parameters"))
+	for _, name := range alarmParameters(t) {
+		if !strings.Contains(parameters, name+" ") {
+			t.Errorf("the alarms do not get %s in %s", name, parameters)
+		}
+	}
 }
 
 // conditions returns the conditions of a statement in Terraform's form.
@@ -196,7 +252,15 @@ func TestFragmentsPassLint(t *testing.T) {
 			if err := os.WriteFile(name, []byte(block(t, heading, "yaml")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command(lint, name).CombinedOutput(); err != nil {
+			// W3002 says that the package command must upload what is a local file.
+			if out, err := exec.Command(lint, "--ignore-checks", "W3002", "--template", name).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	for _, name := range []string{"logs", "emf"} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := exec.Command(lint, "alarms/"+name+".json").CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

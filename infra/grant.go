@@ -2,7 +2,9 @@ package infra
 
 import (
 	"net/url"
+	"slices"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -26,13 +28,23 @@ var (
 // conditions are those of an IAM statement, by operator.
 type conditions = map[string]*map[string]any
 
-func (t *lockTable) GrantLock(grantee awsiam.IGrantable) awsiam.Grant {
-	return t.grantLock(grantee, nil)
+func (t *lockTable) GrantLock(grantee awsiam.IGrantable, namespace *string) awsiam.Grant {
+	only := leadingKeys(namespace)
+	if namespace != nil && only == nil {
+		panic("lambdalock: GrantLock got a token as the namespace, which cannot be escaped before the deployment: give the text itself, or nil for the whole table")
+	}
+	return t.grantLock(grantee, only)
 }
 
 func (t *lockTable) GrantInspect(grantee awsiam.IGrantable) awsiam.Grant {
 	grant := t.grantTable(grantee, nil, inspectActions)
 	t.grantKey(grantee, readKeyActions)
+	return grant
+}
+
+func (t *lockTable) GrantOperate(grantee awsiam.IGrantable) awsiam.Grant {
+	grant := t.grantTable(grantee, nil, slices.Concat(inspectActions, lockActions))
+	t.grantKey(grantee, writeKeyActions)
 	return grant
 }
 
@@ -61,14 +73,15 @@ func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
 }
 
 // leadingKeys returns conditions that limit a permission to the rows of a
-// namespace, whose keys begin with it, or nil if the namespace is nil:
+// namespace, whose keys begin with it, or nil if the namespace is nil or a
+// token, which cannot be escaped as the library escapes names:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
 //
 // ForAllValues also matches a request without the key, so Null requires the
 // key:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-single-vs-multi-valued-context-keys.html
 func leadingKeys(namespace *string) *conditions {
-	if namespace == nil {
+	if namespace == nil || *awscdk.Token_IsUnresolved(namespace) {
 		return nil
 	}
 	// Escaping leaves no IAM wildcard: it replaces *, ?, and the { of a policy

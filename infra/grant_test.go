@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -11,20 +12,39 @@ import (
 )
 
 func TestGrants(t *testing.T) { // F40
-	stack := newStack()
-	table := infra.NewLockTable(stack, s("Locks"), nil)
-	user := awsiam.NewUser(stack, s("User"), nil)
-	if !*table.GrantLock(user).Success() {
-		t.Error("GrantLock has no effect")
+	const limited = `, "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "orders/*"}, "Null": {"dynamodb:LeadingKeys": "false"}}`
+	for name, c := range map[string]struct {
+		grant     func(infra.ILockTable, awsiam.IGrantable) awsiam.Grant
+		actions   string
+		condition string
+	}{
+		"GrantLock": {func(locks infra.ILockTable, user awsiam.IGrantable) awsiam.Grant { return locks.GrantLock(user, nil) }, `"dynamodb:UpdateItem"`, ""},
+		"GrantLock in a namespace": {func(locks infra.ILockTable, user awsiam.IGrantable) awsiam.Grant {
+			return locks.GrantLock(user, s("orders"))
+		}, `"dynamodb:UpdateItem"`, limited},
+		"GrantInspect": {infra.ILockTable.GrantInspect, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"]`, ""},
+		"GrantOperate": {infra.ILockTable.GrantOperate, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:UpdateItem"]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := newStack()
+			if !*c.grant(infra.NewLockTable(stack, s("Locks"), nil), awsiam.NewUser(stack, s("User"), nil)).Success() {
+				t.Error("no effect")
+			}
+			equal(t, "statements", statements(t, stack, "dynamodb:"), `[{
+				"Effect": "Allow", "Action": `+c.actions+`, "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]}`+c.condition+`}]`)
+		})
 	}
-	equal(t, "GrantLock", statements(t, stack, "dynamodb:"), `[{
-		"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]}}]`)
+}
 
-	stack = newStack()
-	table = infra.NewLockTable(stack, s("Locks"), nil)
-	table.GrantInspect(awsiam.NewUser(stack, s("User"), nil))
-	equal(t, "GrantInspect", statements(t, stack, "dynamodb:"), `[{
-		"Effect": "Allow", "Action": ["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"], "Resource": {"Fn::GetAtt": ["LocksTable84FB9352", "Arn"]}}]`)
+// TestGrantLockOfAToken: a namespace that cannot be escaped must not become a
+// permission for all.
+func TestGrantLockOfAToken(t *testing.T) {
+	stack := newStack()
+	locks := infra.NewLockTable(stack, s("Locks"), nil)
+	namespace := awscdk.NewCfnParameter(stack, s("Namespace"), nil).ValueAsString()
+	if m := panicOf(t, func() { locks.GrantLock(awsiam.NewUser(stack, s("User"), nil), namespace) }); !strings.Contains(m, "GrantLock got a token") {
+		t.Error(m)
+	}
 }
 
 func TestGrantsOfTheKey(t *testing.T) {
@@ -35,11 +55,14 @@ func TestGrantsOfTheKey(t *testing.T) {
 	}{
 		"Connect": {func(locks infra.LockTable, stack awscdk.Stack) { locks.Connect(newFunction(stack, "Fn", nil), nil) }, write},
 		"GrantLock": {func(locks infra.LockTable, stack awscdk.Stack) {
-			locks.GrantLock(awsiam.NewUser(stack, s("User"), nil))
+			locks.GrantLock(awsiam.NewUser(stack, s("User"), nil), nil)
 		}, write},
 		"GrantInspect": {func(locks infra.LockTable, stack awscdk.Stack) {
 			locks.GrantInspect(awsiam.NewUser(stack, s("User"), nil))
 		}, `["kms:Decrypt", "kms:DescribeKey"]`},
+		"GrantOperate": {func(locks infra.LockTable, stack awscdk.Stack) {
+			locks.GrantOperate(awsiam.NewUser(stack, s("User"), nil))
+		}, write},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStack()

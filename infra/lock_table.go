@@ -13,17 +13,23 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// LockTable is a DynamoDB table for locks.
-type LockTable interface {
+// ILockTable is a lock table of this app, or one that
+// [LockTable_FromTableName] or [LockTable_FromTableArn] names.
+type ILockTable interface {
 	constructs.Construct
 
 	// Table returns the DynamoDB table.
-	Table() awsdynamodb.Table
+	Table() awsdynamodb.ITable
 
-	// Connect lets fn lock in this table. It allows dynamodb:UpdateItem, sets the
-	// environment variable LOCK_TABLE_NAME and, if the namespace is known,
-	// LOCK_NAMESPACE. If it knows fn's log group, it counts the leases that fn
-	// loses. Nil opts means all defaults.
+	// Connect lets fn lock in this table, in one namespace. It allows
+	// dynamodb:UpdateItem, sets the environment variables LOCK_TABLE_NAME and
+	// LOCK_NAMESPACE, and measures what the alarms watch: by a metric filter for
+	// each count if it knows fn's log group, or by LockTableProps.EMF. Nil opts
+	// means all defaults.
+	//
+	// Fn may be written in any language. An alias or a version stands for its
+	// function. An imported function keeps its variables, and its role unless it is
+	// imported with it; what you must set yourself becomes a warning.
 	//
 	// Connect panics if fn is already connected to a lock table, or if one of the
 	// two variables already has a different value.
@@ -33,23 +39,46 @@ type LockTable interface {
 	// [WarnReportBatchItemFailures], or errors. A function in a different Region,
 	// account or stage from the table is an error, because it cannot reach the
 	// table.
-	Connect(fn awslambda.Function, opts *ConnectOptions)
+	Connect(fn awslambda.IFunction, opts *ConnectOptions) awsiam.Grant
 
-	// GrantLock allows grantee to lock every name in the table, and nothing else:
-	// dynamodb:UpdateItem. Use it for roles and users, and Connect for functions.
-	GrantLock(grantee awsiam.IGrantable) awsiam.Grant
+	// GrantLock allows grantee to lock every name in namespace, and nothing else:
+	// dynamodb:UpdateItem. Nil means in all namespaces. Use it for roles and users,
+	// and Connect for functions. GrantLock panics if namespace is a token.
+	GrantLock(grantee awsiam.IGrantable, namespace *string) awsiam.Grant
 
 	// GrantInspect allows grantee, a person or a tool, to read the locks:
 	// dynamodb:GetItem, Scan and DescribeTable.
 	GrantInspect(grantee awsiam.IGrantable) awsiam.Grant
 
-	// AddAlarms adds alarms for throttling, errors, contention and lost leases. Nil
-	// props means all defaults. AddAlarms panics if it is called twice.
-	AddAlarms(props *AlarmsProps) *LockAlarms
+	// GrantOperate allows grantee, a person or a tool, to read the locks, to
+	// release them and to forget events: as GrantInspect, and dynamodb:UpdateItem.
+	GrantOperate(grantee awsiam.IGrantable) awsiam.Grant
 
-	// AddDashboard adds a dashboard with the metrics of the alarms, the consumed
-	// write units and the latency. Nil props means all defaults. AddDashboard
-	// panics if it is called twice.
+	// Metric returns a metric of the connected functions, as the sum of five
+	// minutes unless options differ. Without LockTableProps.EMF it is counted in
+	// logs, and name is Lost, CompleteFailed, Unlocked, StoreFailed or TakenOver.
+	// With it, name is any metric of package telemetry/emf, and options must give
+	// the dimension service, which is a function's namespace.
+	Metric(name *string, options *awscloudwatch.MetricOptions) awscloudwatch.Metric
+}
+
+// LockTable is a DynamoDB table for locks.
+type LockTable interface {
+	ILockTable
+
+	// AddAlarms adds an alarm for each promise and for each way in which the table
+	// fails: Lost, CompleteFailed, Unlocked, StoreFailed, TakenOver, Contention,
+	// Throttles and SystemErrors. Those are the ids of the alarms below the table.
+	// With LockTableProps.EMF, the first six are added for every namespace, below
+	// its function's child LockTableConnection. Functions that are connected later
+	// are watched too. Nil props means all defaults. AddAlarms panics if it is
+	// called twice.
+	AddAlarms(props *AlarmsProps)
+
+	// AddDashboard adds a dashboard with the metrics and states of the alarms, the
+	// consumed write units and the latency; and with LockTableProps.EMF, for every
+	// namespace, how long claims waited and locks were held. Nil props means all
+	// defaults. AddDashboard panics if it is called twice.
 	AddDashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
@@ -69,8 +98,9 @@ type LockTableProps struct {
 	// because locks are short-lived and a restored table would bring back old ones.
 	PointInTimeRecovery *bool
 
-	// DeletionProtection makes DynamoDB refuse to delete the table. Nil means
-	// false, because the default RemovalPolicy already keeps the table.
+	// DeletionProtection makes DynamoDB refuse to delete the table, also in the
+	// console. Nil means true, unless RemovalPolicy is DESTROY, which could not
+	// delete a protected table.
 	DeletionProtection *bool
 
 	// MaxWriteRequestUnits limits the write units per second, and so the cost.
@@ -93,32 +123,75 @@ type LockTableProps struct {
 	// stack. Empty means RETAIN, because without the table the duplicates of all
 	// completed events would run. DESTROY becomes a warning, [WarnRemovalPolicy].
 	RemovalPolicy awscdk.RemovalPolicy
+
+	// EMF says that all connected functions write metrics, by the option
+	// emf.Metrics of package telemetry/emf without another Service. Then alarms and
+	// dashboard take their numbers from these, for every namespace. Nil means
+	// false: from log lines, for the whole table, because functions need no option
+	// for that.
+	EMF *bool
 }
 
 type lockTable struct {
 	constructs.Construct
-	table        awsdynamodb.Table
+	table        awsdynamodb.ITable
 	key          awskms.IKey // nil without EncryptionKey
 	path         string
-	resourcePath string  // of the table's resource
-	name         *string // physical; nil if CloudFormation generates it
+	place        awscdk.ArnComponents // Region and account
+	resourcePath string               // of the table's resource; empty if it is imported
+	name         *string              // physical; nil if CloudFormation generates it
+	emf          bool
 	survey       *survey
-	alarms       *LockAlarms // nil before Alarms
-	hasDashboard bool
+	connections  []*connection
+	alarms       *AlarmsProps          // nil before AddAlarms
+	tableStates  []awscloudwatch.Alarm // the alarms below the table
+	alarmed      map[string]bool       // the namespaces that have alarms
+	dashboard    *dashboard            // nil before AddDashboard
 }
 
-// NewLockTable adds a lock table to scope. Nil props means all defaults, which
-// fit the store.
+// newLockTable returns a lock table without its DynamoDB table.
+func newLockTable(scope constructs.Construct, id *string) *lockTable {
+	t := &lockTable{alarmed: map[string]bool{}}
+	constructs.NewConstruct_Override(t, scope, id)
+	stack := awscdk.Stack_Of(t)
+	t.path, t.survey, t.place = *t.Node().Path(), surveyOf(t), awscdk.ArnComponents{Region: stack.Region(), Account: stack.Account()}
+	return t
+}
+
+// LockTable_FromTableName returns the lock table of another app in the stack's
+// account and Region. If the table is encrypted with a key of your own, also
+// grant the key to everybody who may lock.
+func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) ILockTable { //nolint:revive // the CDK's name for it
+	t := newLockTable(scope, id)
+	t.table, t.name = awsdynamodb.Table_FromTableName(t, jsii.String("Table"), tableName), tableName
+	return t
+}
+
+// LockTable_FromTableArn is like [LockTable_FromTableName], and a function in a
+// different account or Region from tableArn's is an error.
+func LockTable_FromTableArn(scope constructs.Construct, id, tableArn *string) ILockTable { //nolint:revive // the CDK's name for it
+	t := newLockTable(scope, id)
+	t.table = awsdynamodb.Table_FromTableArn(t, jsii.String("Table"), tableArn)
+	t.name, t.place = t.table.TableName(), *awscdk.Arn_Split(tableArn, awscdk.ArnFormat_SLASH_RESOURCE_NAME)
+	return t
+}
+
+// NewLockTable adds a lock table to scope, and an output with its name. Nil
+// props means all defaults, which fit the store.
 func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps) LockTable {
 	if props == nil {
 		props = &LockTableProps{}
 	}
-	t := &lockTable{key: props.EncryptionKey, name: props.TableName}
-	constructs.NewConstruct_Override(t, scope, id)
+	t := newLockTable(scope, id)
+	t.key, t.name, t.emf = props.EncryptionKey, props.TableName, props.EMF != nil && *props.EMF
 
 	removal := awscdk.RemovalPolicy_RETAIN
 	if props.RemovalPolicy != "" {
 		removal = props.RemovalPolicy
+	}
+	protection := props.DeletionProtection
+	if protection == nil {
+		protection = jsii.Bool(removal != awscdk.RemovalPolicy_DESTROY)
 	}
 	var recovery *awsdynamodb.PointInTimeRecoverySpecification
 	if props.PointInTimeRecovery != nil {
@@ -136,11 +209,13 @@ func NewLockTable(scope constructs.Construct, id *string, props *LockTableProps)
 		WarmThroughput:                   props.WarmThroughput,
 		EncryptionKey:                    props.EncryptionKey,
 		PointInTimeRecoverySpecification: recovery,
-		DeletionProtection:               props.DeletionProtection,
+		DeletionProtection:               protection,
 		RemovalPolicy:                    removal,
 	})
-	t.path, t.resourcePath = *t.Node().Path(), *t.table.Node().DefaultChild().Node().Path()
-	t.survey = surveyOf(t)
+	t.resourcePath = *t.table.Node().DefaultChild().Node().Path()
+	awscdk.NewCfnOutput(t, jsii.String("TableName"), &awscdk.CfnOutputProps{
+		Value: t.table.TableName(), Description: jsii.String("The lock table, as lambdalock --store dynamodb://NAME takes it"),
+	})
 	onValidation(t, t.checkRemoval)
 	return t
 }
@@ -158,4 +233,4 @@ func (t *lockTable) checkRemoval() {
 			"Leave out RemovalPolicy, or acknowledge this warning if that does no harm", t.path)))
 }
 
-func (t *lockTable) Table() awsdynamodb.Table { return t.table }
+func (t *lockTable) Table() awsdynamodb.ITable { return t.table }

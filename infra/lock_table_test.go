@@ -24,7 +24,7 @@ func TestTableFitsTheStore(t *testing.T) {
 		"AttributeDefinitions": [{"AttributeName": "lock", "AttributeType": "S"}],
 		"KeySchema": [{"AttributeName": "lock", "KeyType": "HASH"}],
 		"TimeToLiveSpecification": {"AttributeName": "deleteAfter", "Enabled": true},
-		"BillingMode": "PAY_PER_REQUEST"}`)
+		"BillingMode": "PAY_PER_REQUEST", "DeletionProtectionEnabled": true}`)
 	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"})
 	assertions.Template_FromStack(stack, nil).ResourceCountIs(s("AWS::DynamoDB::GlobalTable"), jsii.Number(0))
 }
@@ -48,6 +48,60 @@ func TestTableProps(t *testing.T) {
 	equal(t, "OnDemandThroughput", p["OnDemandThroughput"], `{"MaxWriteRequestUnits": 500}`)
 	equal(t, "WarmThroughput", p["WarmThroughput"], `{"WriteUnitsPerSecond": 20000}`)
 	assertions.Template_FromStack(stack, nil).HasResource(s("AWS::DynamoDB::Table"), object{"DeletionPolicy": "Delete"})
+}
+
+// TestDeletionProtection: a table that stays in the account is protected from
+// the console too.
+func TestDeletionProtection(t *testing.T) {
+	for name, c := range map[string]struct {
+		props infra.LockTableProps
+		want  string
+	}{
+		"default":                {infra.LockTableProps{}, `true`},
+		"destroy":                {infra.LockTableProps{RemovalPolicy: awscdk.RemovalPolicy_DESTROY}, `false`},
+		"not protected":          {infra.LockTableProps{DeletionProtection: jsii.Bool(false)}, `false`},
+		"destroy, but protected": {infra.LockTableProps{DeletionProtection: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_DESTROY}, `true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack := newStack()
+			infra.NewLockTable(stack, s("Locks"), &c.props)
+			equal(t, "DeletionProtectionEnabled", only(t, stack, "AWS::DynamoDB::Table")["DeletionProtectionEnabled"], c.want)
+		})
+	}
+}
+
+func TestOutput(t *testing.T) {
+	stack := newStack()
+	infra.NewLockTable(stack, s("Locks"), nil)
+	for _, o := range *assertions.Template_FromStack(stack, nil).FindOutputs(s("*"), nil) {
+		equal(t, "value", (*o)["Value"], `{"Ref": "LocksTable84FB9352"}`)
+		return
+	}
+	t.Error("no output")
+}
+
+// TestSynthesisIsRepeatable: the same app has the same templates, also if it is
+// synthesised twice.
+func TestSynthesisIsRepeatable(t *testing.T) {
+	var templates []string
+	for range 2 {
+		app := awscdk.NewApp(nil)
+		stack := awscdk.NewStack(app, s("Test"), nil)
+		locks := infra.NewLockTable(stack, s("Locks"), &infra.LockTableProps{EMF: jsii.Bool(true)})
+		locks.AddAlarms(nil)
+		locks.AddDashboard(nil)
+		for _, id := range []string{"C", "A", "B"} {
+			locks.Connect(newFunction(stack, id, nil), nil)
+		}
+		for range 2 {
+			templates = append(templates, encoded(app.Synth(&awscdk.StageSynthesisOptions{Force: jsii.Bool(true)}).GetStackByName(s("Test")).Template()))
+		}
+	}
+	for i, template := range templates[1:] {
+		if template != templates[0] {
+			t.Errorf("template %d differs from the first:\n%s\n%s", i+1, template, templates[0])
+		}
+	}
 }
 
 // TestRemovalPolicy: without the table, completed events run again, so a table

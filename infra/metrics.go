@@ -1,8 +1,6 @@
 package infra
 
 import (
-	"fmt"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
@@ -56,23 +54,14 @@ func (t *lockTable) latency(statistic string) awscloudwatch.IMetric {
 	return t.metric("SuccessfulRequestLatency", updates, statistic)
 }
 
-// fewRefusals is the number of refused claims in five minutes below which the
-// share of claims that are refused says nothing.
-const fewRefusals = 10
-
 // refusedShare returns the percentage of claims that are refused. Of the
 // requests that succeed, half are claims: each is followed by the completion or
 // the release of its lock. Renewals make the share look smaller.
 func (t *lockTable) refusedShare() awscloudwatch.IMetric {
-	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(fmt.Sprintf("IF(FILL(refused, 0) < %d, 0, 100 * refused / (refused + (FILL(updates, 0) + FILL(transactions, 0)) / 2))", fewRefusals)),
-		UsingMetrics: &map[string]awscloudwatch.IMetric{
-			"refused":      t.refusedClaims(),
-			"updates":      t.metric("SuccessfulRequestLatency", updates, "SampleCount"),
-			"transactions": t.metric("SuccessfulRequestLatency", transactions, "SampleCount"),
-		},
-		Label:  jsii.String("refused claims (%)"),
-		Period: period(),
+	return share("FILL(refused, 0)", "(FILL(updates, 0) + FILL(transactions, 0)) / 2", map[string]awscloudwatch.IMetric{
+		"refused":      t.refusedClaims(),
+		"updates":      t.metric("SuccessfulRequestLatency", updates, "SampleCount"),
+		"transactions": t.metric("SuccessfulRequestLatency", transactions, "SampleCount"),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -77,7 +78,7 @@ func TestNothingConnected(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, s("Test"), nil)
 	newFunction(stack, "Fn", nil).AddEventSource(fromQueue(newQueue(stack, 59)))
-	infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(nil)
+	infra.NewLockTable(stack, s("Locks"), nil).AddAlarms(&infra.AlarmsProps{Topic: awssns.NewTopic(stack, s("Alerts"), nil)})
 	if n := len(*app.Synth(nil).GetStackByName(s("Test")).Messages()); n != 0 {
 		t.Errorf("%d messages", n)
 	}

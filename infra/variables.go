@@ -3,7 +3,6 @@ package infra
 import (
 	"fmt"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -33,14 +32,18 @@ func (c *connection) setVariables() {
 			"remove it, and set ConnectOptions.Namespace instead",
 			c.path, namespaceVariable, v.namespace))
 	}
-	c.fn.AddEnvironment(jsii.String(tableVariable), c.table.table.TableName(), nil)
-	if c.namespace != nil {
-		c.fn.AddEnvironment(jsii.String(namespaceVariable), c.namespace, nil)
-	}
+	c.made.AddEnvironment(jsii.String(tableVariable), c.table.table.TableName(), nil)
+	c.made.AddEnvironment(jsii.String(namespaceVariable), c.namespace, nil)
 }
 
-// checkVariables reports variables that were changed after Connect.
+// checkVariables reports variables that were changed after Connect, and those
+// that only the owner of an imported function can set.
 func (c *connection) checkVariables() {
+	if c.made == nil {
+		c.warn(WarnVariables, "it is imported, so its environment variables are set where it is managed: set %s to the name of %s, and %s to %s; "+
+			"acknowledge this warning when that is done", tableVariable, c.table.path, namespaceVariable, joined(c.fn.Stack().Resolve(c.namespace)))
+		return
+	}
 	f := c.table.survey.functions[c.resourcePath]
 	if f == nil {
 		return
@@ -65,22 +68,15 @@ func (c *connection) wrongTable(v variables) bool {
 // wrongNamespace reports whether LOCK_NAMESPACE is set to a different
 // namespace.
 func (c *connection) wrongNamespace(v variables) bool {
-	return v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace
+	return v.namespace != "" && v.namespace != v.wantNamespace
 }
 
 // readVariables resolves the set and the wanted values at the same time,
 // because a reference to another stack looks different after a synthesis.
 func (c *connection) readVariables() variables {
 	stack := c.fn.Stack()
-	v := variables{wantTable: encoded(stack.Resolve(c.table.table.TableName()))}
-	if c.namespace != nil {
-		v.wantNamespace = encoded(*c.namespace)
-	}
-	f, ok := c.fn.Node().DefaultChild().(awslambda.CfnFunction)
-	if !ok {
-		return v
-	}
-	environment, _ := resolve(stack, f.Environment()).(map[string]any)
+	v := variables{wantTable: encoded(stack.Resolve(c.table.table.TableName())), wantNamespace: encoded(stack.Resolve(c.namespace))}
+	environment, _ := resolve(stack, c.resource.Environment()).(map[string]any)
 	set, _ := environment["variables"].(map[string]any)
 	if value, ok := set[tableVariable]; ok {
 		v.table = encoded(value)

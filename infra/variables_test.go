@@ -21,7 +21,7 @@ func TestVariablesThatAreSetAlready(t *testing.T) {
 		"the table by its name":  {map[string]*string{"LOCK_TABLE_NAME": s("orders-locks")}, nil, ""},
 		"another namespace":      {map[string]*string{"LOCK_NAMESPACE": s("shop")}, &infra.ConnectOptions{Namespace: s("orders")}, `lambdalock: function Test/Fn already has the environment variable LOCK_NAMESPACE with the value "shop": remove it, and set ConnectOptions.Namespace instead`},
 		"the same namespace":     {map[string]*string{"LOCK_NAMESPACE": s("orders")}, &infra.ConnectOptions{Namespace: s("orders")}, ""},
-		"namespace, whole table": {map[string]*string{"LOCK_NAMESPACE": s("shop")}, nil, ""},
+		"no namespace is given":  {map[string]*string{"LOCK_NAMESPACE": s("shop")}, nil, `lambdalock: function Test/Fn already has the environment variable LOCK_NAMESPACE with the value "shop": remove it, and set ConnectOptions.Namespace instead`},
 		"the token of the table": {map[string]*string{"LOCK_TABLE_NAME": nil}, nil, ""},
 		"unrelated variables":    {map[string]*string{"STAGE": s("test")}, nil, ""},
 	} {
@@ -63,7 +63,7 @@ func TestVariablesThatAreSetLater(t *testing.T) {
 			table: &infra.LockTableProps{TableName: s("orders-locks")}, build: set("LOCK_TABLE_NAME", "orders-locks"),
 		},
 		"another variable": {fn: named, build: set("STAGE", "test")},
-		"whole table":      {build: set("LOCK_NAMESPACE", "shop")},
+		"no name":          {build: set("LOCK_NAMESPACE", "shop"), want: []string{`LOCK_NAMESPACE with the value "shop", which was changed after Connect`}},
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, "error") })
 	}

@@ -25,10 +25,14 @@ const (
 	// WarnFailureDestination warns of asynchronous invocations that lose an event
 	// after three failures.
 	WarnFailureDestination = idPrefix + rules.FailureDestination
-	// WarnLeasesNotCounted warns that the alarm for lost leases does not see the
-	// function.
-	WarnLeasesNotCounted = idPrefix + "leasesNotCounted"
-	// WarnLogLevel warns of a log level that drops the message of a lost lease.
+	// WarnNotCounted warns that alarms do not see the function.
+	WarnNotCounted = idPrefix + "notCounted"
+	// WarnNoAction warns, at the table, of alarms that nobody hears.
+	WarnNoAction = idPrefix + "noAction"
+	// WarnVariables warns that the variables of an imported function are yours to
+	// set.
+	WarnVariables = idPrefix + "variables"
+	// WarnLogLevel warns of a log level that drops messages which are counted.
 	WarnLogLevel = idPrefix + rules.LogLevel
 	// WarnAsyncTimeout warns of asynchronous invocations whose lock, if the process
 	// dies, outlives all retries.

@@ -10,6 +10,7 @@ type Function struct {
 	Timeout            Number // in seconds
 	HasDeadLetterQueue bool
 	LogLevel           string  // of the application; empty if nothing is dropped, or unknown
+	LinesAreCounted    bool    // for alarms
 	Async              []Async // how services invoke it
 }
 
@@ -61,15 +62,23 @@ func (f *Function) Check() []Finding {
 				"so all attempts may find the lock held, and the event fails. Set the timeout to at most %d s, or use middleware.Heartbeat and acknowledge this warning",
 			f.Timeout.Value, lastAttempt, lastAttempt-lockGrace)})
 	}
-	// An application log level drops the error of a lost lease if it is higher.
-	// Logs of text have no level in this place:
-	// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
-	if f.LogLevel == "FATAL" {
-		found = append(found, Finding{ID: LogLevel, Text: fmt.Sprintf(
-			"its application log level is %s, which drops the error of a lost lease, so the leases it loses are neither logged nor counted: "+
-				"set ApplicationLogLevelV2 to ERROR or lower", f.LogLevel)})
+	return append(found, f.checkLogLevel()...)
+}
+
+// checkLogLevel finds that Lambda drops log lines that are counted: most are
+// errors, and that of a lock that was taken over is a warning. Logs of text
+// have no level in this place:
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+func (f *Function) checkLogLevel() []Finding {
+	switch {
+	case f.LogLevel == "FATAL":
+		return []Finding{{ID: LogLevel, Text: "its application log level is FATAL, which drops the error of a lost lease, so the leases it loses are neither logged nor counted: " +
+			"set ApplicationLogLevelV2 to WARN or lower"}}
+	case f.LogLevel == "ERROR" && f.LinesAreCounted:
+		return []Finding{{ID: LogLevel, Text: "its application log level is ERROR, which drops the warning of a lock that was taken over, so the alarm TakenOver does not see it: " +
+			"set ApplicationLogLevelV2 to WARN or lower"}}
 	}
-	return found
+	return nil
 }
 
 // checkAsync finds that nothing keeps an event that failed, or that one held

@@ -104,6 +104,8 @@ func TestFunction(t *testing.T) {
 		"each alias":              {rules.Function{Async: []rules.Async{kept, {Qualifier: "live"}}}, []string{rules.FailureDestination}},
 		"level FATAL":             {rules.Function{LogLevel: "FATAL"}, []string{rules.LogLevel}},
 		"level ERROR":             {rules.Function{LogLevel: "ERROR"}, nil},
+		"level ERROR, counted":    {rules.Function{LogLevel: "ERROR", LinesAreCounted: true}, []string{rules.LogLevel}},
+		"level WARN, counted":     {rules.Function{LogLevel: "WARN", LinesAreCounted: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,42 +15,90 @@ var construct = []mutant{
 		by:  "TestRemovalPolicy",
 	},
 	{
-		file: "infra/alarms.go", breaks: "P6", bug: "an alarm is told to nobody",
-		old: `{a.Throttles, a.SystemErrors, a.Contention, a.LeasesLost}`,
-		new: `{a.Throttles, a.SystemErrors, a.Contention}`,
+		file: "infra/alarms.go", breaks: "P6", bug: "nobody is told that an alarm begins",
+		old: `		made.AddAlarmAction(begins...)`,
+		new: `		_ = begins`,
 		by:  "TestAlarmsNotify",
+	},
+	{
+		file: "infra/alarms.go", breaks: "P6", bug: "nobody is told that an alarm ends",
+		old: `		made.AddOkAction(ends...)`,
+		new: `		_ = ends`,
+		by:  "TestAlarmsNotify",
+	},
+	{
+		file: "infra/alarms.go", breaks: "P6", bug: "no alarms of functions that are connected before",
+		old: `	for _, c := range t.connections {
+		t.addServiceAlarms(c)
+	}
+`,
+		new: ``,
+		by:  "TestAlarmsNotify",
+	},
+	{
+		file: "infra/alarms.go", breaks: "P6", bug: "no warning of alarms that nobody hears",
+		old: `resolve(a.Stack(), r.AlarmActions()) != nil`,
+		new: `resolve(a.Stack(), r.AlarmActions()) == nil`,
+		by:  "TestAlarmsNobodyHears",
 	},
 	{
 		file: "infra/metrics.go", breaks: "P6", bug: "no alarm for throttled transactions",
 		old: `"Updates, 0) + FILL(" + id + "Transactions, 0)"`,
 		new: `"Updates, 0)"`,
-		by:  "TestAlarms",
+		by:  "TestAlarmTemplates",
 	},
 	{
-		file: "infra/lost_leases.go", breaks: "P6", bug: "the alarm for lost leases is of all tables",
-		old: `		Namespace: jsii.String(leaseLost), MetricName: t.table.TableName(),`,
-		new: `		Namespace: jsii.String(leaseLost), MetricName: jsii.String("LeaseLost"),`,
-		by:  "TestLeasesOfEachTable",
+		file: "infra/counts.go", breaks: "P6", bug: "the alarms are of all tables",
+		old: `jsii.String("lambdalock/" + *t.table.TableName())`,
+		new: `jsii.String("lambdalock/logs")`,
+		by:  "TestLinesOfEachTable",
+	},
+	{
+		file: "infra/counts.go", breaks: "P6", bug: "an alarm watches a metric that telemetry/emf does not write",
+		old: `text[0] != ':' && !strings.ContainsFunc(text, unprintable)`,
+		new: `text[0] != ':'`,
+		by:  "TestNamespaceAsDimension",
 	},
 	{
 		file: "infra/rules/function.go", breaks: "P6", bug: "no warning of a log level that drops lost leases",
 		old: `f.LogLevel == "FATAL"`,
-		new: `f.LogLevel == "ERROR"`,
+		new: `f.LogLevel == "NONE"`,
 		by:  "TestFunction",
 	},
 	{
-		file: "infra/connect.go", breaks: "P6", bug: "no warning of a function that the alarm for lost leases does not see",
-		old: `		c.countsLostLeases = true
+		file: "infra/rules/function.go", breaks: "P6", bug: "no warning of a log level that drops takeovers",
+		old: `f.LogLevel == "ERROR" && f.LinesAreCounted`,
+		new: `f.LogLevel == "NONE"`,
+		by:  "TestFunction",
+	},
+	{
+		file: "infra/connect.go", breaks: "P6", bug: "no warning of a function that alarms do not see",
+		old: `		t.countLines(c.child, group)
+		c.isCounted = true
 	}
 `,
-		new: `	}
-	c.countsLostLeases = true
+		new: `		t.countLines(c.child, group)
+	}
+	c.isCounted = true
 `,
-		by: "TestLeasesNotCounted",
+		by: "TestNotCounted",
+	},
+	{
+		file: "infra/connect.go", breaks: "P1", bug: "functions of two nested stacks share a namespace",
+		old: `name = logicalID(stack.NestedStackResource()) + "-" + name`,
+		new: `_ = name`,
+		by:  "TestNamespaceOfAFunctionWithoutName",
+	},
+	{
+		file: "infra/connect.go", breaks: "P6", bug: "no warning of an imported function without its role",
+		old: `		c.lacksPermission = true
+`,
+		new: ``,
+		by:  "TestImportedFunctions",
 	},
 	{
 		file: "infra/connect.go", breaks: "F40", bug: "no warning of a role that drops the permission",
-		old: `!*grant.Success() || !hasPolicy(fn.Role())`,
+		old: `!*grant.Success() || !hasPolicy(c.fn.Role())`,
 		new: `!*grant.Success()`,
 		by:  "TestRoleThatTakesNoPermission",
 	},
@@ -74,16 +122,24 @@ var construct = []mutant{
 	},
 	{
 		file: "infra/grant.go", breaks: "F40", bug: "a function may not use the key of its table",
-		old: `	t.grantKey(grantee, writeKeyActions)
+		old: `	grant := t.grantTable(grantee, only, lockActions)
+	t.grantKey(grantee, writeKeyActions)
 `,
-		new: ``,
-		by:  "TestGrantsOfTheKey",
+		new: `	grant := t.grantTable(grantee, only, lockActions)
+`,
+		by: "TestGrantsOfTheKey",
 	},
 	{
 		file: "infra/variables.go", breaks: "F40", bug: "the function uses another namespace than the permission's",
-		old: `v.namespace != "" && c.namespace != nil && v.namespace != v.wantNamespace`,
-		new: `v.namespace != "" && c.namespace == nil`,
+		old: `v.namespace != "" && v.namespace != v.wantNamespace`,
+		new: `v.namespace == "" && v.wantNamespace == ""`,
 		by:  "TestVariablesThatAreSetAlready|TestVariablesThatAreSetLater",
+	},
+	{
+		file: "infra/grant.go", breaks: "F40", bug: "a grant of a namespace that is a token is one of all",
+		old: `namespace != nil && only == nil`,
+		new: `namespace == nil && only != nil`,
+		by:  "TestGrantLockOfAToken",
 	},
 	{
 		file: "infra/reach.go", breaks: "F10", bug: "a function in another Region looks for a table that is not there",

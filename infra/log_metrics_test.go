@@ -1,19 +1,18 @@
 package infra_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
 
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-func TestLostLeasesAreCounted(t *testing.T) {
+func TestLinesAreCounted(t *testing.T) {
 	managed := func() awscdk.Stack {
 		return awscdk.NewStack(awscdk.NewApp(&awscdk.AppProps{Context: &object{"@aws-cdk/aws-lambda:useCdkManagedLogGroup": true}}), s("Test"), nil)
 	}
@@ -34,11 +33,14 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.connect(infra.NewLockTable(c.stack, s("Locks"), nil), c.stack)
-			p := only(t, c.stack, "AWS::Logs::MetricFilter")
-			equal(t, "pattern", p["FilterPattern"], `"\"lambdalock: lost\""`)
-			equal(t, "metric", p["MetricTransformations"], `[{"MetricName": {"Ref": "LocksTable84FB9352"}, "MetricNamespace": "lambdalock/LeaseLost", "MetricValue": "1"}]`)
-			if group := encoded(p["LogGroupName"]); !strings.HasPrefix(group, `{"Ref":"`+c.group) {
-				t.Errorf("the filter is on %s", group)
+			filters := resources(t, c.stack, "AWS::Logs::MetricFilter")
+			if len(filters) != 5 {
+				t.Errorf("%d filters", len(filters))
+			}
+			for _, p := range filters {
+				if group := encoded(p["LogGroupName"]); !strings.HasPrefix(group, `{"Ref":"`+c.group) {
+					t.Errorf("the filter is on %s", group)
+				}
 			}
 			if n := len(resources(t, c.stack, "AWS::Logs::LogGroup")); n != 1 {
 				t.Errorf("%d log groups, want 1", n)
@@ -47,48 +49,53 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// TestLeasesOfEachTable: the alarm of one table does not hear of the leases
-// that the functions of another table lose. The function is in a stack of its
-// own.
-func TestLeasesOfEachTable(t *testing.T) {
+// TestLinesOfEachTable: the alarm of one table does not hear of what the
+// functions of another table do. The function is in a stack of its own.
+func TestLinesOfEachTable(t *testing.T) {
 	app := awscdk.NewApp(nil)
 	data, code := newStackIn(app, "Data", "111111111111", "eu-west-1"), newStackIn(app, "Code", "111111111111", "eu-west-1")
 	dev, prod := infra.NewLockTable(data, s("Dev"), &infra.LockTableProps{TableName: s("dev-locks")}), infra.NewLockTable(data, s("Prod"), &infra.LockTableProps{TableName: s("prod-locks")})
 	dev.AddAlarms(nil)
 	prod.AddAlarms(nil)
 	dev.Connect(newFunction(code, "Fn", &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(code, s("Logs"), nil)}), nil)
-	name := func(id string) string { // of the table, as in the metric of its alarm
-		for name := range *assertions.Template_FromStack(data, nil).FindResources(s("AWS::DynamoDB::Table"), &object{"Properties": object{"TableName": id}}) {
-			return `{"Ref": "` + name + `"}`
+	namespaces := map[string]bool{} // of all metrics named Lost
+	for _, p := range resources(t, data, "AWS::CloudWatch::Alarm") {
+		if p["MetricName"] == "Lost" {
+			namespaces[encoded(p["Namespace"])] = true
 		}
-		return ""
 	}
-	for id, want := range map[string]float64{"dev-locks": 1, "prod-locks": 1} {
-		var metric any
-		if err := json.Unmarshal([]byte(name(id)), &metric); err != nil {
-			t.Fatal(err)
+	if len(namespaces) != 2 {
+		t.Errorf("two tables are watched in %v", namespaces)
+	}
+	for _, p := range resources(t, code, "AWS::Logs::MetricFilter") {
+		transformations, _ := p["MetricTransformations"].([]any)
+		if got := encoded(at(transformations[0], "MetricNamespace")); !strings.Contains(got, "lambdalock/") || !strings.Contains(got, "Dev") || strings.Contains(got, "Prod") {
+			t.Errorf("the function of the development table is counted in %s", got)
 		}
-		assertions.Template_FromStack(data, nil).ResourcePropertiesCountIs(s("AWS::CloudWatch::Alarm"),
-			object{"Namespace": "lambdalock/LeaseLost", "MetricName": metric}, &want)
-	}
-	transformations, _ := only(t, code, "AWS::Logs::MetricFilter")["MetricTransformations"].([]any)
-	if got := encoded(at(transformations[0], "MetricName")); !strings.Contains(got, "dev-locks") && !strings.Contains(got, "Dev") || strings.Contains(got, "rod") {
-		t.Errorf("the function of the development table is counted as %s", got)
 	}
 }
 
-// TestLogLevel: a level above that of a lost lease hides it.
+// TestLogLevel: a level above that of a message which is counted hides it.
 func TestLogLevel(t *testing.T) {
-	const warning = "its application log level is "
-	for level, warned := range map[awslambda.ApplicationLogLevel]bool{
-		"": false, "WARN": false, "INFO": false, "ERROR": false, "FATAL": true,
+	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.AddAlarms(nil) }
+	const notCounted = "the CDK does not manage its log group"
+	for name, c := range map[string]struct {
+		level awslambda.ApplicationLogLevel
+		build buildFunc
+		want  []string
+	}{
+		"default":             {"", nil, nil},
+		"WARN":                {"WARN", nil, nil},
+		"ERROR":               {"ERROR", nil, nil},
+		"FATAL":               {"FATAL", nil, []string{"its application log level is FATAL, which drops the error of a lost lease"}},
+		"default with alarms": {"", alarms, []string{notCounted}},
+		"WARN with alarms":    {"WARN", alarms, []string{notCounted}},
+		"ERROR with alarms":   {"ERROR", alarms, []string{notCounted, "its application log level is ERROR, which drops the warning of a lock that was taken over"}},
 	} {
-		t.Run("level "+string(level), func(t *testing.T) {
-			c := checkCase{fn: &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: level}}
-			if warned {
-				c.want = []string{warning + string(level)}
-			}
-			c.run(t, "warning")
+		props := &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: c.level}
+		t.Run(name, func(t *testing.T) { checkCase{fn: props, build: c.build, want: c.want}.run(t, "warning") })
+		t.Run(name+", EMF", func(t *testing.T) {
+			checkCase{fn: props, table: &infra.LockTableProps{EMF: jsii.Bool(true)}, build: c.build}.run(t, "warning")
 		})
 	}
 }
@@ -106,7 +113,7 @@ func TestFormatOfLogsIsNoLogGroup(t *testing.T) {
 
 // TestLeasesNotCounted: an alarm that does not see a function is worth a
 // warning.
-func TestLeasesNotCounted(t *testing.T) {
+func TestNotCounted(t *testing.T) {
 	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.AddAlarms(nil) }
 	t.Run("alarm", func(t *testing.T) {
 		checkCase{build: alarms, want: []string{"the CDK does not manage its log group"}}.run(t, "warning")
