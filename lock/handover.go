@@ -68,7 +68,7 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Ticket, error
 	}
 	began := l.clock.Now()
 	requests, err := l.extend(ctx, began, lease)
-	l.observeHandOver(ctx, OutcomeHandedOver, began, requests, err)
+	l.observeHandOver(ctx, "hand over", OutcomeHandedOver, began, requests, err)
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -129,7 +129,7 @@ func (l *Locker) Resume(ctx context.Context, t Ticket) (*Lock, error) {
 	lk.startTime(began)
 	requests, err := lk.resume(t, began)
 	lk.decided = c.Now()
-	lk.observeHandOver(lk.ctx, OutcomeResumed, began, requests, err)
+	lk.observeHandOver(lk.ctx, "resume", OutcomeResumed, began, requests, err)
 	if err != nil {
 		return nil, err
 	}

@@ -248,5 +248,6 @@ func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time
 		return
 	}
 	o := l.observation(outcome, began, requests, err)
+	o.Op = "renew"
 	l.beat.tell(func() { l.locker.report(ctx, o) })
 }

@@ -12,6 +12,7 @@ import (
 // Locker acquires locks in one store. It is safe for concurrent use.
 type Locker struct {
 	store     driver.Store
+	storeName string // in observations
 	opts      Options
 	prefix    string
 	lastStamp atomic.Int64 // microseconds; see nextStamp
@@ -37,7 +38,7 @@ func New(store driver.Store, opts *Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker{store: store, opts: filled, prefix: prefix}, nil
+	return &Locker{store: store, storeName: driver.Describe(store), opts: filled, prefix: prefix}, nil
 }
 
 // Check opens the connection to the store if it has one, and returns a

@@ -51,10 +51,16 @@ func (o Outcome) level() slog.Level {
 // zero.
 type Observation struct {
 	Outcome Outcome
-	Key     Key       // as given; it may hold personal data
-	Fence   int64     // of the lock that was acquired, or that is in the way
-	Holder  string    // of the lock that is in the way, or that was taken over
-	Until   time.Time // end of the lease
+	// Op is the operation that ended with the outcome: acquire, renew, complete,
+	// release, hand over or resume. Empty: none did; the outcome tells more about
+	// one that another observation reports, or is one of package middleware.
+	Op        string
+	Namespace string    // of the lock
+	Store     string    // as in [StoreError]; empty if the store has no String method
+	Key       Key       // as given; it may hold personal data
+	Fence     int64     // of the lock that was acquired, or that is in the way
+	Holder    string    // of the lock that is in the way, or that was taken over
+	Until     time.Time // end of the lease
 	// Began is when Acquire, Complete or Release was called, or when the requests
 	// of a renewal began.
 	Began     time.Time
@@ -63,6 +69,7 @@ type Observation struct {
 	HeldFor   time.Duration // since the lock was acquired
 	Requests  int           // sent to the store that no outcome before this one counts
 	Completed bool          // of OutcomeReleased: the event was completed too
+	Duplicate bool          // of OutcomeHeld: the holder works on the same event
 	// Forgotten is how many events are forgotten although they have not expired;
 	// see [Options.RememberEvents].
 	Forgotten int
@@ -70,11 +77,14 @@ type Observation struct {
 	Err       error // why, if the outcome is a refusal or a failure
 }
 
+// Failed reports whether the outcome is a failure. Nothing is wrong with a
+// refusal, such as that of a duplicate, whose Err is only its reason.
+func (o Observation) Failed() bool { return o.Err != nil && o.Outcome.level() >= slog.LevelWarn }
+
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
 // any, key (the digest of the name), duration, waited, requests, fence,
 // forgotten, holder with until, and error, which is called reason if the
-// outcome is not a failure: nothing is wrong with a duplicate. It shows neither
-// name nor event.
+// outcome is not a failure. It shows neither name nor event.
 func (o Observation) LogValue() slog.Value {
 	var attrs []slog.Attr
 	if o.Key.Name != "" {
@@ -99,9 +109,9 @@ func (o Observation) LogValue() slog.Value {
 		attrs = append(attrs, slog.String("holder", printable.Text(o.Holder)), slog.Time("until", o.Until))
 	}
 	if o.Err != nil {
-		why := "error"
-		if o.Outcome.level() == slog.LevelInfo {
-			why = "reason"
+		why := "reason"
+		if o.Failed() {
+			why = "error"
 		}
 		attrs = append(attrs, slog.String(why, printable.Text(o.Err.Error())))
 	}
@@ -113,14 +123,15 @@ func (a *acquisition) observe(outcome Outcome, err error) {
 		return
 	}
 	o := Observation{
-		Outcome: outcome, Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
+		Outcome: outcome, Op: "acquire", Key: a.key, Fence: a.row.Fence, Until: a.row.Until,
 		Began: a.began, Duration: a.decided.Sub(a.began), Waited: a.waited, Requests: a.requests.sent, Err: err,
 	}
 	switch outcome {
 	case OutcomeTakenOver:
 		o.Holder = a.row.Previous
 	case OutcomeHeld:
-		o.Holder = a.row.Holder
+		var held *HeldError
+		o.Holder, o.Duplicate = a.row.Holder, errors.As(err, &held) && held.Duplicate
 	}
 	a.locker.report(a.ctx, o)
 }
@@ -130,6 +141,7 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 		return
 	}
 	o := l.observation(outcome, s.began, s.sent, err)
+	o.Op = s.op()
 	o.Requests += int(l.unreported.Swap(0))
 	o.Completed = s.completes && err == nil
 	l.locker.report(l.ctx, o)
@@ -148,14 +160,16 @@ func (l *Lock) observeMemory(outcome Outcome, s *settlement) {
 }
 
 // observeHandOver reports outcome, or what err says.
-func (l *Lock) observeHandOver(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {
+func (l *Lock) observeHandOver(ctx context.Context, op string, outcome Outcome, began time.Time, requests int, err error) {
 	if err != nil {
 		outcome = outcomeOf(err)
 	}
 	if l.locker.silent(ctx, outcome) {
 		return
 	}
-	l.locker.report(ctx, l.observation(outcome, began, requests, err))
+	o := l.observation(outcome, began, requests, err)
+	o.Op = op
+	l.locker.report(ctx, o)
 }
 
 // observation returns what all outcomes of an acquired lock have.
@@ -194,6 +208,7 @@ func (l *Locker) silent(ctx context.Context, outcome Outcome) bool {
 
 // report calls Options.Observe with o and logs it.
 func (l *Locker) report(ctx context.Context, o Observation) {
+	o.Namespace, o.Store = l.opts.Namespace, l.storeName
 	if l.opts.Observe != nil {
 		l.opts.Observe(ctx, o)
 	}

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
 // TestEveryRequestIsObserved shows that the requests of all observations add up
@@ -136,4 +138,68 @@ func (f *fixture) requests() (n int) {
 		n += o.Requests
 	}
 	return n
+}
+
+// TestObservationsNameTheOperation shows which operation each outcome ends, and
+// where.
+func TestObservationsNameTheOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		l, err := lock.New(memstore.New(), &lock.Options{
+			Namespace: "shop", Logger: discard, Lease: lock.Heartbeat(30 * time.Second), RememberEvents: 1,
+			Observe: func(_ context.Context, o lock.Observation) {
+				if seen = append(seen, o.Op+": "+string(o.Outcome)); o.Namespace != "shop" || o.Store != "memory" {
+					t.Errorf("%s is in %q at %q", o.Outcome, o.Namespace, o.Store)
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		acquire := func(key lock.Key) *lock.Lock {
+			lk, err := l.Acquire(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lk
+		}
+		lk := acquire(event("e1"))
+		_, _ = l.Acquire(t.Context(), event("e2"))
+		time.Sleep(11 * time.Second)
+		ticket, err := lk.HandOver(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed, err := l.Resume(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resumed.CompleteWith(make([]byte, 400<<10))
+		_ = acquire(event("e2")).Release()
+		_ = acquire(resource).Complete()
+		want := []string{
+			"acquire: acquired", "acquire: held", "renew: renewed", "hand over: handed_over", "resume: resumed",
+			"complete: released", ": result_dropped", "acquire: acquired", "release: released", "acquire: acquired", "release: released",
+		}
+		if !slices.Equal(seen, want) {
+			t.Errorf("observed %q\nwant %q", seen, want)
+		}
+	})
+}
+
+// TestFailures shows which outcomes are failures.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, o := range []lock.Outcome{
+		lock.OutcomeLost, lock.OutcomeCompleteFailed, lock.OutcomeStoreFailed, lock.OutcomeRefused, lock.OutcomeMismatch,
+		lock.OutcomeHeld, lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeRequeued,
+	} {
+		want := !slices.Contains([]lock.Outcome{lock.OutcomeHeld, lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeRequeued}, o)
+		if got := (lock.Observation{Outcome: o, Err: lock.ErrLost}).Failed(); got != want {
+			t.Errorf("%s failed: %v", o, got)
+		}
+	}
+	if (lock.Observation{Outcome: lock.OutcomeTakenOver}).Failed() {
+		t.Error("a takeover failed")
+	}
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // Defaults of [Options], whose fields give the reasons.
@@ -121,8 +121,7 @@ const longestHolder = 512
 // described returns a function like holder whose result is neither empty, which
 // would hide that a dead holder was taken over, nor too long for a row.
 func described(holder func(context.Context) string) func(context.Context) string {
-	host, _ := os.Hostname() // the program's name still describes a host without one
-	self := fmt.Sprintf("%s on %s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
+	self := invocation.Process()
 	return func(ctx context.Context) string {
 		text := ""
 		if holder != nil {

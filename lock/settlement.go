@@ -185,6 +185,14 @@ func (l *Lock) completion(result []byte) *settlement {
 // rememberFor returns how long the completed event is remembered.
 func (l *Lock) rememberFor() time.Duration { return max(l.remember, l.locker.opts.Remember) }
 
+// op is what errors and observations call the operation.
+func (s *settlement) op() string {
+	if s.completes {
+		return "complete"
+	}
+	return "release"
+}
+
 // sendOnce is one attempt.
 func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
 	if s.transaction != nil {
@@ -233,11 +241,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
 	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock), l.rememberFor())
-	op := "release"
-	if s.completes {
-		op = "complete"
-	}
-	ok, err := s.send(s.ctx, op, s.sendOnce)
+	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	if err != nil && s.transaction != nil && !s.unsure {
 		goesOn, l.outcome = true, nil
 		l.unreported.Add(int64(s.sent))

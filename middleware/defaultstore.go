@@ -80,6 +80,9 @@ func checkWithin(limit time.Duration, c driver.Checker) {
 	_ = c.Check(ctx)
 }
 
+// String returns what errors call the store.
+func (d *defaultStore) String() string { return dynamostore.New(nil, d.table).String() }
+
 // DynamoStore returns the store, for dynamostore.Transact.
 func (d *defaultStore) DynamoStore(ctx context.Context) (*dynamostore.Store, error) {
 	return d.open(ctx)

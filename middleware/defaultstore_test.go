@@ -319,3 +319,19 @@ func TestDefaultStoreOpensAgain(t *testing.T) { // F10
 		t.Errorf("with credentials: %v", err)
 	}
 }
+
+// TestStoresDescribeThemselves shows what observations call a store, before it
+// is asked anything.
+func TestStoresDescribeThemselves(t *testing.T) {
+	t.Parallel()
+	for want, store := range map[string]driver.Store{
+		"DynamoDB table locks":  middleware.DefaultStore("locks"),
+		"DynamoDB table orders": dynamostore.New(nil, "orders"),
+		"memory":                memstore.New(),
+		"":                      newFixture().faulty,
+	} {
+		if got := driver.Describe(store); got != want {
+			t.Errorf("%T is described as %q, want %q", store, got, want)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // inLambda reports whether the process runs in Lambda. The runtime takes its
@@ -22,11 +24,11 @@ func killedAtDeadline() bool {
 
 // holder returns a function that describes the holder of a lock by what a
 // person needs to find the logs of its invocation: function, request and log
-// stream. It returns nil outside Lambda, where package lock's own description
-// is better.
+// stream, or the process outside Lambda.
 func holder() func(context.Context) string {
 	if lambdacontext.FunctionName == "" {
-		return nil
+		process := invocation.Process()
+		return func(context.Context) string { return process }
 	}
 	return func(ctx context.Context) string {
 		request := "unknown"

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -147,8 +146,7 @@ func (t *Totals) add(o lock.Observation) {
 }
 
 func (t *Totals) addHeld(o lock.Observation) {
-	var held *lock.HeldError
-	if errors.As(o.Err, &held) && held.Duplicate {
+	if o.Duplicate {
 		t.InProgress++
 		return
 	}

@@ -33,6 +33,7 @@ func level(o lock.Outcome) slog.Level {
 // report gives o to the observer and logs it, as package lock does with its own
 // outcomes.
 func (w *wrapper) report(ctx context.Context, o lock.Observation) {
+	o.Namespace, o.Store = w.engine.Namespace, w.storeName
 	if w.engine.Observe != nil {
 		w.engine.Observe(ctx, o)
 	}

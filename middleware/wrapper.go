@@ -7,6 +7,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -14,6 +15,7 @@ import (
 type wrapper struct {
 	*settings
 	locker      *lock.Locker
+	storeName   string    // in observations
 	noEventOnce sync.Once // for the warning that Replay has nothing to replay
 }
 
@@ -29,7 +31,7 @@ func newWrapper(s *settings) *wrapper {
 	if err != nil {
 		panic(err.Error())
 	}
-	return &wrapper{settings: s, locker: locker}
+	return &wrapper{settings: s, locker: locker, storeName: driver.Describe(s.store)}
 }
 
 // enter decides whether the handler runs. If it does, the answer is nil.

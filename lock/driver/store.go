@@ -6,7 +6,10 @@
 // fails is not safe to use.
 package driver
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Store keeps one [Row] per name. Each method is one atomic step: its request
 // is applied as a whole, refused as a whole, or fails with an error. A request
@@ -46,6 +49,15 @@ type Store interface {
 	// the row's memory if the settlement has one. With Abandon it gives up a
 	// claim. [Row.Settle] does both.
 	Settle(context.Context, *Settlement) (Row, bool, error)
+}
+
+// Describe returns what errors call the store, for metrics and traces. It is
+// empty unless the Store is a [fmt.Stringer].
+func Describe(s Store) string {
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return ""
 }
 
 // Checker is a [Store] that has a connection to open.

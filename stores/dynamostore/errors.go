@@ -13,7 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-func (s *Store) name() string { return "DynamoDB table " + s.table }
+// String returns what errors call the store.
+func (s *Store) String() string { return "DynamoDB table " + s.table }
 
 // conflicts are the answers of a table to which another client is writing: in a
 // transaction, or in another Region of a table with multi-Region strong
@@ -25,7 +26,7 @@ var conflicts = map[string]bool{"TransactionConflictException": true, "Replicate
 // try may succeed and whether the write may have been applied. Without an
 // answer it may have been.
 func (s *Store) classify(err error) error {
-	e := &driver.Error{Store: s.name(), Err: err, Temporary: true}
+	e := &driver.Error{Store: s.String(), Err: err, Temporary: true}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		switch status := awserror.Status(err); {

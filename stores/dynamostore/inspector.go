@@ -78,7 +78,7 @@ func (s *Store) yieldAll(items []map[string]types.AttributeValue, yield func(dri
 	for _, item := range items {
 		if item["lock"] == nil {
 			yield(driver.NamedRow{}, &driver.Error{
-				Store: s.name(), Answered: true, Unapplied: true, Hint: keyHint,
+				Store: s.String(), Answered: true, Unapplied: true, Hint: keyHint,
 				Err: errors.New("an item has no attribute lock: is the table used by something else?"),
 			})
 			return false
@@ -109,7 +109,7 @@ func (s *Store) reader() (reader, error) {
 	if client, ok := s.client.(reader); ok {
 		return client, nil
 	}
-	return nil, &driver.ConfigError{Reason: fmt.Sprintf("the client of %s has no GetItem and Scan, so rows cannot be read: give dynamostore.New a *dynamodb.Client", s.name())}
+	return nil, &driver.ConfigError{Reason: fmt.Sprintf("the client of %s has no GetItem and Scan, so rows cannot be read: give dynamostore.New a *dynamodb.Client", s.String())}
 }
 
 // classifyRead is classify for a read: a person asked for it, not a function.

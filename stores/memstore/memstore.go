@@ -28,6 +28,9 @@ type Store struct {
 // New returns an empty store.
 func New() *Store { return &Store{} }
 
+// String returns what errors call the store.
+func (*Store) String() string { return "memory" }
+
 // Acquire implements [driver.Store].
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	if err := ctx.Err(); err != nil {

@@ -26,6 +26,9 @@ type Store struct {
 // New returns a Store that keeps its rows in o.
 func New(o Objects) *Store { return &Store{objects: o} }
 
+// String returns what errors call the store.
+func (s *Store) String() string { return s.objects.String() }
+
 // rounds is how often a request reads the row and tries to write it. It then
 // reads once more, because the last write may have been applied after all.
 const rounds = 4

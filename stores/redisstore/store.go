@@ -34,6 +34,9 @@ func New(client redis.Scripter) (*Store, error) {
 	return &Store{s}, nil
 }
 
+// String returns what errors call the store.
+func (s *Store) String() string { return s.server.String() }
+
 // Acquire implements [driver.Store]. A claim that is repeated unchanged while
 // its token owns the row changes nothing, not even the fence.
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {

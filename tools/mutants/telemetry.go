@@ -44,9 +44,22 @@ var telemetry = []mutant{
 		by: "TestNothingToSay",
 	},
 	{
-		file: "middleware/metrics.go", breaks: "observation", bug: "a duplicate in progress counts as contention",
-		old: `errors.As(o.Err, &held) && held.Duplicate`,
-		new: `errors.As(o.Err, &held) && held.Duplicate && false`,
-		by:  "TestMetricsOfABatch",
+		file: "lock/observation.go", breaks: "observation", bug: "a duplicate in progress counts as contention",
+		old: `errors.As(err, &held) && held.Duplicate`,
+		new: `errors.As(err, &held) && held.Duplicate && false`,
+		by:  "TestMetricsOfABatch", in: "middleware",
+	},
+	{
+		file: "lock/observation.go", breaks: "observation", bug: "the end of a lock is no operation, so that it has no span",
+		old: `	o.Op = s.op()
+`,
+		new: ``,
+		by:  "TestObservationsNameTheOperation",
+	},
+	{
+		file: "lock/observation.go", breaks: "observation", bug: "a duplicate is a failure",
+		old: `o.Outcome.level() >= slog.LevelWarn`,
+		new: `o.Outcome.level() >= slog.LevelInfo`,
+		by:  "TestFailures",
 	},
 }

@@ -51,6 +51,9 @@ func New(clients ...redis.Scripter) (*Store, error) {
 	return q, nil
 }
 
+// String returns what errors call the store.
+func (q *Store) String() string { return q.name }
+
 // ready returns why no request can be sent.
 func (q *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
