@@ -126,26 +126,55 @@ func TestInitOpensTheConnection(t *testing.T) {
 	}
 }
 
-// TestHolder shows how a holder inside Lambda describes itself.
+// TestHolder shows how a holder inside Lambda describes itself, and how the
+// option Holder changes that.
 func TestHolder(t *testing.T) {
 	lambdacontext.FunctionName, lambdacontext.LogStreamName = "fn", "stream"
 	t.Cleanup(func() { lambdacontext.FunctionName, lambdacontext.LogStreamName = "", "" })
-	for want, ctx := range map[string]context.Context{
-		"fn request unknown log stream": t.Context(),
-		"fn request 17 log stream":      lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "17"}),
+	request := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "17"})
+	adds := func(text string) middleware.Option {
+		return middleware.Holder(func(ctx context.Context, so string) string { return so + " " + text })
+	}
+	for want, c := range map[string]struct {
+		ctx  context.Context
+		opts []middleware.Option
+	}{
+		"fn request unknown log stream": {t.Context(), nil},
+		"fn request 17 log stream":      {request, nil},
+		"fn request 17 log stream a b":  {request, []middleware.Option{middleware.Options(adds("a"), adds("b"))}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			var h func(context.Context, order) error
-			h = middleware.WithLock(byOrder, func(context.Context, order) error {
-				var held *lock.HeldError
-				if err := h(t.Context(), order{ID: "2"}); !errors.As(err, &held) || held.Holder != want {
-					t.Errorf("%v, want the holder %q", err, want)
-				}
-				return nil
-			}, newFixture().options()...)
-			if err := h(ctx, order{ID: "1"}); err != nil {
-				t.Error(err)
+			if got := holderOf(t, c.ctx, c.opts); got != want {
+				t.Errorf("the holder is %q, want %q", got, want)
 			}
 		})
 	}
+}
+
+// TestHolderOutsideLambda shows that a process describes itself, and that the
+// option Holder gets that.
+func TestHolderOutsideLambda(t *testing.T) {
+	t.Parallel()
+	process := holderOf(t, t.Context(), nil)
+	got := holderOf(t, t.Context(), []middleware.Option{middleware.Holder(func(_ context.Context, so string) string { return "shop: " + so })})
+	if !strings.Contains(process, " pid ") || got != "shop: "+process {
+		t.Errorf("the holders are %q and %q", process, got)
+	}
+}
+
+// holderOf returns how the holder is described to another one.
+func holderOf(t *testing.T, ctx context.Context, opts []middleware.Option) string {
+	t.Helper()
+	var held *lock.HeldError
+	var h func(context.Context, order) error
+	h = middleware.WithLock(byOrder, func(context.Context, order) error {
+		if err := h(t.Context(), order{ID: "2"}); !errors.As(err, &held) {
+			t.Fatalf("%v, want held", err)
+		}
+		return nil
+	}, newFixture().options(opts...)...)
+	if err := h(ctx, order{ID: "1"}); err != nil {
+		t.Error(err)
+	}
+	return held.Holder
 }

@@ -11,10 +11,16 @@ import (
 )
 
 // Option changes a default of [WithLock], or of [EachSQSMessage] and its
-// siblings. If an option other than [Observe] and [Metrics] is given twice, the
-// last one counts. An option that makes no sense panics when the handler is
-// wrapped, with one line that says what to change.
+// siblings. If an option other than [Observe], [Metrics] and [Holder] is given
+// twice, the last one counts. An option that makes no sense panics when the
+// handler is wrapped, with one line that says what to change.
 type Option func(*settings)
+
+// Options returns one option that stands for all of opts, for packages that
+// offer several under one name.
+func Options(opts ...Option) Option {
+	return func(o *settings) { o.apply(opts) }
+}
 
 // Store keeps the locks in s, which must not be nil. Default: [DefaultStore].
 // Inside Lambda a warning is logged for a memstore.Store, because locks in the
@@ -266,6 +272,23 @@ func LogKeys() Option {
 // the record fails with a [*PanicError].
 func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = both(o.engine.Observe, f) }
+}
+
+// Holder changes how the holder of a lock is described to whoever finds it
+// held: in errors, log lines and rows. f gets the description so far and returns
+// the one that takes its place, of up to 512 bytes; what is longer is cut.
+// Default: function, request and log stream, or outside Lambda program, host and
+// process id. If Holder is given several times, every f is called, in that
+// order. f must be safe for concurrent use. If it panics, so does the
+// invocation, before it asks for the lock.
+func Holder(f func(ctx context.Context, description string) string) Option {
+	return func(o *settings) {
+		if f == nil {
+			refuse("Holder(nil): pass a function, or leave the option out")
+		}
+		before := o.engine.Holder
+		o.engine.Holder = func(ctx context.Context) string { return f(ctx, before(ctx)) }
+	}
 }
 
 // DefaultConcurrency is the default of [Concurrency]: enough to hide the

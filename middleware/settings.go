@@ -54,12 +54,7 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 	s := &settings{held: policy{action: fail}, completed: policy{action: skip}}
 	s.engine.Namespace = cmp.Or(os.Getenv(namespaceVariable), lambdacontext.FunctionName)
 	s.engine.Holder = holder()
-	for i, o := range opts {
-		if o == nil {
-			refuse("option %d is nil: leave it out", i+1)
-		}
-		o(s)
-	}
+	s.apply(opts)
 	if s.metrics != nil {
 		Observe(tallyUp)(s)
 	}
@@ -77,6 +72,15 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 		s.engine.Lease = lock.UntilDeadline()
 	}
 	return s
+}
+
+func (s *settings) apply(opts []Option) {
+	for i, o := range opts {
+		if o == nil {
+			refuse("option %d is nil: leave it out", i+1)
+		}
+		o(s)
+	}
 }
 
 // check panics if options contradict each other or the environment.

@@ -101,6 +101,8 @@ func TestWrongOptions(t *testing.T) {
 		within string
 	}{
 		"nil option":          {[]middleware.Option{ms, nil}, "option 2 is nil"},
+		"nil among Options":   {[]middleware.Option{middleware.Options(ms, nil)}, "option 2 is nil"},
+		"Holder(nil)":         {[]middleware.Option{ms, middleware.Holder(nil)}, "Holder(nil)"},
 		"nil store":           {[]middleware.Option{middleware.Store(nil)}, "Store(nil)"},
 		"store of nil":        {[]middleware.Option{middleware.Store((*memstore.Store)(nil))}, "Store(nil)"},
 		"empty table":         {[]middleware.Option{middleware.Table("")}, `Table("")`},
