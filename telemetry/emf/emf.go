@@ -41,9 +41,14 @@
 // Insights. contended is the digest of the key that was contended most: it is
 // the one that "lambdalock show" and the log lines have.
 //
+// No logger changes a line. If the function's application log level is WARN,
+// ERROR or FATAL, Lambda drops lines without a level: then a line says that it
+// has this one, in the properties level and timestamp.
+//
 // Sources:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 package emf
 
 import (
@@ -53,6 +58,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
@@ -75,14 +81,14 @@ type Options struct {
 	HideContended bool
 	// Output gets each line with one Write, whose errors are ignored. It must be
 	// safe for concurrent use. Nil: os.Stdout, from which Lambda takes it to
-	// CloudWatch Logs, whatever the function's log level is.
+	// CloudWatch Logs.
 	Output io.Writer
 }
 
 // Metrics returns the option that writes a line for each invocation. See
 // [middleware.Metrics] for wrappers inside each other.
 func Metrics(o *Options) middleware.Option {
-	w := writer{Options: Options{}}
+	w := writer{level: logLevel()}
 	if o != nil {
 		w.Options = *o
 	}
@@ -92,7 +98,20 @@ func Metrics(o *Options) middleware.Option {
 	return middleware.Metrics(w.write)
 }
 
-type writer struct{ Options }
+type writer struct {
+	Options
+	level string // that a line must have, or Lambda drops it; empty: none
+}
+
+// logLevel returns the function's log level if Lambda drops lines without a
+// level because of it, which count as INFO.
+func logLevel() string {
+	switch level := os.Getenv("AWS_LAMBDA_LOG_LEVEL"); level {
+	case "WARN", "ERROR", "FATAL":
+		return level
+	}
+	return ""
+}
 
 // warm is set by the first invocation of the process.
 var warm atomic.Bool
@@ -105,6 +124,10 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 	}
 	l.service = dimension(cmp.Or(w.Service, t.Namespace, "unknown"))
 	l.at = t.Began.Add(t.Duration)
+	if w.level != "" {
+		l.property("level", w.level)
+		l.property("timestamp", l.at.UTC().Format(time.RFC3339Nano)) // without it, the level does not count
+	}
 	l.property("function", lambdacontext.FunctionName)
 	l.property("version", lambdacontext.FunctionVersion)
 	if lc, ok := lambdacontext.FromContext(ctx); ok {

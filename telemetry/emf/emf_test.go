@@ -124,6 +124,40 @@ func TestLine(t *testing.T) {
 	})
 }
 
+// TestLoggingChangesNothing shows that a line is the same whatever logger there
+// is, and that it has the level without which Lambda would drop it.
+func TestLoggingChangesNothing(t *testing.T) {
+	const plain = `"service":"billing","Released":1,`
+	for level, want := range map[string]string{
+		"": plain, "TRACE": plain, "DEBUG": plain, "INFO": plain,
+		"WARN":  `"service":"billing","level":"WARN","timestamp":"2000-01-01T00:00:00Z","Released":1,`,
+		"ERROR": `"service":"billing","level":"ERROR","timestamp":"2000-01-01T00:00:00Z","Released":1,`,
+		"FATAL": `"service":"billing","level":"FATAL","timestamp":"2000-01-01T00:00:00Z","Released":1,`,
+	} {
+		t.Setenv("AWS_LAMBDA_LOG_LEVEL", level)
+		for name, handler := range map[string]slog.Handler{
+			"discard": slog.DiscardHandler,
+			"errors":  slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}),
+			"debug":   slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}),
+			"group":   slog.NewJSONHandler(io.Discard, nil).WithGroup("app").WithAttrs([]slog.Attr{slog.String("service", "other")}),
+		} {
+			t.Run(level+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var out output
+					h := middleware.WithLock(keyfuncs.Static("report"), func(context.Context) error { return nil }, middleware.Store(memstore.New()),
+						middleware.Namespace("billing"), middleware.Logger(slog.New(handler)), emf.Metrics(&emf.Options{Output: &out}))
+					_ = h(t.Context())
+					_ = h(t.Context())
+					if len(out.lines) != 2 || !strings.Contains(out.lines[1], want) {
+						t.Errorf("wrote %q, want %s", out.lines, want)
+					}
+					_ = parse(t, out.lines[1])
+				})
+			})
+		}
+	}
+}
+
 // TestProperties shows which service a line has and which properties.
 func TestProperties(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,19 @@ var telemetry = []mutant{
 		by:  "TestMetricsOfABatch", in: "middleware",
 	},
 	{
+		file: "telemetry/emf/emf.go", breaks: "observation", bug: "a log level of WARN hides all metrics",
+		old: `case "WARN", "ERROR", "FATAL":`,
+		new: `case "ERROR", "FATAL":`,
+		by:  "TestLoggingChangesNothing",
+	},
+	{
+		file: "telemetry/emf/emf.go", breaks: "observation", bug: "the level of a line does not count, because it has no time",
+		old: `		l.property("timestamp", l.at.UTC().Format(time.RFC3339Nano)) // without it, the level does not count
+`,
+		new: ``,
+		by:  "TestLoggingChangesNothing",
+	},
+	{
 		file: "lock/observation.go", breaks: "observation", bug: "the end of a lock is no operation, so that it has no span",
 		old: `	o.Op = s.op()
 `,
@@ -61,5 +74,11 @@ var telemetry = []mutant{
 		old: `o.Outcome.level() >= slog.LevelWarn`,
 		new: `o.Outcome.level() >= slog.LevelInfo`,
 		by:  "TestFailures",
+	},
+	{
+		file: "middleware/options.go", breaks: "observation", bug: "a second Holder makes the first one forgotten",
+		old: `return f(ctx, before(ctx))`,
+		new: `return f(ctx, before(ctx)[:0])`,
+		by:  "TestHolder|TestHolderOutsideLambda",
 	},
 }
