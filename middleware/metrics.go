@@ -38,6 +38,12 @@ type Totals struct {
 // totals of the outer one, and its own f is not called. So give the same f to
 // both. Locks that the handler acquires through a lock.Locker of its own do not
 // count.
+//
+// The totals are exact, with three exceptions. An invocation whose process dies
+// counts nowhere: f is not called. If an observer or a log handler panics, the
+// release that follows is not counted. And a takeover counts as any other
+// acquisition if the store's first answer was lost, because the repeated request
+// finds the lock to be its own.
 func Metrics(f func(context.Context, Totals)) Option {
 	return func(o *settings) { o.metrics = both(o.metrics, f) }
 }

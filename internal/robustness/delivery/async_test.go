@@ -41,7 +41,7 @@ const (
 // Notifications come up to three minutes late, and so out of order.
 func newBucket(w *world, n, way int, with ...middleware.Option) *bucket {
 	b := &bucket{function: s3Function(w, way, with)}
-	w.orders, w.single = way == latestOnly, way != severalLocks
+	w.orders, w.single, w.batches = way == latestOnly, way != severalLocks, way == eachRecord
 	sequencers := map[string]int{}
 	for i := range n {
 		object := fmt.Sprint("photo+", w.random.IntN(n/8), "%2B.jpg")

@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -115,8 +116,16 @@ func TestDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F18 to F21, F32 
 	}
 	t.Logf("all: %v", &all)
 	all.checkLuck(t)
-	if played >= histories*len(sources) && all.deliveries < least {
+	if played < histories*len(sources) {
+		return
+	}
+	if all.deliveries < least {
 		t.Errorf("%d deliveries are fewer than %d", all.deliveries, least)
+	}
+	for _, metric := range append(slices.Sorted(maps.Values(metricOf)), "Completed", "Released", "InProgress", "Contended") {
+		if all.counted[metric] == 0 && metric != "Mismatched" && metric != "Unlocked" {
+			t.Errorf("no history counted %s", metric)
+		}
 	}
 }
 

@@ -26,7 +26,8 @@
 //     fence, and no other handler's are refused there;
 //   - a function that has returned or panicked holds nothing, unless the store
 //     did not take the release, and it sends no more requests;
-//   - AWS can read every answer.
+//   - AWS can read every answer;
+//   - the metrics of an invocation are what happened in it.
 //
 // TestDeadline lets the store hang at every request of an invocation, which
 // must end before its deadline nevertheless. In both, a history is a function

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
@@ -129,8 +132,9 @@ func gone() error {
 }
 
 // request makes one request of an invocation: it takes a moment, and nothing is
-// sent or answered while the process is frozen, or once it is dead.
-func (e *environment) request(ctx context.Context, op, token string, send func(*grant) (driver.Row, bool, error)) (driver.Row, bool, error) {
+// sent or answered while the process is frozen, or once it is dead. It calls
+// note with the answer that the process gets.
+func (e *environment) request(ctx context.Context, op, token string, send func(*grant) (driver.Row, bool, error), note func(driver.Row, bool, error)) (driver.Row, bool, error) {
 	e.clock.Awake()
 	inv := invocationOf(ctx)
 	e.w.mu.Lock()
@@ -156,6 +160,7 @@ func (e *environment) request(ctx context.Context, op, token string, send func(*
 	if e.dead {
 		return driver.Row{}, false, gone()
 	}
+	note(row, ok, err)
 	return row, ok, err
 }
 
@@ -194,7 +199,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 			e.crash()
 		}
 		return row, ok, err
-	})
+	}, func(row driver.Row, ok bool, err error) { inv.log.Acquired(c, row, ok, err) })
 }
 
 // Settle implements driver.Store.
@@ -219,7 +224,7 @@ func (e *environment) Settle(ctx context.Context, s *driver.Settlement) (driver.
 		row, ok, err := e.store.Settle(ctx, s)
 		e.note(func() { g.unsettled = g.unsettled || err != nil })
 		return row, ok, err
-	})
+	}, func(row driver.Row, ok bool, err error) { invocationOf(ctx).log.Settled(s, row, ok, err) })
 }
 
 // Renew implements driver.Store.
@@ -227,7 +232,8 @@ func (e *environment) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 	if !e.w.managed {
 		e.w.complain("a lease was renewed, although the platform kills at the deadline")
 	}
-	return e.request(ctx, "renewal", r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) })
+	return e.request(ctx, "renewal", r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) },
+		func(driver.Row, bool, error) { invocationOf(ctx).log.Renewed() })
 }
 
 // vault is the store below the faults. It notes what is applied.
@@ -323,6 +329,7 @@ func (inv *invocation) began(r *run, leases []lock.Lease) {
 // context returns the context of an invocation in the environment, whose clock
 // gives it its deadline.
 func (e *environment) context(inv *invocation) (context.Context, context.CancelFunc) {
-	ctx := clock.With(context.WithValue(context.Background(), invocationKey{}, inv), e.clock)
+	ctx := lambdacontext.NewContext(context.Background(), &lambdacontext.LambdaContext{AwsRequestID: strconv.Itoa(inv.number)})
+	ctx = clock.With(context.WithValue(ctx, invocationKey{}, inv), e.clock)
 	return e.clock.WithDeadlineCause(ctx, e.clock.Now().Add(timeout).Round(0), nil)
 }

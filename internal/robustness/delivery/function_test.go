@@ -13,6 +13,7 @@ import (
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/telemetry/emf"
 )
 
 const (
@@ -44,6 +45,7 @@ type invocation struct {
 	runs     []*run
 	panicked bool // an observer or a log handler
 	over     bool // the handler has returned
+	metrics
 }
 
 func invocationOf(ctx context.Context) *invocation {
@@ -69,6 +71,7 @@ func (w *world) observe(ctx context.Context, o lock.Observation) {
 	inv := invocationOf(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	inv.metrics.observe(o)
 	about := inv.events
 	if e := inv.keys[o.Key]; e != nil {
 		about = []*event{e}
@@ -211,6 +214,7 @@ func (f *function[E, A]) start(inv *invocation) *process[E, A] {
 		e := f.w.newEnvironment()
 		options := append([]middleware.Option{
 			middleware.Store(e), middleware.Namespace(namespace), middleware.Observe(f.w.observe), middleware.Logger(slog.New(logs{f.w})),
+			emf.Metrics(&emf.Options{Output: output{e}}),
 		}, f.with...)
 		if f.w.managed { // as the middleware does where the platform does not kill
 			options = append(options, middleware.Heartbeat(lock.DefaultLease))

@@ -134,11 +134,13 @@ var (
 	errPoison    = errors.New("nobody can handle this")
 	errTransient = errors.New("the backend is busy")
 	errStale     = errors.New("the resource knows a larger fence")
+	errPanicked  = errors.New("the handler panicked")
 )
 
 // work is the handler of every source. Its effect is one step, which happens or
 // not.
-func (w *world) work(ctx context.Context, id, body string) error {
+func (w *world) work(ctx context.Context, id, body string) (err error) {
+	err = errPanicked // unless it returns
 	inv := invocationOf(ctx)
 	leases := lock.Leases(ctx)
 	w.mu.Lock()
@@ -160,6 +162,9 @@ func (w *world) work(ctx context.Context, id, body string) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.end(r)
+		if err != nil {
+			inv.failed++
+		}
 		if !r.effect && inv.reasons[e] == "" {
 			inv.reasons[e] = "the handler failed"
 		}

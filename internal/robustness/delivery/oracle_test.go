@@ -67,6 +67,7 @@ type tally struct {
 	freezes, panics, staleEffects, ghosts    int
 	poison, dead, bystanders, waited         int
 	redriven                                 int
+	counted                                  map[string]int // by the metrics that were written
 }
 
 func (t *tally) add(o tally) {
@@ -90,15 +91,21 @@ func (t *tally) add(o tally) {
 	t.bystanders += o.bystanders
 	t.waited += o.waited
 	t.redriven += o.redriven
+	if t.counted == nil {
+		t.counted = map[string]int{}
+	}
+	for name, n := range o.counted {
+		t.counted[name] += n
+	}
 }
 
 func (t *tally) String() string {
 	return fmt.Sprintf("%d events, %d of them poison; %d deliveries of records (%d copies by the source, %d redeliveries, %d after lost answers); "+
 		"%d crashes, %d timeouts, %d freezes, %d panics of callbacks, %d times held, %d times by the late copy of a refused claim; "+
 		"%d runs, %d effects (%d without a completion that reached the store), %d stale effects refused; "+
-		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one; %d redriven",
+		"%d dead letters, %d of them not poison, of which %d had to wait for an earlier one; %d redriven; metrics %v",
 		t.events, t.poison, t.deliveries, t.copies, t.redeliveries, t.lostAnswers,
-		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited, t.redriven)
+		t.crashes, t.timeouts, t.freezes, t.panics, t.held, t.ghosts, t.runs, t.effects, t.lostCompletions, t.staleEffects, t.dead, t.bystanders, t.waited, t.redriven, t.counted)
 }
 
 // world is one simulated history of one source, a function of its seed.
@@ -111,6 +118,7 @@ type world struct {
 	note    func(line string)   // what happens; nil: nobody wants to know
 	orders  bool                // of one name only the newest event counts
 	single  bool                // each event has one lock of its own
+	batches bool                // a delivery is a batch of records, each with one lock
 	managed bool                // the environments are managed instances
 	open    func() driver.Store // what an environment keeps its locks in
 	late    fault.Copies        // of requests
@@ -135,7 +143,7 @@ func newWorld(t *testing.T, name string, seed uint64, open func() driver.Store, 
 		t: t, name: name, seed: seed, began: time.Now(), turns: schedule.Start(seed), note: note, single: true, open: open, fences: map[string]int64{},
 		random: rand.New(rand.NewPCG(seed, 0)), byID: map[string]*event{}, groups: map[string]*group{}, newest: map[string]int{},
 	}
-	w.late.Turns = w.turns
+	w.late.Turns, w.counted = w.turns, map[string]int{}
 	return w
 }
 
@@ -239,6 +247,7 @@ func (w *world) returned(inv *invocation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	inv.over = true
+	w.checkMetrics(inv)
 	for _, g := range inv.grants {
 		if g.held && !g.unsettled && !inv.env.dead && !inv.late() {
 			w.fail("the function returned, and still holds %s", g.name)

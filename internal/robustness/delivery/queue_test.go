@@ -129,6 +129,7 @@ func openQueue(w *world, key keyfuncs.Func[events.SQSMessage], by keyedBy, with 
 			return middleware.EachSQSMessage(key, handler, append(o, inTurn(func(m events.SQSMessage) string { return m.MessageId }))...)
 		},
 	}}
+	w.batches = true
 	q.MaxReceiveCount = eventsource.MaxReceiveCount
 	return q
 }

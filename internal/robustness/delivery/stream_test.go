@@ -42,6 +42,7 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 		return w.work(ctx, id(r), string(r.Kinesis.Data))
 	}
 	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}, records: map[*event]events.KinesisEventRecord{}}
+	w.batches = true
 	s.wrap = func(o ...middleware.Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
 		return middleware.EachKinesisRecord(key, handler, append(o, inTurn(id))...)
 	}
