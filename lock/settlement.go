@@ -319,7 +319,7 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	if left <= 0 {
 		return now.Add(maxBudget / 8)
 	}
-	if last := deadline.Add(-min(timeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
+	if last := deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
 		return last
 	}
 	return until

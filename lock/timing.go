@@ -11,8 +11,6 @@ import (
 const (
 	attemptTimeout = time.Second
 	maxBudget      = 2 * time.Second
-	// timeToAnswer is left before the deadline for the runtime to send the result.
-	timeToAnswer = 100 * time.Millisecond
 	// shortestWork is what Grace must leave of a lease, because one request may
 	// take that long.
 	shortestWork = time.Second

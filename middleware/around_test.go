@@ -325,7 +325,7 @@ func TestWrongAround(t *testing.T) {
 		}, "for middleware_test.order, but each record is of type events.SQSMessage"},
 		"whole events": {func() {
 			middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, opts(around)...)
-		}, "Around are for handlers of single records"},
+		}, "Around and OnFailed are for handlers of single records"},
 	} {
 		t.Run(name, func(t *testing.T) { wantPanic(t, c.use, c.within) })
 	}

@@ -15,8 +15,9 @@ import (
 // batch wraps a handler of one record as a handler of batches.
 type batch[R any] struct {
 	*wrapper
-	open   opener[R]
-	around around[R] // nil: none
+	open     opener[R]
+	around   around[R]   // nil: none
+	onFailed onFailed[R] // nil: none
 }
 
 // newBatch returns the batch for a handler that takes the record itself.
@@ -56,8 +57,8 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 		s.each.concurrency = DefaultConcurrency
 	}
 	checkPolicies(sig, s)
-	around := aroundOf[R](s)
-	return &batch[R]{wrapper: newWrapper(s), open: open, around: around}
+	around, onFailed := aroundOf[R](s), onFailedOf[R](s)
+	return &batch[R]{wrapper: newWrapper(s), open: open, around: around, onFailed: onFailed}
 }
 
 // run handles the records of one delivery. It returns one error for each, nil
@@ -82,7 +83,9 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 		d.workers.Go(d.work)
 	}
 	d.workers.Wait()
-	return d.errors()
+	errs := d.errors()
+	d.tellFailed(errs)
+	return errs
 }
 
 // delivery is one batch that is being handled.

@@ -41,6 +41,7 @@ type eachSettings struct {
 	orderPerName bool
 	repanic      bool
 	around       any // func(context.Context, R, func(context.Context) error) error; nil: none
+	onFailed     any // func(context.Context, []*Failed[R]); nil: none
 }
 
 // namespaceVariable holds the only namespace whose rows the function may write.
@@ -123,7 +124,7 @@ func (s *settings) check() {
 // events has none of.
 func (s *settings) refuseEach() {
 	if s.each != (eachSettings{}) {
-		refuse("Concurrency, OrderPerName, Repanic and Around are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
+		refuse("Concurrency, OrderPerName, Repanic, Around and OnFailed are for handlers of single records: leave them out, or wrap the handler of one record with EachSQSMessage or one of its siblings")
 	}
 }
 

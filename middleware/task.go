@@ -84,7 +84,7 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		}
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
-			d.reportPanic(t, err)
+			d.reportPanic(t.ctx, t.key, err)
 		} else if !returned { // by runtime.Goexit, or a panic with nil, which must not look like success
 			err = errGoexit
 		}
@@ -129,9 +129,9 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 // reportPanic reports a panic. It may be a panic of the observer or of the log
 // handler, which may panic again here and would end the process. The record
 // fails with the first panic.
-func (d *delivery[R]) reportPanic(t *task[R], err error) {
+func (w *wrapper) reportPanic(ctx context.Context, key lock.Key, err error) {
 	defer func() { _ = recover() }()
-	d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+	w.report(ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: key, Err: err})
 }
 
 // errors returns the error of each record. It reports those that were not begun

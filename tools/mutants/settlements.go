@@ -179,7 +179,7 @@ var settlements = []mutant{
 	},
 	{
 		file: "lock/settlement.go", breaks: "F7", bug: "a completion leaves no time to answer",
-		old: `deadline.Add(-min(timeToAnswer, l.timing.reserve/2, left/2))`,
+		old: `deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2))`,
 		new: `deadline`,
 		by:  "TestCompletionLeavesTimeToRespond",
 	},

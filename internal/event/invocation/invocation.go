@@ -14,6 +14,8 @@ import (
 const (
 	// MinRun is the least time that work must have between acquire and reserve.
 	MinRun = 100 * time.Millisecond
+	// TimeToAnswer is left before the deadline for the runtime to send the result.
+	TimeToAnswer = 100 * time.Millisecond
 	// LongestDeadline is the longest a Lambda function may run. A deadline
 	// further away is not the platform's.
 	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html

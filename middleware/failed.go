@@ -1,0 +1,97 @@
+package middleware
+
+import (
+	"context"
+	"reflect"
+	"runtime/debug"
+	"slices"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+)
+
+// Failed is a record of a batch that failed.
+type Failed[R any] struct {
+	Record R
+	// Err is why it failed. If the function given to [OnFailed] sets it to nil, the
+	// record is acknowledged.
+	Err error
+}
+
+// onFailed is what [OnFailed] calls for each batch.
+type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
+
+// OnFailed calls f once for each batch of which a record failed, when all of
+// its records have ended and before the batch is answered. f gets the records
+// that would be returned, in the order of the batch, also those that were not
+// begun. It can tell the source when to deliver one again, or put one elsewhere
+// and set its Err to nil: then the record is acknowledged although nobody
+// completed it, so f must do that only after it is safe there.
+//
+// R is the type of the record, such as events.SQSMessage, also where the
+// handler takes the body. ctx ends 100 ms before the invocation does, and f
+// must return when it ends. A panic of f is reported as [OutcomeHandlerFailed];
+// what f has acknowledged before stays acknowledged. f is not called before
+// [Repanic] repeats a panic.
+//
+// Default: none. OnFailed panics if f is nil, and the wrapper if R is not the
+// type of its records.
+func OnFailed[R any](f func(ctx context.Context, failed []*Failed[R])) Option {
+	if f == nil {
+		refuse("OnFailed(nil): pass the function to call with the records that failed, or leave the option out")
+	}
+	return func(o *settings) { o.each.onFailed = f }
+}
+
+// onFailedOf returns the function given to OnFailed, or nil. It panics if that
+// is for other records.
+func onFailedOf[R any](s *settings) onFailed[R] {
+	if s.each.onFailed == nil {
+		return nil
+	}
+	f, ok := s.each.onFailed.(onFailed[R])
+	if !ok {
+		failed := reflect.TypeOf(s.each.onFailed).In(1).Elem().Elem()
+		refuse("OnFailed was given a function for %s, but each record is of type %s: let the function take that", failed.Field(0).Type, reflect.TypeFor[R]())
+	}
+	return f
+}
+
+// tellFailed calls the function given to OnFailed with the records that failed,
+// and replaces their errors by what it left.
+func (d *delivery[R]) tellFailed(errs []error) {
+	var failed []*Failed[R]
+	var tasks []*task[R]
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, &Failed[R]{*d.tasks[i].record, err})
+			tasks = append(tasks, &d.tasks[i])
+		}
+	}
+	if failed == nil || d.onFailed == nil {
+		return
+	}
+	ctx, cancel := beforeAnswer(d.ctx)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			d.reportPanic(d.ctx, tasks[0].key, &PanicError{Value: p, Stack: debug.Stack()})
+		}
+		for i, t := range tasks {
+			errs[t.index] = failed[i].Err
+		}
+	}()
+	d.onFailed(ctx, slices.Clone(failed)) // f may change the order
+}
+
+// beforeAnswer returns a context that leaves time before its parent's deadline
+// to answer.
+func beforeAnswer(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	c := clock.From(ctx)
+	left := deadline.Sub(c.Now())
+	return c.WithDeadlineCause(ctx, deadline.Add(-min(invocation.TimeToAnswer, left/2)), nil)
+}
