@@ -26,7 +26,8 @@ type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 // that would be returned, in the order of the batch, also those that were not
 // begun. It can tell the source when to deliver one again, or put one elsewhere
 // and set its Err to nil: then the record is acknowledged although nobody
-// completed it, so f must do that only after it is safe there.
+// completed it, so f must do that only after it is safe there. Package
+// redelivery does both for SQS.
 //
 // R is the type of the record, such as events.SQSMessage, also where the
 // handler takes the body. ctx ends 100 ms before the invocation does, and f
@@ -68,7 +69,11 @@ func (d *delivery[R]) tellFailed(errs []error) {
 			tasks = append(tasks, &d.tasks[i])
 		}
 	}
-	if failed == nil || d.onFailed == nil {
+	switch {
+	case failed == nil:
+		return
+	case d.onFailed == nil:
+		d.warnOfPermanent(d.ctx, errs)
 		return
 	}
 	ctx, cancel := beforeAnswer(d.ctx)

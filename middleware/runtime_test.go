@@ -47,6 +47,7 @@ var functions = map[string]func(wrapped bool){
 	"error":           start(byOrder, func(context.Context, order) error { return errors.New("plain") }),
 	"wrapped error":   start(byOrder, func(context.Context, order) (string, error) { return "lost", fmt.Errorf("outer: %w", io.EOF) }),
 	"custom error":    start(byOrder, func(context.Context, order) error { return &CustomError{7} }),
+	"permanent error": start(byOrder, func(context.Context, order) error { return middleware.Permanent(&CustomError{7}) }),
 	"panic":           start(byOrder, panicsHere),
 	"panic in result": start(byOrder, func(_ context.Context, o order) (string, error) { panic(&CustomError{8}) }),
 	"unencodable":     start(byOrder, func(context.Context, order) (any, error) { return func() {}, nil }),

@@ -17,6 +17,8 @@ type wrapper struct {
 	locker      *lock.Locker
 	storeName   string    // in observations
 	noEventOnce sync.Once // for the warning that Replay has nothing to replay
+	// permanentOnce is for the warning that nothing moves a record elsewhere.
+	permanentOnce sync.Once
 }
 
 func newWrapper(s *settings) *wrapper {

@@ -1,0 +1,41 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+)
+
+// PermanentError says that handling the event again would fail again. AWS
+// Lambda reports it as errorType "PermanentError", whatever type Err has, so
+// that a state machine or an alarm can tell it from other failures by name.
+type PermanentError struct {
+	Err error // what the handler found
+}
+
+// Permanent returns err as a [*PermanentError], for a handler of records that
+// knows that the record will fail whenever it is delivered, such as an order
+// for an article that does not exist. Package redelivery moves an SQS message
+// that failed so to a dead-letter queue at once, and your own [OnFailed] may do
+// the like for other sources. Without either, the record fails like any other,
+// and one warning is logged. A handler of whole events fails with it as with
+// any error. If err is nil, Permanent returns nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &PermanentError{err}
+}
+
+// Error implements error.
+func (e *PermanentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+func (w *wrapper) warnOfPermanent(ctx context.Context, errs []error) {
+	if errors.As(errors.Join(errs...), new(*PermanentError)) {
+		w.permanentOnce.Do(func() {
+			w.engine.Logger.WarnContext(ctx, "lambdalock: a record failed with middleware.Permanent but is returned like any other, because nothing moves it elsewhere: add redelivery.SQS with the URL of a dead-letter queue, or an OnFailed of your own")
+		})
+	}
+}

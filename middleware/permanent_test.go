@@ -1,0 +1,56 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/local/locallambda"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestPermanent shows that a permanent error is seen through, and what Lambda
+// reports.
+func TestPermanent(t *testing.T) {
+	t.Parallel()
+	err := middleware.Permanent(fmt.Errorf("order 7: %w", errRecord))
+	var permanent *middleware.PermanentError
+	if !errors.Is(err, errRecord) || !errors.As(fmt.Errorf("wrapped: %w", err), &permanent) || permanent.Error() != "order 7: the record is bad" {
+		t.Errorf("%#v", err)
+	}
+	if middleware.Permanent(nil) != nil {
+		t.Error("success is a permanent error")
+	}
+	out, invokeErr := platform(t, "permanent error", true).Invoke(t.Context(), locallambda.Invocation{Payload: []byte(`{"id":"1"}`)})
+	if invokeErr != nil || out.ErrorType != "PermanentError" || out.ErrorMessage != "code 7" {
+		t.Errorf("Lambda gets %s %q, %v", out.ErrorType, out.ErrorMessage, invokeErr)
+	}
+}
+
+// TestPermanentWithoutDestination shows that a permanent error which nothing
+// moves fails the record, and that one warning says what is missing.
+func TestPermanentWithoutDestination(t *testing.T) {
+	t.Parallel()
+	var log warnings
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
+		if m.Body == "permanent" {
+			return middleware.Permanent(errRecord)
+		}
+		return errRecord
+	}, newFixture().options(log.option())...)
+	for i, does := range []string{"fails", "permanent", "permanent"} {
+		if r, err := h(t.Context(), sqsBatch(message("a", does))); len(r.BatchItemFailures) != 1 || !errors.Is(err, errRecord) {
+			t.Errorf("%v, %v", r, err)
+		}
+		said := slices.DeleteFunc(log.lines(), func(l string) bool { return strings.Contains(l, "handler_failed") })
+		if len(said) != min(i, 1) || i > 0 && !strings.Contains(said[0], "OnFailed") {
+			t.Errorf("after %q: logged %q", does, said)
+		}
+	}
+}
