@@ -1,0 +1,84 @@
+// Package redelivery decides when SQS delivers a message again that a wrapper
+// of package middleware returns, and moves a message that can never succeed to
+// a dead-letter queue.
+//
+//	client := sqs.NewFromConfig(cfg)
+//	lambda.Start(middleware.EachSQSMessage(keyfuncs.SQSFIFOMessage, handle,
+//		redelivery.SQS(client, &redelivery.Options{DeadLetterQueue: url})))
+//
+// # Held messages
+//
+// A message that is returned comes back after the visibility timeout of its
+// queue, which should be six times the function's timeout: 90 minutes if that
+// is 15. So a message whose lock was held for seconds is late, and in a FIFO
+// queue the rest of its message group with it. Before a batch is answered,
+// [SQS] changes the visibility timeout of every message that failed with a
+// *lock.HeldError, so that it comes back when the lock is likely to be free:
+//
+//   - The holder is expected to hold the lock for as long as this process has
+//     held its locks, by the median of the last 64. If it has held it longer
+//     than most, the longest counts, and then twice that. When that has passed
+//     too, or nothing is known, the message comes back at the end of the lease,
+//     up to one second later, and never later than that.
+//   - If another holder was faster than a message that came back, the next
+//     attempt is up to 7 holds later by chance, and then up to 63, because
+//     several wait. Messages of one batch that wait for the same lock come back
+//     one hold after the other.
+//   - A message that was received four times keeps the timeout of its queue.
+//     Each receive brings it nearer to the dead-letter queue, so set
+//     maxReceiveCount to at least 5, as AWS advises.
+//   - What waits behind a held message in its message group comes back with it.
+//
+// Where a holder renews its lease (middleware.Heartbeat, or no Lambda that
+// kills at the deadline), the lease ends later than it says now, so a process
+// that renews its own leases goes by the estimate alone.
+//
+// Every other failure keeps the visibility timeout of the queue: that of a
+// handler, of a store that throttles or does not answer, and of messages that
+// were not begun. There a pause is what the handler or the store needs.
+//
+// # Permanent failures
+//
+// A message whose handler returned an error of middleware.Permanent is sent to
+// [Options.DeadLetterQueue] and acknowledged, instead of failing until SQS
+// moves it. The copy has the body, the message attributes, the message group,
+// and the reason in the attribute ErrorMessage, as in Lambda's own dead-letter
+// queues. What waits behind the message in its message group comes back at
+// once. Nothing is acknowledged before SQS has accepted the copy. If that
+// answer gets lost, or that of the function, the message comes back, and there
+// will be a second copy.
+//
+// The copy is a new message with an id of its own, and SQS does not know which
+// queue it came from: a redrive of the dead-letter queue must name the queue to
+// send it to.
+//
+// # Permissions
+//
+//	{
+//	  "Version": "2012-10-17",
+//	  "Statement": [
+//	    {"Effect": "Allow", "Action": "sqs:ChangeMessageVisibility", "Resource": "ARN of the queue"},
+//	    {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "ARN of the dead-letter queue"}
+//	  ]
+//	}
+//
+// A dead-letter queue that is encrypted with your own KMS key also needs
+// kms:GenerateDataKey and kms:Decrypt on the key.
+//
+// # Cost
+//
+// One request for ten held messages, and one for each message that is moved, up
+// to ten at a time; none for any other batch. They end within ten seconds and
+// before the deadline of the invocation. If requests fail, one warning is
+// logged for the batch, and their messages come back after the visibility
+// timeout of the queue.
+//
+// # Sources
+//
+//   - https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+//   - https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+//   - https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
+//   - https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+//   - https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
+//   - https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+package redelivery

@@ -1,0 +1,341 @@
+package redelivery_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/local/eventsource"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/redelivery"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+const (
+	// timeout is that of the function, whose queue has six times as much.
+	timeout = 15 * time.Minute
+	// latency is how long each request to SQS takes, and how long Lambda takes to
+	// deliver a message that is visible.
+	latency = 50 * time.Millisecond
+	arn     = "arn:aws:sqs:eu-central-1:123456789012:orders"
+	url     = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+	letters = "https://sqs.eu-central-1.amazonaws.com/123456789012/letters"
+)
+
+// queue is SQS with the queue of a function and a dead-letter queue, by the
+// rules of package eventsource. It implements [redelivery.Client].
+type queue struct {
+	t      *testing.T
+	store  *memstore.Store
+	chance *seeded
+	// fault says what becomes of a request; "": it is applied and answered.
+	fault func(request string) string
+
+	mu       sync.Mutex
+	messages eventsource.Queue[events.SQSMessage]
+	dead     []*sqs.SendMessageInput
+	received map[string][]time.Time // by message id
+	handled  map[string]time.Time   // by message id: when the handler began first
+	order    []string               // in which they began
+	requests int
+	log      bytes.Buffer
+}
+
+func newQueue(t *testing.T) *queue {
+	q := &queue{t: t, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
+	q.messages.MaxReceiveCount = eventsource.MaxReceiveCount
+	return q
+}
+
+// seeded is the clock of the test with chance that comes from a seed.
+type seeded struct {
+	clock.Clock
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (s *seeded) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
+}
+
+// message returns a message whose lock is name. Its handler does what the
+// first word of does says.
+func message(id, name, does string) events.SQSMessage {
+	return events.SQSMessage{MessageId: id, Body: does + " " + name, EventSourceARN: arn, Attributes: map[string]string{}}
+}
+
+func (q *queue) send(m events.SQSMessage) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.messages.FIFO {
+		m.Attributes["SequenceNumber"] = fmt.Sprintf("%020d", len(q.received))
+	}
+	q.received[m.MessageId] = nil
+	q.messages.Send(&eventsource.Message[events.SQSMessage]{Value: m, Group: m.Attributes["MessageGroupId"], Visible: time.Now()})
+}
+
+// process returns a handler as one execution environment has it.
+func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *process {
+	key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+		_, name, _ := strings.Cut(m.Body, " ")
+		return lock.Key{Name: name, Event: m.MessageId}, nil
+	}
+	own := redelivery.Options{}
+	if o != nil {
+		own = *o
+	}
+	own.Logger = q.logger()
+	options := append([]middleware.Option{
+		middleware.Store(q.store), middleware.Namespace(namespace), middleware.FixedLease(timeout), middleware.Logger(discard),
+		redelivery.SQS(q, &own),
+	}, more...)
+	return &process{q, middleware.EachSQSMessage(keyfuncs.Func[events.SQSMessage](key), q.handle, options...)}
+}
+
+func (q *queue) handle(_ context.Context, m events.SQSMessage) error {
+	q.mu.Lock()
+	if _, begun := q.handled[m.MessageId]; !begun {
+		q.handled[m.MessageId] = time.Now()
+		q.order = append(q.order, m.MessageId)
+	}
+	q.mu.Unlock()
+	switch does, _, _ := strings.Cut(m.Body, " "); does {
+	case "fails":
+		return errors.New("no article 7")
+	case "permanent":
+		return middleware.Permanent(errors.New("no article 7"))
+	default:
+		d, err := time.ParseDuration(does)
+		time.Sleep(d)
+		return err
+	}
+}
+
+const namespace = "shop"
+
+var discard = slog.New(slog.DiscardHandler)
+
+func (q *queue) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&q.log, nil)) }
+
+// warnings returns the lines that were logged, without info.
+func (q *queue) warnings() []string {
+	return slices.DeleteFunc(strings.Split(q.log.String(), "\n"), func(l string) bool { return !strings.Contains(l, "level=WARN") })
+}
+
+// process is an execution environment.
+type process struct {
+	*queue
+	handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+}
+
+// warm lets a process hold a lock for so long, so that it knows how long that
+// is.
+func (p *process) warm(holds ...time.Duration) {
+	for i, d := range holds {
+		id := fmt.Sprint("warm ", i, d)
+		if r, err := p.handler(p.t.Context(), events.SQSEvent{Records: []events.SQSMessage{message(id, id, d.String())}}); err != nil {
+			p.t.Errorf("%v, %v", r, err)
+		}
+	}
+}
+
+// poll delivers the messages of the queue to the processes in turn, until there
+// are none.
+func (q *queue) poll(batch int, processes ...*process) {
+	var invocations sync.WaitGroup
+	defer invocations.Wait()
+	for i, last := 0, time.Now().Add(24*time.Hour); time.Now().Before(last); {
+		taken, empty := q.receive(batch)
+		switch {
+		case empty:
+			return
+		case len(taken) == 0:
+			time.Sleep(latency)
+		default:
+			p := processes[i%len(processes)]
+			i++
+			invocations.Go(func() { p.invoke(taken) })
+		}
+	}
+	q.t.Error("messages are left after a day")
+}
+
+type entry = *eventsource.Message[events.SQSMessage]
+
+func (q *queue) receive(most int) (taken []entry, empty bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, m := range q.messages.DeadLetters(now) {
+		q.dead = append(q.dead, &sqs.SendMessageInput{MessageBody: aws.String(m.Value.Body)})
+	}
+	for _, group := range q.messages.Visible(now) {
+		taken = append(taken, group[:min(len(group), most-len(taken))]...)
+	}
+	for _, m := range taken {
+		q.received[m.Value.MessageId] = append(q.received[m.Value.MessageId], now)
+	}
+	q.messages.Receive(taken, now.Add(eventsource.VisibilityTimeouts*timeout))
+	return taken, q.messages.Empty()
+}
+
+// receipt returns the receipt handle of the last receive of a message.
+func receipt(m entry) string { return fmt.Sprint(m.Value.MessageId, " ", m.Receives) }
+
+// invoke delivers a batch, and deletes the messages that are not returned.
+func (p *process) invoke(batch []entry) {
+	var e events.SQSEvent
+	p.mu.Lock()
+	for _, m := range batch {
+		record := m.Value
+		record.ReceiptHandle = receipt(m)
+		record.Attributes = map[string]string{
+			"ApproximateReceiveCount":          fmt.Sprint(m.Receives),
+			"ApproximateFirstReceiveTimestamp": fmt.Sprint(p.received[m.Value.MessageId][0].UnixMilli()),
+		}
+		for name, value := range m.Value.Attributes {
+			record.Attributes[name] = value
+		}
+		e.Records = append(e.Records, record)
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(clock.With(context.Background(), p.chance), timeout)
+	defer cancel()
+	answer, err := p.handler(ctx, e)
+	if ctx.Err() != nil {
+		p.t.Error("an invocation ran into its deadline")
+	}
+	if err != nil && len(answer.BatchItemFailures) != len(batch) {
+		p.t.Error(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.messages.Delete(slices.DeleteFunc(slices.Clone(batch), func(m entry) bool {
+		return slices.Contains(answer.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.Value.MessageId})
+	}))
+}
+
+// hold acquires the lock of name as another function does, for so long. Zero:
+// its process dies. It returns when the lock is free.
+func (q *queue) hold(name string, d time.Duration) (free time.Time) {
+	return q.holdWith(lock.UntilDeadline(), name, d)
+}
+
+func (q *queue) holdWith(lease lock.LeaseMode, name string, d time.Duration) (free time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	locker, err := lock.New(q.store, &lock.Options{Namespace: namespace, Lease: lease, Logger: discard})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	l, err := locker.Acquire(ctx, lock.Key{Name: name})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	if d == 0 {
+		cancel()
+		return l.Lease().Until
+	}
+	time.AfterFunc(d, func() {
+		defer cancel()
+		if err := l.Release(); err != nil {
+			q.t.Error(err)
+		}
+	})
+	return time.Now().Add(d)
+}
+
+// meet lets a request meet its fault. It returns whether the request is
+// applied, and its error.
+func (q *queue) meet(ctx context.Context, request string) (applied bool, err error) {
+	q.mu.Lock()
+	q.requests++
+	q.mu.Unlock()
+	time.Sleep(latency)
+	does := ""
+	if q.fault != nil {
+		does = q.fault(request)
+	}
+	switch does {
+	case "denied":
+		return false, errors.New("AccessDenied")
+	case "lost":
+		return true, errors.New("connection reset")
+	case "hangs":
+		<-ctx.Done()
+		return false, ctx.Err()
+	case "panics":
+		panic("client")
+	case "exits":
+		runtime.Goexit()
+	}
+	return true, ctx.Err()
+}
+
+// ChangeMessageVisibilityBatch implements [redelivery.Client]. An entry of a
+// message that is not in flight, or that would be invisible for longer than 12
+// h, fails.
+func (q *queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	applied, err := q.meet(ctx, "change")
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if *in.QueueUrl != url && !q.messages.FIFO || len(in.Entries) == 0 || len(in.Entries) > 10 {
+		q.t.Errorf("a request for %d messages of %s", len(in.Entries), *in.QueueUrl)
+	}
+	out, ids := &sqs.ChangeMessageVisibilityBatchOutput{}, map[string]bool{}
+	for _, e := range in.Entries {
+		if ids[*e.Id] || e.VisibilityTimeout < 0 || e.VisibilityTimeout > 43_200 {
+			q.t.Errorf("entry %s of %d s", *e.Id, e.VisibilityTimeout)
+		}
+		ids[*e.Id] = true
+		if applied && !q.makeVisible(*e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second) {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("MessageNotInflight")})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (q *queue) makeVisible(handle string, after time.Duration) bool {
+	now := time.Now()
+	for _, group := range q.messages.Visible(now.Add(1000 * time.Hour)) {
+		for _, m := range group {
+			if receipt(m) == handle && m.Visible.After(now) {
+				m.Visible = now.Add(after)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SendMessage implements [redelivery.Client].
+func (q *queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	applied, err := q.meet(ctx, "send")
+	if applied {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.dead = append(q.dead, in)
+	}
+	return &sqs.SendMessageOutput{}, err
+}

@@ -1,0 +1,133 @@
+package redelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/redelivery"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// changer keeps the visibility timeouts that are set.
+type changer struct {
+	sender
+	mu       sync.Mutex
+	timeouts []string // queue, receipt handle and seconds
+	refuses  string   // this receipt handle
+}
+
+func (c *changer) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := &sqs.ChangeMessageVisibilityBatchOutput{}
+	for _, e := range in.Entries {
+		c.timeouts = append(c.timeouts, fmt.Sprint(*in.QueueUrl, " ", *e.ReceiptHandle, " ", e.VisibilityTimeout))
+		if *e.ReceiptHandle == c.refuses {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("ReceiptHandleIsInvalid"), Message: aws.String("no such handle")})
+		}
+	}
+	return out, nil
+}
+
+// TestVisibilityTimeout shows what is asked of SQS for a message whose handler
+// found a lock of its own held.
+func TestVisibilityTimeout(t *testing.T) {
+	t.Parallel()
+	const hour = time.Hour
+	for name, c := range map[string]struct {
+		since, until time.Duration // of the holder, from now
+		known        time.Duration // how long locks are held; zero: nobody knows
+		received     string
+		arn          string
+		want         string // "": nothing
+	}{
+		"end of the lease":        {since: -hour, until: 90 * time.Second, want: url + " r 90"},
+		"rounded up":              {since: -hour, until: 89001 * time.Millisecond, want: url + " r 90"},
+		"ended":                   {since: -hour, until: -time.Second, want: url + " r 1"},
+		"long lease":              {since: -hour, until: 30 * hour, want: url + " r 39600"},
+		"end unknown":             {since: -hour, until: -1 << 62},
+		"estimate":                {since: -time.Second, until: hour, known: 10 * time.Second, want: url + " r 10"},
+		"estimate beyond its end": {since: -time.Second, until: 5 * time.Second, known: 10 * time.Second, want: url + " r 5"},
+		"begin unknown":           {since: -1 << 62, until: 90 * time.Second, known: 10 * time.Second, want: url + " r 90"},
+		"clock ahead":             {since: time.Second, until: hour, known: 10 * time.Second, want: url + " r 12"},
+		"third time":              {since: -hour, until: 90 * time.Second, received: "3", want: url + " r 90"},
+		"fourth time":             {since: -hour, until: 90 * time.Second, received: "4"},
+		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
+		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				held := &lock.HeldError{Since: time.Now().Add(c.since), Until: time.Now().Add(c.until)}
+				if c.since < -hour {
+					held.Since = time.Time{}
+				}
+				if c.until < -hour {
+					held.Until = time.Time{}
+				}
+				client := &changer{}
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+					return fmt.Errorf("the partner is busy: %w", held)
+				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
+				m := message("m", "customer", "")
+				m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received
+				if c.arn != "" {
+					m.EventSourceARN = c.arn
+				}
+				if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}}); !errors.Is(err, lock.ErrHeld) {
+					t.Error(err)
+				}
+				if got := strings.Join(client.timeouts, "; "); got != c.want {
+					t.Errorf("asked for %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedEntries shows that the warning counts the messages whose timeout
+// was not changed, and says why.
+func TestRefusedEntries(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ refuses, arn, want string }{
+		"an entry":  {"r7", arn, `messages=1 of=25 error="ReceiptHandleIsInvalid: no such handle"`},
+		"no queue":  {"", "arn:aws:kinesis:x", `messages=25 of=25 error="the message has the eventSourceARN \"arn:aws:kinesis:x\"`},
+		"no source": {"", "", `messages=25 of=25`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log strings.Builder
+			client := &changer{refuses: c.refuses}
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+				return &lock.HeldError{Until: time.Now().Add(time.Minute)}
+			}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+			var e events.SQSEvent
+			for i := range 25 {
+				m := message(fmt.Sprint("m", i), "customer", "")
+				m.ReceiptHandle, m.EventSourceARN = fmt.Sprint("r", i), c.arn
+				e.Records = append(e.Records, m)
+			}
+			if r, _ := h(t.Context(), e); len(r.BatchItemFailures) != 25 {
+				t.Errorf("%d messages are returned", len(r.BatchItemFailures))
+			}
+			if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, c.want) {
+				t.Errorf("logged %s, want %s", got, c.want)
+			}
+		})
+	}
+}
