@@ -4,6 +4,7 @@ go 1.25
 
 replace (
 	github.com/lambdalock/lambdalock => ../
+	github.com/lambdalock/lambdalock/redelivery => ../redelivery
 	github.com/lambdalock/lambdalock/stores/azblobstore => ../stores/azblobstore
 	github.com/lambdalock/lambdalock/stores/redisstore => ../stores/redisstore
 	github.com/lambdalock/lambdalock/stores/s3store => ../stores/s3store
@@ -20,10 +21,12 @@ require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
+	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.16.0
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/lambdalock/lambdalock v0.0.0
+	github.com/lambdalock/lambdalock/redelivery v0.0.0
 	github.com/lambdalock/lambdalock/stores/azblobstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/redisstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/s3store v0.0.0
