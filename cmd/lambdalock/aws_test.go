@@ -61,9 +61,9 @@ func TestInvokeUsesTheProfile(t *testing.T) {
 			if profile != "" {
 				env = append(env, "AWS_PROFILE="+profile)
 			}
-			command(t, env, "create-table").expect(t, 0)
-			r := command(t, env, "invoke", "-c", "2", os.Args[0], s3Event(t, "cat.png"))
-			r.expect(t, 0, `"resized"`, "skipped (completed)")
+			command(t, env, "create-table").Expect(t, 0)
+			r := command(t, env, "invoke", "--timeout", "1m", "-c", "2", os.Args[0], s3Event(t, "cat.png"))
+			r.Expect(t, 0, `"resized"`, "skipped (completed)")
 			if len(a.asked) != 1 || !a.asked[want] {
 				t.Errorf("asked as %v, want %q\n%s", a.asked, want, r)
 			}
@@ -87,6 +87,6 @@ func processOf(t *testing.T, config string) string {
 func TestInvokeWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	event := s3Event(t, "cat.png")
-	command(t, []string{"LOCK_TABLE_NAME=locks"}, "invoke", os.Args[0], event).expect(t, 1, "AWS_REGION")
-	command(t, []string{"LOCK_TABLE_NAME=locks", "AWS_REGION=eu-central-1"}, "invoke", os.Args[0], event).expect(t, 1, "AWS_PROFILE", "LOCK_TABLE_NAME")
+	command(t, []string{"LOCK_TABLE_NAME=locks"}, "invoke", os.Args[0], event).Expect(t, 1, "AWS_REGION")
+	command(t, []string{"LOCK_TABLE_NAME=locks", "AWS_REGION=eu-central-1"}, "invoke", os.Args[0], event).Expect(t, 1, "AWS_PROFILE", "LOCK_TABLE_NAME")
 }

@@ -15,7 +15,7 @@ func TestBootstrapWithoutASlash(t *testing.T) {
 	if err := os.Symlink(os.Args[0], filepath.Join(c.Dir, "bootstrap")); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, c).expect(t, 0, "ran")
+	execute(t, c).Expect(t, 0, "ran")
 }
 
 func TestBootstrapThatDoesNotRun(t *testing.T) {
@@ -54,7 +54,7 @@ func TestBootstrapThatDoesNotRun(t *testing.T) {
 			if c.skip {
 				t.Skip("this system's programs are not in ELF")
 			}
-			command(t, nil, "invoke", c.bootstrap, s3Event(t, "cat.png")).expect(t, 1, append(c.within, c.bootstrap)...)
+			command(t, nil, "invoke", c.bootstrap, s3Event(t, "cat.png")).Expect(t, 1, append(c.within, c.bootstrap)...)
 		})
 	}
 }
@@ -66,5 +66,5 @@ func TestScript(t *testing.T) {
 	if err := os.Chmod(script, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	command(t, nil, "invoke", script, s3Event(t, "cat.png")).expect(t, 0, "ran")
+	command(t, nil, "invoke", script, s3Event(t, "cat.png")).Expect(t, 0, "ran")
 }

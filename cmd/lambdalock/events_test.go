@@ -28,14 +28,14 @@ func TestEventsAreCheckedFirst(t *testing.T) {
 			t.Parallel()
 			name := file(t, "event.json", c.text)
 			r := invoked(t, "exit", append(c.args, name)...)
-			r.expect(t, 1, name, c.within)
+			r.Expect(t, 1, name, c.within)
 			if strings.Contains(r.String(), "no table name") {
 				t.Errorf("the function was started\n%s", r)
 			}
 		})
 	}
-	invoked(t, "exit", t.TempDir()).expect(t, 1, "is a directory")
-	invoked(t, "exit", "-", "-").expect(t, 1, "standard input")
+	invoked(t, "exit", t.TempDir()).Expect(t, 1, "is a directory")
+	invoked(t, "exit", "-", "-").Expect(t, 1, "standard input")
 }
 
 func TestEventFromStandardInput(t *testing.T) {
@@ -47,5 +47,5 @@ func TestEventFromStandardInput(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = in.Close() })
 	c.Stdin = in
-	execute(t, c).expect(t, 0, "ran", "standard input")
+	execute(t, c).Expect(t, 0, "ran", "standard input")
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 )
 
 // scripts runs the scripts of examples/shell over one Redis server.
@@ -56,14 +58,14 @@ func (s *scripts) prepare(env []string, name string, args ...string) *exec.Cmd {
 			s.t.Skip("this test needs", name)
 		}
 	}
-	detach(c)
+	commandtest.Detach(c)
 	return c
 }
 
-func (s *scripts) run(env []string, name string, args ...string) run {
+func (s *scripts) run(env []string, name string, args ...string) commandtest.Result {
 	s.t.Helper()
 	r := execute(s.t, s.prepare(env, name, args...))
-	r.stdout, r.stderr = stable(r.stdout), stable(r.stderr)
+	r.Stdout, r.Stderr = stable(r.Stdout), stable(r.Stderr)
 	return r
 }
 
@@ -81,10 +83,10 @@ func stable(text string) string {
 	return text
 }
 
-func (r run) want(t *testing.T, status int, stdout, stderr string) {
+func wantExactly(t *testing.T, r commandtest.Result, status int, stdout, stderr string) {
 	t.Helper()
-	if r.status != status || r.stdout != stdout || r.stderr != stderr {
-		t.Errorf("status %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", r.status, status, r.stdout, stdout, r.stderr, stderr)
+	if r.Status != status || r.Stdout != stdout || r.Stderr != stderr {
+		t.Errorf("status %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", r.Status, status, r.Stdout, stdout, r.Stderr, stderr)
 	}
 }
 
@@ -94,14 +96,14 @@ func TestExampleTasks(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
 	hello := begin(t, s.prepare([]string{"WORK=cat"}, "task", "main:hello")) // until its input ends
-	hello.wantLine("Hello begins")
-	s.run([]string{"WORK=true"}, "task", "main:hello").want(t, 1, "", "lambdalock: \"main:hello\" is held by sh on HOST pid PID until TIME\n")
-	s.run([]string{"WORK=true"}, "task", "main:world").want(t, 0, "World begins\nWorld ends\n", "")
-	_ = hello.stdin.Close()
-	hello.wantLine("Hello ends")
-	hello.end(0)
-	s.run([]string{"WORK=true"}, "task", "main:hello").want(t, 0, "Hello begins\nHello ends\n", "")
-	s.run(nil, "task", "main:other").expect(t, 2, "usage: ")
+	hello.WantLine("Hello begins")
+	wantExactly(t, s.run([]string{"WORK=true"}, "task", "main:hello"), 1, "", "lambdalock: \"main:hello\" is held by sh on HOST pid PID until TIME\n")
+	wantExactly(t, s.run([]string{"WORK=true"}, "task", "main:world"), 0, "World begins\nWorld ends\n", "")
+	_ = hello.Stdin.Close()
+	hello.WantLine("Hello ends")
+	hello.End(0)
+	wantExactly(t, s.run([]string{"WORK=true"}, "task", "main:hello"), 0, "Hello begins\nHello ends\n", "")
+	s.run(nil, "task", "main:other").Expect(t, 2, "usage: ")
 }
 
 // TestExampleMakefile: rules that lock.
@@ -109,9 +111,9 @@ func TestExampleMakefile(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
 	r := s.run(nil, "make", "-s", "-j2", "-f", filepath.Join(s.folder, "Makefile"), "hello", "world", "COMMIT=1f2e")
-	r.expect(t, 0, "Hello\n", "World\n")
-	s.run(nil, "make", "-s", "-f", filepath.Join(s.folder, "Makefile"), "world", "COMMIT=1f2e").
-		want(t, 0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
+	r.Expect(t, 0, "Hello\n", "World\n")
+	wantExactly(t, s.run(nil, "make", "-s", "-f", filepath.Join(s.folder, "Makefile"), "world", "COMMIT=1f2e"),
+		0, "", "lambdalock: \"main:world\": the event \"1f2e\" has succeeded before, so the command does not run\n")
 }
 
 // TestExampleRakefile: tasks that start themselves again under their locks.
@@ -119,7 +121,7 @@ func TestExampleRakefile(t *testing.T) {
 	t.Parallel()
 	s := newScripts(t)
 	for task, want := range map[string]string{"main:hello": "Hello\n", "main:world": "World\n"} {
-		s.run(nil, "rake", "-s", "-f", filepath.Join(s.folder, "Rakefile"), task).want(t, 0, want, "")
+		wantExactly(t, s.run(nil, "rake", "-s", "-f", filepath.Join(s.folder, "Rakefile"), task), 0, want, "")
 	}
 }
 
@@ -129,18 +131,18 @@ func TestExampleMutex(t *testing.T) { // F19
 	t.Parallel()
 	s := newScripts(t)
 	first := begin(t, s.prepare([]string{"LEASE=4s"}, "mutex", "printer", "sh", "-c", "echo printing; exec cat"))
-	first.wantLine("printing")
+	first.WantLine("printing")
 	const held = "lambdalock: \"mutex/printer\" is held by sh on HOST pid PID until TIME\n"
-	s.run(nil, "mutex", "printer", "echo", "printed").want(t, 1, "", held)
-	s.run([]string{"TIMEOUT=10ms"}, "mutex", "printer", "echo", "printed").want(t, 1, "", held)
-	s.run(nil, "lambdalock", "list").expect(t, 0, "held", "/mutex/printer", "sh on HOST pid PID")
-	s.run(nil, "mutex", "scanner", "echo", "scanned").want(t, 0, "scanned\n", "")
+	wantExactly(t, s.run(nil, "mutex", "printer", "echo", "printed"), 1, "", held)
+	wantExactly(t, s.run([]string{"TIMEOUT=10ms"}, "mutex", "printer", "echo", "printed"), 1, "", held)
+	s.run(nil, "lambdalock", "list").Expect(t, 0, "held", "/mutex/printer", "sh on HOST pid PID")
+	wantExactly(t, s.run(nil, "mutex", "scanner", "echo", "scanned"), 0, "scanned\n", "")
 
-	first.signal(syscall.SIGKILL)
-	first.end(-1)
-	s.run([]string{"TIMEOUT=1m"}, "mutex", "printer", "echo", "printed").
-		want(t, 0, "printed\n", "lambdalock: \"mutex/printer\" was not released by sh on HOST pid PID, whose lease has ended\n")
-	s.run(nil, "lambdalock", "list").expect(t, 0, "0 held, 0 expired, 2 free") // --all names them
+	first.Signal(syscall.SIGKILL)
+	first.End(-1)
+	wantExactly(t, s.run([]string{"TIMEOUT=1m"}, "mutex", "printer", "echo", "printed"),
+		0, "printed\n", "lambdalock: \"mutex/printer\" was not released by sh on HOST pid PID, whose lease has ended\n")
+	s.run(nil, "lambdalock", "list").Expect(t, 0, "0 held, 0 expired, 2 free") // --all names them
 	s.server.FastForward(25 * time.Hour)                                       // a day after the last use
 	if left := s.server.Keys(); len(left) != 0 {
 		t.Errorf("the server still has %q", left)
@@ -152,22 +154,22 @@ func TestExampleBackup(t *testing.T) { // F21
 	t.Parallel()
 	s := newScripts(t)
 	first := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying; cat"))
-	first.wantLine("copying")
+	first.WantLine("copying")
 	second := begin(t, s.prepare(nil, "backup", "sh", "-c", "echo copying, too; cat")) // waits
-	s.run(nil, "lambdalock", "release", "--yes", "backup").expect(t, 0, "Released ")
-	second.wantLine("copying, too")
-	_ = first.stdin.Close()
-	r := first.end(0, "backup: finished")
-	if want := "lambdalock: warning: \"backup\": the lock was lost before the release: another command may have run at the same time; fence N\n"; stable(r.stderr) != want {
-		t.Errorf("it said %q, want %q", stable(r.stderr), want)
+	s.run(nil, "lambdalock", "release", "--yes", "backup").Expect(t, 0, "Released ")
+	second.WantLine("copying, too")
+	_ = first.Stdin.Close()
+	r := first.End(0, "backup: finished")
+	if want := "lambdalock: warning: \"backup\": the lock was lost before the release: another command may have run at the same time; fence N\n"; stable(r.Stderr) != want {
+		t.Errorf("it said %q, want %q", stable(r.Stderr), want)
 	}
-	_ = second.stdin.Close()
-	if r := second.end(0, "backup: finished"); r.stderr != "" {
-		t.Errorf("the second one said %q", r.stderr)
+	_ = second.Stdin.Close()
+	if r := second.End(0, "backup: finished"); r.Stderr != "" {
+		t.Errorf("the second one said %q", r.Stderr)
 	}
 	failed := s.run(nil, "backup", "sh", "-c", "exit 7")
-	failed.want(t, 7, "backup: failed with status 7\n", "")
-	if strings.Contains(failed.stderr, "warning") {
+	wantExactly(t, failed, 7, "backup: failed with status 7\n", "")
+	if strings.Contains(failed.Stderr, "warning") {
 		t.Error("a command that fails is not worth a warning")
 	}
 }

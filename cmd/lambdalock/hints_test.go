@@ -15,8 +15,8 @@ func TestHintsForAShell(t *testing.T) {
 		{"list", "--store", store},
 	} {
 		r := command(t, nil, args...)
-		r.expect(t, 69, "check host and port")
-		if strings.Contains(r.stderr, "VPC") || strings.Contains(r.stderr, "client's options") {
+		r.Expect(t, 69, "check host and port")
+		if strings.Contains(r.Stderr, "VPC") || strings.Contains(r.Stderr, "client's options") {
 			t.Errorf("%s", r)
 		}
 	}
@@ -28,9 +28,9 @@ func TestExplainSaysWhoseFunctions(t *testing.T) {
 	t.Parallel()
 	const own = "For a key function of your own, give what it returns: lambdalock explain --name NAME --event EVENT"
 	message := file(t, "message.json", `{"Records":[{"messageId":"m","eventSourceARN":"arn:aws:sqs:eu-west-1:1:q","eventSource":"aws:sqs","body":"{}"}]}`)
-	command(t, nil, "explain", message).expect(t, 0, "SQSMessage", own)
+	command(t, nil, "explain", message).Expect(t, 0, "SQSMessage", own)
 	for _, args := range [][]string{{s3Event(t, "cat.png")}, {"--name", "k"}} {
-		if r := command(t, nil, append([]string{"explain"}, args...)...); strings.Contains(r.stdout, own) {
+		if r := command(t, nil, append([]string{"explain"}, args...)...); strings.Contains(r.Stdout, own) {
 			t.Errorf("%q: %s", args, r)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 )
 
 func TestInvoke(t *testing.T) {
@@ -33,8 +35,8 @@ func TestInvoke(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, "", c.args...)
-			r.expect(t, c.status, c.within...)
-			if n := strings.Count(r.stdout, `"resized"`); c.status == 0 && n != 1 {
+			r.Expect(t, c.status, c.within...)
+			if n := strings.Count(r.Stdout, `"resized"`); c.status == 0 && n != 1 {
 				t.Errorf("the event ran %d times\n%s", n, r)
 			}
 		})
@@ -78,12 +80,12 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, c.function, c.args...)
-			r.expect(t, c.status)
-			rows := r.rows()
+			r.Expect(t, c.status)
+			rows := rows(r)
 			slices.Sort(rows)
 			slices.Sort(c.rows)
-			if !slices.Equal(rows, c.rows) || r.summary() != c.summary {
-				t.Errorf("rows %q, want %q; summary %q, want\n%q\n%s", rows, c.rows, r.summary(), c.summary, r)
+			if !slices.Equal(rows, c.rows) || summary(r) != c.summary {
+				t.Errorf("rows %q, want %q; summary %q, want\n%q\n%s", rows, c.rows, summary(r), c.summary, r)
 			}
 		})
 	}
@@ -101,8 +103,8 @@ func TestCrashIsNoLossWithShorterWaits(t *testing.T) {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, function, append(args, "-n", "2", "--async", "--scale", "600", s3Event(t, "cat.png"))...)
-			r.expect(t, 0, "not completed 0", "too early")
-			rows := r.rows()
+			r.Expect(t, 0, "not completed 0", "too early")
+			rows := rows(r)
 			if rows[0] != "killed" || rows[len(rows)-1] != "ran (taken over)" {
 				t.Errorf("rows %q\n%s", rows, r)
 			}
@@ -135,10 +137,10 @@ func TestInterrupt(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, lines)
 	_ = c.Wait()
-	r := run{out.String(), stderr.String(), c.ProcessState.ExitCode()}
-	r.expect(t, 130, "blocked.png")
-	if want := "deliveries 2   ran 1   skipped 0   interrupted 1   failed 0   events 2   not completed 1"; r.summary() != want {
-		t.Errorf("summary %q, want\n%q\n%s", r.summary(), want, r)
+	r := commandtest.Result{Stdout: out.String(), Stderr: stderr.String(), Status: c.ProcessState.ExitCode()}
+	r.Expect(t, 130, "blocked.png")
+	if want := "deliveries 2   ran 1   skipped 0   interrupted 1   failed 0   events 2   not completed 1"; summary(r) != want {
+		t.Errorf("summary %q, want\n%q\n%s", summary(r), want, r)
 	}
 }
 
@@ -162,9 +164,9 @@ func TestHostileFunctions(t *testing.T) {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, function, append(c.args, cat)...)
-			r.expect(t, c.status, c.within)
-			if strings.Contains(r.stdout, "\x1b") {
-				t.Errorf("control characters reach the terminal\n%q", r.stdout)
+			r.Expect(t, c.status, c.within)
+			if strings.Contains(r.Stdout, "\x1b") {
+				t.Errorf("control characters reach the terminal\n%q", r.Stdout)
 			}
 		})
 	}
@@ -177,7 +179,7 @@ func TestInvokeTables(t *testing.T) {
 	items := file(t, "items.json", `[{"account": "jane", "balance": 100, "address": {"town": "Bern"}}]`)
 	event := s3Event(t, "a")
 	invoked(t, "transact", event, "--copies", "3", "--table", "accounts=account", "--items", "accounts="+items).
-		expect(t, 0, "ran 1", "not completed 0")
+		Expect(t, 0, "ran 1", "not completed 0")
 	for name, c := range map[string]struct {
 		args []string
 		says string
@@ -191,7 +193,7 @@ func TestInvokeTables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			invoked(t, "transact", append(c.args, event)...).expect(t, 1, c.says)
+			invoked(t, "transact", append(c.args, event)...).Expect(t, 1, c.says)
 		})
 	}
 }

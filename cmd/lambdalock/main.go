@@ -3,13 +3,7 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"reflect"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -18,7 +12,6 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/invoke"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/operate"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/shell"
-	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 )
 
 type cli struct {
@@ -45,74 +38,5 @@ func main() {
 		demo.Function()
 		return
 	}
-	var ctx context.Context // of a command that asks for one; exec passes signals on
-	parser := kong.Must(&cli{},
-		kong.Name("lambdalock"),
-		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
-		kong.ShortUsageOnError(),
-		kong.Exit(exit),
-		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
-		kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)),
-		kong.Vars{"version": version(), "storeForms": storeurl.Forms},
-		kong.BindSingletonProvider(func() context.Context {
-			ctx = untilInterrupted()
-			return ctx
-		}))
-	app, err := parser.Parse(os.Args[1:])
-	if err != nil {
-		parser.Stdout = os.Stderr // the usage, which nobody asked for
-		parser.FatalIfErrorf(err)
-	}
-	err = app.Run()
-	if status := shell.ExitStatus(0); errors.As(err, &status) {
-		os.Exit(int(status))
-	}
-	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = interruption{}
-	}
-	if err != nil {
-		app.FatalIfErrorf(spoken{err})
-	}
+	console.Run(&cli{}, kong.NamedMapper("wait", kong.MapperFunc(shell.DecodeWait)), kong.Vars{"version": version()})
 }
-
-// spoken is an error that is printed after the program's name.
-type spoken struct{ error }
-
-func (e spoken) Error() string { return console.Plain(e.error) }
-func (e spoken) Unwrap() error { return e.error }
-
-// asTyped takes a text with all its bytes. Kong's own mapper sends it through
-// JSON, which has no bytes that are not UTF-8: two names of files became one.
-func asTyped(ctx *kong.DecodeContext, target reflect.Value) error {
-	t, err := ctx.Scan.PopValue("string")
-	if err == nil {
-		target.SetString(fmt.Sprint(t.Value))
-	}
-	return err
-}
-
-// untilInterrupted returns a context that ends with the first SIGINT or
-// SIGTERM. The second one ends the process.
-func untilInterrupted() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx
-}
-
-// exit ends the program. A wrong flag has the status of sysexits(3), instead of
-// kong's.
-func exit(status int) {
-	if status == 80 {
-		status = console.StatusUsage
-	}
-	os.Exit(status)
-}
-
-// interruption is the error of a run that a signal ended. Shells expect 128
-// plus the number of the signal as the status, which for Ctrl-C is 130.
-type interruption struct{}
-
-func (interruption) Error() string { return "interrupted" }
-
-// ExitCode returns the status with which kong ends the program.
-func (interruption) ExitCode() int { return 128 + int(syscall.SIGINT) }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
@@ -49,7 +50,7 @@ func TestOperations(t *testing.T) {
 
 // operations is the state of a person who follows the document.
 type operations struct {
-	*lockTableServer
+	*commandtest.Table
 	shell, folder string
 	env           []string
 	status        int // of the command before
@@ -64,23 +65,23 @@ type operations struct {
 // newOperations makes the locks that the document shows.
 func newOperations(t *testing.T, shell string) *operations {
 	t.Helper()
-	o := &operations{lockTableServer: newLockTable(t, "orders-locks"), shell: shell, folder: t.TempDir(), used: map[string][]string{}}
+	o := &operations{Table: commandtest.NewTable(t, "orders-locks"), shell: shell, folder: t.TempDir(), used: map[string][]string{}}
 	in := func(namespace string) func(*lock.Options) { return func(o *lock.Options) { o.Namespace = namespace } }
 	const holder = "thumbnails request 8f507cfc-xmpl-4697-b07a-ac58fc914c95 log 2026/11/21/[$LATEST]48bf"
 	const lease = 5 * time.Minute
 	done := func(namespace string, key lock.Key) {
-		if err := rowtest.Acquire(t, o.store, holder, lease, key, in(namespace)).Complete(); err != nil {
+		if err := rowtest.Acquire(t, o.Store, holder, lease, key, in(namespace)).Complete(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done("thumbnails", lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"})
 	done("thumbnails", lock.Key{Name: "s3/pictures/bird.png", Event: "0055AED6DCD90281E4"})
 	done("orders", lock.Key{Name: "customer/jane", Event: "order-17", Order: "0217"})
-	rowtest.Acquire(t, o.store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", -time.Minute, lock.Key{Name: "s3/pictures/ant.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
-	rowtest.Acquire(t, o.store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", lease, lock.Key{Name: "s3/pictures/eel.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
-	o.cat = rowtest.Acquire(t, o.store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
+	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", -time.Minute, lock.Key{Name: "s3/pictures/ant.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
+	rowtest.Acquire(t, o.Store, "thumbnails request 0c1d2e3f log 2026/11/21/[$LATEST]0a0b", lease, lock.Key{Name: "s3/pictures/eel.png", Event: "0055AED6DCD90281E5"}, in("thumbnails"))
+	o.cat = rowtest.Acquire(t, o.Store, holder, lease, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD9028A17"}, in("thumbnails"))
 	for range 2 {
-		rowtest.Acquire(t, o.store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, lock.Key{Name: "render"}, in("reports"), func(o *lock.Options) { o.Limit = 2 })
+		rowtest.Acquire(t, o.Store, "reports request 66e42a0b log 2026/11/21/[$LATEST]77aa", lease, lock.Key{Name: "render"}, in("reports"), func(o *lock.Options) { o.Limit = 2 })
 	}
 	o.file(t, "upload.json", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"pictures"},"object":{"key":"bird.png","sequencer":"0055AED6DCD90281E4"}}}]}`)
 	self, err := os.Executable()
@@ -90,7 +91,7 @@ func newOperations(t *testing.T, shell string) *operations {
 	if err := os.Symlink(self, filepath.Join(o.folder, "lambdalock")); err != nil {
 		t.Fatal(err)
 	}
-	o.env = append(slices.Concat(os.Environ(), noAWS, o.lockTableServer.env), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	o.OnRequest(o.note(fakedynamo.None, ""))
 	return o
 }
@@ -129,7 +130,7 @@ func (o *operations) follow(t *testing.T, directive string) {
 	case "answering again":
 		o.OnRequest(o.note(fakedynamo.None, ""))
 	case "another namespace is in use":
-		rowtest.Complete(t, o.store, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"}, nil, func(o *lock.Options) { o.Namespace = "thumbnails-v2" })
+		rowtest.Complete(t, o.Store, lock.Key{Name: "s3/pictures/cat.png", Event: "0055AED6DCD90281E5"}, nil, func(o *lock.Options) { o.Namespace = "thumbnails-v2" })
 	case "meanwhile cat.png is completed":
 		o.meanwhile = func() {
 			defer o.setCommand(o.setCommand("")) // this is not what the command does

@@ -15,7 +15,7 @@ func TestBashCompletion(t *testing.T) {
 	if err != nil {
 		t.Skip("this test needs bash")
 	}
-	script := command(t, nil, "completion", "bash").stdout
+	script := command(t, nil, "completion", "bash").Stdout
 	complete := func(words ...string) []string {
 		t.Helper()
 		const ask = `COMP_WORDS=(lambdalock "$@"); COMP_CWORD=$#; _lambdalock; printf '%s\n' "${COMPREPLY[@]}"`
@@ -67,11 +67,11 @@ func TestBashCompletion(t *testing.T) {
 func TestShellTexts(t *testing.T) {
 	t.Parallel()
 	zsh := command(t, nil, "completion", "zsh")
-	zsh.expect(t, 0, "bashcompinit", command(t, nil, "completion", "bash").stdout)
+	zsh.Expect(t, 0, "bashcompinit", command(t, nil, "completion", "bash").Stdout)
 	fish, man := command(t, nil, "completion", "fish"), command(t, nil, "man")
-	fish.expect(t, 0, `-a exec -d 'Run a command`, ` completion' -f -a 'bash zsh fish '`, ` invoke' -l source -x -a ' sqs `, ` -l environments -s n -r -d`, `The function\'s timeout`)
-	man.expect(t, 0, "\n.nf\n  lambdalock exec \\-\\-key nightly", "\\fB\\-n, \\-\\-environments\\fR=\\fI", "(\\fB$LAMBDALOCK_STORE\\fR)", "\n.SS exec ")
-	sections := strings.Split(strings.ReplaceAll(man.stdout, `\-`, `-`), "\n.SS ")
+	fish.Expect(t, 0, `-a exec -d 'Run a command`, ` completion' -f -a 'bash zsh fish '`, ` invoke' -l source -x -a ' sqs `, ` -l environments -s n -r -d`, `The function\'s timeout`)
+	man.Expect(t, 0, "\n.nf\n  lambdalock exec \\-\\-key nightly", "\\fB\\-n, \\-\\-environments\\fR=\\fI", "(\\fB$LAMBDALOCK_STORE\\fR)", "\n.SS exec ")
+	sections := strings.Split(strings.ReplaceAll(man.Stdout, `\-`, `-`), "\n.SS ")
 	for i, leaf := range parser(t).Model.Leaves(true) {
 		section := sections[i+1]
 		for _, argument := range leaf.Positional {
@@ -83,7 +83,7 @@ func TestShellTexts(t *testing.T) {
 			if !strings.Contains(section, "--"+flag.Name+"\\fR") || !strings.Contains(section, "\n"+flag.Help) {
 				t.Errorf("the manual of %s lacks --%s", leaf.Name, flag.Name)
 			}
-			if line := " " + leaf.Name + "' -l " + flag.Name + " "; !strings.Contains(fish.stdout, line) {
+			if line := " " + leaf.Name + "' -l " + flag.Name + " "; !strings.Contains(fish.Stdout, line) {
 				t.Errorf("the completion of fish lacks %q", line)
 			}
 		}
@@ -91,7 +91,7 @@ func TestShellTexts(t *testing.T) {
 			t.Errorf("the manual of %s begins %q", leaf.Name, section[:50])
 		}
 	}
-	for _, line := range regexp.MustCompile(`(?m)^[.'].*`).FindAllString(man.stdout, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^[.'].*`).FindAllString(man.Stdout, -1) {
 		if !regexp.MustCompile(`^\.(TH|SH|SS|TP|B|I|PP|br|nf|fi)( .*)?$`).MatchString(line) {
 			t.Errorf("the manual has the request %q", line)
 		}

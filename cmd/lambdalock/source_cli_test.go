@@ -54,12 +54,12 @@ func TestSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
-			r.expect(t, c.status, c.within...)
-			if rows := r.rows(); c.rows != nil && !slices.Equal(rows, c.rows) {
+			r.Expect(t, c.status, c.within...)
+			if rows := rows(r); c.rows != nil && !slices.Equal(rows, c.rows) {
 				t.Errorf("rows %q, want %q\n%s", rows, c.rows, r)
 			}
-			if strings.Contains(r.summary(), "ran 0") && strings.Contains(r.summary(), "in part") {
-				t.Errorf("some messages were handled, but it says %q", r.summary())
+			if strings.Contains(summary(r), "ran 0") && strings.Contains(summary(r), "in part") {
+				t.Errorf("some messages were handled, but it says %q", summary(r))
 			}
 		})
 	}
@@ -101,8 +101,8 @@ func TestSourceMistakes(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, "", args...)
-			if r.status == 0 || !strings.Contains(r.stderr, want) || strings.Contains(r.stdout, "env") && !strings.Contains(r.stdout, "Usage") {
-				t.Errorf("status %d, no %q in\n%s", r.status, want, r)
+			if r.Status == 0 || !strings.Contains(r.Stderr, want) || strings.Contains(r.Stdout, "env") && !strings.Contains(r.Stdout, "Usage") {
+				t.Errorf("status %d, no %q in\n%s", r.Status, want, r)
 			}
 		})
 	}
@@ -114,12 +114,12 @@ func TestTimeline(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
 	r := invoked(t, "messages", "--source", "sqs", "--scale", "600", "--attempts", "2", "--width", "80", "--html", page, queueFile(t, "good", "bad"))
-	r.expect(t, 1, "2 deliveries of 1 event", "given up   │", " x m1\n", "600 times shorter", "The same as a page for a browser: "+page)
+	r.Expect(t, 1, "2 deliveries of 1 event", "given up   │", " x m1\n", "600 times shorter", "The same as a page for a browser: "+page)
 	text, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(text), "behind --source sqs") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	_, drawn, _ := strings.Cut(r.stdout, "behind --source")
+	_, drawn, _ := strings.Cut(r.Stdout, "behind --source")
 	drawn, _, _ = strings.Cut(drawn, "The same as a page")
 	for line := range strings.Lines(drawn) {
 		if n := len([]rune(line)); n > 81 {

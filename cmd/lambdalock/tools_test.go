@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,52 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
-
-// lockTableServer is a table on the loopback interface that fails on demand.
-type lockTableServer struct {
-	*fakedynamo.Server
-	client *dynamodb.Client
-	store  *dynamostore.Store
-	env    []string
-}
-
-func newLockTable(t *testing.T, name string) *lockTableServer {
-	t.Helper()
-	s := &lockTableServer{Server: fakedynamo.New()}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.client = dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	})
-	s.store = dynamostore.New(s.client, name)
-	s.env = []string{
-		"AWS_ENDPOINT_URL_DYNAMODB=" + server.URL, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
-		"LAMBDALOCK_STORE=", "LOCK_NAMESPACE=", "LOCK_TABLE_NAME=" + name,
-	}
-	if err := dynamostore.EnsureTable(t.Context(), s.client, name); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func TestShow(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	rowtest.Acquire(t, s.store, "f request 1", 24*time.Hour, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
-	rowtest.Acquire(t, s.store, "f request 2", -time.Second, lock.Key{Name: "dead"})
-	rowtest.Complete(t, s.store, lock.Key{Name: "bird", Event: "e3", Order: "05"}, []byte("result"))
+	s := commandtest.NewTable(t, "locks")
+	rowtest.Acquire(t, s.Store, "f request 1", 24*time.Hour, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
+	rowtest.Acquire(t, s.Store, "f request 2", -time.Second, lock.Key{Name: "dead"})
+	rowtest.Complete(t, s.Store, lock.Key{Name: "bird", Event: "e3", Order: "05"}, []byte("result"))
 	for range 2 {
-		rowtest.Acquire(t, s.store, "f request 4", time.Hour, lock.Key{Name: "nightly"}, func(o *lock.Options) { o.Limit = 2 })
+		rowtest.Acquire(t, s.Store, "f request 4", time.Hour, lock.Key{Name: "nightly"}, func(o *lock.Options) { o.Limit = 2 })
 	}
+	// Another lock, which list prints as /orders/bird.
+	rowtest.Complete(t, s.Store, lock.Key{Name: "orders/bird", Event: "e4"}, nil, func(o *lock.Options) { o.Namespace = "" })
 	digest := lock.Key{Name: "bird"}.Digest()
 	for name, c := range map[string]struct {
 		args   []string
@@ -63,6 +33,7 @@ func TestShow(t *testing.T) {
 		says   []string
 	}{
 		"held":                 {[]string{"orders/cat\x1b[2J"}, 0, []string{`"orders/cat\x1b[2J"`, "state          held", "holder         f request 1", `event          "e\u202e1"`, "(in 23h"}},
+		"both parts":           {[]string{"orders/bird"}, 0, []string{"orders/bird\n  digest         " + digest}},
 		"by namespace":         {[]string{"--namespace", "orders", "bird"}, 0, []string{"orders/bird", "state          free", "e3  remembered until", "highest order  05", "6 bytes kept for replay, of e3"}},
 		"expired":              {[]string{"orders/dead"}, 0, []string{"state          expired", "holder         f request 2", "ago)"}},
 		"slots":                {[]string{"orders/nightly"}, 0, []string{"state          held", "slot 2         held by f request 4"}},
@@ -82,23 +53,23 @@ func TestShow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := command(t, s.env, append([]string{"show"}, c.args...)...)
-			r.expect(t, c.status, c.says...)
+			r := command(t, s.Env, append([]string{"show"}, c.args...)...)
+			r.Expect(t, c.status, c.says...)
 			if strings.ContainsAny(r.String(), "\x1b\u202e\u009b") {
 				t.Errorf("prints what a terminal obeys: %q", r)
 			}
 		})
 	}
-	command(t, append(s.env, "LOCK_TABLE_NAME="), "show", "a").expect(t, 64, "no store: give --store URL")
+	command(t, append(s.Env, "LOCK_TABLE_NAME="), "show", "a").Expect(t, 64, "no store: give --store URL")
 }
 
 // TestJSONFields shows the fields that scripts rely on.
 func TestJSONFields(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	rowtest.Complete(t, s.store, lock.Key{Name: "a", Event: "e1", Payload: "p"}, []byte("result"))
-	rowtest.Acquire(t, s.store, "f", time.Hour, lock.Key{Name: "a", Event: "e2", Payload: "p"})
-	rowtest.Acquire(t, s.store, "f", time.Hour, lock.Key{Name: "b"}, func(o *lock.Options) { o.Limit = 1 })
+	s := commandtest.NewTable(t, "locks")
+	rowtest.Complete(t, s.Store, lock.Key{Name: "a", Event: "e1", Payload: "p"}, []byte("result"))
+	rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "a", Event: "e2", Payload: "p"})
+	rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "b"}, func(o *lock.Options) { o.Limit = 1 })
 	fields := func(text string) []string {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
@@ -112,10 +83,10 @@ func TestJSONFields(t *testing.T) {
 		return names
 	}
 	want := []string{"completed", "deleteAfter", "digest", "event", "fence", "holder", "key", "name", "namespace", "payload", "result", "since", "slot", "state", "until"}
-	if got := fields(command(t, s.env, "show", "--json", "orders/a").stdout); !slices.Equal(got, want) {
+	if got := fields(command(t, s.Env, "show", "--json", "orders/a").Stdout); !slices.Equal(got, want) {
 		t.Errorf("show: %v, want %v", got, want)
 	}
-	lines := strings.Split(strings.TrimSpace(command(t, s.env, "list", "--json").stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(command(t, s.Env, "list", "--json").Stdout), "\n")
 	if len(lines) != 2 || !slices.Equal(fields(lines[0]), want) {
 		t.Errorf("list: %v", lines)
 	}
@@ -123,18 +94,18 @@ func TestJSONFields(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := fields(command(t, s.env, "explain", "--json", file).stdout); !slices.Equal(got, []string{"kind", "records"}) {
+	if got := fields(command(t, s.Env, "explain", "--json", file).Stdout); !slices.Equal(got, []string{"kind", "records"}) {
 		t.Errorf("explain: %v", got)
 	}
 }
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	rowtest.Acquire(t, s.store, "f request 1\x1b", time.Hour, lock.Key{Name: "held"})
-	rowtest.Acquire(t, s.store, "f request 2", -time.Second, lock.Key{Name: "dead"})
-	rowtest.Complete(t, s.store, lock.Key{Name: "free", Event: "e"}, nil)
-	rowtest.Acquire(t, s.store, "g request 3", time.Hour, lock.Key{Name: "other"}, func(o *lock.Options) { o.Namespace = "payments" })
+	s := commandtest.NewTable(t, "locks")
+	rowtest.Acquire(t, s.Store, "f request 1\x1b", time.Hour, lock.Key{Name: "held"})
+	rowtest.Acquire(t, s.Store, "f request 2", -time.Second, lock.Key{Name: "dead"})
+	rowtest.Complete(t, s.Store, lock.Key{Name: "free", Event: "e"}, nil)
+	rowtest.Acquire(t, s.Store, "g request 3", time.Hour, lock.Key{Name: "other"}, func(o *lock.Options) { o.Namespace = "payments" })
 	for name, c := range map[string]struct {
 		args  []string
 		names []string
@@ -149,96 +120,96 @@ func TestList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := command(t, s.env, append([]string{"list"}, c.args...)...)
-			r.expect(t, 0)
+			r := command(t, s.Env, append([]string{"list"}, c.args...)...)
+			r.Expect(t, 0)
 			var got []string
-			for _, line := range strings.Split(strings.TrimSpace(r.stdout), "\n") {
+			for _, line := range strings.Split(strings.TrimSpace(r.Stdout), "\n") {
 				for _, name := range []string{"orders/dead", "orders/free", "orders/held", "payments/other"} {
 					if strings.Contains(line, "  "+name) {
 						got = append(got, name)
 					}
 				}
 			}
-			if !slices.Equal(got, c.names) || strings.Contains(r.stdout, "\x1b") {
-				t.Errorf("got %v, want %v in\n%s", got, c.names, r.stdout)
+			if !slices.Equal(got, c.names) || strings.Contains(r.Stdout, "\x1b") {
+				t.Errorf("got %v, want %v in\n%s", got, c.names, r.Stdout)
 			}
 		})
 	}
-	command(t, s.env, "list").expect(t, 0, "2 held, 1 expired, 1 free")
-	command(t, s.env, "list", "--held", "--all").expect(t, 64, "can't be used together")
+	command(t, s.Env, "list").Expect(t, 0, "2 held, 1 expired, 1 free")
+	command(t, s.Env, "list", "--held", "--all").Expect(t, 64, "can't be used together")
 	s.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.Deny })
-	command(t, s.env, "list").expect(t, 69, "dynamodb:Scan was denied", "LeadingKeys")
-	command(t, s.env, "show", "orders/held").expect(t, 69, "dynamodb:GetItem was denied")
-	command(t, s.env, "watch").expect(t, 69, "dynamodb:Scan was denied")
-	command(t, s.env, "watch", "a").expect(t, 69, "dynamodb:GetItem was denied")
-	command(t, s.env, "release", "--yes", "orders/held").expect(t, 69, "dynamodb:GetItem was denied")
-	command(t, s.env, "forget", "--yes", "orders/free", "e").expect(t, 69, "dynamodb:GetItem was denied")
+	command(t, s.Env, "list").Expect(t, 69, "dynamodb:Scan was denied", "LeadingKeys")
+	command(t, s.Env, "show", "orders/held").Expect(t, 69, "dynamodb:GetItem was denied")
+	command(t, s.Env, "watch").Expect(t, 69, "dynamodb:Scan was denied")
+	command(t, s.Env, "watch", "a").Expect(t, 69, "dynamodb:GetItem was denied")
+	command(t, s.Env, "release", "--yes", "orders/held").Expect(t, 69, "dynamodb:GetItem was denied")
+	command(t, s.Env, "forget", "--yes", "orders/free", "e").Expect(t, 69, "dynamodb:GetItem was denied")
 	s.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {
 		if r.Operation == "UpdateItem" {
 			return fakedynamo.Deny
 		}
 		return fakedynamo.None
 	})
-	command(t, s.env, "release", "--yes", "orders/held").expect(t, 69, "dynamodb:UpdateItem was denied")
-	command(t, s.env, "forget", "--yes", "orders/free", "e").expect(t, 69, "dynamodb:UpdateItem was denied")
+	command(t, s.Env, "release", "--yes", "orders/held").Expect(t, 69, "dynamodb:UpdateItem was denied")
+	command(t, s.Env, "forget", "--yes", "orders/free", "e").Expect(t, 69, "dynamodb:UpdateItem was denied")
 }
 
 func TestReleaseRefuses(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	rowtest.Complete(t, s.store, lock.Key{Name: "free", Event: "e"}, nil)
-	rowtest.Acquire(t, s.store, "f request 1", time.Hour, lock.Key{Name: "held"})
+	s := commandtest.NewTable(t, "locks")
+	rowtest.Complete(t, s.Store, lock.Key{Name: "free", Event: "e"}, nil)
+	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "held"})
 	for range 2 {
-		rowtest.Acquire(t, s.store, "f request 2", time.Hour, lock.Key{Name: "limited"}, func(o *lock.Options) { o.Limit = 2 })
+		rowtest.Acquire(t, s.Store, "f request 2", time.Hour, lock.Key{Name: "limited"}, func(o *lock.Options) { o.Limit = 2 })
 	}
-	command(t, s.env, "release", "orders/dog", "--yes").expect(t, 1, "there is no row orders/dog")
-	command(t, s.env, "release", "orders/free", "--yes").expect(t, 1, "nobody holds orders/free")
-	command(t, s.env, "release", "orders/held").expect(t, 64, "not a terminal", "--yes")
-	command(t, s.env, "release").expect(t, 64, "expected \"<key>\"")
-	if row := rowtest.Read(t, s.store, "orders/held"); row.Token == "" {
+	command(t, s.Env, "release", "orders/dog", "--yes").Expect(t, 1, "there is no row orders/dog")
+	command(t, s.Env, "release", "orders/free", "--yes").Expect(t, 1, "nobody holds orders/free")
+	command(t, s.Env, "release", "orders/held").Expect(t, 64, "not a terminal", "--yes")
+	command(t, s.Env, "release").Expect(t, 64, "expected \"<key>\"")
+	if row := rowtest.Read(t, s.Store, "orders/held"); row.Token == "" {
 		t.Error("released without a yes")
 	}
-	command(t, s.env, "release", "-y", "--namespace", "orders", "held").expect(t, 0, "This takes the lock from f request 1", "Released orders/held")
-	command(t, s.env, "release", "orders/limited", "--yes").expect(t, 0, "Released orders/limited")
-	command(t, s.env, "release", "orders/limited", "--yes").expect(t, 1, "for example orders/slot:2:limited")
-	command(t, s.env, "release", "orders/slot:2:limited", "--yes").expect(t, 0, "Released orders/slot:2:limited")
-	command(t, s.env, "release", "orders/limited", "--yes").expect(t, 1, "nobody holds orders/limited")
+	command(t, s.Env, "release", "-y", "--namespace", "orders", "held").Expect(t, 0, "This takes the lock from f request 1", "Released orders/held")
+	command(t, s.Env, "release", "orders/limited", "--yes").Expect(t, 0, "Released orders/limited")
+	command(t, s.Env, "release", "orders/limited", "--yes").Expect(t, 1, "for example orders/slot:2:limited")
+	command(t, s.Env, "release", "orders/slot:2:limited", "--yes").Expect(t, 0, "Released orders/slot:2:limited")
+	command(t, s.Env, "release", "orders/limited", "--yes").Expect(t, 1, "nobody holds orders/limited")
 }
 
 // TestForgetOnDynamoDB: as a user does it, on the names and events that are
 // stored in another way.
 func TestForgetOnDynamoDB(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
+	s := commandtest.NewTable(t, "locks")
 	for _, name := range []string{"a", strings.Repeat("n", 3000), "slot:2:a"} {
 		key := lock.Key{Name: name, Event: "the only one", Order: "05"}
-		rowtest.Complete(t, s.store, key, []byte("result"))
+		rowtest.Complete(t, s.Store, key, []byte("result"))
 		forget := []string{"forget", "--namespace", "orders", name, "the only one"}
-		command(t, s.env, forget...).expect(t, 64, "not a terminal")
-		command(t, s.env, append(forget, "--yes", "--reset-order")...).expect(t, 0, "Forgotten")
-		lk := rowtest.Acquire(t, s.store, "f request 1", time.Hour, key) // runs again
-		command(t, s.env, append(forget, "--yes")...).expect(t, 1, "is held by f request 1", "release it first")
+		command(t, s.Env, forget...).Expect(t, 64, "not a terminal")
+		command(t, s.Env, append(forget, "--yes", "--reset-order")...).Expect(t, 0, "Forgotten")
+		lk := rowtest.Acquire(t, s.Store, "f request 1", time.Hour, key) // runs again
+		command(t, s.Env, append(forget, "--yes")...).Expect(t, 1, "is held by f request 1", "release it first")
 		if err := lk.Release(); err != nil {
 			t.Fatal(err)
 		}
-		command(t, s.env, append(forget, "--yes")...).expect(t, 1, "does not remember")
+		command(t, s.Env, append(forget, "--yes")...).Expect(t, 1, "does not remember")
 	}
-	rowtest.Complete(t, s.store, lock.Key{Name: "b", Event: "e", Order: "05"}, nil)
-	command(t, s.env, "forget", "orders/b", "e", "--yes").expect(t, 0, "--reset-order forgets the highest order too")
-	if row := rowtest.Read(t, s.store, "orders/b"); row.Memory.HighestOrder != "05" || len(row.Memory.Completed) != 0 {
+	rowtest.Complete(t, s.Store, lock.Key{Name: "b", Event: "e", Order: "05"}, nil)
+	command(t, s.Env, "forget", "orders/b", "e", "--yes").Expect(t, 0, "--reset-order forgets the highest order too")
+	if row := rowtest.Read(t, s.Store, "orders/b"); row.Memory.HighestOrder != "05" || len(row.Memory.Completed) != 0 {
 		t.Errorf("the memory is %+v", row.Memory)
 	}
-	command(t, s.env, "forget", "orders/dog", "e", "--yes").expect(t, 1, "there is no row")
-	command(t, s.env, "forget", "orders/b", "--yes").expect(t, 64, "expected")
+	command(t, s.Env, "forget", "orders/dog", "e", "--yes").Expect(t, 1, "there is no row")
+	command(t, s.Env, "forget", "orders/b", "--yes").Expect(t, 64, "expected")
 }
 
 // TestExplainGuessesNothing: an event that was completed is not said to run
 // because the namespace, or the key function, is not the function's.
 func TestExplainGuessesNothing(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
+	s := commandtest.NewTable(t, "locks")
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
-	rowtest.Complete(t, s.store, key, nil)
+	rowtest.Complete(t, s.Store, key, nil)
 	file, err := filepath.Abs("../../sam-local/events/s3-put.json")
 	if err != nil {
 		t.Fatal(err)
@@ -259,10 +230,10 @@ func TestExplainGuessesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := command(t, s.env, append([]string{"explain"}, c.args...)...)
-			r.expect(t, c.status, c.says)
-			if strings.Contains(r.stdout, "would") != strings.Contains(c.says, "would") {
-				t.Errorf("a verdict, or none:\n%s", r.stdout)
+			r := command(t, s.Env, append([]string{"explain"}, c.args...)...)
+			r.Expect(t, c.status, c.says)
+			if strings.Contains(r.Stdout, "would") != strings.Contains(c.says, "would") {
+				t.Errorf("a verdict, or none:\n%s", r.Stdout)
 			}
 		})
 	}
@@ -270,13 +241,13 @@ func TestExplainGuessesNothing(t *testing.T) {
 
 func TestWatchAsAUserDoes(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "locks")
-	rowtest.Acquire(t, s.store, "f request 1", time.Hour, lock.Key{Name: "a"})
-	command(t, s.env, "watch", "--interval", "1ms").expect(t, 64, "the shortest is 100ms")
+	s := commandtest.NewTable(t, "locks")
+	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "a"})
+	command(t, s.Env, "watch", "--interval", "1ms").Expect(t, 64, "the shortest is 100ms")
 	for name, args := range map[string][]string{"text": nil, "JSON": {"--json"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := prepare(t, s.env, append([]string{"watch", "-i", "100ms"}, args...)...)
+			c := prepare(t, s.Env, append([]string{"watch", "-i", "100ms"}, args...)...)
 			out, err := c.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -62,13 +62,13 @@ func TestNotHandled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, c.function, c.args...)
-			r.expect(t, c.status, c.within...)
-			rows := r.rows()
+			r.Expect(t, c.status, c.within...)
+			rows := rows(r)
 			slices.Sort(rows)
 			if !slices.Equal(rows, c.rows) {
 				t.Errorf("rows %q, want %q\n%s", rows, c.rows, r)
 			}
-			if strings.Contains(r.stdout, "every event was completed") {
+			if strings.Contains(r.Stdout, "every event was completed") {
 				t.Errorf("not every event was completed\n%s", r)
 			}
 		})
@@ -81,12 +81,12 @@ func TestAnotherStore(t *testing.T) {
 	t.Parallel()
 	const line = "No lock was claimed in the table that this command gives the function"
 	r := invoked(t, "elsewhere", "-c", "2", s3Event(t, "cat.png"))
-	r.expect(t, 0, line, "skipped (completed)")
-	if strings.Contains(r.summary(), "ran ") {
-		t.Errorf("nobody knows what ran: %s", r.summary())
+	r.Expect(t, 0, line, "skipped (completed)")
+	if strings.Contains(summary(r), "ran ") {
+		t.Errorf("nobody knows what ran: %s", summary(r))
 	}
 	for _, function := range []string{"", "holder"} {
-		if r := invoked(t, function, s3Event(t, "bad.png"), "--timeout", "1s"); strings.Contains(r.stdout, line) {
+		if r := invoked(t, function, s3Event(t, "bad.png"), "--timeout", "1s"); strings.Contains(r.Stdout, line) {
 			t.Errorf("%s", r)
 		}
 	}
@@ -153,8 +153,8 @@ func TestMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := invoked(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
-			r.expect(t, c.status)
-			if got := r.messages(); got != c.want {
+			r.Expect(t, c.status)
+			if got := messages(r); got != c.want {
 				t.Errorf("got  %q\nwant %q\n%s", got, c.want, r)
 			}
 		})
@@ -166,8 +166,8 @@ func TestMessages(t *testing.T) {
 func TestInnerLocks(t *testing.T) {
 	t.Parallel()
 	r := invoked(t, "partner", "--source", "sqs", "--scale", "600", queueFile(t, "a", "b", "c", "d"))
-	r.expect(t, 0, "failed in part (held", "not completed 0")
-	if line := r.messages(); !regexp.MustCompile(`   ran 4   skipped 0   held [1-9][0-9]*   failed 0   given up 0$`).MatchString(line) {
+	r.Expect(t, 0, "failed in part (held", "not completed 0")
+	if line := messages(r); !regexp.MustCompile(`   ran 4   skipped 0   held [1-9][0-9]*   failed 0   given up 0$`).MatchString(line) {
 		t.Errorf("%s\n%s", line, r)
 	}
 }

@@ -7,25 +7,25 @@ var command = []mutant{
 		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F23", bug: "exec --wait repeats permanent errors",
 		old: `!errors.As(err, &failed) || !failed.Temporary || left <= 0`,
 		new: `!errors.As(err, &failed) || left <= 0`,
-		by:  "TestExecDoesNotRepeatMistakes", in: "cmd/lambdalock",
+		by:  "TestExecDoesNotRepeatMistakes",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F64", bug: "a shell's loop goes on after Ctrl-C",
-		old: `if err == ExitStatus(statusInterrupted) && inForeground() {`,
+		old: `if err == console.ExitStatus(statusInterrupted) && inForeground() {`,
 		new: `if false {`,
-		by:  "TestCtrlCEndsALoop", in: "cmd/lambdalock",
+		by:  "TestCtrlCEndsALoop",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/execend.go", breaks: "P5", bug: "exec records an event whose command failed",
 		old: `if r.Event != nil && status == 0 {`,
 		new: `if r.Event != nil {`,
-		by:  "TestExecEvent", in: "cmd/lambdalock",
+		by:  "TestExecEvent",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/execend.go", breaks: "F6", bug: "exec has no status of its own for a record without an answer",
-		old: `return ExitStatus(r.UnsureExitCode)`,
+		old: `return console.ExitStatus(r.UnsureExitCode)`,
 		new: `return 0`,
-		by:  "TestExecUnconfirmed|TestExecLostBeforeRelease", in: "cmd/lambdalock",
+		by:  "TestExecUnconfirmed|TestExecLostBeforeRelease",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/process_unix.go", breaks: "F64", bug: "a lost lease ends the command, but not what it started in a terminal",
@@ -33,31 +33,31 @@ var command = []mutant{
 		if`,
 		new: `	for _, p := range []running(nil) {
 		if`,
-		by: "TestNothingGoesOnInTerminal", in: "cmd/lambdalock",
+		by: "TestNothingGoesOnInTerminal",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/process_unix.go", breaks: "F64", bug: "a command from the background cannot read in the foreground",
 		old: `Setpgid: !hasTerminal()}`,
 		new: `Setpgid: !inForeground()}`,
-		by:  "TestJobControl", in: "cmd/lambdalock",
+		by:  "TestJobControl",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/tree.go", breaks: "F64", bug: "orphans of the command go on beside the next holder",
 		old: `c.orphans != nil && p.parent == os.Getpid() && p.pid != c.guard.pid()`,
 		new: `c.orphans != nil && p.parent == os.Getpid() && false`,
-		by:  "TestNothingGoesOnInTerminal", in: "cmd/lambdalock",
+		by:  "TestNothingGoesOnInTerminal",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/guard.go", breaks: "F64", bug: "kill -9 of exec leaves what the command started in a terminal",
 		old: `[ "$mark" ] || exit`,
 		new: `exit`,
-		by:  "TestNothingGoesOnInTerminal", in: "cmd/lambdalock",
+		by:  "TestNothingGoesOnInTerminal",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/child.go", breaks: "F64", bug: "the lock is released before what Ctrl-C ends has ended",
 		old: `w.ending && status != 0 || status == statusInterrupted && inForeground()`,
 		new: `status < 0`,
-		by:  "TestNothingGoesOnInTerminal|TestExecSignalsGroup", in: "cmd/lambdalock",
+		by:  "TestNothingGoesOnInTerminal|TestExecSignalsGroup",
 	},
 	{
 		file: "cmd/lambdalock/internal/shell/tree_linux.go", breaks: "F64", bug: "orphans of the command stay as zombies",
@@ -65,7 +65,7 @@ var command = []mutant{
 			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 `,
 		new: ``,
-		by:  "TestExecReaps", in: "cmd/lambdalock",
+		by:  "TestExecReaps",
 	},
 	{
 		file: "cmd/lambdalock/internal/operate/release.go", breaks: "P5", bug: "release keeps a row for a day, although it remembers an event for longer",
@@ -209,7 +209,7 @@ var command = []mutant{
 		file: "cmd/lambdalock/internal/shell/namesake.go", breaks: "P1", bug: "exec is silent about the lock that list prints by the name of its key",
 		old: `row, err := reader.Read(ctx, r.Key)`,
 		new: `row, err := reader.Read(ctx, "//"+r.Key)`,
-		by:  "TestNamesake", in: "cmd/lambdalock",
+		by:  "TestNamesake",
 	},
 	{
 		file: "cmd/lambdalock/shell/bash", breaks: "P7", bug: "bash completes the flags of exec for the command that it runs",
@@ -230,10 +230,10 @@ var command = []mutant{
 		by:  "TestShellTexts", in: "cmd/lambdalock",
 	},
 	{
-		file: "cmd/lambdalock/main.go", breaks: "P7", bug: "an error begins with the program's name twice",
+		file: "cmd/lambdalock/internal/console/run.go", breaks: "P7", bug: "an error begins with the program's name twice",
 		old: `app.FatalIfErrorf(spoken{err})`,
 		new: `app.FatalIfErrorf(err)`,
-		by:  "TestDemoRefusesWhatItCannotDo",
+		by:  "TestDemoRefusesWhatItCannotDo", in: "cmd/lambdalock",
 	},
 	{
 		file: "cmd/lambdalock/internal/console/say.go", breaks: "P7", bug: "an error names the program again in its middle",

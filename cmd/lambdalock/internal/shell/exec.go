@@ -105,7 +105,7 @@ Examples:
   lambdalock exec --key deploy --holder "$CI_JOB_URL" -- ./deploy.sh  # says who holds it`
 }
 
-// Run runs the command, and returns its status as an ExitStatus.
+// Run runs the command, and returns its status as a [console.ExitStatus].
 func (c *Exec) Run() error {
 	if err := c.check(); err != nil {
 		return fail(console.StatusUsage, "%v", err)
@@ -125,7 +125,7 @@ func (c *Exec) Run() error {
 	if err == nil {
 		err = r.under(lk)
 	}
-	if err == ExitStatus(statusInterrupted) && inForeground() {
+	if err == console.ExitStatus(statusInterrupted) && inForeground() {
 		endInterrupted()
 	}
 	return err
@@ -235,7 +235,7 @@ func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, er
 		if err == nil {
 			_ = lk.Release() // otherwise it ends with its lease
 		}
-		return nil, ExitStatus(statusSignal + signalNumber(s))
+		return nil, console.ExitStatus(statusSignal + signalNumber(s))
 	}
 }
 
@@ -331,9 +331,9 @@ func (r *guardedRun) under(lk *lock.Lock) error {
 	child.guard.stop()
 	if w.lost {
 		_ = lk.Release() // the command has ended; without an answer the lease ends by itself
-		return ExitStatus(statusLost)
+		return console.ExitStatus(statusLost)
 	}
-	return r.end(lk, ExitStatus(child.status()))
+	return r.end(lk, console.ExitStatus(child.status()))
 }
 
 // process describes the process of the command.

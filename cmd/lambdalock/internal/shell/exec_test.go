@@ -42,7 +42,7 @@ func TestExecRefused(t *testing.T) {
 		"unknown":   {errors.New("unknown"), 69},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := r.refused(c.err); got != ExitStatus(c.status) {
+			if got := r.refused(c.err); got != console.ExitStatus(c.status) {
 				t.Errorf("%v, want %d", got, c.status)
 			}
 		})

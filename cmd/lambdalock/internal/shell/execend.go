@@ -2,7 +2,6 @@ package shell
 
 import (
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
@@ -12,7 +11,7 @@ import (
 // end releases the lock, or completes the event, and returns the status. The
 // command's stays even if that fails, unless another one is asked for: the work
 // was done, or was not.
-func (r *guardedRun) end(lk *lock.Lock, status ExitStatus) ExitStatus {
+func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitStatus {
 	if r.Event != nil && status == 0 {
 		return r.complete(lk)
 	}
@@ -27,7 +26,7 @@ func (r *guardedRun) end(lk *lock.Lock, status ExitStatus) ExitStatus {
 
 // complete records the event. A record that the store did not confirm may have
 // been applied, or may be still.
-func (r *guardedRun) complete(lk *lock.Lock) ExitStatus {
+func (r *guardedRun) complete(lk *lock.Lock) console.ExitStatus {
 	switch err := lk.Complete(); {
 	case err == nil:
 		return 0
@@ -36,16 +35,11 @@ func (r *guardedRun) complete(lk *lock.Lock) ExitStatus {
 	default:
 		console.Say("warning: %q: the event %q was perhaps not recorded, and may run again: %s", r.Key, *r.Event, console.Plain(err))
 	}
-	return ExitStatus(r.UnsureExitCode)
+	return console.ExitStatus(r.UnsureExitCode)
 }
-
-// ExitStatus ends the program. What there is to say has been said.
-type ExitStatus int
-
-func (s ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
 // fail prints one line and returns the status.
 func fail(status int, format string, args ...any) error {
 	console.Say(format, args...)
-	return ExitStatus(status)
+	return console.ExitStatus(status)
 }

@@ -1,87 +1,21 @@
-package main
+package shell_test
 
 import (
-	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
-	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
-
-// lockTableFor is an empty lock table, with what a command needs to use it.
-func lockTableFor(t *testing.T) *localtable.Table {
-	t.Helper()
-	table, err := localtable.Start(t.Context(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(table.Close)
-	return table
-}
-
-// hold holds a name as somebody else.
-func hold(t *testing.T, table *localtable.Table, key lock.Key) *lock.Lock {
-	t.Helper()
-	lk, err := newLocker(t, table).Acquire(context.Background(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lk.Release() })
-	return lk
-}
-
-func newLocker(t *testing.T, table *localtable.Table) *lock.Locker {
-	t.Helper()
-	locker, err := lock.New(dynamostore.New(table.Client, "locks"), &lock.Options{
-		Logger: slog.New(slog.DiscardHandler),
-		Holder: func(context.Context) string { return "the night shift" },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return locker
-}
-
-// rowOf returns the row of a name, by a claim that a held row refuses.
-func rowOf(t *testing.T, table *localtable.Table, name string) driver.Row {
-	t.Helper()
-	row, ok, err := dynamostore.New(table.Client, "locks").Acquire(context.Background(), &driver.Claim{Name: "/" + name, Token: "reader"})
-	if ok || err != nil {
-		t.Fatalf("a claim that is a year too late: granted %v, %v", ok, err)
-	}
-	return row
-}
-
-// breakLock releases a lock by hand.
-func breakLock(t *testing.T, table *localtable.Table, name string) {
-	t.Helper()
-	s := &driver.Settlement{Name: "/" + name, Token: rowOf(t, table, name).Token}
-	if _, ok, err := dynamostore.New(table.Client, "locks").Settle(context.Background(), s); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-}
-
-func wantLines(t *testing.T, text string, want int) {
-	t.Helper()
-	if n := strings.Count(text, "\n"); n != want {
-		t.Errorf("%d lines, want %d:\n%s", n, want, text)
-	}
-}
 
 func TestExecStatus(t *testing.T) {
 	t.Parallel()
-	table := lockTableFor(t)
+	table := newTable(t)
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("echo hello\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,11 +64,11 @@ func TestExecStatus(t *testing.T) {
 			t.Parallel()
 			args := append([]string{"exec", "--namespace", name}, c.args...)
 			r := command(t, table.Env, args...)
-			r.expect(t, c.status, c.stderr)
+			r.Expect(t, c.status, c.stderr)
 			if c.stderr != "" {
-				wantLines(t, r.stderr, 1)
-			} else if r.stderr != "" {
-				t.Errorf("it said %q", r.stderr)
+				wantLines(t, r.Stderr, 1)
+			} else if r.Stderr != "" {
+				t.Errorf("it said %q", r.Stderr)
 			}
 		})
 	}
@@ -151,18 +85,18 @@ func TestExecUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := command(t, nil, args...)
-			r.expect(t, 64, "Usage: lambdalock exec")
-			if r.stdout != "" { // a script may read it
-				t.Errorf("on standard output:\n%s", r.stdout)
+			r.Expect(t, 64, "Usage: lambdalock exec")
+			if r.Stdout != "" { // a script may read it
+				t.Errorf("on standard output:\n%s", r.Stdout)
 			}
 		})
 	}
-	command(t, nil, "exec", "--key", "k", "--", "true").expect(t, 64, "--store URL", "LAMBDALOCK_STORE")
+	command(t, nil, "exec", "--key", "k", "--", "true").Expect(t, 64, "--store URL", "LAMBDALOCK_STORE")
 }
 
 func TestExecHeld(t *testing.T) {
 	t.Parallel()
-	table := lockTableFor(t)
+	table := newTable(t)
 	lk := hold(t, table, lock.Key{Name: "main:hello", Event: "e1"})
 	until := lk.Lease().Until.Local().Format(time.RFC3339)
 	for name, c := range map[string]struct {
@@ -179,73 +113,73 @@ func TestExecHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append(append([]string{"exec", "--key", "main:hello"}, c.args...), "--", "echo", "ran")
 			r := command(t, table.Env, args...)
-			r.expect(t, c.status, c.want)
-			wantLines(t, r.stderr, 1)
-			if r.stdout != "" {
-				t.Errorf("it printed %q", r.stdout)
+			r.Expect(t, c.status, c.want)
+			wantLines(t, r.Stderr, 1)
+			if r.Stdout != "" {
+				t.Errorf("it printed %q", r.Stdout)
 			}
 		})
 	}
-	command(t, table.Env, "exec", "--key", "main:world", "--", "echo", "ran").expect(t, 0, "ran")
-	command(t, table.Env, "exec", "--namespace", "other", "--key", "main:hello", "--", "echo", "ran").expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--key", "main:world", "--", "echo", "ran").Expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--namespace", "other", "--key", "main:hello", "--", "echo", "ran").Expect(t, 0, "ran")
 	if err := lk.Release(); err != nil {
 		t.Fatal(err)
 	}
-	command(t, table.Env, "exec", "--key", "main:hello", "--", "echo", "ran").expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--key", "main:hello", "--", "echo", "ran").Expect(t, 0, "ran")
 }
 
 func TestExecInputOutputAndEnvironment(t *testing.T) {
 	t.Parallel()
-	table := lockTableFor(t)
+	table := newTable(t)
 	c := prepare(t, append(table.Env, "LAMBDALOCK_EVENT=outer"), "exec", "--namespace", "ns", "--key", "k=1", "--", "sh", "-c",
 		`cat; echo "$LAMBDALOCK_KEY/$LAMBDALOCK_NAMESPACE/$LAMBDALOCK_EVENT/$LAMBDALOCK_FENCE" >&2`)
 	c.Stdin = strings.NewReader("a\x00b\xff")
 	first := execute(t, c)
-	first.expect(t, 0)
-	if first.stdout != "a\x00b\xff" {
-		t.Errorf("stdout %q", first.stdout)
+	first.Expect(t, 0)
+	if first.Stdout != "a\x00b\xff" {
+		t.Errorf("stdout %q", first.Stdout)
 	}
-	fence, ok := strings.CutPrefix(first.stderr, "k=1/ns//")
+	fence, ok := strings.CutPrefix(first.Stderr, "k=1/ns//")
 	if !ok {
-		t.Errorf("environment %q", first.stderr)
+		t.Errorf("environment %q", first.Stderr)
 	}
 	second := command(t, table.Env, "exec", "--namespace", "ns", "--key", "k=1", "--event", "e1", "--", "sh", "-c", `echo "$LAMBDALOCK_EVENT/$LAMBDALOCK_FENCE"`)
-	second.expect(t, 0)
-	if got := strings.TrimPrefix(second.stdout, "e1/"); len(got) != len(fence) || got <= fence {
+	second.Expect(t, 0)
+	if got := strings.TrimPrefix(second.Stdout, "e1/"); len(got) != len(fence) || got <= fence {
 		t.Errorf("fence %q after %q", got, fence)
 	}
 }
 
 func TestExecEvent(t *testing.T) {
 	t.Parallel()
-	table := lockTableFor(t)
-	run := func(event, script string) run {
+	table := newTable(t)
+	run := func(event, script string) commandtest.Result {
 		return command(t, table.Env, "exec", "--key", "k", "--event", event, "--", "sh", "-c", script)
 	}
-	run("e1", "echo ran; exit 5").expect(t, 5, "ran") // F36
-	run("e1", "echo ran; kill $$").expect(t, 143, "ran")
-	run("e1", "echo ran").expect(t, 0, "ran")
+	run("e1", "echo ran; exit 5").Expect(t, 5, "ran") // F36
+	run("e1", "echo ran; kill $$").Expect(t, 143, "ran")
+	run("e1", "echo ran").Expect(t, 0, "ran")
 	for range 2 {
 		again := run("e1", "echo ran")
-		again.expect(t, 0, `lambdalock: "k": the event "e1" has succeeded before, so the command does not run`)
-		wantLines(t, again.stderr, 1)
-		if again.stdout != "" {
-			t.Errorf("it ran again: %q", again.stdout)
+		again.Expect(t, 0, `lambdalock: "k": the event "e1" has succeeded before, so the command does not run`)
+		wantLines(t, again.Stderr, 1)
+		if again.Stdout != "" {
+			t.Errorf("it ran again: %q", again.Stdout)
 		}
 	}
-	run("e2", "echo ran").expect(t, 0, "ran")
-	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").expect(t, 0, "ran")
+	run("e2", "echo ran").Expect(t, 0, "ran")
+	command(t, table.Env, "exec", "--key", "k", "--", "echo", "ran").Expect(t, 0, "ran")
 }
 
 // TestExecKeepsBytes: names of files need not be UTF-8, and are told apart.
 func TestExecKeepsBytes(t *testing.T) { // F27
 	t.Parallel()
-	table := lockTableFor(t)
+	table := newTable(t)
 	for _, name := range []string{"caf\xe9.csv", "caf\xe8.csv", "caf\ufffd.csv"} {
 		c := command(t, table.Env, "exec", "--key", "import", "--event", name, "--", "printf", "%s", name, "--", "-\xff")
-		c.expect(t, 0)
-		if want := name + "---\xff"; c.stdout != want {
-			t.Errorf("%q printed %q, want %q", name, c.stdout, want)
+		c.Expect(t, 0)
+		if want := name + "---\xff"; c.Stdout != want {
+			t.Errorf("%q printed %q, want %q", name, c.Stdout, want)
 		}
 	}
 }
@@ -267,14 +201,14 @@ func TestExecLostBeforeRelease(t *testing.T) { // F21
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			table := lockTableFor(t)
+			table := newTable(t)
 			args := append(append([]string{"exec", "--key", "k"}, c.args...), "--", "sh", "-c", "echo ready; read line; "+c.script)
 			p := begin(t, prepare(t, table.Env, args...))
-			p.wantLine("ready")
+			p.WantLine("ready")
 			breakLock(t, table, "k")
 			hold(t, table, lock.Key{Name: "k"})
-			p.say("go")
-			p.end(c.status, "warning: \"k\": "+c.want)
+			p.Say("go")
+			p.End(c.status, "warning: \"k\": "+c.want)
 		})
 	}
 }
@@ -283,12 +217,12 @@ func TestExecLostBeforeRelease(t *testing.T) { // F21
 // command's status stays.
 func TestExecStoreGone(t *testing.T) {
 	t.Parallel()
-	table := lockTableFor(t)
+	table := newTable(t)
 	p := begin(t, prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c", "echo ready; read line; exit 6"))
-	p.wantLine("ready")
+	p.WantLine("ready")
 	table.Close()
-	p.say("go")
-	p.end(6, `warning: "k" was not released: `, "; it is free when the lease ends at ")
+	p.Say("go")
+	p.End(6, `warning: "k" was not released: `, "; it is free when the lease ends at ")
 }
 
 // TestExecUnconfirmed: a record without an answer may have been applied.
@@ -306,101 +240,16 @@ func TestExecUnconfirmed(t *testing.T) { // F6
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			table := newLockTable(t, "locks")
+			table := newTable(t)
 			args := append(append([]string{"exec", "--lease", "4s", "--key", "k", "--event", "e1"}, c.args...), "--", "sh", "-c", "echo ready; read line; "+c.script)
-			p := begin(t, prepare(t, table.env, args...))
-			p.wantLine("ready")
+			p := begin(t, prepare(t, table.Env, args...))
+			p.WantLine("ready")
 			table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.ApplyThenDrop })
-			p.say("go")
-			p.end(c.status, c.says)
+			p.Say("go")
+			p.End(c.status, c.says)
 			table.OnRequest(nil)
-			if m := rowtest.Read(t, table.store, "/k").Memory; c.script == "" && len(m.Completed) != 1 {
+			if m := rowtest.Read(t, table.Store, "/k").Memory; c.script == "" && len(m.Completed) != 1 {
 				t.Errorf("the record was not applied: %+v", m)
-			}
-		})
-	}
-}
-
-// TestExecDoesNotRepeatMistakes: --wait is not for what a person has to mend.
-func TestExecDoesNotRepeatMistakes(t *testing.T) {
-	t.Parallel()
-	table := newLockTable(t, "locks")
-	var requests atomic.Int32
-	table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
-		requests.Add(1)
-		return fakedynamo.Deny
-	})
-	r := command(t, table.env, "exec", "--wait", "3s", "--key", "k", "--", "echo", "ran")
-	r.expect(t, 69, "dynamodb:UpdateItem was denied")
-	wantLines(t, r.stderr, 1)
-	if n := requests.Load(); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
-}
-
-// TestExecNamesItsHolder: others see what --holder says.
-func TestExecNamesItsHolder(t *testing.T) {
-	t.Parallel()
-	table := lockTableFor(t)
-	for name, env := range map[string][]string{"flag": nil, "variable": {"LAMBDALOCK_HOLDER=job 17 of main"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			args := []string{"exec", "--key", name, "--", "sh", "-c", "echo ready; read line"}
-			if env == nil {
-				args = slices.Insert(args, 1, "--holder", "job 17 of main")
-			}
-			p := begin(t, prepare(t, append(table.Env, env...), args...))
-			p.wantLine("ready")
-			command(t, table.Env, "exec", "--key", name, "--", "true").expect(t, 1, "is held by job 17 of main until ")
-			p.say("go")
-			p.end(0)
-		})
-	}
-}
-
-// TestExecWaitsForever: a wait has no end if it is asked for.
-func TestExecWaitsForever(t *testing.T) {
-	t.Parallel()
-	table := newLockTable(t, "locks")
-	var requests atomic.Int32
-	table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
-		if requests.Add(1) > 3 {
-			return fakedynamo.None
-		}
-		return fakedynamo.Throttle
-	})
-	command(t, table.env, "exec", "--wait", "forever", "--key", "k", "--", "echo", "ran").
-		expect(t, 0, "trying again until it answers", "ran")
-	command(t, table.env, "exec", "--wait", "ever", "--key", "k", "--", "true").
-		expect(t, 64, `"ever" is neither a duration, such as 90s or 5m, nor forever`)
-}
-
-// TestExecWaitsForTheStore: --wait is also for a store that does not answer.
-func TestExecWaitsForTheStore(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		comesBack bool
-		wait      string
-		status    int
-	}{"comes back": {true, "10m", 0}, "stays away": {false, "3s", 69}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			table := newLockTable(t, "locks")
-			var requests atomic.Int32
-			table.OnRequest(func(fakedynamo.Request) fakedynamo.Fault {
-				// Package lock gives up after the second refusal.
-				if requests.Add(1) > 3 && c.comesBack {
-					return fakedynamo.None
-				}
-				return fakedynamo.Throttle
-			})
-			r := command(t, table.env, "exec", "--wait", c.wait, "--key", "k", "--", "echo", "ran")
-			r.expect(t, c.status, "; trying again until ")
-			if ran := r.stdout == "ran\n"; ran != c.comesBack {
-				t.Errorf("it printed %q", r.stdout)
-			}
-			if n := strings.Count(r.stderr, "trying again"); n != 1 {
-				t.Errorf("said %d times that it tries again", n)
 			}
 		})
 	}

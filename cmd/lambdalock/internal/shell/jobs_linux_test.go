@@ -1,19 +1,16 @@
-//go:build linux
-
-package main
+package shell_test
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -31,7 +28,7 @@ const patience = 30 * time.Second
 // inTerminal starts a program in a terminal of its own.
 func inTerminal(t *testing.T, c *exec.Cmd) *typist {
 	t.Helper()
-	terminal, user := openTerminal(t)
+	terminal, user := commandtest.OpenTerminal(t)
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {
@@ -112,103 +109,47 @@ func (p *typist) sees(want string) string {
 	}
 }
 
-// family is a command that starts others, which do not end by themselves: in
-// its process group, in a session of its own, and one whose parent has ended.
-// None of them ends when it is asked.
-const family = `trap "" TERM INT HUP
-live() { echo $$ >>pids; SECONDS=0; while [ $SECONDS -lt 120 ]; do sleep 0.01; done; }
-export -f live 2>/dev/null
-(setsid bash -c live &)
-bash -c live &
-bash -c "set -m; bash -c live & wait" &
-while [ "$(wc -l <pids)" -lt 3 ]; do sleep 0.01; done
-`
-
-// TestNothingGoesOnInTerminal: nothing that was started in a terminal goes on
-// when the next holder begins.
-func TestNothingGoesOnInTerminal(t *testing.T) { // F19, F20, F64
+// TestExecInTerminal: in the foreground of a terminal a command can read, and
+// gets Ctrl-C once.
+func TestExecInTerminal(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		last string // command of the script
-		end  func(t *testing.T, table *localtable.Table, p *typist, lambdalock int)
-	}{
-		"lost network": {"live", nil},
-		"release": {"live", func(t *testing.T, table *localtable.Table, p *typist, _ int) {
-			breakLock(t, table, "k")
-			p.sees("the lock was lost, because somebody else released or took it")
-			p.types("echo ov''er\n")
-			p.sees("over")
-		}},
-		"kill -9": {"live", func(t *testing.T, _ *localtable.Table, _ *typist, lambdalock int) {
-			kill(t, lambdalock, syscall.SIGKILL)
-		}},
-		"TERM": {"trap - TERM; live", func(t *testing.T, _ *localtable.Table, _ *typist, lambdalock int) {
-			kill(t, lambdalock, syscall.SIGTERM)
-		}},
-		"Ctrl-C": {"trap - INT; live", func(_ *testing.T, _ *localtable.Table, p *typist, _ int) {
-			p.types("\x03")
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			table := lockTableFor(t)
-			var down sync.Mutex
-			env := through(t, table.URL, func() { down.Lock(); down.Unlock() }) //nolint:staticcheck // it waits while the store is down
-			p := interactive(t, append(table.Env, env...))
-			pids := startFamily(p, t.TempDir(), c.last)
-			if c.end == nil {
-				down.Lock()
-				defer down.Unlock()
-			} else {
-				c.end(t, table, p, pids[0])
-			}
-			args := []string{"exec", "--wait", "1m", "--key", "k", "--", "ps", "-o", "pid=,stat=,args="}
-			for _, pid := range pids[1:] {
-				args = append(args, "-p", strconv.Itoa(pid))
-			}
-			next := command(t, table.Env, args...)
-			for line := range strings.Lines(next.stdout) {
-				if !strings.HasPrefix(strings.Fields(line)[1], "Z") {
-					t.Error("beside the next holder:", line)
-				}
-			}
-			if !strings.Contains("01", strconv.Itoa(next.status)) { // 1: no such process
-				t.Error(next)
-			}
-		})
-	}
-}
-
-// startFamily runs the family under a lock, and returns the process ids of
-// lambdalock, of the command and of what it started.
-func startFamily(p *typist, folder, last string) []int {
-	p.t.Helper()
-	for file, text := range map[string]string{"family": family + "echo pids $PPID $$ $(cat pids)\n" + last, "pids": ""} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	p.types("cd " + folder + "; lambdalock exec --lease 6s --key k -- bash ./family\n")
-	p.sees("pids ")
-	var pids []int
-	for text := range strings.FieldsSeq(p.sees("\n")) {
-		pid, err := strconv.Atoi(text)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	if len(pids) != 5 {
-		p.t.Fatalf("processes %v, want 5", pids)
-	}
-	return pids
-}
-
-func kill(t *testing.T, pid int, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
+	table := newTable(t)
+	terminal, user := commandtest.OpenTerminal(t)
+	c := prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c",
+		"trap 'echo caught' INT; read line; echo got $line; while :; do read line && break; done; echo got $line")
+	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_ = terminal.Close()
+	screen, caught := bufio.NewScanner(user), 0
+	wait := func(want string) {
+		t.Helper()
+		for screen.Scan() {
+			caught += strings.Count(screen.Text(), "caught")
+			if strings.HasSuffix(strings.TrimSpace(screen.Text()), want) {
+				return
+			}
+		}
+		t.Fatalf("the terminal ended before %q: %v", want, screen.Err())
+	}
+	for _, step := range []struct{ keys, want string }{{"one\n", "got one"}, {"\x03", "caught"}, {"two\n", "got two"}} {
+		if _, err := user.WriteString(step.keys); err != nil {
+			t.Fatal(err)
+		}
+		wait(step.want)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	if caught != 1 {
+		t.Errorf("the command got SIGINT %d times", caught)
+	}
+	for screen.Scan() {
+		t.Errorf("more on the screen: %q", screen.Text())
+	}
+	hold(t, table, lock.Key{Name: "k"})
 }
 
 // TestCtrlCEndsALoop: the shell learns that Ctrl-C ended a command, or the wait
@@ -221,7 +162,7 @@ func TestCtrlCEndsALoop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := interactive(t, lockTableFor(t).Env)
+			p := interactive(t, newTable(t).Env)
 			p.types("while :; do lambdalock exec --key k -- sh -c '" + c.command + "'; done\n")
 			p.sees(c.begun)
 			p.types("\x03")
@@ -233,7 +174,7 @@ func TestCtrlCEndsALoop(t *testing.T) {
 	}
 	t.Run("waiting", func(t *testing.T) {
 		t.Parallel()
-		table, asked := lockTableFor(t), make(chan struct{}, 1000)
+		table, asked := newTable(t), make(chan struct{}, 1000)
 		hold(t, table, lock.Key{Name: "k"})
 		p := interactive(t, append(table.Env, through(t, table.URL, func() { asked <- struct{}{} })...))
 		p.types("while :; do lambdalock exec --wait 10m --key k -- true; echo agai''n; done\n")
@@ -273,7 +214,7 @@ func TestJobControl(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := interactive(t, lockTableFor(t).Env)
+			p := interactive(t, newTable(t).Env)
 			start(p)
 			p.types("fg\n")
 			p.sees("lambdalock exec") // bash says which job
@@ -283,20 +224,4 @@ func TestJobControl(t *testing.T) {
 			p.sees("status 0.")
 		})
 	}
-}
-
-// TestExecReaps: orphans of the command do not stay as zombies.
-func TestExecReaps(t *testing.T) {
-	t.Parallel()
-	table := lockTableFor(t)
-	p := begin(t, prepare(t, table.Env, "exec", "--key", "k", "--", "sh", "-c", `echo $PPID; sh -c 'sleep 0.1 & echo $!'; read line`))
-	parent, orphan := p.number(), p.number()
-	for late := time.Now().Add(patience); state(orphan) != ""; {
-		if time.Now().After(late) {
-			t.Fatalf("process %d, a child of %d, is in state %s", orphan, parent, state(orphan))
-		}
-		time.Sleep(5 * time.Millisecond) // nothing reports the end of somebody else's child
-	}
-	p.say("go")
-	p.end(0)
 }

@@ -1,0 +1,96 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"strconv"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+)
+
+// ExitStatus ends the program. What there is to say has been said.
+type ExitStatus int
+
+func (s ExitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)) }
+
+// Run runs the one of the commands that the arguments of the process name, and
+// reports its error. It ends the process unless the command succeeds.
+func Run(commands any, options ...kong.Option) {
+	var ctx context.Context // of a command that asks for one; exec passes signals on
+	parser := kong.Must(commands, append([]kong.Option{
+		kong.Name("lambdalock"),
+		kong.Description("Distributed locks and idempotency for Go Lambda handlers."),
+		kong.ShortUsageOnError(),
+		kong.Exit(exit),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asTyped)),
+		kong.Vars{"storeForms": storeurl.Forms},
+		kong.BindSingletonProvider(func() context.Context {
+			ctx = untilInterrupted()
+			return ctx
+		}),
+	}, options...)...)
+	app, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		parser.Stdout = os.Stderr // the usage, which nobody asked for
+		parser.FatalIfErrorf(err)
+	}
+	err = app.Run()
+	if status := ExitStatus(0); errors.As(err, &status) {
+		os.Exit(int(status))
+	}
+	if err != nil && ctx != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		err = interruption{}
+	}
+	if err != nil {
+		app.FatalIfErrorf(spoken{err})
+	}
+}
+
+// spoken is an error that is printed after the program's name.
+type spoken struct{ error }
+
+func (e spoken) Error() string { return Plain(e.error) }
+func (e spoken) Unwrap() error { return e.error }
+
+// asTyped takes a text with all its bytes. Kong's own mapper sends it through
+// JSON, which has no bytes that are not UTF-8: two names of files became one.
+func asTyped(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(fmt.Sprint(t.Value))
+	}
+	return err
+}
+
+// untilInterrupted returns a context that ends with the first SIGINT or
+// SIGTERM. The second one ends the process.
+func untilInterrupted() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+// exit ends the program. A wrong flag has the status of sysexits(3), instead of
+// kong's.
+func exit(status int) {
+	if status == 80 {
+		status = StatusUsage
+	}
+	os.Exit(status)
+}
+
+// interruption is the error of a run that a signal ended. Shells expect 128
+// plus the number of the signal as the status, which for Ctrl-C is 130.
+type interruption struct{}
+
+func (interruption) Error() string { return "interrupted" }
+
+// ExitCode returns the status with which kong ends the program.
+func (interruption) ExitCode() int { return 128 + int(syscall.SIGINT) }
