@@ -16,17 +16,23 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/schedule"
 	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
 )
 
 // Machine is a server in this process, without a connection. So it works under
 // testing/synctest, whose clock is then its own.
 type Machine struct {
-	Mini   *miniredis.Miniredis
+	Mini *miniredis.Miniredis
+	// Turns, if not nil, says when a pause or a restart ends, and in which order
+	// the requests of a pause go on.
+	Turns *schedule.Scheduler
+
 	engine *engine
 
 	mu     sync.Mutex
 	paused chan struct{} // closed when it goes on; nil: it runs
+	asked  int64         // how many requests came
 	down   bool
 }
 
@@ -51,7 +57,7 @@ func (m *Machine) Pause(d time.Duration) {
 	m.mu.Lock()
 	m.paused = goOn
 	m.mu.Unlock()
-	time.Sleep(d)
+	m.sleep(d)
 	m.mu.Lock()
 	m.paused = nil
 	m.mu.Unlock()
@@ -62,11 +68,17 @@ func (m *Machine) Pause(d time.Duration) {
 // it has then, or in another state.
 func (m *Machine) Restart(d time.Duration, then State) {
 	m.SetDown(true)
-	time.Sleep(d)
+	m.sleep(d)
 	if then != nil {
 		then.GoBack(m.Mini)
 	}
 	m.SetDown(false)
+}
+
+func (m *Machine) sleep(d time.Duration) {
+	at := schedule.Point{What: "goes on", Due: int64(d), Since: m.Turns.Now()}
+	time.Sleep(d)
+	m.Turns.Wait(at)
 }
 
 // SetDown lets the server refuse connections, or answer again.
@@ -86,13 +98,15 @@ func (m *Machine) IsDown() bool {
 // wait waits while the server is paused, and reports whether ctx ended first.
 func (m *Machine) wait(ctx context.Context) bool {
 	m.mu.Lock()
-	paused := m.paused
+	m.asked++
+	paused, at := m.paused, schedule.Point{What: "after the pause", Due: m.asked, Since: m.Turns.Now()}
 	m.mu.Unlock()
 	if paused == nil {
 		return false
 	}
 	select {
 	case <-paused:
+		m.Turns.Wait(at)
 		return false
 	case <-ctx.Done():
 		return true

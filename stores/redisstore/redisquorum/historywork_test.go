@@ -1,0 +1,232 @@
+package redisquorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	simhistory "github.com/lambdalock/lambdalock/internal/history"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
+)
+
+// owner is what became of a token.
+type owner struct {
+	ended    time.Time // zero: it may be in use
+	excused  bool      // it may hold a name until its lease ends
+	reported bool
+}
+
+// client notes what becomes of the tokens of one invocation.
+type client struct {
+	driver.Store
+	h *history
+
+	mu       sync.Mutex
+	token    string
+	ended    bool // a release was answered
+	crashed  bool
+	handed   bool
+	released bool // a release was sent
+	resumed  bool
+}
+
+func (c *client) Acquire(ctx context.Context, claim *driver.Claim) (driver.Row, bool, error) {
+	c.mu.Lock()
+	c.token = claim.Token
+	c.mu.Unlock()
+	c.h.begin(claim.Token)
+	return c.Store.Acquire(ctx, claim)
+}
+
+func (c *client) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	c.mu.Lock()
+	c.released = true
+	c.mu.Unlock()
+	row, ok, err := c.Store.Settle(ctx, s)
+	if err == nil {
+		c.mu.Lock()
+		c.ended = true
+		c.mu.Unlock()
+	}
+	return row, ok, err
+}
+
+// over notes that the invocation needs no name any more.
+func (c *client) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && !c.handed {
+		c.h.end(c.token, c.crashed || c.released && !c.ended)
+	}
+}
+
+func (h *history) begin(token string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tokens[token] == nil {
+		h.tokens[token] = &owner{}
+	}
+}
+
+func (h *history) end(token string, excused bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.tokens[token]
+	o.ended, o.excused = time.Now(), o.excused || excused
+}
+
+// leases are those of the invocations. Each has a deadline of 20 s at most.
+var leases = []lock.LeaseMode{lock.Heartbeat(9 * time.Second), lock.FixedLease(8 * time.Second), lock.UntilDeadline()}
+
+// worker is a process that works for events, one after the other.
+type worker struct {
+	h      *history
+	name   string
+	store  driver.Store
+	random *rand.Rand
+	clock  *simclock.Clock
+	ctx    context.Context // carries the clock
+}
+
+// worker returns the one of that number, with its connections.
+func (h *history) worker(number uint64) *worker {
+	c := simclock.New(0, 0)
+	c.Schedule(h.turns, number, h.seed<<32+number)
+	return &worker{
+		h: h, name: fmt.Sprint("owner ", number), store: h.open(number), random: rand.New(rand.NewPCG(h.seed, number<<32)),
+		clock: c, ctx: clock.With(context.Background(), c),
+	}
+}
+
+func (w *worker) locker(store driver.Store, limit int) *lock.Locker {
+	l, err := lock.New(store, &lock.Options{
+		Lease: leases[w.random.IntN(len(leases))], MaxWait: time.Duration(w.random.IntN(2)) * 8 * time.Second, Limit: limit,
+		Logger: slog.New(slog.DiscardHandler), Holder: func(context.Context) string { return w.name },
+	})
+	if err != nil {
+		w.h.Fatal(err)
+	}
+	return l
+}
+
+// own works for one event.
+func (w *worker) own() {
+	key, limit := lock.Key{Name: fmt.Sprint("n", w.random.IntN(2))}, 0
+	switch w.random.IntN(6) {
+	case 0:
+		key.Name, limit = "limited", 2
+	case 1:
+	default:
+		key.Event = redistest.Event(w.random.IntN(12))
+	}
+	c := &client{Store: w.store, h: w.h}
+	defer c.over()
+	ctx, cancel := w.clock.WithDeadlineCause(w.ctx, w.clock.Now().Add(10*time.Second), nil)
+	defer cancel()
+	before := w.h.completions(key)
+	l, err := w.locker(c, limit).Acquire(ctx, key)
+	w.happens("acquire "+key.Name+" "+key.Event, outcome(err), err)
+	w.h.replays(key, before, err)
+	if err == nil {
+		w.work(c, l, key)
+	}
+}
+
+// happens counts an outcome.
+func (w *worker) happens(what, outcome string, err error) {
+	w.h.mu.Lock()
+	w.h.count[outcome]++
+	w.h.mu.Unlock()
+	w.h.trace("%s: %s: %s: %v", w.name, what, outcome, err)
+}
+
+// work works and ends the lock in some way.
+func (w *worker) work(c *client, l *lock.Lock, key lock.Key) {
+	h := w.h
+	h.runs(key, w.name)
+	start := time.Now()
+	_ = w.clock.Sleep(l.Context(), within(w.random, 4*time.Second))
+	h.worked(c, simhistory.Hold{Name: key.Name, Holder: w.name, Fence: l.Lease().Fence, Start: start, End: time.Now()})
+	switch w.random.IntN(8) {
+	case 0:
+		w.happens("end", "crash", nil)
+		c.mu.Lock()
+		c.crashed = true
+		c.mu.Unlock()
+		l.Leave()
+	case 1, 2:
+		err := l.Release()
+		w.happens("end", "release: "+outcome(err), err)
+		h.keeps(l, key, err)
+	case 3:
+		w.handOver(c, l, key)
+	default:
+		result := fmt.Sprint("result of ", l.Lease().Fence)
+		h.mu.Lock()
+		n := len(h.done[key.Name])
+		h.done[key.Name] = append(h.done[key.Name], completion{event: key.Event, result: result})
+		h.mu.Unlock()
+		err := l.CompleteWith([]byte(result))
+		w.happens("end", "complete: "+outcome(err), err)
+		h.keeps(l, key, err)
+		h.mu.Lock()
+		h.done[key.Name][n].certain = err == nil
+		h.mu.Unlock()
+	}
+}
+
+// handOver hands the lock over to an invocation that begins soon, or too late.
+func (w *worker) handOver(c *client, l *lock.Lock, key lock.Key) {
+	ticket, err := l.HandOver(w.ctx, 4*time.Second+within(w.random, 6*time.Second))
+	w.happens("end", "hand over: "+outcome(err), err)
+	if err != nil {
+		_ = l.Release()
+		return
+	}
+	c.mu.Lock()
+	c.handed = true
+	c.mu.Unlock()
+	_ = l.Complete()
+	later := *w
+	later.random = rand.New(rand.NewPCG(w.random.Uint64(), 0))
+	w.h.wg.Go(func() { later.resume(ticket, key) })
+}
+
+// resume goes on with a lock that was handed over.
+func (w *worker) resume(ticket lock.Ticket, key lock.Key) {
+	_ = w.clock.Sleep(w.ctx, within(w.random, 9*time.Second))
+	next := &client{Store: w.store, h: w.h, token: ticket.Token, resumed: true}
+	defer next.over()
+	ctx, cancel := w.clock.WithDeadlineCause(w.ctx, w.clock.Now().Add(10*time.Second), nil)
+	defer cancel()
+	l, err := w.locker(next, 0).Resume(ctx, ticket)
+	w.happens("resume "+key.Name+" "+key.Event, "resume: "+outcome(err), err)
+	if err != nil {
+		next.crashed = true // nobody releases the name
+		return
+	}
+	if l.Lease().Fence < ticket.Fence {
+		w.h.broken("fence %d has become %d", ticket.Fence, l.Lease().Fence)
+	}
+	w.work(next, l, key)
+}
+
+func outcome(err error) string {
+	for name, target := range map[string]error{"held": lock.ErrHeld, "completed": lock.ErrCompleted, "lost": lock.ErrLost} {
+		if errors.Is(err, target) {
+			return name
+		}
+	}
+	if err != nil {
+		return "failed"
+	}
+	return "ok"
+}
