@@ -25,8 +25,14 @@
 //	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
 //	rowFormat    N     never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //
-// Times that are compared are strings of fixed width, which sort like times and
-// are readable.
+// Times that are compared are strings of fixed width (RFC 3339), which sort
+// like times and are readable. Numbers would save 18 bytes each.
+//
+// The completed events are a map, because the condition looks up one of them by
+// its name. They are forgotten in the order of completion, and neither a map
+// nor the expiry times have that order, because Remember may differ between
+// functions, or change. So the five decimals of an expiry time are the event's
+// place in it.
 //
 // # The condition of an acquire
 //
@@ -42,7 +48,8 @@
 //
 // An acquire asks for the row as it was before (ALL_OLD). The new owner knows
 // what it wrote, and a holder in the old row has died, because a release
-// removes the holder.
+// removes the holder. So it knows whom it took over from, and the answer is
+// short.
 //
 // Renewal and release require ownerToken = :token and a known row format (F4,
 // F5, F21, F41), so a late owner changes nothing. A claim that is given up
@@ -50,9 +57,11 @@
 // copy of it that arrives later. A copy that arrived earlier is recognised by
 // its token and released, usually in the same request.
 //
-// While a row is held, deleteAfter lies a year ahead: only the owner knows what
-// the row remembers and for how long, and its release sets the exact time
-// (F47).
+// While a row is held, deleteAfter lies a year ahead, as far as anything may be
+// remembered (366 days): only the owner knows what the row remembers and for
+// how long, and its release sets the exact time (F47). A claim has not read the
+// row, and DynamoDB's expressions have no maximum function. So if a holder dies
+// and nobody asks for the name again, its row stays for a year.
 //
 // # Transactions
 //

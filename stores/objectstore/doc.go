@@ -44,7 +44,9 @@
 // the request's own token. For a name it has not seen, it first tries to create
 // the object if the previous such name had none; otherwise it reads first. A
 // cached or guessed row can only save a request: every write is conditional,
-// and a request is refused only because of a row that was just read.
+// and a request is refused only because of a row that was just read. Otherwise
+// an event that was forgotten elsewhere would be skipped for as long as the
+// process lives.
 //
 // The store never deletes an object, because its fence and stamp would be lost.
 //

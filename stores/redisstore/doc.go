@@ -12,13 +12,14 @@
 // ContextTimeoutEnabled, so that a hung connection does not use up the
 // invocation, and no retries, because package lock repeats requests itself. The
 // client itself opens the connections: with DialerRetries: 1, a refused one is
-// reported as such, and not as a timeout.
+// reported as such. By default the client goes on dialling until the time of
+// the attempt is over.
 //
 // A cluster client, or a type that wraps a client, keeps its settings. It must
-// have ContextTimeoutEnabled. If it repeats a request that had no answer, which
-// a cluster client always does, a refusal does not tell whether an earlier
-// attempt was applied, so package lock abandons the claim with one more
-// request.
+// have ContextTimeoutEnabled, or New returns a *driver.ConfigError. If it
+// repeats a request that had no answer, which a cluster client always does, a
+// refusal does not tell whether an earlier attempt was applied, so package lock
+// abandons the claim with one more request.
 //
 // A *redis.Ring is refused: it moves names to another server when one does not
 // answer.

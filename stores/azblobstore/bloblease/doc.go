@@ -5,11 +5,11 @@
 // # A lease, or a lock?
 //
 // With a lease, the service itself refuses everybody else's writes, which no
-// lock can do. It protects nothing but its blob: others may read the blob,
-// effects elsewhere have no fence, and no event is remembered. For those, use a
-// lock, for example with package azblobstore. A delayed copy of the request
-// that leased the blob can lease it again with no holder; the blob is then
-// blocked until that lease ends.
+// lock can do: its row is beside the resource. A lease protects nothing but its
+// blob: others may read the blob, effects elsewhere have no fence, and no event
+// is remembered. For those, use a lock, for example with package azblobstore. A
+// delayed copy of the request that leased the blob can lease it again with no
+// holder; the blob is then blocked until that lease ends.
 //
 // The lease is never infinite, because somebody would have to break that of a
 // dead holder by hand.

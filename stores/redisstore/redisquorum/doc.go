@@ -28,6 +28,31 @@
 // servers, without a failover: three servers go on when one is down, five when
 // two are.
 //
+// # How it differs from Redlock
+//
+// Redlock has no fence, and does not restore what a restarted server has lost.
+// Here each server keeps the whole row.
+//   - The fence rises across majorities. Each server gives the fence that its
+//     own clock says, or one more than the last. The claim's fence is the
+//     highest that a majority reaches, so servers whose clocks differ need no
+//     further request. If one of them knew a higher fence before, that one and
+//     one more is written to a majority before the claim counts: the next
+//     majority shares a server with it. A renewal does the same.
+//   - The newest memory decides. Each server keeps the stamp of the claim that
+//     completed last. A server that was down, or lost its last writes, adds
+//     what only it knows behind the event that precedes it there, and its
+//     result counts only if no newer memory has one. But one server that
+//     remembers is enough to know an event as completed.
+//   - A late owner completes nothing. A server records a completion only while
+//     its lease lasts, because the next owner may have a majority without it.
+//   - A server that missed a release is cleared by the next claim, release or
+//     renewal, once a majority refuses the old claim for good. The release may
+//     only be late, so clearing applies the rest of it: the server learns what
+//     the others remember, and the owner that it has lost nothing.
+//   - A server that lost the row gets it again with the next renewal, as a
+//     claim with the row's stamp. A copy of that claim which arrives after the
+//     release is refused like any late copy.
+//
 // # When to use something else
 //
 // Use it where there are several Redis servers and nothing else. In one Region,
