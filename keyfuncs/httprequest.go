@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
-	"github.com/lambdalock/lambdalock/internal/event/shape"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -37,7 +37,7 @@ type request struct {
 // requestIn returns the event of a gateway that an event is, points to or
 // embeds.
 func requestIn(event any) (any, error) {
-	found, ok := shape.RequestIn(event)
+	found, ok := eventkind.RequestIn(event)
 	if !ok {
 		return nil, &lock.NoKeyError{Field: "the event", Reason: fmt.Sprintf("is a %T without an HTTP request: use the event type of the gateway, or one that embeds it", event)}
 	}

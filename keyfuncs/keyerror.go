@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/lambdalock/lambdalock/internal/event/shape"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -44,7 +44,7 @@ func notNil[E any](constructor string, keys ...Func[E]) {
 // mustHoldRequest panics if no E can hold an HTTP request.
 func mustHoldRequest[E any](constructor string) {
 	t := reflect.TypeFor[E]()
-	if _, ok := shape.Request(t); !ok && t.Kind() != reflect.Interface {
+	if eventkind.GatewayOfRequest(t) == eventkind.NoGateway && t.Kind() != reflect.Interface {
 		panic(fmt.Sprintf("lambdalock: keyfuncs.%s: a %s has no HTTP request: use the event type of the gateway, or one that embeds it", constructor, t))
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/internal/event/shape"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -44,7 +43,7 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 // knows the caller by no more than is in its JSON form. Without a gateway it
 // returns "" if nothing in the payload can name the caller.
 func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (string, error) {
-	if _, ok := shape.RequestIn(payload); ok {
+	if _, ok := eventkind.RequestIn(payload); ok {
 		return fingerprint(keyfuncs.Caller(ctx, payload))
 	}
 	doc, ok := payload.([]byte)

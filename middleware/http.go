@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -10,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/internal/event/shape"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
@@ -18,25 +18,6 @@ import (
 // so: by itself, or because it is defined as, points to or embeds a type of
 // aws-lambda-go that does. If the types leave it open, the payload of each
 // invocation tells, and else the status in its result.
-
-// gatewayByEvent has the event types of all gateways.
-var gatewayByEvent = map[reflect.Type]eventkind.Gateway{
-	reflect.TypeFor[events.APIGatewayProxyRequest]():          eventkind.Payload1,
-	reflect.TypeFor[events.APIGatewayWebsocketProxyRequest](): eventkind.Payload1,
-	reflect.TypeFor[events.APIGatewayV2HTTPRequest]():         eventkind.Payload2,
-	reflect.TypeFor[events.LambdaFunctionURLRequest]():        eventkind.Payload2,
-	reflect.TypeFor[events.ALBTargetGroupRequest]():           eventkind.LoadBalancer,
-}
-
-// gatewayByResult has the response types of all gateways.
-var gatewayByResult = map[reflect.Type]eventkind.Gateway{
-	reflect.TypeFor[events.APIGatewayProxyResponse]():            eventkind.Payload1,
-	reflect.TypeFor[events.APIGatewayProxyStreamingResponse]():   eventkind.Payload1,
-	reflect.TypeFor[events.APIGatewayV2HTTPResponse]():           eventkind.Payload2,
-	reflect.TypeFor[events.LambdaFunctionURLResponse]():          eventkind.Payload2,
-	reflect.TypeFor[events.LambdaFunctionURLStreamingResponse](): eventkind.Payload2,
-	reflect.TypeFor[events.ALBTargetGroupResponse]():             eventkind.LoadBalancer,
-}
 
 var (
 	anyType       = reflect.TypeFor[any]()
@@ -66,12 +47,7 @@ func httpOf(event, result reflect.Type) overHTTP {
 	if result == nil {
 		return overHTTP{}
 	}
-	h := overHTTP{gateway: gatewayOfEvent(event), responds: holdsResponse(result)}
-	if h.gateway == eventkind.NoGateway {
-		if p, ok := shape.Response(result); ok {
-			h.gateway = gatewayByResult[p.Type]
-		}
-	}
+	h := overHTTP{gateway: cmp.Or(eventkind.GatewayOfRequest(event), eventkind.GatewayOfResponse(result)), responds: holdsResponse(result)}
 	otherSource := ofAnotherSource(event)
 	holdsAnything := result.Kind() == reflect.Interface || result.Kind() == reflect.Map || result == rawType
 	switch {
@@ -102,12 +78,6 @@ func writesStatus(result reflect.Type) (writes bool) {
 	b, err := json.Marshal(v.Interface())
 	var members map[string]json.RawMessage
 	return err == nil && json.Unmarshal(b, &members) == nil && members["statusCode"] != nil
-}
-
-// gatewayOfEvent returns the gateway whose requests a type holds.
-func gatewayOfEvent(event reflect.Type) eventkind.Gateway {
-	p, _ := shape.Request(event)
-	return gatewayByEvent[p.Type]
 }
 
 func deref(t reflect.Type) reflect.Type {
@@ -196,7 +166,7 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 	if !h.byPayload || payload == nil {
 		return h.gateway
 	}
-	if gateway := gatewayOfEvent(reflect.TypeOf(payload)); gateway != eventkind.NoGateway {
+	if gateway := eventkind.GatewayOfRequest(reflect.TypeOf(payload)); gateway != eventkind.NoGateway {
 		return gateway
 	}
 	switch v := reflect.ValueOf(payload); v.Kind() {

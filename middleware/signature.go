@@ -117,7 +117,7 @@ func otherKey(in, event reflect.Type) string {
 	switch {
 	case each != "":
 		return "use the key function for the handler's event; or, to lock what it carries, let the handler take " + typeName(event) + ", and wrap it with " + each
-	case gatewayOfEvent(in) != eventkind.NoGateway && gatewayOfEvent(event) != eventkind.NoGateway:
+	case eventkind.GatewayOfRequest(in) != eventkind.NoGateway && eventkind.GatewayOfRequest(event) != eventkind.NoGateway:
 		return "write the handler's type, such as IdempotencyKey[" + typeName(in) + "]"
 	}
 	return "use the key function for the handler's event"

@@ -62,7 +62,7 @@ var events = []mutant{
 		by:  "TestNeighboursAreRefused", in: "keyfuncs",
 	},
 	{
-		file: "internal/event/shape/shape.go", breaks: "F26", bug: "an embedded request is not found",
+		file: "internal/event/eventkind/place.go", breaks: "F26", bug: "an embedded request is not found",
 		old: `f.Anonymous && f.Tag.Get("json") == ""`,
 		new: `f.Anonymous && f.Tag.Get("json") != ""`,
 		by:  "TestRequestIn",

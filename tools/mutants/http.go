@@ -96,11 +96,10 @@ var http = []mutant{
 		by:  "TestHTTPRetryAfter|TestHTTPNested",
 	},
 	{
-		file: "middleware/http.go", breaks: "F49", bug: "a response type that the user defined or embedded is not one",
-		old: `			h.gateway = gatewayByResult[p.Type]`,
-		new: `			h.gateway = gatewayByResult[deref(result)]
-			_ = p`,
-		by: "TestBadRequest",
+		file: "internal/event/eventkind/http.go", breaks: "F49", bug: "a response type that the user embedded is not one",
+		old: `find(t, responses).gateway`,
+		new: `knownAs(deref(t), responses).gateway`,
+		by:  "TestBadRequest", in: "middleware",
 	},
 	{
 		file: "middleware/http.go", breaks: "F49", bug: "every map is a response",

@@ -1,7 +1,8 @@
-// Package eventkind tells AWS events apart by their JSON. Decoded into the type
-// of another source, an event may look as if there were nothing in it, and
-// would be acknowledged. Its JSON shows what it is and which key function it
-// needs.
+// Package eventkind tells AWS events apart. Decoded into the type of another
+// source, an event may look as if there were nothing in it, and would be
+// acknowledged. Its JSON shows what it is and which key function it needs. For
+// HTTP, the JSON and the types of requests and responses show the gateway, also
+// where a user's type points to them, is defined as them or embeds them.
 package eventkind
 
 import (

@@ -1,12 +1,10 @@
-package shape_test
+package eventkind
 
 import (
 	"reflect"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/lambdalock/lambdalock/internal/event/shape"
 )
 
 type (
@@ -67,7 +65,7 @@ func TestRequestIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := shape.RequestIn(c.event)
+			got, ok := RequestIn(c.event)
 			if ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%T %+v, %t; want %+v", got, got, ok, c.want)
 			}
