@@ -39,15 +39,15 @@ func Single[E ~struct {
 
 // instead returns what to do with an event of several records of this type.
 func instead(record any) string {
-	switch kind, _ := kindOf(record); kind {
-	case nil:
-		return "handle its records one by one"
-	case eventkind.SQS:
+	switch kind := kindOf(record); {
+	case kind == eventkind.SQS:
 		return "wrap a handler of one message with middleware.EachSQSMessage, or set the batch size to 1"
-	case eventkind.SES:
+	case kind == eventkind.SES:
 		return "SES sends one"
-	case eventkind.CodeCommit:
+	case kind == eventkind.CodeCommit:
 		return "CodeCommit sends one"
+	case kind == nil || kind.Each() == "":
+		return "handle its records one by one"
 	default:
 		return "wrap a handler of one record with middleware." + kind.Each()
 	}

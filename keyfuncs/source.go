@@ -2,6 +2,7 @@ package keyfuncs
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -25,31 +26,34 @@ func foreign(field, source string, want *eventkind.Kind) error {
 // foreignRecord returns an error if a record names a source other than its
 // type's.
 func foreignRecord(record any) error {
-	kind, source := kindOf(record)
+	kind, field := kindOf(record), "eventSource"
 	if kind == eventkind.SNS {
-		return foreign("EventSource", source, kind)
+		field = "EventSource"
 	}
-	return foreign("eventSource", source, kind)
+	return foreign(field, sourceOf(record), kind)
 }
 
-// kindOf returns the kind of events that have records of this type, and the
-// source that this one names. It returns nil for the types of users.
-func kindOf(record any) (kind *eventkind.Kind, source string) {
+// kindOf returns the kind of events that have such records, or nil for records
+// of the user's own.
+func kindOf(record any) *eventkind.Kind { return eventkind.OfRecord(reflect.TypeOf(record)) }
+
+// sourceOf returns the source that a record names, or "".
+func sourceOf(record any) string {
 	switch r := record.(type) {
 	case events.S3EventRecord:
-		return eventkind.S3, r.EventSource
+		return r.EventSource
 	case events.SQSMessage:
-		return eventkind.SQS, r.EventSource
+		return r.EventSource
 	case events.SNSEventRecord:
-		return eventkind.SNS, r.EventSource
+		return r.EventSource
 	case events.KinesisEventRecord:
-		return eventkind.Kinesis, r.EventSource
+		return r.EventSource
 	case events.DynamoDBEventRecord:
-		return eventkind.DynamoDB, r.EventSource
+		return r.EventSource
 	case events.SimpleEmailRecord:
-		return eventkind.SES, r.EventSource
+		return r.EventSource
 	case events.CodeCommitRecord:
-		return eventkind.CodeCommit, r.EventSource
+		return r.EventSource
 	}
-	return nil, ""
+	return ""
 }

@@ -44,8 +44,8 @@ func TestKeyOfRecordsAroundTheWholeEvent(t *testing.T) {
 	refusesEvents[events.S3EventRecord, events.S3Event](t, "S3", keyfuncs.S3Record, "EachS3Record", "Single[events.S3Event]")
 	refusesEvents[events.KinesisEventRecord, events.KinesisEvent](t, "Kinesis", keyfuncs.KinesisRecord, "EachKinesisRecord", "Single[events.KinesisEvent]", "EachKinesisBody")
 	refusesEvents[events.DynamoDBEventRecord, events.DynamoDBEvent](t, "DynamoDB", keyfuncs.DynamoDBRecord, "EachDynamoDBRecord", "Single[events.DynamoDBEvent]")
-	refusesEvents[events.KafkaRecord, events.KafkaEvent](t, "Kafka", keyfuncs.KafkaRecord, "EachKafkaRecord")
-	refusesEvents[awsevents.DocumentDBEventRecord, awsevents.DocumentDBEvent](t, "DocumentDB", keyfuncs.DocumentDBRecord, "EachDocumentDBRecord")
+	refusesEvents[events.KafkaRecord, events.KafkaEvent](t, "Kafka", keyfuncs.KafkaRecord, "take one record, and wrap it with EachKafkaRecord")
+	refusesEvents[awsevents.DocumentDBEventRecord, awsevents.DocumentDBEvent](t, "DocumentDB", keyfuncs.DocumentDBRecord, "take one record, and wrap it with EachDocumentDBRecord")
 	refusesEvents[events.SimpleEmailRecord, events.SimpleEmailEvent](t, "SES", keyfuncs.SESRecord, "Single[events.SimpleEmailEvent]")
 	refusesEvents[events.CodeCommitRecord, events.CodeCommitEvent](t, "CodeCommit", keyfuncs.CodeCommitRecord, "Single[events.CodeCommitEvent]")
 }

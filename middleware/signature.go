@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -93,8 +92,8 @@ func (s *signature) checkEvent(event reflect.Type) {
 	case s.forKeyAlone:
 	case event == reflect.TypeFor[json.RawMessage]():
 		refuse("the handler takes %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", typeName(in))
-	case perRecord[event] != "":
-		refuse("the handler takes %s, but the key function takes one record, %s: %s", typeName(in), typeName(event), perRecord[event])
+	case perRecord(event) != "":
+		refuse("the handler takes %s, but the key function takes one record, %s: %s", typeName(in), typeName(event), perRecord(event))
 	default:
 		refuse("the handler takes %s, but the key function takes %s: %s", typeName(in), typeName(event), otherKey(in, event))
 	}
@@ -129,21 +128,27 @@ func typeName(t reflect.Type) string {
 }
 
 // perRecord says what to do with a key function for records of that type around
-// a handler of something else.
-var perRecord = map[reflect.Type]string{
-	reflect.TypeFor[events.SQSMessage]():               eachOrSingle("EachSQSMessage", "SQSEvent") + ", or, if it takes the body, use EachSQSBody",
-	reflect.TypeFor[events.SNSEventRecord]():           eachOrSingle("EachSNSRecord", "SNSEvent") + ", or, if it takes the message, use EachSNSBody",
-	reflect.TypeFor[events.KinesisEventRecord]():       eachOrSingle("EachKinesisRecord", "KinesisEvent") + ", or, if it takes the data, use EachKinesisBody",
-	reflect.TypeFor[events.DynamoDBEventRecord]():      eachOrSingle("EachDynamoDBRecord", "DynamoDBEvent"),
-	reflect.TypeFor[events.S3EventRecord]():            eachOrSingle("EachS3Record", "S3Event"),
-	reflect.TypeFor[events.SimpleEmailRecord]():        "wrap the key function in keyfuncs.Single[events.SimpleEmailEvent]",
-	reflect.TypeFor[events.CodeCommitRecord]():         "wrap the key function in keyfuncs.Single[events.CodeCommitEvent]",
-	reflect.TypeFor[events.KafkaRecord]():              "let the handler take one record, and wrap it with EachKafkaRecord",
-	reflect.TypeFor[awsevents.DocumentDBEventRecord](): "let the handler take one record, and wrap it with EachDocumentDBRecord",
-}
-
-func eachOrSingle(each, event string) string {
-	return "let the handler take one, and wrap it with " + each + " instead; or, for events of exactly one record, wrap the key function in keyfuncs.Single[events." + event + "]"
+// a handler of something else. It returns "" if they are not records.
+func perRecord(record reflect.Type) string {
+	kind := eventkind.OfRecord(record)
+	switch {
+	case kind == nil:
+		return ""
+	case kind.Each() == "":
+		return "wrap the key function in keyfuncs." + kind.Single()
+	case kind.Single() == "":
+		return "let the handler take one record, and wrap it with " + kind.Each()
+	}
+	text := "let the handler take one, and wrap it with " + kind.Each() + " instead; or, for events of exactly one record, wrap the key function in keyfuncs." + kind.Single()
+	switch kind {
+	case eventkind.SQS:
+		text += ", or, if it takes the body, use EachSQSBody"
+	case eventkind.SNS:
+		text += ", or, if it takes the message, use EachSNSBody"
+	case eventkind.Kinesis:
+		text += ", or, if it takes the data, use EachKinesisBody"
+	}
+	return text
 }
 
 // ofOneRecord returns key, and if it takes a record, refuses what a whole event
@@ -152,7 +157,7 @@ func eachOrSingle(each, event string) string {
 // JSON, or of one record, does not show that mistake by its type.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-windows.html
 func ofOneRecord[E any](key keySource[E]) keySource[E] {
-	instead := perRecord[reflect.TypeFor[E]()]
+	instead := perRecord(reflect.TypeFor[E]())
 	if instead == "" {
 		return key
 	}

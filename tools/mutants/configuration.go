@@ -29,8 +29,8 @@ var configuration = []mutant{
 	},
 	{
 		file: "middleware/signature.go", breaks: "F26", bug: "the refusal of a key of records names no wrapper",
-		old: `	case perRecord[event] != "":`,
-		new: `	case perRecord[in] != "":`,
+		old: `	case perRecord(event) != "":`,
+		new: `	case perRecord(in) != "":`,
 		by:  "TestKeyOfRecordsAroundTheWholeEvent",
 	},
 	{

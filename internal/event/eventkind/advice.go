@@ -23,23 +23,32 @@ func (k *Kind) KeyFunction(carrier *Kind) string {
 	case k.record == "":
 		return k.key + ", with middleware." + k.each
 	}
-	return fmt.Sprintf("%s, with middleware.%s, or in Single[%T] for an event of one", k.key, k.each, k.types[0])
+	return k.key + ", with middleware." + k.each + ", or in " + k.Single() + " for an event of one"
 }
 
 // Each returns the wrapper of package middleware for handlers of one record, or
 // "" if key functions take the whole event.
 func (k *Kind) Each() string { return k.each }
 
-// Single returns how one writes a key function of one record for an event that
-// holds no other, or "" if there is no way.
-func (k *Kind) Single(key string) string {
-	switch {
-	case k.record == "":
+// Single returns the constructor for events of one record, or "" if it does not
+// fit their type.
+func (k *Kind) Single() string {
+	if k.record == "" {
 		return ""
+	}
+	return fmt.Sprintf("Single[%T]", k.types[0])
+}
+
+// Whole returns how one writes a key function of one record for an event that
+// holds no other, or "" if there is no way.
+func (k *Kind) Whole(key string) string {
+	switch {
 	case k.whole != "" && key == k.key:
 		return k.whole
+	case k.record == "":
+		return ""
 	}
-	return fmt.Sprintf("Single[%T](%s)", k.types[0], key)
+	return k.Single() + "(" + key + ")"
 }
 
 // NoS3Records returns what is wrong with a document that should be an S3

@@ -26,6 +26,12 @@ func OfType[E any]() *Kind {
 	})
 }
 
+// OfRecord returns the kind whose records have a Go type, or nil for the types
+// of users.
+func OfRecord(t reflect.Type) *Kind {
+	return first(func(k *Kind) bool { return k.one != nil && reflect.TypeOf(k.one) == t })
+}
+
 // Of returns the kind of a JSON document, or nil if it is unknown.
 func Of(doc []byte) *Kind {
 	var members map[string]json.RawMessage

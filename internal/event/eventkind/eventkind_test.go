@@ -1,8 +1,13 @@
 package eventkind
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
 // TestEveryKindHasAKeyFunction: an error that names none helps nobody.
@@ -49,6 +54,20 @@ func TestOfOddities(t *testing.T) {
 				t.Errorf("is %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestOfRecord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		record any
+		want   *Kind
+	}{
+		{events.SQSMessage{}, SQS}, {awsevents.DocumentDBEventRecord{}, DocumentDB}, {events.SQSEvent{}, nil}, {&events.SQSMessage{}, nil}, {nil, nil},
+	} {
+		if got := OfRecord(reflect.TypeOf(c.record)); got != c.want {
+			t.Errorf("%T is of %q, want %q", c.record, got, c.want)
+		}
 	}
 }
 

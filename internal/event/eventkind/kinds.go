@@ -11,6 +11,7 @@ import (
 type Kind struct {
 	name  string // as an error calls an event
 	types []any  // a value of each Go type that stands for an event
+	one   any    // a value of the Go type of a record, if key functions take records
 
 	// What the JSON shows, by the first of these that the event has.
 	sources []string // the event source that its records, or its events, name
@@ -34,14 +35,17 @@ func (k *Kind) String() string {
 
 // The kinds of events.
 var (
-	S3     = &Kind{name: "an S3 notification", types: []any{events.S3Event{}}, sources: []string{"aws:s3"}, record: "s3", key: "S3Record", whole: "S3Object", each: "EachS3Record"}
+	S3 = &Kind{
+		name: "an S3 notification", types: []any{events.S3Event{}}, one: events.S3EventRecord{}, sources: []string{"aws:s3"}, record: "s3",
+		key: "S3Record", whole: "S3Object", each: "EachS3Record",
+	}
 	S3Test = &Kind{name: "the s3:TestEvent", key: "S3Object"}
 	SQS    = &Kind{
-		name: "an SQS event", types: []any{events.SQSEvent{}}, sources: []string{"aws:sqs"}, record: "messageId",
+		name: "an SQS event", types: []any{events.SQSEvent{}}, one: events.SQSMessage{}, sources: []string{"aws:sqs"}, record: "messageId",
 		key: "SQSMessage, or SQSBody(S3Object) if S3 notifications come through the queue", each: "EachSQSMessage", body: "SQSBody",
 	}
 	SNS = &Kind{
-		name: "an SNS event", types: []any{events.SNSEvent{}}, sources: []string{"aws:sns"}, record: "Sns",
+		name: "an SNS event", types: []any{events.SNSEvent{}}, one: events.SNSEventRecord{}, sources: []string{"aws:sns"}, record: "Sns",
 		key: "SNSRecord, or SNSBody(S3Object) if S3 notifications come through the topic", each: "EachSNSRecord", body: "SNSBody",
 	}
 	SNSMessage = &Kind{ // as a topic puts it into a queue
@@ -53,29 +57,32 @@ var (
 		key: "EventBridgeEvent, or EventBridgeS3Object if it comes from S3",
 	}
 	Kinesis = &Kind{
-		name: "a Kinesis event", types: []any{events.KinesisEvent{}}, sources: []string{"aws:kinesis"}, record: "kinesis",
+		name: "a Kinesis event", types: []any{events.KinesisEvent{}}, one: events.KinesisEventRecord{}, sources: []string{"aws:kinesis"}, record: "kinesis",
 		key: "KinesisRecord", each: "EachKinesisRecord", body: "KinesisBody",
 	}
 	DynamoDB = &Kind{
-		name: "an event of a DynamoDB stream", types: []any{events.DynamoDBEvent{}}, sources: []string{"aws:dynamodb"}, record: "dynamodb",
+		name: "an event of a DynamoDB stream", types: []any{events.DynamoDBEvent{}}, one: events.DynamoDBEventRecord{}, sources: []string{"aws:dynamodb"}, record: "dynamodb",
 		key: "DynamoDBRecord", each: "EachDynamoDBRecord",
 	}
 	DocumentDB = &Kind{
-		name: "an event of a DocumentDB change stream", types: []any{awsevents.DocumentDBEvent{}}, sources: []string{"aws:docdb"},
+		name: "an event of a DocumentDB change stream", types: []any{awsevents.DocumentDBEvent{}}, one: awsevents.DocumentDBEventRecord{}, sources: []string{"aws:docdb"},
 		key: "DocumentDBRecord", each: "EachDocumentDBRecord",
 	}
 	Kafka = &Kind{ // AWS shows two spellings of a source that one manages oneself
-		name: "a Kafka event", types: []any{events.KafkaEvent{}}, sources: []string{"aws:kafka", "SelfManagedKafka", "aws:SelfManagedKafka"},
+		name: "a Kafka event", types: []any{events.KafkaEvent{}}, one: events.KafkaRecord{}, sources: []string{"aws:kafka", "SelfManagedKafka", "aws:SelfManagedKafka"},
 		key: "KafkaRecord", each: "EachKafkaRecord",
 	}
 	ActiveMQ = &Kind{ // AWS shows two spellings
 		name: "an ActiveMQ event", types: []any{events.ActiveMQEvent{}}, sources: []string{"aws:mq", "aws:amq"},
 		key: "ActiveMQEvent",
 	}
-	RabbitMQ   = &Kind{name: "a RabbitMQ event", types: []any{events.RabbitMQEvent{}}, sources: []string{"aws:rmq"}, key: "RabbitMQEvent"}
-	SES        = &Kind{name: "an SES event", types: []any{events.SimpleEmailEvent{}}, sources: []string{"aws:ses"}, record: "ses", key: "Single[events.SimpleEmailEvent](SESRecord)"}
+	RabbitMQ = &Kind{name: "a RabbitMQ event", types: []any{events.RabbitMQEvent{}}, sources: []string{"aws:rmq"}, key: "RabbitMQEvent"}
+	SES      = &Kind{
+		name: "an SES event", types: []any{events.SimpleEmailEvent{}}, one: events.SimpleEmailRecord{}, sources: []string{"aws:ses"}, record: "ses",
+		key: "Single[events.SimpleEmailEvent](SESRecord)",
+	}
 	CodeCommit = &Kind{
-		name: "a CodeCommit event", types: []any{events.CodeCommitEvent{}}, sources: []string{"aws:codecommit"}, record: "codecommit",
+		name: "a CodeCommit event", types: []any{events.CodeCommitEvent{}}, one: events.CodeCommitRecord{}, sources: []string{"aws:codecommit"}, record: "codecommit",
 		key: "Single[events.CodeCommitEvent](CodeCommitRecord)",
 	}
 	CodePipeline   = &Kind{name: "a CodePipeline job", types: []any{events.CodePipelineJobEvent{}}, members: []string{"CodePipeline.job"}, key: "services.CodePipelineJob"}

@@ -39,7 +39,7 @@ func noted(f function, note string) function {
 // written returns how one writes the function for an event of a kind. only:
 // the event holds one record.
 func (f *function) written(kind *eventkind.Kind, only bool) string {
-	switch whole := kind.Single(f.name); {
+	switch whole := kind.Whole(f.name); {
 	case f.name == "":
 		return kind.KeyFunction(nil)
 	case kind.Each() == "":
