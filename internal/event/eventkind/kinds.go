@@ -7,20 +7,21 @@ import (
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 )
 
-// Kind is a source of events. The nil Kind is an unknown one.
+// Kind is a source of events: how they are recognised, and what one uses for
+// them. The nil Kind is an unknown one.
 type Kind struct {
 	name  string // as an error calls an event
 	types []any  // a value of each Go type that stands for an event
-	one   any    // a value of the Go type of a record, if key functions take records
+	one   any    // a value of the type of a record; nil: key functions take the whole
 
-	// What the JSON shows, by the first of these that the event has.
-	sources []string // the event source that its records, or its events, name
-	record  string   // a member of Records only; for those that name no source, as in events built by hand
-	members []string // members of an event
+	// Of its JSON. What is not recognised by these is by [Of] itself.
+	sources []string // what records, or events, have as their eventSource
+	record  string   // a member that only its Records have, for those that name no source; empty: it has no Records
+	members []string // what its events have, if they name no source
 
-	// What one uses for it, in package keyfuncs unless another one is named.
-	key   string // the key function, for one record if there is a wrapper
-	whole string // the same for an event of one record, if it has a name of its own
+	// From package keyfuncs, unless another one is named.
+	key   string // the key function, for a record if there is a wrapper
+	whole string // the same for an event of one record, if that is not a Single
 	each  string // the wrapper of package middleware for handlers of one record
 	body  string // the envelope for what a record carries
 }
