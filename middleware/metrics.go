@@ -42,8 +42,8 @@ type Totals struct {
 // The totals are exact, with three exceptions. An invocation whose process dies
 // counts nowhere: f is not called. If an observer or a log handler panics, the
 // release that follows is not counted. And a takeover counts as any other
-// acquisition if the store's first answer was lost, because the repeated request
-// finds the lock to be its own.
+// acquisition if the store's first answer was lost, because the repeated
+// request finds the lock to be its own.
 func Metrics(f func(context.Context, Totals)) Option {
 	return func(o *settings) { o.metrics = both(o.metrics, f) }
 }

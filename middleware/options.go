@@ -274,12 +274,12 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 	return func(o *settings) { o.engine.Observe = both(o.engine.Observe, f) }
 }
 
-// Holder changes how the holder of a lock is described to whoever finds it
-// held: in errors, log lines and rows. f gets the description so far and returns
-// the one that takes its place, of up to 512 bytes; what is longer is cut.
-// Default: function, request and log stream, or outside Lambda program, host and
-// process id. If Holder is given several times, every f is called, in that
-// order. f must be safe for concurrent use. If it panics, so does the
+// Holder changes how the holder of a lock is described to those who find it
+// held: in errors, log lines and rows. f gets the description so far and
+// returns the one that takes its place, of up to 512 bytes; what is longer is
+// cut. Default: function, request and log stream, or outside Lambda program,
+// host and process id. If Holder is given several times, every f is called, in
+// that order. f must be safe for concurrent use. If it panics, so does the
 // invocation, before it asks for the lock.
 func Holder(f func(ctx context.Context, description string) string) Option {
 	return func(o *settings) {

@@ -199,7 +199,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 			e.crash()
 		}
 		return row, ok, err
-	}, func(row driver.Row, ok bool, err error) { inv.log.Acquired(c, row, ok, err) })
+	}, func(row driver.Row, ok bool, err error) { inv.log.Claim(c, row, ok, err) })
 }
 
 // Settle implements driver.Store.
@@ -224,7 +224,7 @@ func (e *environment) Settle(ctx context.Context, s *driver.Settlement) (driver.
 		row, ok, err := e.store.Settle(ctx, s)
 		e.note(func() { g.unsettled = g.unsettled || err != nil })
 		return row, ok, err
-	}, func(row driver.Row, ok bool, err error) { invocationOf(ctx).log.Settled(s, row, ok, err) })
+	}, func(row driver.Row, ok bool, err error) { invocationOf(ctx).log.Settlement(s, row, ok, err) })
 }
 
 // Renew implements driver.Store.
@@ -233,7 +233,7 @@ func (e *environment) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 		e.w.complain("a lease was renewed, although the platform kills at the deadline")
 	}
 	return e.request(ctx, "renewal", r.Token, func(*grant) (driver.Row, bool, error) { return e.store.Renew(ctx, r) },
-		func(driver.Row, bool, error) { invocationOf(ctx).log.Renewed() })
+		func(driver.Row, bool, error) { invocationOf(ctx).log.Renewal() })
 }
 
 // vault is the store below the faults. It notes what is applied.

@@ -83,8 +83,9 @@ func (o output) Write(line []byte) (int, error) {
 
 // checkMetrics compares the line of an invocation that has returned with what
 // it was told and, where the process was not frozen and no callback panicked,
-// with what it asked the store: otherwise a lock that was granted may end before
-// its caller gets it, and nobody observes its release. The caller holds w.mu.
+// with what it asked the store: otherwise a lock that was granted may end
+// before its caller gets it, and nobody observes its release. The caller holds
+// w.mu.
 func (w *world) checkMetrics(inv *invocation) {
 	if inv.env.dead && inv.line == nil {
 		return

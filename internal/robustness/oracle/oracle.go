@@ -37,8 +37,8 @@ func (l *Log) of(token string) *lock {
 	return l.locks[token]
 }
 
-// Acquired notes the answer to a claim.
-func (l *Log) Acquired(c *driver.Claim, row driver.Row, ok bool, err error) {
+// Claim notes the answer to a claim.
+func (l *Log) Claim(c *driver.Claim, row driver.Row, ok bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
@@ -72,15 +72,15 @@ func throttled(err error) bool {
 	return errors.As(err, &e) && e.Temporary && e.Answered && !e.Conflict
 }
 
-// Renewed notes a renewal.
-func (l *Log) Renewed() {
+// Renewal notes a renewal.
+func (l *Log) Renewal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
 }
 
-// Settled notes the answer to a settlement.
-func (l *Log) Settled(s *driver.Settlement, row driver.Row, ok bool, err error) {
+// Settlement notes the answer to a settlement.
+func (l *Log) Settlement(s *driver.Settlement, row driver.Row, ok bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
