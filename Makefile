@@ -6,7 +6,7 @@ BIN := bin
 LINT := $(BIN)/golangci-lint
 # The folders that have their own go.mod.
 STORES := stores/redisstore stores/s3store stores/azblobstore
-MODULES := . $(STORES) redelivery cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
+MODULES := . $(STORES) redelivery telemetry/otellock cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
 CFN_LINT := infra/.venv/bin/cfn-lint
 CDK_VERSION := 2.1148.1
 
@@ -47,7 +47,7 @@ picture: demo ## draw the images of the README from the demo (needs Chromium; CH
 
 .PHONY: test
 test: ## run all tests that need nothing but Go; what has not changed is not run again
-	@GO="$(GO)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery # the longest first
+	@GO="$(GO)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
 
 .PHONY: table
 table: ## check that the table of planted bugs fits the code
@@ -76,7 +76,7 @@ NO_RACE := ^(TestExploreProtocol|TestLargeDeliveryIsBounded|TestLongListIsBounde
 race: ## run the tests with the race detector (needs a C compiler)
 	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'robustness/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
 	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/robustness/delivery # five would take as long as all the rest
-	@for m in $(STORES) redelivery; do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
+	@for m in $(STORES) redelivery telemetry/otellock; do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' -p 1 ./... # it starts many processes, whose requests have two seconds
 
 ROUNDS ?= 50
@@ -157,6 +157,7 @@ operators: $(BIN) ## change every operator, one at a time, and check that the te
 .PHONY: bench
 bench: ## run the benchmarks, which compare with the bare clients and with other libraries
 	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./telemetry/...
+	cd telemetry/otellock && $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) .
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
 
 FUZZTIME ?= 1m

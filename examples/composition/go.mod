@@ -4,6 +4,8 @@ go 1.25.0
 
 replace github.com/lambdalock/lambdalock => ../../
 
+replace github.com/lambdalock/lambdalock/telemetry/otellock => ../../telemetry/otellock
+
 require (
 	github.com/DataDog/datadog-lambda-go v1.32.0
 	github.com/aws/aws-lambda-go v1.54.0
@@ -12,6 +14,7 @@ require (
 	github.com/go-chi/chi/v5 v5.0.10
 	github.com/labstack/echo/v4 v4.11.1
 	github.com/lambdalock/lambdalock v0.0.0
+	github.com/lambdalock/lambdalock/telemetry/otellock v0.0.0
 	github.com/newrelic/go-agent/v3 v3.24.1
 	github.com/newrelic/go-agent/v3/integrations/nrlambda v1.2.2
 	go.opentelemetry.io/contrib/instrumentation/github.com/aws/aws-lambda-go/otellambda v0.70.0

@@ -182,7 +182,7 @@ func (p *process) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 		return driver.Row{}, false, &driver.Error{Err: errDead}
 	}
 	row, ok, err := p.Store.Acquire(ctx, c)
-	p.log.Acquired(c, row, ok, err)
+	p.log.Claim(c, row, ok, err)
 	return row, ok, err
 }
 
@@ -191,6 +191,6 @@ func (p *process) Settle(ctx context.Context, s *driver.Settlement) (driver.Row,
 		return driver.Row{}, false, &driver.Error{Err: errDead}
 	}
 	row, ok, err := p.Store.Settle(ctx, s)
-	p.log.Settled(s, row, ok, err)
+	p.log.Settlement(s, row, ok, err)
 	return row, ok, err
 }

@@ -98,7 +98,7 @@ func measured(t *testing.T, reader sdkmetric.Reader) (events map[attribute.Set]i
 func attributes(s tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

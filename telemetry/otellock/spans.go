@@ -69,7 +69,7 @@ func runOf(description string) trace.SpanContext {
 	if ids == nil {
 		return trace.SpanContext{}
 	}
-	traceID, _ := trace.TraceIDFromHex(ids[1]) // zeros are no id
+	traceID, _ := trace.TraceIDFromHex(ids[1]) // all zeros are invalid
 	spanID, _ := trace.SpanIDFromHex(ids[2])
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled, Remote: true})
 }

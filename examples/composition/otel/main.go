@@ -1,5 +1,6 @@
 // otel traces a handler with OpenTelemetry and locks its event. The tracer is
-// outside, so a duplicate that is skipped has a span too.
+// outside, so a duplicate that is skipped has a span too. Package otellock adds
+// the spans of the lock, and its metrics.
 //
 // Event source: an EventBridge rule. The exporter that your collector needs
 // takes the place of the one that prints.
@@ -20,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
-	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/telemetry/otellock"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func main() {
 // tracerOutside gives every invocation a span, also one that is skipped or
 // refused.
 func tracerOutside(handle func(context.Context, events.EventBridgeEvent) error, tp *sdktrace.TracerProvider, opts ...middleware.Option) any {
-	locked := middleware.WithLock(keyfuncs.EventBridgeEvent, handle, append(opts, middleware.Observe(addEvent))...)
+	locked := middleware.WithLock(keyfuncs.EventBridgeEvent, handle, append(opts, otellock.Observe(&otellock.Options{TracerProvider: tp}))...)
 	return otellambda.InstrumentHandler(locked, otellambda.WithTracerProvider(tp), otellambda.WithFlusher(tp))
 }
 
@@ -60,13 +61,8 @@ func records(handle func(context.Context, events.SQSMessage) error, tp *sdktrace
 		}
 		return err
 	})
-	each := middleware.EachSQSMessage(keyfuncs.SQSMessage, handle, append(opts, span)...)
+	each := middleware.EachSQSMessage(keyfuncs.SQSMessage, handle, append(opts, span, otellock.Observe(&otellock.Options{TracerProvider: tp}))...)
 	return otellambda.InstrumentHandler(each, otellambda.WithTracerProvider(tp), otellambda.WithFlusher(tp))
-}
-
-// addEvent adds what happened to the lock to the span.
-func addEvent(ctx context.Context, o lock.Observation) {
-	trace.SpanFromContext(ctx).AddEvent("lambdalock: " + string(o.Outcome))
 }
 
 // handle is where your own work goes.

@@ -44,30 +44,43 @@ func TestOrders(t *testing.T) {
 			hasSpan := func(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 			spans := func() int {
 				defer exporter.Reset()
-				return len(exporter.GetSpans())
+				return len(slices.DeleteFunc(exporter.GetSpans(), ofLock))
 			}
 			suite.Tracer(t, build, hasSpan, spans, c.skippedToo)
 		})
 	}
 }
 
-// TestOutcomeInSpan shows that the span of a duplicate says why the handler did
-// not run.
-func TestOutcomeInSpan(t *testing.T) {
+// ofLock reports whether a span is one of package otellock.
+func ofLock(s tracetest.SpanStub) bool { return strings.HasPrefix(s.Name, "lambdalock ") }
+
+// TestOutcomeInSpans shows that the spans of the lock are below that of the
+// invocation, and that the one of a duplicate says why the handler did not run.
+func TestOutcomeInSpans(t *testing.T) {
 	t.Parallel()
 	exporter := tracetest.NewInMemoryExporter()
 	h := tracerOutside(handle, sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), suite.Options()...)
-	for _, want := range [][]string{{"lambdalock: acquired", "lambdalock: released"}, {"lambdalock: already_completed"}} {
+	for _, want := range [][]string{{"lambdalock acquire: acquired", "lambdalock complete: completed"}, {"lambdalock acquire: already_completed"}} {
 		exporter.Reset()
 		if _, err := suite.Invoke(t.Context(), h, []byte(`{"id":"1","source":"shop.orders","detail-type":"order","detail":{}}`)); err != nil {
 			t.Fatal(err)
 		}
+		spans := exporter.GetSpans() // by their end
+		invocation := spans[len(spans)-1]
 		var got []string
-		for _, e := range exporter.GetSpans()[0].Events {
-			got = append(got, e.Name)
+		for _, s := range spans[:len(spans)-1] {
+			outcome := ""
+			for _, a := range s.Attributes {
+				if a.Key == "lambdalock.outcome" {
+					outcome = a.Value.AsString()
+				}
+			}
+			if got = append(got, s.Name+": "+outcome); s.Parent.SpanID() != invocation.SpanContext.SpanID() {
+				t.Errorf("%s is not below the span of the invocation", s.Name)
+			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the span has the events %q, want %q", got, want)
+			t.Errorf("the spans are %q, want %q", got, want)
 		}
 	}
 }
@@ -136,7 +149,7 @@ func TestRecords(t *testing.T) {
 		if err != nil || string(out) != want.answer {
 			t.Errorf("delivery %d: %s, %v", delivery+1, out, err)
 		}
-		spans := exporter.GetSpans() // by their end: the records, the invocation
+		spans := slices.DeleteFunc(exporter.GetSpans(), ofLock) // by their end: the records, the invocation
 		if len(spans) != 3 || spans[0].Parent.SpanID() != spans[2].SpanContext.SpanID() || spans[1].Parent.SpanID() != spans[2].SpanContext.SpanID() {
 			t.Fatalf("delivery %d: %d spans, want two below a third", delivery+1, len(spans))
 		}
