@@ -1,6 +1,6 @@
 module github.com/lambdalock/lambdalock/cmd/lambdalock
 
-go 1.25
+go 1.25.0
 
 replace github.com/lambdalock/lambdalock => ../..
 
@@ -12,8 +12,8 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/lambdalock/lambdalock v0.0.0
-	golang.org/x/sys v0.41.0
-	golang.org/x/term v0.40.0
+	golang.org/x/sys v0.47.0
+	golang.org/x/term v0.45.0
 )
 
 require (
@@ -31,10 +31,10 @@ require (
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.shabbyrobe.org/gocovmerge v0.0.0-20230507111327-fa4f82cfbf4d // indirect
-	golang.org/x/crypto v0.41.0 // indirect
-	golang.org/x/net v0.43.0 // indirect
-	golang.org/x/text v0.28.0 // indirect
-	golang.org/x/tools v0.35.0 // indirect
+	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/tools v0.48.0 // indirect
 )
 
 require (
@@ -49,13 +49,17 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/endpoint-discovery v1.13.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
+	github.com/aws/aws-sdk-go-v2/service/kinesis v1.56.10
+	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.1
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/aws-sdk-go-v2/service/signin v1.12.2 // indirect
+	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/aws/aws-sdk-go-v2/service/sso v1.39.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
-	github.com/aws/smithy-go v1.28.8 // indirect
+	github.com/aws/smithy-go v1.28.8
 	github.com/johannesboyne/gofakes3 v1.2.0
+	github.com/lambdalock/lambdalock/infra v0.0.0
 	github.com/lambdalock/lambdalock/stores/azblobstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/redisstore v0.0.0
 	github.com/lambdalock/lambdalock/stores/s3store v0.0.0
@@ -67,3 +71,5 @@ replace github.com/lambdalock/lambdalock/stores/redisstore => ../../stores/redis
 replace github.com/lambdalock/lambdalock/stores/azblobstore => ../../stores/azblobstore
 
 replace github.com/lambdalock/lambdalock/stores/s3store => ../../stores/s3store
+
+replace github.com/lambdalock/lambdalock/infra => ../../infra

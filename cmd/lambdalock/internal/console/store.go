@@ -3,9 +3,14 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -15,10 +20,13 @@ import (
 type StoreFlags struct {
 	Store     string `placeholder:"URL" env:"LAMBDALOCK_STORE" help:"Where the locks are: ${storeForms}. Default: the DynamoDB table named in LOCK_TABLE_NAME."`
 	Namespace string `placeholder:"NAME" env:"LOCK_NAMESPACE" help:"Namespace of the lock names, as in the option Namespace of package middleware (none)."`
+	Function  string `placeholder:"NAME" help:"Take the table and the namespace from this deployed Lambda function: a name or an ARN, either with :ALIAS."`
+
+	resolved bool // Store and Namespace are those of Function
 }
 
 // URL returns the URL of the store, or "" if nothing names one.
-func (f StoreFlags) URL() string {
+func (f *StoreFlags) URL() string {
 	if f.Store != "" {
 		return f.Store
 	}
@@ -28,11 +36,48 @@ func (f StoreFlags) URL() string {
 	return ""
 }
 
-// Open returns the store. The error is a *driver.ConfigError.
-func (f StoreFlags) Open(ctx context.Context) (driver.Store, error) {
+// Open returns the store, after Resolve. The error is a *driver.ConfigError, or
+// that of Resolve.
+func (f *StoreFlags) Open(ctx context.Context) (driver.Store, error) {
+	if err := f.Resolve(ctx); err != nil {
+		return nil, err
+	}
 	u := f.URL()
 	if u == "" {
 		return nil, &driver.ConfigError{Reason: "no store: give --store URL, or set LAMBDALOCK_STORE or " + dynamostore.TableVariable}
 	}
 	return storeurl.Open(ctx, u)
+}
+
+// Resolve sets Store and Namespace to those of Function, if it is given. A
+// function that chooses its store in its code has no table in its variables,
+// and one that chooses its namespace there has none: then those that are given
+// stay. The error is a *driver.ConfigError or a *driver.Error.
+func (f *StoreFlags) Resolve(ctx context.Context) error {
+	if f.Function == "" || f.resolved {
+		return nil
+	}
+	cfg, err := f.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	function, err := deployed.Configuration(ctx, lambda.NewFromConfig(cfg), f.Function)
+	if err != nil {
+		return err
+	}
+	switch {
+	case function.Table != "":
+		f.Store = storeurl.OfTable(function.Table, cfg.Region, f.Store)
+	case f.Store == "":
+		return &driver.ConfigError{Reason: "function " + function.Name + " has no " + dynamostore.TableVariable + ", so its code chooses its store: give that as --store, too"}
+	}
+	f.Namespace = cmp.Or(function.Namespace, f.Namespace, function.DefaultNamespace())
+	f.resolved = true
+	return nil
+}
+
+// AWS returns the configuration for requests about Function, whose Region is
+// that of its ARN or of the store's URL, if they name one.
+func (f *StoreFlags) AWS(ctx context.Context) (aws.Config, error) {
+	return storeurl.AWS(ctx, cmp.Or(deployed.Region(f.Function), storeurl.Region(f.Store)))
 }

@@ -49,6 +49,9 @@ func (c *Explain) explain(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := c.Resolve(ctx); err != nil {
+		return err
+	}
 	now := time.Now()
 	var judged error
 	switch {
@@ -96,7 +99,7 @@ func (c *Explain) read(ctx context.Context) (string, *explain.Event, error) {
 }
 
 func (c *Explain) judge(ctx context.Context, e *explain.Event, now time.Time) error {
-	store, err := inspector(ctx, c.StoreFlags)
+	store, err := inspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ const chunk = 1000
 
 // Run runs the command.
 func (c *List) Run(ctx context.Context) error {
-	store, err := inspector(ctx, c.StoreFlags)
+	store, err := inspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return trouble(err)
 	}

@@ -52,7 +52,7 @@ func (c *Show) show(ctx context.Context, out io.Writer) error {
 	case c.Digest != "" && !digest.MatchString(c.Digest):
 		return wrongUse("--digest %q: a digest has 12 characters of 0-9 and a-f, like \"key\" of a log line", c.Digest)
 	}
-	store, err := inspector(ctx, c.StoreFlags)
+	store, err := inspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func trouble(err error) error {
 }
 
 // inspector opens the store for a command that looks at its rows.
-func inspector(ctx context.Context, f console.StoreFlags) (driver.Inspector, error) {
+func inspector(ctx context.Context, f *console.StoreFlags) (driver.Inspector, error) {
 	store, err := f.Open(ctx)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (c *Watch) Run(ctx context.Context) error {
 	if c.Interval < shortestInterval {
 		return wrongUse("--interval %v: the shortest is %v", c.Interval, shortestInterval)
 	}
-	store, err := inspector(ctx, c.StoreFlags)
+	store, err := inspector(ctx, &c.StoreFlags)
 	if err != nil {
 		return trouble(err)
 	}

@@ -2,11 +2,13 @@ package storeurl
 
 import (
 	"context"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,6 +63,39 @@ func dynamoDB(ctx context.Context, rest string) (*dynamodb.Client, string, error
 		return nil, "", err
 	}
 	return dynamodb.NewFromConfig(cfg), table, nil
+}
+
+// OfTable returns the URL of a table in a Region. It has the endpoint of another
+// URL, if that is of DynamoDB too.
+func OfTable(table, region, other string) string {
+	values := url.Values{"region": {region}}
+	if endpoint := tableParameters(other).Get("endpoint"); endpoint != "" {
+		values.Set("endpoint", endpoint)
+	}
+	return "dynamodb://" + table + "?" + values.Encode()
+}
+
+// Region returns the Region in the URL of a table, or "" if it has none.
+func Region(text string) string { return tableParameters(text).Get("region") }
+
+// tableParameters returns the parameters in the URL of a table. A malformed one
+// has none, which Open reports.
+func tableParameters(text string) url.Values {
+	scheme, rest, _ := strings.Cut(text, "://")
+	_, query, _ := strings.Cut(rest, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil || !strings.EqualFold(scheme, "dynamodb") {
+		return nil
+	}
+	return values
+}
+
+// AWS returns the configuration for other services of AWS in a Region, or in
+// that of the configuration if it is empty. The error is a *driver.ConfigError.
+func AWS(ctx context.Context, region string) (aws.Config, error) {
+	cfg, err := awsConfig(ctx, parameters{"region": region})
+	cfg.Retryer = func() aws.Retryer { return retry.NewStandard() }
+	return cfg, err
 }
 
 // awsConfig returns the default configuration with the URL's Region and

@@ -15,10 +15,26 @@ import (
 	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
-// openRedis opens one server or, if there are several URLs, a quorum. Messages
-// name servers by their place in the list, because any part of a malformed URL
-// may be a password.
+// openRedis opens one server or, if there are several URLs, a quorum.
 func openRedis(text string) (driver.Store, error) {
+	servers, err := Redis(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(servers) == 1 {
+		return redisstore.New(servers[0])
+	}
+	var clients []redis.Scripter
+	for _, s := range servers {
+		clients = append(clients, s)
+	}
+	return redisquorum.New(clients...)
+}
+
+// Redis returns a client for each server that the URL names: one, or those of a
+// quorum. Messages name servers by their place in the list, because any part of
+// a malformed URL may be a password.
+func Redis(text string) ([]*redis.Client, error) {
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
 		if !strings.HasPrefix(part, "redis://") && !strings.HasPrefix(part, "rediss://") {
@@ -28,7 +44,7 @@ func openRedis(text string) (driver.Store, error) {
 	if len(parts)%2 == 0 {
 		return nil, wrong("the store's URL names %d servers, and one less can lose as many without harm: name 1 server, or 3, 5 or another odd number for a quorum", len(parts))
 	}
-	var clients []redis.Scripter
+	var clients []*redis.Client
 	seen := map[string]int{}
 	for i, part := range parts {
 		options, err := redisServer(part, i+1)
@@ -42,10 +58,7 @@ func openRedis(text string) (driver.Store, error) {
 		clients = append(clients, redis.NewClient(options))
 	}
 	logging.Disable() // the errors of requests say the same
-	if len(clients) == 1 {
-		return redisstore.New(clients[0])
-	}
-	return redisquorum.New(clients...)
+	return clients, nil
 }
 
 // redisServer reads the URL of the n-th server.

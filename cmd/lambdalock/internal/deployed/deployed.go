@@ -1,0 +1,101 @@
+// Package deployed reads a function as it is deployed: its settings, and those
+// of what invokes it.
+package deployed
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/internal/awserror"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
+)
+
+// namespaceVariable is that of package middleware.
+const namespaceVariable = "LOCK_NAMESPACE"
+
+// Function is a deployed function, or one of its aliases.
+type Function struct {
+	Name      string // with the alias, if it is one
+	Table     string // LOCK_TABLE_NAME; empty if it is not set
+	Namespace string // LOCK_NAMESPACE; empty if it is not set
+	Settings  rules.Function
+	Mappings  []rules.Mapping
+	Disabled  []string // the mappings that deliver nothing
+	Unread    []error  // what could not be read
+
+	address string // as Lambda takes it
+	base    string // Name without the alias
+}
+
+// DefaultNamespace returns the namespace that middleware takes if the code sets
+// none.
+func (f *Function) DefaultNamespace() string {
+	if f.Namespace != "" {
+		return f.Namespace
+	}
+	return f.base
+}
+
+// ConfigurationClient is the part of a *lambda.Client that Configuration needs.
+type ConfigurationClient interface {
+	GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
+}
+
+// Region returns the Region in the ARN of a function, or "" for a name.
+func Region(name string) string {
+	if part := strings.Split(name, ":"); len(part) > 3 && part[0] == "arn" {
+		return part[3]
+	}
+	return ""
+}
+
+// Configuration reads the function's own settings. The name may be an ARN, and
+// may end with a colon and an alias or a version. The error is a
+// *driver.ConfigError if there is no such function, and otherwise a
+// *driver.Error.
+func Configuration(ctx context.Context, client ConfigurationClient, name string) (*Function, error) {
+	out, err := client.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+	if err != nil {
+		return nil, failed("Lambda function "+name, "lambda:GetFunctionConfiguration", err)
+	}
+	f := &Function{Name: aws.ToString(out.FunctionName), base: aws.ToString(out.FunctionName), address: name}
+	if part := strings.Split(aws.ToString(out.FunctionArn), ":"); len(part) > 7 && part[7] != "$LATEST" {
+		f.Name += ":" + part[7]
+	}
+	if out.Environment != nil {
+		f.Table, f.Namespace = out.Environment.Variables[dynamostore.TableVariable], out.Environment.Variables[namespaceVariable]
+	}
+	if out.Timeout != nil {
+		f.Settings.Timeout = rules.Known(float64(*out.Timeout))
+	}
+	f.Settings.HasDeadLetterQueue = out.DeadLetterConfig != nil && aws.ToString(out.DeadLetterConfig.TargetArn) != ""
+	if out.LoggingConfig != nil {
+		f.Settings.LogLevel = string(out.LoggingConfig.ApplicationLogLevel)
+	}
+	return f, nil
+}
+
+// failed returns the error of a request for what.
+func failed(what, action string, err error) error {
+	if missing(err) {
+		return &driver.ConfigError{Reason: what + " does not exist in this account and Region: correct its name, AWS_PROFILE or AWS_REGION", Err: err}
+	}
+	e := &driver.Error{Store: what, Err: err, Temporary: true}
+	if api := smithy.APIError(nil); errors.As(err, &api) && strings.Contains(api.ErrorCode(), "AccessDenied") {
+		e.Action, e.Hint, e.Temporary = awserror.Denied(api.ErrorMessage(), action), "allow yourself that action", false
+	}
+	return e
+}
+
+// missing reports whether what was asked for does not exist.
+func missing(err error) bool {
+	return errors.As(err, new(*lambdatypes.ResourceNotFoundException))
+}

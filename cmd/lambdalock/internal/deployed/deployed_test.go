@@ -1,0 +1,231 @@
+package deployed_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	kinesistypes "github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
+	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+const (
+	account = "arn:aws:lambda:eu-west-1:123456789012:function:thumbnails"
+	queue   = "arn:aws:sqs:eu-west-1:123456789012:uploads"
+	stream  = "arn:aws:kinesis:eu-west-1:123456789012:stream/clicks"
+)
+
+// cloud is an account with the function thumbnails and its alias live. Requests
+// whose names are in denied are refused.
+type cloud struct {
+	policies map[string]string // by the function's name or the alias's ARN
+	configs  map[string]*lambda.GetFunctionEventInvokeConfigOutput
+	mappings map[string][]types.EventSourceMappingConfiguration
+	queue    map[string]string
+	alias    bool
+	denied   string
+}
+
+func (c *cloud) refusal(operation string) error {
+	if c.denied != operation {
+		return nil
+	}
+	return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "User: somebody is not authorized to perform: service:" + operation + " on resource: it"}
+}
+
+func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFunctionConfigurationInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error) {
+	if *in.FunctionName != "thumbnails" && *in.FunctionName != account+":live" {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	arn := account + strings.TrimPrefix(*in.FunctionName, account)
+	if *in.FunctionName == "thumbnails" {
+		arn = account
+	}
+	return &lambda.GetFunctionConfigurationOutput{
+		FunctionName: aws.String("thumbnails"), FunctionArn: &arn, Timeout: aws.Int32(10),
+		Environment:      &types.EnvironmentResponse{Variables: map[string]string{"LOCK_TABLE_NAME": "locks", "LOCK_NAMESPACE": "pictures"}},
+		DeadLetterConfig: &types.DeadLetterConfig{TargetArn: aws.String(queue)},
+		LoggingConfig:    &types.LoggingConfig{ApplicationLogLevel: types.ApplicationLogLevelFatal},
+	}, c.refusal("GetFunctionConfiguration")
+}
+
+func (c *cloud) ListAliases(context.Context, *lambda.ListAliasesInput, ...func(*lambda.Options)) (*lambda.ListAliasesOutput, error) {
+	out := &lambda.ListAliasesOutput{}
+	if c.alias {
+		out.Aliases = []types.AliasConfiguration{{Name: aws.String("live"), AliasArn: aws.String(account + ":live")}}
+	}
+	return out, c.refusal("ListAliases")
+}
+
+func (c *cloud) ListEventSourceMappings(_ context.Context, in *lambda.ListEventSourceMappingsInput, _ ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error) {
+	return &lambda.ListEventSourceMappingsOutput{EventSourceMappings: c.mappings[*in.FunctionName]}, c.refusal("ListEventSourceMappings")
+}
+
+func (c *cloud) GetPolicy(_ context.Context, in *lambda.GetPolicyInput, _ ...func(*lambda.Options)) (*lambda.GetPolicyOutput, error) {
+	if policy, ok := c.policies[*in.FunctionName]; ok {
+		return &lambda.GetPolicyOutput{Policy: &policy}, c.refusal("GetPolicy")
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (c *cloud) GetFunctionEventInvokeConfig(_ context.Context, in *lambda.GetFunctionEventInvokeConfigInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionEventInvokeConfigOutput, error) {
+	if out, ok := c.configs[*in.FunctionName]; ok {
+		return out, c.refusal("GetFunctionEventInvokeConfig")
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (c *cloud) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+	if *in.QueueName != "uploads" || aws.ToString(in.QueueOwnerAWSAccountId) != "123456789012" {
+		return nil, errors.New("no such queue")
+	}
+	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("https://sqs/uploads")}, c.refusal("GetQueueUrl")
+}
+
+func (c *cloud) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return &sqs.GetQueueAttributesOutput{Attributes: c.queue}, c.refusal("GetQueueAttributes")
+}
+
+func (c *cloud) DescribeStreamSummary(context.Context, *kinesis.DescribeStreamSummaryInput, ...func(*kinesis.Options)) (*kinesis.DescribeStreamSummaryOutput, error) {
+	return &kinesis.DescribeStreamSummaryOutput{StreamDescriptionSummary: &kinesistypes.StreamDescriptionSummary{RetentionPeriodHours: aws.Int32(48)}}, c.refusal("DescribeStreamSummary")
+}
+
+func (c *cloud) reader() *deployed.Reader { return &deployed.Reader{Lambda: c, SQS: c, Kinesis: c} }
+
+// mapped is a mapping from a source.
+func mapped(arn string) types.EventSourceMappingConfiguration {
+	return types.EventSourceMappingConfiguration{UUID: aws.String("7f1b"), EventSourceArn: &arn, State: aws.String("Enabled")}
+}
+
+const (
+	fromS3     = `{"Statement":[{"Principal":{"Service":"s3.amazonaws.com"}},{"Principal":{"Service":"s3.amazonaws.com"}},{"Principal":{"Service":"apigateway.amazonaws.com"}}]}`
+	fromPeople = `{"Statement":[{"Principal":"*"},{"Principal":{"AWS":"arn:aws:iam::123456789012:root"}}]}`
+)
+
+// TestRead reads one setting after another.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	never := aws.Int32(0)
+	kept := &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String(queue)}}
+	noLimit := rules.Known(rules.Unlimited)
+	for name, c := range map[string]struct {
+		cloud   cloud
+		async   []rules.Async
+		mapping *rules.Mapping
+	}{
+		"nothing invokes it":  {},
+		"people may":          {cloud: cloud{policies: map[string]string{"thumbnails": fromPeople}}},
+		"a malformed policy":  {cloud: cloud{policies: map[string]string{"thumbnails": "-"}}},
+		"S3":                  {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}}, async: []rules.Async{{Services: []string{"s3"}}}},
+		"S3, nothing is kept": {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {MaximumRetryAttempts: never}}}, async: []rules.Async{{Services: []string{"s3"}, Retries: rules.Known(0)}}},
+		"S3, kept":            {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {DestinationConfig: kept}}}, async: []rules.Async{{Services: []string{"s3"}, HasFailureDestination: true}}},
+		"queue": {
+			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(queue)}}, queue: map[string]string{"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600", "RedrivePolicy": `{"maxReceiveCount":"3"}`}},
+			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.SQS, Source: "uploads", Queue: &rules.Queue{VisibilityTimeout: rules.Known(30), HasRedrivePolicy: true, MaxReceiveCount: rules.Known(3)}, Retention: rules.Known(345600), Retries: noLimit, RecordAge: noLimit},
+		},
+		"queue without a dead-letter queue": {
+			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(queue)}}},
+			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.SQS, Source: "uploads", Queue: &rules.Queue{}, Retries: noLimit, RecordAge: noLimit},
+		},
+		"stream": {
+			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(stream)}}},
+			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.Kinesis, Source: "stream/clicks", Retention: rules.Known(48 * 60 * 60), Retries: noLimit, RecordAge: noLimit},
+		},
+		"Kafka": {cloud: cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped("arn:aws:kafka:eu-west-1:123456789012:cluster/clicks")}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := c.cloud.reader().Read(t.Context(), "thumbnails")
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d functions, %v", len(all), err)
+			}
+			f := all[0]
+			want := rules.Function{Timeout: rules.Known(10), HasDeadLetterQueue: true, LogLevel: "FATAL", Async: c.async}
+			if !reflect.DeepEqual(f.Settings, want) || f.Name != "thumbnails" || f.Table != "locks" || f.Namespace != "pictures" || len(f.Unread) != 0 {
+				t.Errorf("read %+v, want %+v", f, want)
+			}
+			if c.mapping == nil && len(f.Mappings) > 0 || c.mapping != nil && !reflect.DeepEqual(f.Mappings, []rules.Mapping{*c.mapping}) {
+				t.Errorf("the mappings are %+v, want %+v", f.Mappings, c.mapping)
+			}
+		})
+	}
+}
+
+// TestReadAliases: each alias has its own sources and settings.
+func TestReadAliases(t *testing.T) {
+	t.Parallel()
+	c := cloud{
+		alias: true, policies: map[string]string{account + ":live": fromS3},
+		mappings: map[string][]types.EventSourceMappingConfiguration{account + ":live": {mapped(queue)}},
+	}
+	all, err := c.reader().Read(t.Context(), "thumbnails")
+	if err != nil || len(all) != 2 || all[1].Name != "thumbnails:live" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if len(all[0].Settings.Async)+len(all[0].Mappings) != 0 || len(all[1].Settings.Async) != 1 || len(all[1].Mappings) != 1 {
+		t.Errorf("the function has %+v, the alias %+v", all[0], all[1])
+	}
+	all, err = c.reader().Read(t.Context(), account+":live")
+	if err != nil || len(all) != 1 || all[0].Name != "thumbnails:live" || all[0].DefaultNamespace() != "pictures" {
+		t.Errorf("the alias alone: %+v, %v", all, err)
+	}
+}
+
+// TestReadIsDenied: what may not be read is named, and the rest is read.
+func TestReadIsDenied(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"ListAliases", "ListEventSourceMappings", "GetPolicy", "GetFunctionEventInvokeConfig", "GetQueueUrl", "GetQueueAttributes", "DescribeStreamSummary"} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			c := cloud{
+				denied: operation, policies: map[string]string{"thumbnails": fromS3},
+				configs:  map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {}},
+				mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(queue), mapped(stream)}},
+			}
+			all, err := c.reader().Read(t.Context(), "thumbnails")
+			if err != nil || len(all) != 1 || len(all[0].Unread) != 1 {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			var e *driver.Error
+			if !errors.As(all[0].Unread[0], &e) || e.Action != "service:"+operation {
+				t.Errorf("%v", all[0].Unread[0])
+			}
+		})
+	}
+	c := cloud{denied: "GetFunctionConfiguration"}
+	if _, err := c.reader().Read(t.Context(), "thumbnails"); err == nil || !strings.Contains(err.Error(), "GetFunctionConfiguration was denied") {
+		t.Errorf("the function itself: %v", err)
+	}
+	if _, err := c.reader().Read(t.Context(), "other"); !errors.As(err, new(*driver.ConfigError)) {
+		t.Errorf("no such function: %v", err)
+	}
+}
+
+func TestRegion(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"thumbnails": "", "thumbnails:live": "", account: "eu-west-1", account + ":live": "eu-west-1", "arn:": ""} {
+		if got := deployed.Region(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestDefaultNamespace: an alias locks in the namespace of its function.
+func TestDefaultNamespace(t *testing.T) {
+	t.Parallel()
+	f := deployed.Function{Namespace: "pictures"}
+	if got := f.DefaultNamespace(); got != "pictures" {
+		t.Error(got)
+	}
+}

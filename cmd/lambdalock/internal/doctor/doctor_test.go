@@ -1,0 +1,249 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/doctor"
+	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// found returns the lines that are not OK, as "level check".
+func found(all []doctor.Line) []string {
+	var bad []string
+	for _, l := range all {
+		if l.Level != doctor.OK {
+			bad = append(bad, string(l.Level)+" "+l.Check)
+		}
+	}
+	return bad
+}
+
+// want fails unless exactly these are not OK, and each says who has to change
+// something.
+func want(t *testing.T, all []doctor.Line, bad ...string) {
+	t.Helper()
+	if got := found(all); !slices.Equal(got, bad) {
+		t.Errorf("found %q, want %q: %+v", got, bad, all)
+	}
+	for _, l := range all {
+		if l.Text == "" || (l.For == "") != (l.Level == doctor.OK) {
+			t.Errorf("a line without its text, or with the wrong addressee: %+v", l)
+		}
+	}
+}
+
+// patient is a store whose requests fail, or take a while.
+type patient struct {
+	driver.Store
+	driver.Inspector
+	check, renew, read error
+	renewals           int
+}
+
+func (p *patient) Check(context.Context) error { return p.check }
+
+func (p *patient) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	p.renewals++
+	if p.renew != nil {
+		return driver.Row{}, false, p.renew
+	}
+	return p.Store.Renew(ctx, r)
+}
+
+func (p *patient) Read(ctx context.Context, name string) (driver.Row, error) {
+	if p.read != nil {
+		return driver.Row{}, p.read
+	}
+	return p.Inspector.Read(ctx, name)
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	denied := &driver.Error{Store: "table", Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
+	missing := &driver.Error{Store: "table", Answered: true, Unapplied: true, Hint: "create it"}
+	throttled := &driver.Error{Store: "table", Temporary: true, Answered: true, Unapplied: true}
+	silent := &driver.Error{Store: "table", Temporary: true, Err: errors.New("connection refused")}
+	for name, c := range map[string]struct {
+		patient patient
+		want    []string
+		silent  bool
+	}{
+		"healthy":          {},
+		"loses conditions": {patient: patient{check: &driver.ConfigError{Reason: "the server applies two writes"}}, want: []string{"error store"}},
+		"no answer":        {patient: patient{check: silent}, silent: true},
+		"no answer later":  {patient: patient{renew: silent}, silent: true},
+		"write denied":     {patient: patient{renew: denied}, want: []string{"error write"}},
+		"no table":         {patient: patient{renew: missing}, want: []string{"error write"}},
+		"throttled":        {patient: patient{renew: throttled}, want: []string{"warning write"}},
+		"read denied":      {patient: patient{read: denied}, want: []string{"warning read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			memory := memstore.New()
+			c.patient.Store, c.patient.Inspector = memory, memory
+			lines, err := doctor.Store(t.Context(), &c.patient, "orders")
+			if c.silent {
+				if !errors.Is(err, silent) {
+					t.Errorf("%+v, %v", lines, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, lines, c.want...)
+			for row := range memory.Rows(t.Context(), "") {
+				t.Errorf("the doctor left the row %q", row.Name)
+			}
+		})
+	}
+}
+
+// table is a client whose table is right, unless change says otherwise.
+type table struct {
+	description types.TableDescription
+	ttl         *types.TimeToLiveDescription
+	denied      string
+}
+
+func (c *table) refusal(operation string) error {
+	if c.denied != operation {
+		return nil
+	}
+	return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "User: somebody is not authorized to perform: dynamodb:" + operation + " on resource: it"}
+}
+
+func (c *table) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	return &dynamodb.DescribeTableOutput{Table: &c.description}, c.refusal("DescribeTable")
+}
+
+func (c *table) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: c.ttl}, c.refusal("DescribeTimeToLive")
+}
+
+func (c *table) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return &dynamodb.ScanOutput{}, c.refusal("Scan")
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	elsewhere := []types.ReplicaDescription{{RegionName: aws.String("us-east-1")}, {RegionName: aws.String("us-east-2")}}
+	for name, c := range map[string]struct {
+		change func(*table)
+		want   []string
+	}{
+		"right": {func(*table) {}, nil},
+		"capped": {func(c *table) {
+			c.description.OnDemandThroughput = &types.OnDemandThroughput{MaxWriteRequestUnits: aws.Int64(100)}
+		}, nil},
+		"updating":                 {func(c *table) { c.description.TableStatus = types.TableStatusUpdating }, nil},
+		"creating":                 {func(c *table) { c.description.TableStatus = types.TableStatusCreating }, []string{"error table"}},
+		"key is gone":              {func(c *table) { c.description.TableStatus = types.TableStatusInaccessibleEncryptionCredentials }, []string{"error table"}},
+		"TTL is off":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusDisabled }, []string{"warning ttl"}},
+		"no TTL":                   {func(c *table) { c.ttl = nil }, []string{"warning ttl"}},
+		"TTL starts":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusEnabling }, nil},
+		"TTL on another attribute": {func(c *table) { c.ttl.AttributeName = aws.String("ttl") }, []string{"warning ttl"}},
+		"capacity": {func(c *table) {
+			c.description.BillingModeSummary = nil
+			c.description.ProvisionedThroughput = &types.ProvisionedThroughputDescription{WriteCapacityUnits: aws.Int64(5)}
+		}, []string{"warning billing"}},
+		"replicas": {func(c *table) { c.description.Replicas = elsewhere }, []string{"error " + rules.Replication}},
+		"strong replicas": {func(c *table) {
+			c.description.Replicas, c.description.MultiRegionConsistency, c.ttl = elsewhere, types.MultiRegionConsistencyStrong, nil
+		}, []string{"warning " + rules.StrongGlobalTable}},
+		"DescribeTable is denied":      {func(c *table) { c.denied = "DescribeTable" }, []string{"warning unread"}},
+		"DescribeTimeToLive is denied": {func(c *table) { c.denied = "DescribeTimeToLive" }, []string{"warning unread"}},
+		"Scan is denied":               {func(c *table) { c.denied = "Scan" }, []string{"warning unread"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := &table{
+				description: types.TableDescription{
+					TableName: aws.String("locks"), TableStatus: types.TableStatusActive,
+					BillingModeSummary: &types.BillingModeSummary{BillingMode: types.BillingModePayPerRequest},
+				},
+				ttl: &types.TimeToLiveDescription{AttributeName: aws.String("deleteAfter"), TimeToLiveStatus: types.TimeToLiveStatusEnabled},
+			}
+			c.change(client)
+			lines := doctor.Table(t.Context(), client, "locks")
+			want(t, lines, c.want...)
+			for _, l := range lines {
+				if client.denied != "" && l.Level == doctor.Warning && (l.For != "who gives you permissions" || !strings.Contains(l.Text, "dynamodb:"+client.denied+" was denied")) {
+					t.Errorf("%+v", l)
+				}
+			}
+		})
+	}
+}
+
+// info is a server with these settings.
+type info string
+
+func (i info) Info(ctx context.Context, _ ...string) *redis.StringCmd {
+	cmd := redis.NewStringCmd(ctx)
+	if i == "" {
+		cmd.SetErr(errors.New("NOPERM"))
+	}
+	cmd.SetVal(string(i))
+	return cmd
+}
+
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	const right = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\nrole:master\r\nconnected_slaves:0\r\n"
+	for name, c := range map[string]struct {
+		info info
+		want []string
+	}{
+		"right":       {right, nil},
+		"never full":  {info(strings.Replace(right, "maxmemory:0", "maxmemory:1000", 1) + "maxmemory_policy:noeviction\r\n"), nil},
+		"evicts":      {info(strings.Replace(right, "maxmemory:0", "maxmemory:1000", 1)), []string{"warning memory"}},
+		"not kept":    {info(strings.Replace(right, "aof_enabled:1", "aof_enabled:0", 1)), []string{"warning persistence"}},
+		"replicated":  {info(strings.Replace(right, "slaves:0", "slaves:2", 1)), []string{"warning replicas"}},
+		"a replica":   {info(strings.Replace(right, "role:master", "role:slave", 1)), []string{"error replicas"}},
+		"says little": {"redis_version:7.0.0\r\n", nil},
+		"denied":      {"", []string{"warning unread"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want(t, doctor.Redis(t.Context(), c.info, "localhost:6379"), c.want...)
+		})
+	}
+}
+
+func TestFunction(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		function deployed.Function
+		want     []string
+	}{
+		"right":    {deployed.Function{Table: "locks"}, nil},
+		"no table": {deployed.Function{}, []string{"warning place"}},
+		"setting":  {deployed.Function{Table: "locks", Settings: rules.Function{LogLevel: "FATAL"}}, []string{"warning " + rules.LogLevel}},
+		"mapping":  {deployed.Function{Table: "locks", Mappings: []rules.Mapping{{Kind: rules.SQS}}}, []string{"warning " + rules.PartialAnswer}},
+		"disabled": {deployed.Function{Table: "locks", Disabled: []string{"7f1b (uploads)"}}, []string{"warning mapping"}},
+		"unread":   {deployed.Function{Table: "locks", Unread: []error{&driver.Error{Action: "lambda:GetPolicy"}}}, []string{"warning unread"}},
+		"its timeout counts": {deployed.Function{Table: "locks", Settings: rules.Function{Timeout: rules.Known(10)}, Mappings: []rules.Mapping{
+			{Kind: rules.SQS, ReportsFailures: true, Queue: &rules.Queue{VisibilityTimeout: rules.Known(59), HasRedrivePolicy: true, MaxReceiveCount: rules.Known(5)}},
+		}}, []string{"warning " + rules.VisibilityTimeout}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.function.Name = "thumbnails"
+			want(t, doctor.Function(&c.function), c.want...)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+const (
+	// roundTrips is how many requests the latency is the median of.
+	roundTrips = 5
+	// slow is half of what an attempt of a lock may take by default.
+	slow = 500 * time.Millisecond
+	// patience is how long a request may take.
+	patience = 5 * time.Second
+)
+
+// Store checks a store with requests that change nothing. It ends with the
+// first line that tells that the store keeps no locks, which is an error for
+// its owner. The error is that of a store that does not answer.
+func Store(ctx context.Context, store driver.Store, namespace string) ([]Line, error) {
+	var found lines
+	if c, ok := store.(driver.Checker); ok {
+		switch err := within(ctx, c.Check); {
+		case silent(err):
+			return nil, err
+		case err != nil:
+			found.refused(Error, checkStore, err)
+			return found, nil
+		}
+		found.ok(checkStore, "it answers, and passes its own check")
+	}
+	name := stored.Name(prefix(namespace), "lambdalock doctor "+rand.Text())
+	if err := found.checkWrites(ctx, store, name); err != nil || !Usable(found) {
+		return found, err
+	}
+	if i, ok := store.(driver.Inspector); ok {
+		err := within(ctx, func(ctx context.Context) error { _, err := i.Read(ctx, name); return err })
+		if err != nil {
+			found.refused(Warning, checkRead, err)
+		} else {
+			found.ok(checkRead, "you may read rows: show and explain work")
+		}
+	}
+	return found, nil
+}
+
+// Usable reports whether the lines tell of no store that keeps no locks.
+func Usable(found []Line) bool {
+	return !slices.ContainsFunc(found, func(l Line) bool { return l.Level == Error && l.For == forStore })
+}
+
+func prefix(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return stored.Prefix(namespace)
+}
+
+func within(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return f(ctx)
+}
+
+// checkWrites renews a lock that nobody holds, which a store refuses after it
+// has done all that a write takes.
+func (l *lines) checkWrites(ctx context.Context, store driver.Store, name string) error {
+	var took []time.Duration
+	for range roundTrips {
+		now := time.Now()
+		err := within(ctx, func(ctx context.Context) error {
+			_, _, err := store.Renew(ctx, &driver.Renewal{
+				Name: name, Token: rand.Text(), Now: now.Round(0), Until: now.Add(time.Minute).Round(0), DeleteAfter: now.Add(time.Hour).Round(0),
+			})
+			return err
+		})
+		switch {
+		case silent(err):
+			return err
+		case throttled(err):
+			l.warn(checkWrite, forStore, "it throttles writes, so handlers get no lock in time and their events come again later: %s", console.Plain(err))
+			return nil
+		case err != nil:
+			l.refused(Error, checkWrite, err)
+			return nil
+		}
+		took = append(took, time.Since(now))
+	}
+	l.ok(checkWrite, "you may write rows: locks can be acquired, renewed and released")
+	l.checkLatency(took)
+	return nil
+}
+
+// throttled reports whether the store asks for fewer requests.
+func throttled(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Temporary && e.Answered
+}
+
+func (l *lines) checkLatency(took []time.Duration) {
+	slices.Sort(took)
+	median := took[len(took)/2].Round(100 * time.Microsecond)
+	if median < slow {
+		l.ok(checkLatency, "a write takes %v from here", median)
+		return
+	}
+	l.warn(checkLatency, forYou, "a write takes %v from here, and an attempt of a lock has 1 s by default: "+
+		"if the functions are as far away, use a store in their Region", median)
+}
