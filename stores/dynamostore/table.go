@@ -49,19 +49,21 @@ func EnsureTable(ctx context.Context, client TableClient, table string) error {
 	if err != nil {
 		return fmt.Errorf("lambdalock: wait for table %s: %w", table, err)
 	}
-	if err := checkSchema(table, out.Table); err != nil {
+	if err := CheckKey(out.Table); err != nil {
 		return err
 	}
 	return ensureTTL(ctx, client, table)
 }
 
-func checkSchema(name string, t *types.TableDescription) error {
+// CheckKey returns a [*driver.ConfigError] if the table has another key than the
+// store needs. EnsureTable calls it, and so may a tool that only looks.
+func CheckKey(t *types.TableDescription) error {
 	ok := len(t.KeySchema) == 1 && aws.ToString(t.KeySchema[0].AttributeName) == "lock"
 	for _, a := range t.AttributeDefinitions {
 		ok = ok && (aws.ToString(a.AttributeName) != "lock" || a.AttributeType == types.ScalarAttributeTypeS)
 	}
 	if !ok {
-		return &driver.ConfigError{Reason: fmt.Sprintf(`the table %s exists with a different key: it needs a partition key named "lock" of type String and no sort key; choose another name`, name)}
+		return &driver.ConfigError{Reason: fmt.Sprintf(`the table %s exists with a different key: it needs a partition key named "lock" of type String and no sort key; choose another name`, aws.ToString(t.TableName))}
 	}
 	return nil
 }

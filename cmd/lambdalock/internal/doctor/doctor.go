@@ -44,6 +44,7 @@ const (
 	checkList     = "list"
 	checkLatency  = "latency"
 	checkTable    = "table"
+	checkKey      = "key"
 	checkTTL      = "ttl"
 	checkBilling  = "billing"
 	checkClock    = "clock"

@@ -152,6 +152,7 @@ func TestTable(t *testing.T) {
 		"updating":                 {func(c *table) { c.description.TableStatus = types.TableStatusUpdating }, nil},
 		"creating":                 {func(c *table) { c.description.TableStatus = types.TableStatusCreating }, []string{"error table"}},
 		"key is gone":              {func(c *table) { c.description.TableStatus = types.TableStatusInaccessibleEncryptionCredentials }, []string{"error table"}},
+		"another key":              {func(c *table) { c.description.KeySchema[0].AttributeName = aws.String("id") }, []string{"error key"}},
 		"TTL is off":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusDisabled }, []string{"warning ttl"}},
 		"no TTL":                   {func(c *table) { c.ttl = nil }, []string{"warning ttl"}},
 		"TTL starts":               {func(c *table) { c.ttl.TimeToLiveStatus = types.TimeToLiveStatusEnabling }, nil},
@@ -173,6 +174,7 @@ func TestTable(t *testing.T) {
 			client := &table{
 				description: types.TableDescription{
 					TableName: aws.String("locks"), TableStatus: types.TableStatusActive,
+					KeySchema:          []types.KeySchemaElement{{AttributeName: aws.String("lock"), KeyType: types.KeyTypeHash}},
 					BillingModeSummary: &types.BillingModeSummary{BillingMode: types.BillingModePayPerRequest},
 				},
 				ttl: &types.TimeToLiveDescription{AttributeName: aws.String("deleteAfter"), TimeToLiveStatus: types.TimeToLiveStatusEnabled},

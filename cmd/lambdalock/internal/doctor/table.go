@@ -12,9 +12,11 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/infra/rules"
 	"github.com/lambdalock/lambdalock/internal/awserror"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
 // TableClient is the part of a *dynamodb.Client that Table needs.
@@ -34,6 +36,9 @@ func Table(ctx context.Context, client TableClient, table string) []Line {
 	}
 	t := out.Table
 	found.checkStatus(t)
+	if err := dynamostore.CheckKey(t); err != nil {
+		found.fail(checkKey, forStore, "%s", console.Plain(err))
+	}
 	strong := found.checkReplication(t)
 	if !strong { // which has no TTL
 		found.checkTTL(ctx, client, table)
