@@ -46,6 +46,7 @@ func TestOperations(t *testing.T) {
 		t.Errorf("%d blocks of commands: is operationsBlocks right?", len(blocks))
 	}
 	o.checkActions(t)
+	o.checkDoctorsActions(t)
 }
 
 // operations is the state of a person who follows the document.
@@ -93,6 +94,7 @@ func newOperations(t *testing.T, shell string) *operations {
 	}
 	o.env = append(commandtest.Environ(o.Env...), "LOCK_TABLE_NAME=", "PATH="+o.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	o.OnRequest(o.note(fakedynamo.None, ""))
+	o.env = append(o.env, deployedFunction(t, o.noteAction)...)
 	return o
 }
 
@@ -107,15 +109,20 @@ func (o *operations) file(t *testing.T, name, text string) {
 // is empty.
 func (o *operations) note(fault fakedynamo.Fault, operation string) func(fakedynamo.Request) fakedynamo.Fault {
 	return func(r fakedynamo.Request) fakedynamo.Fault {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.now != "" && !slices.Contains(o.used[o.now], "dynamodb:"+r.Operation) {
-			o.used[o.now] = append(o.used[o.now], "dynamodb:"+r.Operation)
-		}
+		o.noteAction("dynamodb:" + r.Operation)
 		if operation == "" || operation == r.Operation {
 			return fault
 		}
 		return fakedynamo.None
+	}
+}
+
+// noteAction notes an action of the command that runs.
+func (o *operations) noteAction(action string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.now != "" && !slices.Contains(o.used[o.now], action) {
+		o.used[o.now] = append(o.used[o.now], action)
 	}
 }
 
@@ -224,8 +231,9 @@ func (o *operations) checkActions(t *testing.T) {
 	}
 	var look, repair []string
 	for name, used := range o.used {
+		used = slices.DeleteFunc(slices.Clone(used), func(action string) bool { return action == "lambda:GetFunctionConfiguration" }) // of --function
 		switch name {
-		case "create-table":
+		case "create-table", "doctor":
 			continue
 		case "release", "forget":
 		default:
@@ -238,6 +246,30 @@ func (o *operations) checkActions(t *testing.T) {
 		slices.Sort(policies[i])
 		if used = slices.Compact(used); !slices.Equal(used, policies[i]) {
 			t.Errorf("policy %d allows %v, the commands use %v", i+1, policies[i], used)
+		}
+	}
+}
+
+// checkDoctorsActions compares the actions that doctor used with those in the
+// table of the document.
+func (o *operations) checkDoctorsActions(t *testing.T) {
+	t.Helper()
+	var listed []string
+	for line := range strings.Lines(operationsText(t)) {
+		if strings.HasPrefix(line, "| `doctor") || strings.HasPrefix(line, "| `--function`") {
+			listed = append(listed, regexp.MustCompile(`[a-z]+:[A-Z]\w+`).FindAllString(line, -1)...)
+		}
+	}
+	used := o.used["doctor"]
+	for _, action := range used {
+		// A refusal of DescribeEndpoints is an answer, too.
+		if !slices.Contains(listed, action) && action != "dynamodb:DescribeEndpoints" {
+			t.Errorf("doctor uses %s, which the table does not list", action)
+		}
+	}
+	for _, action := range listed {
+		if !slices.Contains(used, action) && action != "kinesis:DescribeStreamSummary" { // the function has no stream
+			t.Errorf("the table lists %s, which doctor does not use", action)
 		}
 	}
 }
@@ -294,6 +326,7 @@ var normal = []struct {
 	{regexp.MustCompile(`\((in )?[0-9dhms]+( ago)?\)`), "(SPAN$2)"},
 	{regexp.MustCompile(`\b\d{16}\b`), "FENCE"},
 	{regexp.MustCompile(`RequestID: \w+`), "RequestID: ID"},
+	{regexp.MustCompile(`takes [0-9.]+[µm]?s`), "takes TIME"},
 	{regexp.MustCompile(`  +`), "  "},
 }
 

@@ -55,8 +55,8 @@ func EnsureTable(ctx context.Context, client TableClient, table string) error {
 	return ensureTTL(ctx, client, table)
 }
 
-// CheckKey returns a [*driver.ConfigError] if the table has another key than the
-// store needs. EnsureTable calls it, and so may a tool that only looks.
+// CheckKey returns a [*driver.ConfigError] if the table has another key than
+// the store needs. EnsureTable calls it, and so may a tool that only looks.
 func CheckKey(t *types.TableDescription) error {
 	ok := len(t.KeySchema) == 1 && aws.ToString(t.KeySchema[0].AttributeName) == "lock"
 	for _, a := range t.AttributeDefinitions {

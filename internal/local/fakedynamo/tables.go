@@ -41,6 +41,7 @@ func (s *Server) createTable(in *input) (any, error) {
 	}
 	description := map[string]any{
 		"TableName": in.TableName, "TableStatus": "ACTIVE", "KeySchema": in.KeySchema, "AttributeDefinitions": in.AttributeDefinitions,
+		"BillingModeSummary": map[string]string{"BillingMode": in.BillingMode},
 	}
 	s.tables[in.TableName] = &table{key: key, items: make(map[string]item), description: description}
 	return map[string]any{"TableDescription": description}, nil

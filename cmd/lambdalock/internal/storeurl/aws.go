@@ -65,8 +65,8 @@ func dynamoDB(ctx context.Context, rest string) (*dynamodb.Client, string, error
 	return dynamodb.NewFromConfig(cfg), table, nil
 }
 
-// OfTable returns the URL of a table in a Region. It has the endpoint of another
-// URL, if that is of DynamoDB too.
+// OfTable returns the URL of a table in a Region. It has the endpoint of
+// another URL, if that is of DynamoDB too.
 func OfTable(table, region, other string) string {
 	values := url.Values{"region": {region}}
 	if endpoint := tableParameters(other).Get("endpoint"); endpoint != "" {
@@ -91,7 +91,7 @@ func tableParameters(text string) url.Values {
 }
 
 // AWS returns the configuration for other services of AWS in a Region, or in
-// that of the configuration if it is empty. The error is a *driver.ConfigError.
+// its own one if region is empty. The error is a *driver.ConfigError.
 func AWS(ctx context.Context, region string) (aws.Config, error) {
 	cfg, err := awsConfig(ctx, parameters{"region": region})
 	cfg.Retryer = func() aws.Retryer { return retry.NewStandard() }
