@@ -3,13 +3,19 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // deployedFunction starts Lambda and SQS with the function thumbnails, which
-// locks in the table orders-locks, and returns the variables that lead there.
-// It calls note with each action.
+// locks in the table orders-locks, with one that has no table, one that has
+// something else, and one that is denied. It returns the variables that lead
+// there, and calls note with each action.
 func deployedFunction(t *testing.T, note func(action string)) []string {
 	t.Helper()
 	const queue = "arn:aws:sqs:eu-central-1:123456789012:uploads"
@@ -24,9 +30,22 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 		{"AmazonSQS.GetQueueAttributes", "sqs:GetQueueAttributes", `{"Attributes":{"VisibilityTimeout":"30","MessageRetentionPeriod":"345600","RedrivePolicy":"{\"maxReceiveCount\":5}"}}`},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, name, _ := strings.Cut(r.URL.Path, "/functions/"); name {
+		case "plain/configuration":
+			_, _ = w.Write([]byte(`{"FunctionName":"plain","Timeout":10}`))
+			return
+		case "odd/configuration":
+			_, _ = w.Write([]byte(`{"FunctionName":"odd","Environment":{"Variables":{"LOCK_TABLE_NAME":"locks?endpoint=http://127.0.0.1:1"}}}`))
+			return
+		case "denied/configuration":
+			w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"Message":"User: arn:aws:iam::123456789012:user/on-call is not authorized to perform: lambda:GetFunctionConfiguration on resource: denied"}`))
+			return
+		}
 		asked := strings.TrimSuffix(r.URL.Path, "/") + r.Header.Get("X-Amz-Target")
 		for _, a := range answers {
-			if strings.HasSuffix(asked, a.path) && !strings.Contains(asked, "/nobody/") {
+			if strings.HasSuffix(asked, a.path) && (strings.Contains(asked, "thumbnails/") || !strings.Contains(asked, "/functions/")) {
 				note(a.action)
 				_, _ = w.Write([]byte(a.text))
 				return
@@ -38,4 +57,62 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 	}))
 	t.Cleanup(server.Close)
 	return []string{"AWS_ENDPOINT_URL_LAMBDA=" + server.URL, "AWS_ENDPOINT_URL_SQS=" + server.URL}
+}
+
+// TestFunctionFlag: every command finds the table and the namespace of a
+// deployed function.
+func TestFunctionFlag(t *testing.T) {
+	t.Parallel()
+	s := newLockTable(t, "orders-locks")
+	in := func(namespace string) func(*lock.Options) { return func(o *lock.Options) { o.Namespace = namespace } }
+	rowtest.Complete(t, s.store, lock.Key{Name: "cat", Event: "e1"}, nil, in("thumbnails"))
+	rowtest.Complete(t, s.store, lock.Key{Name: "cat", Event: "e2"}, nil, in("plain"))
+	rowtest.Acquire(t, s.store, "f request 1", time.Hour, lock.Key{Name: "held"}, in("thumbnails"))
+	env := slices.Concat(s.env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE="})
+	const (
+		arn   = "arn:aws:lambda:eu-central-1:123456789012:function:thumbnails"
+		store = "dynamodb://orders-locks"
+	)
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		says   []string
+	}{
+		"show":                      {[]string{"show", "--function", "thumbnails", "cat"}, 0, []string{"thumbnails/cat", "e1"}},
+		"by its ARN":                {[]string{"show", "--function", arn, "cat"}, 0, []string{"thumbnails/cat"}},
+		"instead of another store":  {[]string{"show", "--store", "dynamodb://other", "--function", "thumbnails", "cat"}, 0, []string{"thumbnails/cat"}},
+		"list":                      {[]string{"list", "--function", "thumbnails", "--all"}, 0, []string{"thumbnails/cat", "thumbnails/held"}},
+		"explain":                   {[]string{"explain", "--function", "thumbnails", "--name", "cat", "--event", "e1"}, 0, []string{"thumbnails/cat", "skip: completed"}},
+		"exec":                      {[]string{"exec", "--function", "thumbnails", "--key", "held", "true"}, 1, []string{"held by f request 1"}},
+		"forget":                    {[]string{"forget", "--function", "thumbnails", "--yes", "cat", "e3"}, 1, []string{"thumbnails/cat does not remember e3"}},
+		"release":                   {[]string{"release", "--function", "thumbnails", "--yes", "cat"}, 1, []string{"nobody holds thumbnails/cat"}},
+		"no table, no store":        {[]string{"show", "--function", "plain", "cat"}, 64, []string{"function plain has no LOCK_TABLE_NAME", "--store"}},
+		"no table, but a store":     {[]string{"show", "--function", "plain", "--store", store, "cat"}, 0, []string{"plain/cat", "e2"}},
+		"no table, and a namespace": {[]string{"show", "--function", "plain", "--store", store, "--namespace", "thumbnails", "cat"}, 0, []string{"thumbnails/cat"}},
+		"a table that is a URL":     {[]string{"show", "--function", "odd", "cat"}, 64, []string{"correct LOCK_TABLE_NAME of function odd"}},
+		"no such function":          {[]string{"show", "--function", "nobody", "cat"}, 64, []string{"Lambda function nobody does not exist"}},
+		"denied":                    {[]string{"show", "--function", "denied", "cat"}, 69, []string{"lambda:GetFunctionConfiguration was denied"}},
+		"exec, no such function":    {[]string{"exec", "--function", "nobody", "--key", "k", "true"}, 64, []string{"Lambda function nobody does not exist"}},
+		"exec, denied":              {[]string{"exec", "--function", "denied", "--key", "k", "true"}, 69, []string{"was denied"}},
+		"doctor, no such function":  {[]string{"doctor", "--function", "nobody"}, 64, []string{"Lambda function nobody does not exist"}},
+		"doctor":                    {[]string{"doctor", "--function", "thumbnails"}, 0, []string{"warning  visibilityTimeout"}},
+		"doctor, no table":          {[]string{"doctor", "--function", "plain"}, 0, []string{"warning  place", "has no LOCK_TABLE_NAME"}},
+		"doctor, a URL":             {[]string{"doctor", "--function", "odd"}, 1, []string{"error    place", "not set up rightly: place"}},
+		"doctor, denied":            {[]string{"doctor", "--function", "denied"}, 69, []string{"was denied"}},
+		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://other"}, 1, []string{"error  write", "not set up rightly: write"}},
+		"doctor, nothing":           {[]string{"doctor"}, 64, []string{"no store"}},
+		"doctor, no answer":         {[]string{"doctor", "--store", "dynamodb://orders-locks?endpoint=http://127.0.0.1:1"}, 69, []string{"connection refused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command(t, env, c.args...).expect(t, c.status, c.says...)
+		})
+	}
+	t.Run("acknowledged", func(t *testing.T) {
+		t.Parallel()
+		r := command(t, env, "doctor", "--function", "thumbnails", "--acknowledge", "retention,visibilityTimeout")
+		if r.expect(t, 0); strings.Contains(r.String(), "warning") {
+			t.Error(r)
+		}
+	})
 }

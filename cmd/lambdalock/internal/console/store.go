@@ -67,7 +67,9 @@ func (f *StoreFlags) Resolve(ctx context.Context) error {
 	}
 	switch {
 	case function.Table != "":
-		f.Store = storeurl.OfTable(function.Table, cfg.Region, f.Store)
+		if f.Store, err = storeurl.OfTable(function.Table, cfg.Region, f.Store); err != nil {
+			return &driver.ConfigError{Reason: "correct " + dynamostore.TableVariable + " of function " + function.Name, Err: err}
+		}
 	case f.Store == "":
 		return &driver.ConfigError{Reason: "function " + function.Name + " has no " + dynamostore.TableVariable + ", so its code chooses its store: give that as --store, too"}
 	}

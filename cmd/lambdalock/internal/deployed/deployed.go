@@ -31,8 +31,9 @@ type Function struct {
 	Disabled  []string // the mappings that deliver nothing
 	Unread    []error  // what could not be read
 
-	address string // as Lambda takes it
-	base    string // Name without the alias
+	address   string // as Lambda takes it
+	base      string // Name without the alias
+	qualified bool   // address has an alias or a version
 }
 
 // DefaultNamespace returns the namespace that middleware takes if the code sets
@@ -67,8 +68,8 @@ func Configuration(ctx context.Context, client ConfigurationClient, name string)
 		return nil, failed("Lambda function "+name, "lambda:GetFunctionConfiguration", err)
 	}
 	f := &Function{Name: aws.ToString(out.FunctionName), base: aws.ToString(out.FunctionName), address: name}
-	if part := strings.Split(aws.ToString(out.FunctionArn), ":"); len(part) > 7 && part[7] != "$LATEST" {
-		f.Name += ":" + part[7]
+	if part := strings.Split(aws.ToString(out.FunctionArn), ":"); len(part) > 7 {
+		f.Name, f.qualified = f.base+":"+part[7], true
 	}
 	if out.Environment != nil {
 		f.Table, f.Namespace = out.Environment.Variables[dynamostore.TableVariable], out.Environment.Variables[namespaceVariable]

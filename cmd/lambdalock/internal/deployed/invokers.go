@@ -54,7 +54,7 @@ func (r *Reader) Read(ctx context.Context, name string) ([]*Function, error) {
 		return nil, err
 	}
 	all := []*Function{f}
-	if f.Name == f.base {
+	if !f.qualified {
 		all = append(all, r.aliases(ctx, f)...)
 	}
 	for _, f := range all {
@@ -84,7 +84,6 @@ func (r *Reader) aliases(ctx context.Context, f *Function) []*Function {
 				f.Unread = append(f.Unread, err)
 				continue
 			}
-			alias.Name = f.base + ":" + aws.ToString(a.Name)
 			all = append(all, alias)
 		}
 	}

@@ -35,3 +35,8 @@ func Function(f *deployed.Function) []Line {
 	}
 	return found
 }
+
+// WrongTable returns the line for a function whose table cannot be opened.
+func WrongTable(err error) Line {
+	return Line{Error, checkPlace, forFunction, console.Plain(err)}
+}

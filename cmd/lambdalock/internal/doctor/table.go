@@ -28,6 +28,8 @@ type TableClient interface {
 
 // Table checks the settings of a DynamoDB table.
 func Table(ctx context.Context, client TableClient, table string) []Line {
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // it sends three requests
+	defer cancel()
 	var found lines
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/doctor"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Doctor checks a store, and a deployed function.
@@ -72,6 +74,9 @@ func (c *Doctor) examine(ctx context.Context) ([]doctor.Line, error) {
 		}
 	}
 	store, err := c.Open(ctx)
+	if errors.As(err, new(*driver.ConfigError)) && functions != nil {
+		return append(functions, doctor.WrongTable(err)), nil
+	}
 	if err != nil {
 		return nil, err
 	}

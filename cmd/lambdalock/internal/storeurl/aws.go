@@ -21,6 +21,9 @@ import (
 // look is a metadata service that may not exist.
 const credentialsTimeout = 2 * time.Second
 
+// serviceTimeout is how long a service that keeps no locks may take to answer.
+const serviceTimeout = 10 * time.Second
+
 // tableName is the name of a table, or its ARN.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 var tableName = regexp.MustCompile(`^(arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/)?[A-Za-z0-9_.-]{3,255}$`)
@@ -66,13 +69,17 @@ func dynamoDB(ctx context.Context, rest string) (*dynamodb.Client, string, error
 }
 
 // OfTable returns the URL of a table in a Region. It has the endpoint of
-// another URL, if that is of DynamoDB too.
-func OfTable(table, region, other string) string {
+// another URL, if that is of DynamoDB too. The error is a *driver.ConfigError:
+// what is not the name of a table might be more of a URL.
+func OfTable(table, region, other string) (string, error) {
+	if !tableName.MatchString(table) {
+		return "", wrong("%q is not the name of a DynamoDB table", table)
+	}
 	values := url.Values{"region": {region}}
 	if endpoint := tableParameters(other).Get("endpoint"); endpoint != "" {
 		values.Set("endpoint", endpoint)
 	}
-	return "dynamodb://" + table + "?" + values.Encode()
+	return "dynamodb://" + table + "?" + values.Encode(), nil
 }
 
 // Region returns the Region in the URL of a table, or "" if it has none.
@@ -95,6 +102,7 @@ func tableParameters(text string) url.Values {
 func AWS(ctx context.Context, region string) (aws.Config, error) {
 	cfg, err := awsConfig(ctx, parameters{"region": region})
 	cfg.Retryer = func() aws.Retryer { return retry.NewStandard() }
+	cfg.HTTPClient = awshttp.NewBuildableClient().WithTimeout(serviceTimeout)
 	return cfg, err
 }
 

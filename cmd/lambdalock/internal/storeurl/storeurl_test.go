@@ -300,3 +300,26 @@ func lockAndRelease(t *testing.T, url string) {
 		t.Error(err)
 	}
 }
+
+// TestOfTable: the name of a table comes from a function's variables, and is
+// not taken for more.
+func TestOfTable(t *testing.T) {
+	t.Parallel()
+	for table, c := range map[string]struct{ other, want string }{
+		"locks": {"", "dynamodb://locks?region=eu-west-1"},
+		"Locks": {"dynamodb://other?region=us-east-1&endpoint=http://127.0.0.1:8000", "dynamodb://Locks?endpoint=http%3A%2F%2F127.0.0.1%3A8000&region=eu-west-1"},
+		"redis": {"redis://127.0.0.1", "dynamodb://redis?region=eu-west-1"},
+		"arn:aws:dynamodb:eu-west-1:123456789012:table/locks": {"dynamodb://other?%zz", "dynamodb://arn:aws:dynamodb:eu-west-1:123456789012:table/locks?region=eu-west-1"},
+		"locks?endpoint=http://127.0.0.1:8000":                {}, "": {}, "lo": {}, "locks/": {}, "id@locks": {},
+	} {
+		got, err := storeurl.OfTable(table, "eu-west-1", c.other)
+		if got != c.want || (c.want == "") != errors.As(err, new(*driver.ConfigError)) {
+			t.Errorf("%q is at %q, %v; want %q", table, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{"": "", "dynamodb://locks": "", "DynamoDB://locks?region=eu-west-1": "eu-west-1", "s3://bucket?region=eu-west-1": ""} {
+		if got := storeurl.Region(text); got != want {
+			t.Errorf("%q is in %q, want %q", text, got, want)
+		}
+	}
+}
