@@ -43,7 +43,7 @@ var table = slices.Concat(
 	rows, acquisition, requests, leases, settlements, handovers, memory, several,
 	dynamo, transactions, redis, quorum, objects, s3, azure,
 	keys, events, callers,
-	handlers, batches, http, configuration, telemetry, miscounts(), command, construct,
+	handlers, batches, redelivery, http, configuration, telemetry, miscounts(), command, construct,
 )
 
 func main() {
