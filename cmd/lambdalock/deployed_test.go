@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -63,12 +64,12 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 // deployed function.
 func TestFunctionFlag(t *testing.T) {
 	t.Parallel()
-	s := newLockTable(t, "orders-locks")
+	s := commandtest.NewTable(t, "orders-locks")
 	in := func(namespace string) func(*lock.Options) { return func(o *lock.Options) { o.Namespace = namespace } }
-	rowtest.Complete(t, s.store, lock.Key{Name: "cat", Event: "e1"}, nil, in("thumbnails"))
-	rowtest.Complete(t, s.store, lock.Key{Name: "cat", Event: "e2"}, nil, in("plain"))
-	rowtest.Acquire(t, s.store, "f request 1", time.Hour, lock.Key{Name: "held"}, in("thumbnails"))
-	env := slices.Concat(s.env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE="})
+	rowtest.Complete(t, s.Store, lock.Key{Name: "cat", Event: "e1"}, nil, in("thumbnails"))
+	rowtest.Complete(t, s.Store, lock.Key{Name: "cat", Event: "e2"}, nil, in("plain"))
+	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "held"}, in("thumbnails"))
+	env := slices.Concat(s.Env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE="})
 	const (
 		arn   = "arn:aws:lambda:eu-central-1:123456789012:function:thumbnails"
 		store = "dynamodb://orders-locks"
@@ -105,13 +106,13 @@ func TestFunctionFlag(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command(t, env, c.args...).expect(t, c.status, c.says...)
+			commandtest.Run(t, env, c.args...).Expect(t, c.status, c.says...)
 		})
 	}
 	t.Run("acknowledged", func(t *testing.T) {
 		t.Parallel()
-		r := command(t, env, "doctor", "--function", "thumbnails", "--acknowledge", "retention,visibilityTimeout")
-		if r.expect(t, 0); strings.Contains(r.String(), "warning") {
+		r := commandtest.Run(t, env, "doctor", "--function", "thumbnails", "--acknowledge", "retention,visibilityTimeout")
+		if r.Expect(t, 0); strings.Contains(r.String(), "warning") {
 			t.Error(r)
 		}
 	})
