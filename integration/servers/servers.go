@@ -4,8 +4,8 @@
 // AWS.
 //
 // The first use on a machine fetches a server at a pinned version into the
-// module's .servers folder, which git ignores, with the npm, mvn, go, apt-get or
-// pip of your machine and its configuration. If a server is unavailable, the
+// module's .servers folder, which git ignores, with the npm, mvn, go, apt-get
+// or pip of your machine and its configuration. If a server is unavailable, the
 // test is skipped and says why; with LAMBDALOCK_INTEGRATION=required it fails
 // instead.
 package servers
