@@ -298,7 +298,7 @@ var keys = []mutant{
 	{
 		file: "keyfuncs/source.go", breaks: "F31", bug: "a record of another source is taken",
 		old: `case source == "" || kind == want:`,
-		new: `case source == "" || kind != "":`,
+		new: `case source == "" || kind != nil:`,
 		by:  "TestRecordsOfAnotherSourceAreRefused",
 	},
 }
