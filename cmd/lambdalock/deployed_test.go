@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,9 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 		{"/event-source-mappings", "lambda:ListEventSourceMappings", `{"EventSourceMappings":[{"UUID":"14e0db71","EventSourceArn":"` + queue + `","State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"]}]}`},
 		{"AmazonSQS.GetQueueUrl", "sqs:GetQueueUrl", `{"QueueUrl":"https://sqs/123456789012/uploads"}`},
 		{"AmazonSQS.GetQueueAttributes", "sqs:GetQueueAttributes", `{"Attributes":{"VisibilityTimeout":"30","MessageRetentionPeriod":"345600","RedrivePolicy":"{\"maxReceiveCount\":5}"}}`},
+		{"AmazonSQS.ReceiveMessage", "sqs:ReceiveMessage", `{"Messages":[{"MessageId":"m","ReceiptHandle":"r","Body":"{\"name\":\"cat\",\"event\":\"e1\"}"}]}`},
 	}
+	var received atomic.Bool // the only message
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch _, name, _ := strings.Cut(r.URL.Path, "/functions/"); name {
 		case "plain/configuration":
@@ -45,6 +48,10 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 			return
 		}
 		asked := strings.TrimSuffix(r.URL.Path, "/") + r.Header.Get("X-Amz-Target")
+		if strings.HasSuffix(asked, ".ReceiveMessage") && received.Swap(true) {
+			_, _ = w.Write([]byte(`{}`))
+			return
+		}
 		for _, a := range answers {
 			if strings.HasSuffix(asked, a.path) && (strings.Contains(asked, "thumbnails/") || !strings.Contains(asked, "/functions/")) {
 				note(a.action)
@@ -84,6 +91,7 @@ func TestFunctionFlag(t *testing.T) {
 		"instead of another store":  {[]string{"show", "--store", "dynamodb://other", "--function", "thumbnails", "cat"}, 0, []string{"thumbnails/cat"}},
 		"list":                      {[]string{"list", "--function", "thumbnails", "--all"}, 0, []string{"thumbnails/cat", "thumbnails/held"}},
 		"explain":                   {[]string{"explain", "--function", "thumbnails", "--name", "cat", "--event", "e1"}, 0, []string{"thumbnails/cat", "skip: completed"}},
+		"redrive":                   {[]string{"redrive", "--function", "thumbnails", "--dry-run", "--name", "{{.name}}", "--event", "{{.event}}", "uploads"}, 0, []string{"completed, and remembered", "1 deleted"}},
 		"exec":                      {[]string{"exec", "--function", "thumbnails", "--key", "held", "true"}, 1, []string{"held by f request 1"}},
 		"forget":                    {[]string{"forget", "--function", "thumbnails", "--yes", "cat", "e3"}, 1, []string{"thumbnails/cat does not remember e3"}},
 		"release":                   {[]string{"release", "--function", "thumbnails", "--yes", "cat"}, 1, []string{"nobody holds thumbnails/cat"}},

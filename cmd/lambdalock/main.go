@@ -26,6 +26,7 @@ type cli struct {
 	Release operate.Release `cmd:"" help:"Take a lock from its holder."`
 	Forget  operate.Forget  `cmd:"" help:"Make a completed event run again."`
 	Explain operate.Explain `cmd:"" help:"Say which key functions take an event, and what the locks say of it."`
+	Redrive operate.Redrive `cmd:"" help:"Empty a dead-letter queue: delete what was completed, and send back what was not."`
 	Doctor  operate.Doctor  `cmd:"" help:"Check the store, and with --function a deployed function, for settings that lose locks or events."`
 
 	Completion completionCmd `cmd:"" help:"Print what makes a shell complete commands and flags."`

@@ -17,6 +17,8 @@ type Verdict struct {
 	Row   string `json:"row"`   // the stored name
 	Would string `json:"would"` // run, skip, refuse or unknown
 	Why   string `json:"why"`
+	// Completed: it would be skipped because it was completed, and not as stale.
+	Completed bool `json:"-"`
 }
 
 // What would happen to a delivery, without the options that change it.
@@ -102,7 +104,7 @@ func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
 			v.Would, v.Why = Refuse, "the event was completed with another payload (PayloadMismatchError)"
 			return
 		}
-		v.Would, v.Why = Skip, "completed, and remembered until "+inspect.Moment(done.Until, c.Now)
+		v.Completed, v.Would, v.Why = true, Skip, "completed, and remembered until "+inspect.Moment(done.Until, c.Now)
 	}
 	if row.Memory.Result.Event == c.Event {
 		v.Why += "; its result is kept for replay"

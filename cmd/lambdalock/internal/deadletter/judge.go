@@ -1,0 +1,207 @@
+package deadletter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// What is done with a message.
+const (
+	Delete = "delete" // it was completed
+	Send   = "send"   // it was not
+	Leave  = "leave"
+)
+
+// Decision is what to do with a message, and what came of it. The command
+// prints it as JSON; docs/OPERATIONS.md documents the fields.
+type Decision struct {
+	Message  string `json:"message"`
+	Group    string `json:"group,omitempty"`
+	Function string `json:"function,omitempty"` // whose key it is
+	Name     string `json:"name,omitempty"`
+	Event    string `json:"event,omitempty"`
+	Row      string `json:"row,omitempty"`
+	Action   string `json:"action"`
+	Why      string `json:"why"`
+	To       string `json:"to,omitempty"` // the queue that it is sent to
+	Done     bool   `json:"done"`
+	Error    string `json:"error,omitempty"`
+
+	message *Message
+}
+
+func (d *Decision) leave(why string) { d.Action, d.Why, d.To = Leave, why, "" }
+
+// Judge decides about messages by what the locks say of their keys.
+type Judge struct {
+	Store     driver.Inspector
+	Namespace string
+	// Function of package keyfuncs that gives the keys, as explain names it. Empty:
+	// the one whose row is there.
+	Function string
+	// Name and Event give the parts of the keys, from the JSON of the body. Nil:
+	// that of the function or, as with SQSBody, the message's id.
+	Name, Event *template.Template
+	// Unknown sends messages of which no row tells anything, too.
+	Unknown bool
+}
+
+// Decide returns what to do with a message.
+func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
+	d := Decision{Message: m.ID, Group: m.Group, Action: Leave}
+	keys, err := j.keys(ctx, m)
+	if err != nil {
+		return j.unknown(d, m, err.Error()), nil
+	}
+	if err := keys.Judge(ctx, j.Store, j.Namespace, time.Now()); err != nil {
+		return d, err
+	}
+	key, why := theKey(keys.Records[0].Keys)
+	if key == nil {
+		return j.unknown(d, m, why), nil
+	}
+	d.Function, d.Name, d.Event, d.Row, d.Why = key.Function, key.Name, key.Event, key.Verdict.Row, key.Verdict.Why
+	switch {
+	case key.Verdict.Completed:
+		d.Action = Delete
+	case key.Verdict.Would != explain.Run:
+	case m.hasAnotherEvent(key):
+		return j.unknown(d, m, "its Event was the sequence number or the message id in the queue that it came from, which it may have lost on its way here: give --event if the body has one"), nil
+	default:
+		d.send(m)
+	}
+	return d, nil
+}
+
+// unknown decides about a message of which the rows tell nothing.
+func (j *Judge) unknown(d Decision, m *Message, why string) Decision {
+	d.Why = why
+	if j.Unknown {
+		d.send(m)
+	}
+	return d
+}
+
+// send sends the message, unless it is not known where to.
+func (d *Decision) send(m *Message) {
+	if m.From == "" {
+		d.leave("it does not say which queue it came from: give --to")
+		return
+	}
+	d.Action, d.To = Send, m.From
+}
+
+// theKey returns the key whose row is there. If there is none, or several that
+// do not agree on a function, it says so.
+func theKey(keys []explain.Key) (found *explain.Key, why string) {
+	for i := range keys {
+		switch k := &keys[i]; {
+		case k.Ignored, k.Verdict.Would == explain.Unknown:
+		case found != nil:
+			return nil, fmt.Sprintf("%s and %s both have a row: choose one with --key", found.Function, k.Function)
+		default:
+			found = k
+		}
+	}
+	if found == nil {
+		why = "there is no row of its key: it was never claimed, its row was deleted since, or this is not the function's namespace or key function"
+	}
+	return found, why
+}
+
+// hasAnotherEvent reports whether the key's Event may be another one than in
+// the queue that the message came from. A standard queue keeps the id of a
+// message that it moves to its dead-letter queue. AWS does not say whether a
+// FIFO queue does, and numbers of a sequence belong to one queue.
+func (m *Message) hasAnotherEvent(k *explain.Key) bool {
+	number := m.sqs.Attributes["SequenceNumber"]
+	return number != "" && (k.Event == number || k.Event == m.ID && k.Function != "SQSMessage") // its name has the id
+}
+
+// keys returns the keys that the message may have. The error says why it has
+// none.
+func (j *Judge) keys(ctx context.Context, m *Message) (*explain.Event, error) {
+	if j.Name == nil {
+		e, err := explain.OfMessage(ctx, m.event(), j.Function)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(e.Records[0].Keys) == 0:
+			return nil, errors.New(refusals(e.Records[0].Refused))
+		case j.Event == nil:
+			return e, nil
+		}
+		return j.ownEvent(e.Records[0].Keys[0].Name, m)
+	}
+	name, err := fromBody(j.Name, m)
+	if err != nil {
+		return nil, err
+	}
+	return j.ownEvent(name, m)
+}
+
+// ownEvent returns the key of that name whose Event is that of --event, or the
+// message's id, as with SQSBody. It has no Order: that of the queue is lost,
+// and a message that is sent back comes after all others.
+func (j *Judge) ownEvent(name string, m *Message) (*explain.Event, error) {
+	if j.Event == nil {
+		return explain.OfKey(lock.Key{Name: name, Event: m.ID}), nil
+	}
+	event, err := fromBody(j.Event, m)
+	return explain.OfKey(lock.Key{Name: name, Event: event}), err
+}
+
+func refusals(all []explain.Refusal) string {
+	var text []string
+	for _, r := range all {
+		text = append(text, r.Function+" refuses it: "+r.Reason)
+	}
+	return strings.Join(text, "; ")
+}
+
+// event returns the message as Lambda gives it to a function.
+func (m *Message) event() events.SQSMessage {
+	return events.SQSMessage{
+		MessageId: m.ID, Body: aws.ToString(m.sqs.Body), Attributes: m.sqs.Attributes,
+		EventSource: "aws:sqs", EventSourceARN: m.From,
+	}
+}
+
+// Template parses what --name and --event take.
+func Template(text string) (*template.Template, error) {
+	return template.New("").Option("missingkey=error").Parse(text)
+}
+
+// fromBody returns what a template makes of the body.
+func fromBody(t *template.Template, m *Message) (string, error) {
+	d := json.NewDecoder(strings.NewReader(aws.ToString(m.sqs.Body)))
+	d.UseNumber() // keeps all digits
+	var body any
+	if err := d.Decode(&body); err != nil {
+		return "", fmt.Errorf("its body is not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return "", errors.New("its body has something after its JSON")
+	}
+	var text strings.Builder
+	if err := t.Execute(&text, body); err != nil {
+		return "", fmt.Errorf("its body does not fit: %w", err)
+	}
+	if s := text.String(); s == "" || strings.Contains(s, "<no value>") {
+		return "", errors.New("its body has nothing where the name or the event should be")
+	}
+	return text.String(), nil
+}

@@ -1,0 +1,250 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+)
+
+// Redrive empties a dead-letter queue of SQS.
+type Redrive struct {
+	console.StoreFlags
+	confirmation
+	jsonFlag
+	Queue string `arg:"" help:"The dead-letter queue: its name, URL or ARN."`
+
+	To      string        `placeholder:"QUEUE" help:"Where to send messages to (the queue that each came from)."`
+	Key     string        `placeholder:"FUNCTION" help:"Key function of package keyfuncs, as explain names it, such as SQSMessage or SQSBody(S3Object). Default: the one whose row is there."`
+	Name    string        `placeholder:"TEMPLATE" help:"In place of --key: the key's Name, from the JSON of the body, such as '{{.customer}}'."`
+	Event   string        `placeholder:"TEMPLATE" help:"With --key or --name: the key's Event, such as '{{.order.id}}' (that of the key function; with --name the message's id)."`
+	Unknown bool          `help:"Also send messages of which the locks say nothing."`
+	DryRun  bool          `help:"Only show what would be done."`
+	Hide    time.Duration `default:"10m" help:"How long messages stay invisible for others: the time that you have to answer (${default})."`
+}
+
+// Help returns what --help adds.
+func (c *Redrive) Help() string {
+	return `Looks at the messages of a dead-letter queue, and at the locks of their keys. A message whose event was completed is deleted. One that was not is sent back to the queue that it came from, or --to another, with its attributes and its group, and is then deleted. Messages that are held, stale or carry another payload stay, and so do those of which the locks say nothing: those without a row or a key. --unknown sends these, too. It shows the messages and asks first, up to 1,000 at a time. It sends messages of a FIFO queue in the order of their groups: if one stays, those after it stay, too.
+
+It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, the message is in both queues; in a FIFO queue SQS drops it if the command is run again within 5 minutes. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
+
+Key functions of your own are not known here. If yours takes the key from the JSON of the body, say so with --name and --event, in Go's text/template. --key SQSFIFOMessage --event '{{.order}}' is EventFrom(SQSFIFOMessage, SQSBody(Once(ByField(order)))). Give the --namespace of the function, too.
+
+While it runs, others do not see the messages. In the end it makes those that stay visible again; after kill -9 that takes --hide.
+
+The status is 0 if no message stays, 1 if some do or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
+
+It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, and on DynamoDB dynamodb:GetItem.
+
+Examples:
+  lambdalock redrive --namespace orders --dry-run orders-dlq   # what it would do
+  lambdalock redrive --namespace orders orders-dlq             # shows the messages, and asks
+  lambdalock redrive --namespace orders --name '{{.order}}' --event '{{.order}}' orders-dlq
+  lambdalock redrive --yes --json --unknown --to orders orders-dlq`
+}
+
+// Run runs the command.
+func (c *Redrive) Run(ctx context.Context) error {
+	judge, err := c.judge()
+	if err != nil {
+		return trouble(err)
+	}
+	if judge.Store, err = inspector(ctx, &c.StoreFlags); err != nil {
+		return trouble(err)
+	}
+	judge.Namespace = c.Namespace // which may be that of --function
+	cfg, err := c.AWS(ctx)
+	if err != nil {
+		return trouble(err)
+	}
+	q, err := deadletter.Open(ctx, sqs.NewFromConfig(cfg), c.Queue, c.To, c.Hide)
+	if err != nil {
+		return trouble(err)
+	}
+	return trouble(c.redrive(ctx, q, judge, os.Stdout, os.Stderr, c.confirm))
+}
+
+// judge returns who decides, still without store and namespace.
+func (c *Redrive) judge() (*deadletter.Judge, error) {
+	switch {
+	case c.JSON && !c.Yes && !c.DryRun:
+		return nil, wrongUse("--json cannot ask: add --yes, or --dry-run to change nothing")
+	case c.Hide < time.Second || c.Hide > 12*time.Hour:
+		return nil, wrongUse("--hide %v: SQS takes 1s to 12h", c.Hide)
+	case c.Key != "" && c.Name != "":
+		return nil, wrongUse("--key and --name both give the key's Name: leave one out")
+	case c.Event != "" && c.Key == "" && c.Name == "":
+		return nil, wrongUse("--event needs --key or --name, which gives the key's Name")
+	}
+	j := &deadletter.Judge{Function: c.Key, Unknown: c.Unknown}
+	if c.Key != "" {
+		if err := explain.CheckMessageFunction(c.Key); err != nil {
+			return nil, wrongUse("--key: %w", err)
+		}
+	}
+	var err error
+	if c.Name != "" {
+		if j.Name, err = deadletter.Template(c.Name); err != nil {
+			return nil, wrongUse("--name: %w", err)
+		}
+	}
+	if c.Event != "" {
+		if j.Event, err = deadletter.Template(c.Event); err != nil {
+			return nil, wrongUse("--event: %w", err)
+		}
+	}
+	return j, nil
+}
+
+func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadletter.Judge, out, notes io.Writer, ask asker) error {
+	defer func() {
+		if err := q.Release(ctx); err != nil {
+			_, _ = fmt.Fprintf(notes, "Messages that stay are invisible for up to %v: %v\n", c.Hide, err)
+		}
+	}()
+	_, _ = fmt.Fprintf(notes, "%s has about %d messages.\n", q.ARN, q.Messages)
+	r := redriven{Run: deadletter.NewRun(q, judge), out: out, json: c.JSON, dry: c.DryRun}
+	defer func() { _, _ = fmt.Fprintln(notes, r.summary()) }()
+	for {
+		round, err := r.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case len(round) == 0:
+			return r.left()
+		}
+		if err := r.do(ctx, round, ask); err != nil {
+			return err
+		}
+	}
+}
+
+// redriven is a run that prints what it does.
+type redriven struct {
+	*deadletter.Run
+	out           io.Writer
+	json, dry     bool
+	deleted, sent int
+	stay          int
+}
+
+// do shows a round, asks, and does it.
+func (r *redriven) do(ctx context.Context, round []deadletter.Decision, ask asker) error {
+	if !r.json {
+		if err := r.list(round); err != nil {
+			return err
+		}
+	}
+	err := r.act(ctx, round, ask)
+	r.count(round)
+	if r.json {
+		for i := range round {
+			if err := inspect.WriteJSON(r.out, &round[i], ""); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+func (r *redriven) act(ctx context.Context, round []deadletter.Decision, ask asker) error {
+	question := consequences(round)
+	if r.dry || question == "" {
+		return nil
+	}
+	if err := ask(ctx, question); err != nil {
+		return err
+	}
+	for i := range round {
+		d := &round[i]
+		shown := d.Action
+		if err := r.Do(ctx, d); err != nil {
+			return err
+		}
+		if r.json || d.Done || shown == deadletter.Leave {
+			continue
+		}
+		if _, err := fmt.Fprintf(r.out, "%s stays: %s\n", inspect.Safe(d.Message), console.Printable(cmp.Or(d.Error, d.Why))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list prints a round.
+func (r *redriven) list(round []deadletter.Decision) error {
+	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "ACTION\tMESSAGE\tGROUP\tNAME\tEVENT\tWHY")
+	for i := range round {
+		d := &round[i]
+		_, _ = fmt.Fprint(t, d.Action)
+		for _, text := range []string{d.Message, d.Group, d.Name, d.Event} {
+			if text != "" {
+				text = inspect.Safe(text)
+			}
+			_, _ = fmt.Fprint(t, "\t", text)
+		}
+		_, _ = fmt.Fprintf(t, "\t%s\n", console.Printable(d.Why))
+	}
+	return t.Flush()
+}
+
+// consequences asks about what would be done, if anything.
+func consequences(round []deadletter.Decision) string {
+	count := map[string]int{}
+	for i := range round {
+		count[round[i].Action]++
+	}
+	switch n, m := count[deadletter.Delete], count[deadletter.Send]; {
+	case n > 0 && m > 0:
+		return fmt.Sprintf("Delete %d, and send %d?", n, m)
+	case n > 0:
+		return fmt.Sprintf("Delete %d?", n)
+	case m > 0:
+		return fmt.Sprintf("Send %d?", m)
+	}
+	return ""
+}
+
+// count counts what was done or, in a dry run, what would be.
+func (r *redriven) count(round []deadletter.Decision) {
+	for i := range round {
+		switch d := &round[i]; {
+		case d.Action == deadletter.Leave || !d.Done && !r.dry:
+			r.stay++
+		case d.Action == deadletter.Delete:
+			r.deleted++
+		default:
+			r.sent++
+		}
+	}
+}
+
+func (r *redriven) summary() string {
+	would := ""
+	if r.dry {
+		would = "Would be: "
+	}
+	return fmt.Sprintf("%s%d deleted, %d sent, %d left.", would, r.deleted, r.sent, r.stay)
+}
+
+// left returns an error if a message stays.
+func (r *redriven) left() error {
+	if r.stay == 0 {
+		return nil
+	}
+	return no("%d of the messages stay in the queue", r.stay)
+}

@@ -1,0 +1,205 @@
+// Package sqstest is as much of SQS as a redrive meets, in memory, with faults.
+package sqstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// ARNPrefix stands before the name of a queue in its ARN.
+const ARNPrefix = "arn:aws:sqs:eu-west-1:123456789012:"
+
+// dedupeTime is how long a FIFO queue drops messages of an id that it knows.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
+const dedupeTime = 5 * time.Minute
+
+const urlPrefix = "https://"
+
+// SQS is the queues of an account.
+type SQS struct {
+	queues map[string]*queue // by URL
+	sent   int
+	// Fault is asked before each request and after it was applied. An error is the
+	// answer.
+	Fault func(operation string, applied bool) error
+	// Unsendable is the body of a message that no queue takes.
+	Unsendable string
+}
+
+type queue struct {
+	messages []*Message
+	deduped  map[string]time.Time // when an id was sent
+}
+
+// Message is a message in a queue.
+type Message struct {
+	types.Message
+	visible  time.Time
+	received int
+}
+
+// New returns an account with queues of these names.
+func New(names ...string) *SQS {
+	f := &SQS{queues: map[string]*queue{}, Fault: func(string, bool) error { return nil }}
+	for _, name := range names {
+		f.queues[urlPrefix+name] = &queue{deduped: map[string]time.Time{}}
+	}
+	return f
+}
+
+// Put puts a message into a queue, as SQS moves it there from another.
+func (f *SQS) Put(queue, from, id, group, body string) *Message {
+	m := &Message{Message: types.Message{MessageId: &id, Body: &body, Attributes: map[string]string{"DeadLetterQueueSourceArn": ARNPrefix + from}}}
+	if group != "" {
+		m.Attributes["MessageGroupId"] = group
+	}
+	if strings.HasSuffix(queue, ".fifo") {
+		f.sent++
+		m.Attributes["SequenceNumber"] = fmt.Sprintf("%020d", f.sent)
+	}
+	q := f.queues[urlPrefix+queue]
+	q.messages = append(q.messages, m)
+	return m
+}
+
+// Bodies returns the bodies in a queue.
+func (f *SQS) Bodies(queue string) []string {
+	all := []string{}
+	for _, m := range f.queues[urlPrefix+queue].messages {
+		all = append(all, *m.Body)
+	}
+	return all
+}
+
+// Hidden returns how many messages of a queue are invisible.
+func (f *SQS) Hidden(queue string) (n int) {
+	for _, m := range f.queues[urlPrefix+queue].messages {
+		if m.visible.After(time.Now()) {
+			n++
+		}
+	}
+	return n
+}
+
+// do applies a request, unless a fault prevents it, and answers unless a fault
+// loses the answer.
+func do[O any](ctx context.Context, f *SQS, operation string, apply func() (*O, error)) (*O, error) {
+	if err := errors.Join(ctx.Err(), f.Fault(operation, false)); err != nil {
+		return nil, err
+	}
+	out, err := apply()
+	if err == nil {
+		err = f.Fault(operation, true)
+	}
+	return out, err
+}
+
+func (f *SQS) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+	return do(ctx, f, "GetQueueUrl", func() (*sqs.GetQueueUrlOutput, error) {
+		url := urlPrefix + *in.QueueName
+		if f.queues[url] == nil {
+			return nil, &types.QueueDoesNotExist{}
+		}
+		return &sqs.GetQueueUrlOutput{QueueUrl: &url}, nil
+	})
+}
+
+func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return do(ctx, f, "GetQueueAttributes", func() (*sqs.GetQueueAttributesOutput, error) {
+		q := f.queues[*in.QueueUrl]
+		return &sqs.GetQueueAttributesOutput{Attributes: map[string]string{
+			"QueueArn":                    ARNPrefix + strings.TrimPrefix(*in.QueueUrl, urlPrefix),
+			"ApproximateNumberOfMessages": fmt.Sprint(len(q.messages)),
+		}}, nil
+	})
+}
+
+func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	return do(ctx, f, "ReceiveMessage", func() (*sqs.ReceiveMessageOutput, error) {
+		time.Sleep(10 * time.Millisecond)
+		now, out := time.Now(), &sqs.ReceiveMessageOutput{}
+		locked := map[string]bool{} // groups with a message in flight
+		for _, m := range f.queues[*in.QueueUrl].messages {
+			locked[m.Attributes["MessageGroupId"]] = locked[m.Attributes["MessageGroupId"]] || strings.HasSuffix(*in.QueueUrl, ".fifo") && m.visible.After(now)
+		}
+		for _, m := range f.queues[*in.QueueUrl].messages {
+			if m.visible.After(now) || locked[m.Attributes["MessageGroupId"]] || len(out.Messages) == int(in.MaxNumberOfMessages) {
+				continue
+			}
+			m.received++
+			m.visible = now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
+			m.ReceiptHandle = aws.String(fmt.Sprint(*m.MessageId, "#", m.received))
+			out.Messages = append(out.Messages, m.Message)
+		}
+		return out, nil
+	})
+}
+
+func (f *SQS) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return do(ctx, f, "SendMessage", func() (*sqs.SendMessageOutput, error) {
+		if f.Unsendable != "" && *in.MessageBody == f.Unsendable {
+			return nil, &types.InvalidMessageContents{}
+		}
+		q := f.queues[*in.QueueUrl]
+		id := aws.ToString(in.MessageDeduplicationId)
+		if at, ok := q.deduped[id]; ok && time.Since(at) < dedupeTime {
+			return &sqs.SendMessageOutput{MessageId: aws.String("of the first")}, nil
+		}
+		if strings.HasSuffix(*in.QueueUrl, ".fifo") {
+			q.deduped[id] = time.Now()
+		}
+		f.sent++
+		m := &Message{Message: types.Message{
+			MessageId: aws.String(fmt.Sprint("sent-", f.sent)), Body: in.MessageBody, MessageAttributes: in.MessageAttributes,
+			Attributes: map[string]string{"MessageGroupId": aws.ToString(in.MessageGroupId)},
+		}}
+		for name, a := range in.MessageSystemAttributes {
+			m.Attributes[name] = *a.StringValue
+		}
+		q.messages = append(q.messages, m)
+		return &sqs.SendMessageOutput{MessageId: m.MessageId}, nil
+	})
+}
+
+func (f *SQS) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
+	return do(ctx, f, "DeleteMessage", func() (*sqs.DeleteMessageOutput, error) {
+		q := f.queues[*in.QueueUrl]
+		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return aws.ToString(m.ReceiptHandle) == *in.ReceiptHandle })
+		return &sqs.DeleteMessageOutput{}, nil
+	})
+}
+
+func (f *SQS) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	return do(ctx, f, "ChangeMessageVisibilityBatch", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+		for _, e := range in.Entries {
+			for _, m := range f.queues[*in.QueueUrl].messages {
+				if aws.ToString(m.ReceiptHandle) == *e.ReceiptHandle {
+					m.visible = time.Now()
+				}
+			}
+		}
+		return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
+	})
+}
+
+// Messages returns the messages in a queue.
+func (f *SQS) Messages(queue string) []*Message { return f.queues[urlPrefix+queue].messages }
+
+// Move moves all messages from a queue to the end of another, as SQS does: they
+// keep their ids.
+func (f *SQS) Move(from, to string) {
+	a, b := f.queues[urlPrefix+from], f.queues[urlPrefix+to]
+	a.messages, b.messages = nil, append(b.messages, a.messages...)
+}
+
+// Sent notes that a message with this deduplication id was sent to a FIFO queue
+// now.
+func (f *SQS) Sent(queue, id string) { f.queues[urlPrefix+queue].deduped[id] = time.Now() }
