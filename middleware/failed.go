@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
@@ -13,6 +14,7 @@ import (
 // Failed is a record of a batch that failed.
 type Failed[R any] struct {
 	Record R
+	Ended  time.Time // when it had failed
 	// Err is why it failed. If the function given to [OnFailed] sets it to nil, the
 	// record is acknowledged.
 	Err error
@@ -65,8 +67,9 @@ func (d *delivery[R]) tellFailed(errs []error) {
 	var tasks []*task[R]
 	for i, err := range errs {
 		if err != nil {
-			failed = append(failed, &Failed[R]{*d.tasks[i].record, err})
-			tasks = append(tasks, &d.tasks[i])
+			t := &d.tasks[i]
+			failed = append(failed, &Failed[R]{Record: *t.record, Ended: t.ended, Err: err})
+			tasks = append(tasks, t)
 		}
 	}
 	switch {

@@ -81,6 +81,28 @@ func TestOnFailed(t *testing.T) {
 	}
 }
 
+// TestOnFailedSaysWhen shows that the function learns when each message had
+// failed, although the batch goes on.
+func TestOnFailedSaysWhen(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		began := time.Now()
+		var ended []time.Duration
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
+			d, err := time.ParseDuration(m.Body)
+			time.Sleep(d)
+			return errors.Join(err, errRecord)
+		}, newFixture().options(middleware.OnFailed(func(_ context.Context, f failed) {
+			for _, m := range f {
+				ended = append(ended, m.Ended.Sub(began))
+			}
+		}))...)
+		_, _ = h(ctx, sqsBatch(message("a", "5s"), message("b", "1s")))
+		if want := []time.Duration{5 * time.Second, time.Second}; !slices.Equal(ended, want) {
+			t.Errorf("failed after %v, want %v", ended, want)
+		}
+	})
+}
+
 // TestOnFailedOfAnySource shows that a record of a stream and of a source that
 // takes no partial answer can be acknowledged, too.
 func TestOnFailedOfAnySource(t *testing.T) {

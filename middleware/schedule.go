@@ -106,7 +106,7 @@ func (d *delivery[R]) requeue(t *task[R]) {
 func (d *delivery[R]) end(t *task[R], err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t.err = err
+	t.err, t.ended = err, clock.From(d.ctx).Now()
 	if next := t.nextInGroup; next != nil {
 		next.blocked = next.blocked || err != nil
 		d.waitLess(next)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
@@ -31,6 +32,7 @@ type task[R any] struct {
 	key     lock.Key
 	handler func(context.Context) error
 	err     error // of the key function; when the task has ended, why the record failed
+	ended   time.Time
 
 	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one

@@ -15,19 +15,22 @@
 // [SQS] changes the visibility timeout of every message that failed with a
 // *lock.HeldError, so that it comes back when the lock is likely to be free:
 //
-//   - The holder is expected to hold the lock for as long as this process has
-//     held its locks, by the median of the last 64. If it has held it longer
-//     than most, the longest counts, and then twice that. When that has passed
-//     too, or nothing is known, the message comes back at the end of the lease,
-//     up to one second later, and never later than that.
-//   - If another holder was faster than a message that came back, the next
-//     attempt is up to 7 holds later by chance, and then up to 63, because
-//     several wait. Messages of one batch that wait for the same lock come back
-//     one hold after the other.
+//   - The holder is expected to hold the lock for as long as this process held
+//     its own, by the last 64 that succeeded: first their median, at the next
+//     attempt the longest. If it has held the lock for longer already, up to
+//     twice the longest.
+//   - If the lease ends before that, or nothing is known, the message comes
+//     back at the end of the lease or up to one second later.
+//   - Messages of one batch that wait for the same lock come back one hold
+//     after the other. If another holder was faster than a message that came
+//     back, several wait, so the next attempt is up to 7 holds later by chance,
+//     and the one after it up to 63.
 //   - A message that was received four times keeps the timeout of its queue.
 //     Each receive brings it nearer to the dead-letter queue, so set
 //     maxReceiveCount to at least 5, as AWS advises.
 //   - What waits behind a held message in its message group comes back with it.
+//   - The timeouts are changed when the whole batch has ended, so a message
+//     does not come back while other messages of its batch are being handled.
 //
 // Where a holder renews its lease (middleware.Heartbeat, or no Lambda that
 // kills at the deadline), the lease ends later than it says now, so a process

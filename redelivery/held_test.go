@@ -24,6 +24,7 @@ func TestHeldMessageComesBack(t *testing.T) {
 		hint     time.Duration
 		holder   time.Duration // holds the lock so long; 0: it dies
 		arrives  time.Duration // after the holder began
+		beside   time.Duration // what another message of its batch takes
 		late     time.Duration
 		receives int
 	}{
@@ -31,6 +32,7 @@ func TestHeldMessageComesBack(t *testing.T) {
 		"ends as others do, soon":        {holds: usual, holder: 20 * time.Second, arrives: 19900 * time.Millisecond, late: soon, receives: 2},
 		"ends as others do, and one not": {holds: append(usual, time.Minute, time.Millisecond), holder: 20 * time.Second, late: soon, receives: 2},
 		"ends as the hint says":          {hint: 20 * time.Second, holder: 20 * time.Second, arrives: 5 * time.Second, late: soon, receives: 2},
+		"ends while others take long":    {holds: usual, holder: 20 * time.Second, arrives: 5 * time.Second, beside: time.Minute, late: 47 * time.Second, receives: 2},
 		"ends at once":                   {holds: []time.Duration{time.Millisecond}, holder: 2 * time.Millisecond, arrives: time.Millisecond, late: soon, receives: 2},
 		"ends at its deadline":           {holds: []time.Duration{timeout - 3*time.Second}, holder: timeout - 3*time.Second, arrives: time.Minute, late: soon, receives: 2},
 		"ends later than others":         {holds: append(usual, time.Minute), holder: time.Minute, arrives: 5 * time.Second, late: soon, receives: 3},
@@ -50,6 +52,9 @@ func TestHeldMessageComesBack(t *testing.T) {
 				free := q.hold("customer", c.holder)
 				time.Sleep(c.arrives)
 				q.send(message("m", "customer", "1ms"))
+				if c.beside > 0 {
+					q.send(message("beside", "another", c.beside.String()))
+				}
 				q.poll(10, p)
 				if late := q.handled["m"].Sub(free); late < 0 || late > c.late || len(q.received["m"]) != c.receives {
 					t.Errorf("handled %v after the lock was free, and received %d times, want at most %v and %d", late, len(q.received["m"]), c.late, c.receives)
@@ -146,46 +151,37 @@ func TestManyMessagesOfOneName(t *testing.T) {
 }
 
 // TestHeldMessageOfAGroup shows that the rest of a message group comes back
-// with the message that was held, in order, and that other groups are not
-// touched.
+// with the message that was held, in order, and that another group does not
+// wait.
 func TestHeldMessageOfAGroup(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		first  string // what the first message of the group does
-		within time.Duration
-		late   time.Duration // when its group comes back after the lock is free
-		order  string
-	}{
-		"all wait": {first: "1ms", late: 2 * time.Second, order: "b1 b2 a1 a2 a3"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t)
-				q.messages.FIFO = true
-				p := q.process(&redelivery.Options{HoldTime: 20 * time.Second})
-				free := q.hold("customer a", 20*time.Second)
-				for _, id := range strings.Fields("a1 b1 a2 b2 a3") {
-					m := message(id, "customer "+id[:1], "1ms")
-					m.EventSourceARN += ".fifo"
-					m.Attributes["MessageGroupId"] = id[:1]
-					q.send(m)
-				}
-				q.poll(10, p)
-				if got := strings.Join(q.order, " "); got != c.order {
-					t.Errorf("handled %s, want %s", got, c.order)
-				}
-				for _, id := range strings.Fields("a1 a2 a3") {
-					if late := q.handled[id].Sub(free); late < 0 || late > c.late || len(q.received[id]) != 2 {
-						t.Errorf("%s: %v after the lock was free, received %d times", id, late, len(q.received[id]))
-					}
-				}
-				if q.requests != 1 {
-					t.Errorf("%d requests", q.requests)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		q.messages.FIFO = true
+		send := func(ids ...string) {
+			for _, id := range ids {
+				m := message(id, "customer "+id[:1], "1ms")
+				m.EventSourceARN += ".fifo"
+				m.Attributes["MessageGroupId"] = id[:1]
+				q.send(m)
+			}
+		}
+		free := q.hold("customer a", 20*time.Second)
+		send("a1", "a2", "a3")
+		time.AfterFunc(time.Second, func() { send("b1", "b2") })
+		q.poll(10, q.process(&redelivery.Options{HoldTime: 20 * time.Second}))
+		if got := strings.Join(q.order, " "); got != "b1 b2 a1 a2 a3" {
+			t.Errorf("handled %s", got)
+		}
+		for _, id := range []string{"a1", "a2", "a3"} {
+			if late := q.handled[id].Sub(free); late < 0 || late > 2*time.Second || len(q.received[id]) != 2 {
+				t.Errorf("%s: %v after the lock was free, received %d times", id, late, len(q.received[id]))
+			}
+		}
+		if q.requests != 1 {
+			t.Errorf("%d requests", q.requests)
+		}
+	})
 }
 
 // TestOtherFailuresAreLeftAlone shows that nothing is asked of SQS for a batch

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -34,10 +32,10 @@ type holds struct {
 func (h *holds) observe(_ context.Context, o lock.Observation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch o.Outcome {
-	case lock.OutcomeRenewed:
+	switch {
+	case o.Outcome == lock.OutcomeRenewed:
 		h.renews = true
-	case lock.OutcomeReleased, lock.OutcomeCompleteFailed:
+	case o.Outcome == lock.OutcomeReleased && (o.Completed || o.Key.Event == ""): // a failure may be quick
 		h.add(o.HeldFor)
 	}
 }
@@ -79,16 +77,16 @@ func (h *holds) longerThan(age time.Duration, longest bool) (hold time.Duration,
 // back returns when a message should come back that found its lock held: when
 // the lock is likely to be free and those ahead have had it. ahead is how many
 // messages of its batch wait for the same lock before it.
-func (h *holds) back(ctx context.Context, held *lock.HeldError, m *events.SQSMessage, ahead int) time.Time {
-	c := clock.From(ctx)
+func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahead int) time.Time {
+	m := &f.Record
 	again := receives(m) > 1
-	hold, renews := h.longerThan(clock.Wall(c).Sub(held.Since), again)
+	hold, renews := h.longerThan(f.Ended.Sub(held.Since), again)
 	free := held.Since.Add(hold + toRelease)
 	if hold == 0 || held.Since.IsZero() || free.After(held.Until) && !renews {
 		free = held.Until
 	}
 	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
-		ahead += rand.New(c).IntN(1 << (3 * (receives(m) - 1)))
+		ahead += rand.New(clock.From(ctx)).IntN(1 << (3 * (receives(m) - 1)))
 	}
 	return free.Add(time.Duration(ahead) * (hold + time.Second)) // a second, because timeouts are rounded up
 }

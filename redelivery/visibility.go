@@ -98,7 +98,7 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 			continue
 		}
 		name := held.Key.Name
-		back := r.holds.back(ctx, held, m, ahead[name])
+		back := r.holds.back(ctx, held, f, ahead[name])
 		ahead[name]++
 		groups[group] = first{true, back}
 		add(m, back)

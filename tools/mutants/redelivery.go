@@ -208,6 +208,18 @@ var redelivery = []mutant{
 		by:  "TestManyMessagesOfOneName",
 	},
 	{
+		file: "middleware/schedule.go", breaks: "redelivery", bug: "nobody knows when a record had failed",
+		old: `t.err, t.ended = err, clock.From(d.ctx).Now()`,
+		new: `t.err = err`,
+		by:  "TestOnFailedSaysWhen",
+	},
+	{
+		file: "redelivery/holds.go", breaks: "redelivery", bug: "a batch that takes long makes its held messages late",
+		old: `h.longerThan(f.Ended.Sub(held.Since), again)`,
+		new: `h.longerThan(time.Since(held.Since), again)`,
+		by:  "TestHeldMessageComesBack",
+	},
+	{
 		file: "redelivery/sqs.go", breaks: "F11", bug: "a request that SQS does not answer takes all the time of the invocation",
 		old: `	ctx, cancel := c.WithDeadlineCause(ctx, c.Now().Add(longest), nil)
 `,
