@@ -241,4 +241,90 @@ var command = []mutant{
 		new: `err.Error()`,
 		by:  "TestInvokeWithoutCredentials", in: "cmd/lambdalock",
 	},
+	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes a destination of successes for one of failures",
+		old: `d != nil && d.OnFailure != nil && aws.ToString(d.OnFailure.Destination) != ""`,
+		new: `d != nil`,
+		by:  "TestRead",
+	},
+	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor sees only what invokes a function without its alias",
+		old: `	if !f.qualified {`,
+		new: `	if f.qualified {`,
+		by:  "TestReadAliases",
+	},
+	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes each queue for one with a dead-letter queue",
+		old: `redrive != "",`,
+		new: `true,`,
+		by:  "TestRead",
+	},
+	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor says nothing of what it may not read",
+		old: `	f.Unread = append(f.Unread, failed(what, action, err))`,
+		new: `	_ = failed(what, action, err)`,
+		by:  "TestReadIsDenied",
+	},
+	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes hours of retention for seconds",
+		old: `float64(*d.RetentionPeriodHours) * 60 * 60`,
+		new: `float64(*d.RetentionPeriodHours)`,
+		by:  "TestRead",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
+		old: `e.Temporary && e.Answered`,
+		new: `e.Temporary && !e.Answered`,
+		by:  "TestStore",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/table.go", breaks: "P5", bug: "doctor is content with TTL on any attribute",
+		old: `aws.ToString(d.AttributeName) != ttl:`,
+		new: `aws.ToString(d.AttributeName) == "":`,
+		by:  "TestTable",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/table.go", breaks: "P1", bug: "doctor is content with a table that is replicated asynchronously",
+		old: `	for _, replica := range t.Replicas {`,
+		new: `	for _, replica := range t.Replicas[:0] {`,
+		by:  "TestTable",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/table.go", breaks: "P2", bug: "doctor does not notice a clock that is behind",
+		old: `ahead > most+slow, ahead < -lock.DefaultGrace:`,
+		new: `ahead > most+slow:`,
+		by:  "TestClock",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/redis.go", breaks: "P1", bug: "doctor is content with a server that evicts locks",
+		old: `policy == "noeviction" || info["maxmemory"] == "0"`,
+		new: `policy != ""`,
+		by:  "TestRedis",
+	},
+	{
+		file: "cmd/lambdalock/internal/doctor/function.go", breaks: "P6", bug: "doctor does not judge the sources of a function",
+		old: `	for i := range f.Mappings {`,
+		new: `	for i := range f.Mappings[:0] {`,
+		by:  "TestFunction",
+	},
+	{
+		file: "cmd/lambdalock/internal/operate/doctor.go", breaks: "P6", bug: "the status of doctor is 0 although it found an error",
+		old: `if l.Level == doctor.Error && !slices`,
+		new: `if l.Level == "" && !slices`,
+		by:  "TestFunctionFlag", in: "cmd/lambdalock",
+	},
+	{
+		file: "cmd/lambdalock/internal/storeurl/aws.go", breaks: "F11", bug: "a function's variable sends the operator's requests elsewhere",
+		old: `	if !tableName.MatchString(table) {
+		return "", wrong("%q is not`,
+		new: `	if false {
+		return "", wrong("%q is not`,
+		by: "TestOfTable",
+	},
+	{
+		file: "cmd/lambdalock/internal/console/store.go", breaks: "P2", bug: "exec --function locks in another namespace than the function",
+		old: `cmp.Or(function.Namespace, f.Namespace, function.DefaultNamespace())`,
+		new: `cmp.Or(f.Namespace, function.Namespace)`,
+		by:  "TestFunctionFlag", in: "cmd/lambdalock",
+	},
 }

@@ -124,12 +124,13 @@ func TestRead(t *testing.T) {
 		async   []rules.Async
 		mapping *rules.Mapping
 	}{
-		"nothing invokes it":  {},
-		"people may":          {cloud: cloud{policies: map[string]string{"thumbnails": fromPeople}}},
-		"a malformed policy":  {cloud: cloud{policies: map[string]string{"thumbnails": "-"}}},
-		"S3":                  {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}}, async: []rules.Async{{Services: []string{"s3"}}}},
-		"S3, nothing is kept": {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {MaximumRetryAttempts: never}}}, async: []rules.Async{{Services: []string{"s3"}, Retries: rules.Known(0)}}},
-		"S3, kept":            {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {DestinationConfig: kept}}}, async: []rules.Async{{Services: []string{"s3"}, HasFailureDestination: true}}},
+		"nothing invokes it":     {},
+		"people may":             {cloud: cloud{policies: map[string]string{"thumbnails": fromPeople}}},
+		"a malformed policy":     {cloud: cloud{policies: map[string]string{"thumbnails": "-"}}},
+		"S3":                     {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}}, async: []rules.Async{{Services: []string{"s3"}}}},
+		"S3, nothing is kept":    {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {MaximumRetryAttempts: never}}}, async: []rules.Async{{Services: []string{"s3"}, Retries: rules.Known(0)}}},
+		"S3, successes are kept": {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {DestinationConfig: &types.DestinationConfig{OnSuccess: &types.OnSuccess{Destination: aws.String(queue)}, OnFailure: &types.OnFailure{}}}}}, async: []rules.Async{{Services: []string{"s3"}}}},
+		"S3, kept":               {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {DestinationConfig: kept}}}, async: []rules.Async{{Services: []string{"s3"}, HasFailureDestination: true}}},
 		"queue": {
 			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(queue)}}, queue: map[string]string{"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600", "RedrivePolicy": `{"maxReceiveCount":"3"}`}},
 			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.SQS, Source: "uploads", Queue: &rules.Queue{VisibilityTimeout: rules.Known(30), HasRedrivePolicy: true, MaxReceiveCount: rules.Known(3)}, Retention: rules.Known(345600), Retries: noLimit, RecordAge: noLimit},

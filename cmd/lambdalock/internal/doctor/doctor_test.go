@@ -3,11 +3,15 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -16,7 +20,9 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/doctor"
 	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
@@ -187,6 +193,36 @@ func TestTable(t *testing.T) {
 					t.Errorf("%+v", l)
 				}
 			}
+		})
+	}
+}
+
+// TestClock: the time of DynamoDB is that of its answer.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ahead time.Duration // of the clock here
+		want  []string
+	}{
+		"agrees": {0, nil},
+		"behind": {-30 * time.Second, []string{"warning clock"}},
+		"ahead":  {30 * time.Second, []string{"warning clock"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			memory := fakedynamo.New()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Date", time.Now().Add(-c.ahead).UTC().Format(http.TimeFormat))
+				memory.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			client := dynamodb.New(dynamodb.Options{
+				Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			})
+			if err := dynamostore.EnsureTable(t.Context(), client, "locks"); err != nil {
+				t.Fatal(err)
+			}
+			want(t, doctor.Table(t.Context(), client, "locks"), c.want...)
 		})
 	}
 }
