@@ -278,6 +278,12 @@ var command = []mutant{
 		by:  "TestStore",
 	},
 	{
+		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "F40", bug: "doctor says that locks can be acquired where it may only read",
+		old: `store.(*dynamostore.Store); !ok {`,
+		new: `store.(*dynamostore.Store); ok {`,
+		by:  "TestStore",
+	},
+	{
 		file: "cmd/lambdalock/internal/doctor/table.go", breaks: "P5", bug: "doctor is content with TTL on any attribute",
 		old: `aws.ToString(d.AttributeName) != ttl:`,
 		new: `aws.ToString(d.AttributeName) == "":`,

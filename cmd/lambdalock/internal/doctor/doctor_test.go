@@ -55,18 +55,23 @@ func want(t *testing.T, all []doctor.Line, bad ...string) {
 type patient struct {
 	driver.Store
 	driver.Inspector
-	check, renew, read error
-	renewals           int
+	check, renew, acquire, read error
 }
 
 func (p *patient) Check(context.Context) error { return p.check }
 
 func (p *patient) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	p.renewals++
 	if p.renew != nil {
 		return driver.Row{}, false, p.renew
 	}
 	return p.Store.Renew(ctx, r)
+}
+
+func (p *patient) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	if p.acquire != nil {
+		return driver.Row{}, false, p.acquire
+	}
+	return p.Store.Acquire(ctx, c)
 }
 
 func (p *patient) Read(ctx context.Context, name string) (driver.Row, error) {
@@ -92,6 +97,7 @@ func TestStore(t *testing.T) {
 		"no answer":        {patient: patient{check: silent}, silent: true},
 		"no answer later":  {patient: patient{renew: silent}, silent: true},
 		"write denied":     {patient: patient{renew: denied}, want: []string{"error write"}},
+		"may only read":    {patient: patient{acquire: denied}, want: []string{"error write"}},
 		"no table":         {patient: patient{renew: missing}, want: []string{"error write"}},
 		"throttled":        {patient: patient{renew: throttled}, want: []string{"warning write"}},
 		"read denied":      {patient: patient{read: denied}, want: []string{"warning read"}},
@@ -112,7 +118,9 @@ func TestStore(t *testing.T) {
 			}
 			want(t, lines, c.want...)
 			for row := range memory.Rows(t.Context(), "") {
-				t.Errorf("the doctor left the row %q", row.Name)
+				if row.Token != "" || row.Name != "orders/lambdalock doctor" {
+					t.Errorf("the doctor left the row %+v", row)
+				}
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 	var found lines
 	text, err := client.Info(ctx).Result()
 	if err != nil {
-		found.warn(checkUnread, forAccess, "the settings of Redis %s cannot be read with INFO: %v", address, err)
+		found.warn(checkUnread, forStore, "the settings of Redis %s cannot be read: %v. Start it, or allow the user +info", address, err)
 		return found
 	}
 	info := parseInfo(text)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func (c *Doctor) Help() string {
 
 "error" means that no lock can be acquired, or that two callers can hold one. "warning" means that events or locks are lost under circumstances. The rules do not see what the code does; --acknowledge leaves out a warning that does not apply.
 
-It changes no row. A server that is compatible with S3 or Azure is probed first, which leaves five small objects.
+On DynamoDB it changes no row. In other stores it acquires and releases the lock "lambdalock doctor" in the --namespace; a server that is compatible with S3 or Azure is probed before, which leaves five small objects.
 
 The status is 0 if there is no error, 1 if there is one, 64 if a flag or the environment is wrong or there is no such function, and 69 if the store did not answer, or reading the function is denied.
 
@@ -47,6 +48,7 @@ Examples:
 
 // Run runs the command.
 func (c *Doctor) Run(ctx context.Context) error {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what a store warns of is a line, too
 	found, err := c.examine(ctx)
 	if err != nil {
 		return trouble(err)
