@@ -2,6 +2,7 @@ package infra
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -53,7 +54,7 @@ func (t *lockTable) AddAlarms(props *AlarmsProps) {
 	if t.alarms != nil {
 		panic(fmt.Sprintf("lambdalock: lock table %s already has alarms: call AddAlarms once, with all topics and actions in AlarmsProps", t.path))
 	}
-	t.alarms = props
+	t.alarms = props.withTopic()
 	alarms := t.tableAlarms()
 	if !t.emf {
 		alarms = append(alarms, t.contention(t.refusedShare(), ""))
@@ -68,6 +69,16 @@ func (t *lockTable) AddAlarms(props *AlarmsProps) {
 		t.addServiceAlarms(c)
 	}
 	t.showStates()
+}
+
+// withTopic returns p with the topic as the first of the actions.
+func (p *AlarmsProps) withTopic() *AlarmsProps {
+	all := *p
+	if p.Topic != nil {
+		notify := []awscloudwatch.IAlarmAction{awscloudwatchactions.NewSnsAction(p.Topic)}
+		all.Actions, all.OKActions = slices.Concat(notify, p.Actions), slices.Concat(notify, p.OKActions)
+	}
+	return &all
 }
 
 // tableAlarms returns the alarms about what DynamoDB does. The library retries
@@ -110,10 +121,9 @@ func (t *lockTable) addServiceAlarms(c *connection) {
 		return
 	}
 	t.alarmed[*c.namespace] = true
-	t.addAlarm(c.child, t.contention(t.contendedShare(*c.namespace), *c.namespace))
+	t.addAlarm(c.child, t.contention(contendedShare(*c.namespace), *c.namespace))
 	for _, n := range counts {
-		metric := t.serviceMetric(n.name, *c.namespace, "Sum", n.period())
-		t.addAlarm(c.child, t.countAlarm(n, metric, *c.namespace))
+		t.addAlarm(c.child, t.countAlarm(n, serviceSum(n.name, *c.namespace, n.period()), *c.namespace))
 	}
 }
 
@@ -143,16 +153,11 @@ func (t *lockTable) addAlarm(scope constructs.Construct, a alarm) awscloudwatch.
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
 		AlarmDescription:   jsii.String(a.meaning + " " + a.command),
 	})
-	begins, ends := t.alarms.Actions, t.alarms.OKActions
-	if t.alarms.Topic != nil {
-		notify := awscloudwatchactions.NewSnsAction(t.alarms.Topic)
-		begins, ends = append([]awscloudwatch.IAlarmAction{notify}, begins...), append([]awscloudwatch.IAlarmAction{notify}, ends...)
+	if len(t.alarms.OKActions) > 0 {
+		made.AddOkAction(t.alarms.OKActions...)
 	}
-	if len(ends) > 0 {
-		made.AddOkAction(ends...)
-	}
-	if len(begins) > 0 {
-		made.AddAlarmAction(begins...)
+	if len(t.alarms.Actions) > 0 {
+		made.AddAlarmAction(t.alarms.Actions...)
 	} else {
 		onValidation(made, func() { t.checkAction(made) })
 	}

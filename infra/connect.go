@@ -128,7 +128,6 @@ func (t *lockTable) measure(c *connection, group awslogs.ILogGroup) {
 		}
 		c.isCounted = true
 		t.addServiceAlarms(c)
-		t.showService(c)
 		return
 	}
 	if group == nil && c.made != nil {

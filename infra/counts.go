@@ -81,19 +81,22 @@ func (t *lockTable) counted(c count) awscloudwatch.IMetric {
 	return t.Metric(jsii.String(c.name), &awscloudwatch.MetricOptions{Period: c.period()})
 }
 
-// serviceMetric returns a metric that the functions of a namespace write.
-func (t *lockTable) serviceMetric(name, namespace, statistic string, period awscdk.Duration) awscloudwatch.IMetric {
-	return t.Metric(jsii.String(name), &awscloudwatch.MetricOptions{
+// serviceSum returns a metric that the functions of a namespace write.
+func serviceSum(name, namespace string, period awscdk.Duration) awscloudwatch.IMetric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace:     jsii.String(emfNamespace),
+		MetricName:    jsii.String(name),
 		DimensionsMap: &map[string]*string{emfDimension: jsii.String(namespace)},
-		Statistic:     jsii.String(statistic),
+		Statistic:     jsii.String("Sum"),
 		Period:        period,
 	})
 }
 
 // contendedShare returns the percentage of claims in a namespace that found the
 // lock held. Duplicates of completed events are neither refused nor granted.
-func (t *lockTable) contendedShare(namespace string) awscloudwatch.IMetric {
-	of := func(name string) awscloudwatch.IMetric { return t.serviceMetric(name, namespace, "Sum", period()) }
+func contendedShare(namespace string) awscloudwatch.IMetric {
+	length := period()
+	of := func(name string) awscloudwatch.IMetric { return serviceSum(name, namespace, length) }
 	return share("FILL(contended, 0) + FILL(inProgress, 0)", "FILL(completed, 0) + FILL(released, 0)", map[string]awscloudwatch.IMetric{
 		"contended": of("Contended"), "inProgress": of("InProgress"), "completed": of("Completed"), "released": of("Released"),
 	})

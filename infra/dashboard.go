@@ -14,21 +14,6 @@ type DashboardProps struct {
 	DashboardName *string
 }
 
-// dashboard is the dashboard of a table, with the graphs that have a line for
-// each service.
-type dashboard struct {
-	awscloudwatch.Dashboard
-	services map[string]bool // that are shown
-	graphs   []serviceGraph
-}
-
-// serviceGraph is a graph of metrics that functions write.
-type serviceGraph struct {
-	awscloudwatch.GraphWidget
-	metrics    []string
-	statistics []string
-}
-
 func (t *lockTable) AddDashboard(props *DashboardProps) awscloudwatch.Dashboard {
 	if props == nil {
 		props = &DashboardProps{}
@@ -36,67 +21,55 @@ func (t *lockTable) AddDashboard(props *DashboardProps) awscloudwatch.Dashboard 
 	if t.dashboard != nil {
 		panic(fmt.Sprintf("lambdalock: lock table %s already has a dashboard: call AddDashboard once", t.path))
 	}
-	t.dashboard = &dashboard{
-		Dashboard: awscloudwatch.NewDashboard(t, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: props.DashboardName}),
-		services:  map[string]bool{},
-	}
-	d := t.dashboard
+	d := awscloudwatch.NewDashboard(t, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: props.DashboardName})
+	t.dashboard = d
 	d.AddWidgets(
 		graph("Lock table: write units and refused claims", t.writeUnits(), t.refusedClaims()),
 		graph("Lock table: request latency (ms)", t.latency("p50"), t.latency("p99")),
 	)
-	d.AddWidgets(graph("Lock table: throttled and failed requests", t.throttledRequests(), t.systemErrors()), t.countGraph())
+	const promises = "Broken promises"
+	requests := graph("Lock table: throttled and failed requests", t.throttledRequests(), t.systemErrors())
 	if t.emf {
+		d.AddWidgets(requests, graph(promises, busiest("Sum", countNames()...)...))
 		d.AddWidgets(
-			d.ofServices("Refused claims", []string{"Contended", "InProgress", "Duplicates"}, "Sum"),
-			d.ofServices("Time that claims waited (ms)", []string{"Waited"}, "p50", "p99"),
-			d.ofServices("Time that locks were held (ms)", []string{"HoldTime"}, "p50", "p99"),
+			graph("Time that claims waited (ms)", busiest("p99", "Waited")...),
+			graph("Time that locks were held (ms)", busiest("p99", "HoldTime")...),
 		)
-	}
-	for _, c := range t.connections {
-		t.showService(c)
+		d.AddWidgets(graph("Refused claims", busiest("Sum", "Contended", "InProgress", "Duplicates")...))
+	} else {
+		d.AddWidgets(requests, graph(promises, t.countedInLogs()...))
 	}
 	t.showStates()
-	return d.Dashboard
+	return d
 }
 
-// countGraph returns the graph of the counts that have alarms.
-func (t *lockTable) countGraph() awscloudwatch.IWidget {
-	const title = "Broken promises"
-	if t.emf {
-		var names []string
-		for _, c := range counts {
-			names = append(names, c.name)
-		}
-		return t.dashboard.ofServices(title, names, "Sum")
-	}
-	var all []awscloudwatch.IMetric
+func countNames() (names []string) {
 	for _, c := range counts {
-		all = append(all, t.Metric(jsii.String(c.name), nil))
+		names = append(names, c.name)
 	}
-	return graph(title, all...)
+	return names
 }
 
-// ofServices returns a graph to which showService adds lines.
-func (d *dashboard) ofServices(title string, metrics []string, statistics ...string) awscloudwatch.IWidget {
-	g := serviceGraph{graph(title), metrics, statistics}
-	d.graphs = append(d.graphs, g)
-	return g.GraphWidget
+func (t *lockTable) countedInLogs() (metrics []awscloudwatch.IMetric) {
+	for _, name := range countNames() {
+		metrics = append(metrics, t.Metric(jsii.String(name), nil))
+	}
+	return metrics
 }
 
-// showService adds what a function writes to the dashboard, if there is one.
-func (t *lockTable) showService(c *connection) {
-	if t.dashboard == nil || t.dashboard.services[*c.namespace] {
-		return
+// busiest returns metrics that functions write, each with a line for the ten
+// namespaces of the account that have most of it: a graph with all of hundreds
+// could not be read, and CloudWatch refuses one with more than 500 lines.
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-search-expressions.html
+func busiest(statistic string, names ...string) (metrics []awscloudwatch.IMetric) {
+	for _, name := range names {
+		metrics = append(metrics, awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+			Expression: jsii.String(fmt.Sprintf(`SORT(SEARCH('{%s,%s} MetricName="%s"', '%s', 300), MAX, DESC, 10)`, emfNamespace, emfDimension, name, statistic)),
+			Label:      jsii.String(name),
+			Period:     period(),
+		}))
 	}
-	t.dashboard.services[*c.namespace] = true
-	for _, g := range t.dashboard.graphs {
-		for _, name := range g.metrics {
-			for _, statistic := range g.statistics {
-				g.AddLeftMetric(t.serviceMetric(name, *c.namespace, statistic, period()))
-			}
-		}
-	}
+	return metrics
 }
 
 // showStates adds the states of the table's alarms to the dashboard, once there

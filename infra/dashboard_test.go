@@ -24,7 +24,7 @@ func TestDashboard(t *testing.T) {
 				"ConsumedWriteCapacityUnits": true, "ConditionalCheckFailedRequests": true, "SuccessfulRequestLatency": true,
 				"ThrottledRequests": true, "SystemErrors": true, "UpdateItem": true, `LocksThrottles`: true,
 				`lambdalock/`: !emf, `LocksLost`: !emf,
-				`"lambdalock\",\"Lost\",\"service\",\"Test-Before`: emf, `"HoldTime\",\"service\",\"Test-After`: emf,
+				`SEARCH('{lambdalock,service} MetricName=\\\"Lost\\\"', 'Sum', 300)`: emf, `MetricName=\\\"HoldTime\\\"', 'p99'`: emf,
 				"Waited": emf, "Contended": emf,
 			} {
 				if strings.Contains(body, text) != want {

@@ -6,7 +6,7 @@
 //
 //	locks := infra.NewLockTable(stack, jsii.String("Locks"), nil)
 //	locks.Connect(fn, nil)
-//	locks.Alarms(&infra.AlarmsProps{Topic: topic})
+//	locks.AddAlarms(&infra.AlarmsProps{Topic: topic})
 //
 // The package has its own module, so that functions do not depend on the CDK.
 // It imports nothing from lambdalock, so that either can be updated alone. The

@@ -76,9 +76,10 @@ type LockTable interface {
 	AddAlarms(props *AlarmsProps)
 
 	// AddDashboard adds a dashboard with the metrics and states of the alarms, the
-	// consumed write units and the latency; and with LockTableProps.EMF, for every
-	// namespace, how long claims waited and locks were held. Nil props means all
-	// defaults. AddDashboard panics if it is called twice.
+	// consumed write units and the latency; and with LockTableProps.EMF, of the ten
+	// namespaces of the account that lead in it, how long claims waited and locks
+	// were held. Nil props means all defaults. AddDashboard panics if it is called
+	// twice.
 	AddDashboard(props *DashboardProps) awscloudwatch.Dashboard
 }
 
@@ -143,10 +144,10 @@ type lockTable struct {
 	emf          bool
 	survey       *survey
 	connections  []*connection
-	alarms       *AlarmsProps          // nil before AddAlarms
-	tableStates  []awscloudwatch.Alarm // the alarms below the table
-	alarmed      map[string]bool       // the namespaces that have alarms
-	dashboard    *dashboard            // nil before AddDashboard
+	alarms       *AlarmsProps            // nil before AddAlarms
+	tableStates  []awscloudwatch.Alarm   // the alarms below the table
+	alarmed      map[string]bool         // the namespaces that have alarms
+	dashboard    awscloudwatch.Dashboard // nil before AddDashboard
 }
 
 // newLockTable returns a lock table without its DynamoDB table.

@@ -8,15 +8,17 @@ import (
 )
 
 // countLines adds a metric filter for each of the counts, which matches its log
-// message in lines of text and of JSON.
+// message in lines of text and of JSON. They are bare resources, because every
+// construct of a large app costs time.
 func (t *lockTable) countLines(scope constructs.Construct, group awslogs.ILogGroup) {
+	name, namespace := group.LogGroupName(), t.logNamespace()
 	for _, c := range counts {
-		awslogs.NewMetricFilter(scope, jsii.String(c.name), &awslogs.MetricFilterProps{
-			LogGroup:        group,
-			FilterPattern:   awslogs.FilterPattern_Literal(jsii.String(`"` + c.message() + `"`)),
-			MetricNamespace: t.logNamespace(),
-			MetricName:      jsii.String(c.name),
-			MetricValue:     jsii.String("1"),
+		awslogs.NewCfnMetricFilter(scope, jsii.String(c.name), &awslogs.CfnMetricFilterProps{
+			LogGroupName:  name,
+			FilterPattern: jsii.String(`"` + c.message() + `"`),
+			MetricTransformations: []awslogs.CfnMetricFilter_MetricTransformationProperty{
+				{MetricNamespace: namespace, MetricName: jsii.String(c.name), MetricValue: jsii.String("1")},
+			},
 		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsssm"
 	"github.com/aws/jsii-runtime-go"
@@ -23,13 +25,18 @@ import (
 
 // TestManyFunctions: every function is checked, with its own settings.
 func TestManyFunctions(t *testing.T) {
-	checkScale(t, 60, 0)
+	for name, props := range sources {
+		t.Run(name, func(t *testing.T) { checkScale(t, 60, 0, props) })
+	}
 }
 
 // TestManyResources: the one function of a large app is checked.
 func TestManyResources(t *testing.T) {
-	checkScale(t, 1, 3*450)
+	checkScale(t, 1, 3*450, nil)
 }
+
+// sources are where alarms take their numbers from.
+var sources = map[string]*infra.LockTableProps{"logs": nil, "EMF": {EMF: jsii.Bool(true)}}
 
 // TestManySources: the warnings about one function come from many callbacks.
 func TestManySources(t *testing.T) {
@@ -55,20 +62,25 @@ func TestLargeApp(t *testing.T) {
 	if functions == 0 {
 		t.Skip("skipped: takes a minute; LAMBDALOCK_FUNCTIONS=500 runs it, with 500 functions and four times as many other resources (make soak)")
 	}
-	checkScale(t, functions, 4*functions)
+	for name, props := range sources {
+		t.Run(name, func(t *testing.T) { checkScale(t, functions, 4*functions, props) })
+	}
 }
 
-// checkScale synthesises connected functions with a queue each, half of which
-// have a visibility timeout that is too short, and others, which are unrelated
-// resources.
-func checkScale(t *testing.T, functions, others int) {
+// checkScale synthesises connected functions with alarms, a log group and a
+// queue each, half of which have a visibility timeout that is too short, and
+// others, which are unrelated resources.
+func checkScale(t *testing.T, functions, others int, props *infra.LockTableProps) {
 	t.Helper()
 	// CloudFormation takes 500 resources in a stack:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
-	const functionsPerStack, othersPerStack = 60, 450
+	const functionsPerStack, othersPerStack = 30, 450
 	began := time.Now()
 	app := awscdk.NewApp(nil)
-	locks := infra.NewLockTable(awscdk.NewStack(app, s("Data"), nil), s("Locks"), nil)
+	data := awscdk.NewStack(app, s("Data"), nil)
+	locks := infra.NewLockTable(data, s("Locks"), props)
+	locks.AddAlarms(&infra.AlarmsProps{Topic: awssns.NewTopic(data, s("Alerts"), nil)})
+	locks.AddDashboard(nil)
 	dead := awssqs.NewQueue(awscdk.NewStack(app, s("Failures"), nil), s("Dead"), nil)
 	var all []awslambda.Function
 	var stack awscdk.Stack
@@ -76,7 +88,7 @@ func checkScale(t *testing.T, functions, others int) {
 		if i%functionsPerStack == 0 {
 			stack = awscdk.NewStack(app, s(fmt.Sprint("Code", i)), nil)
 		}
-		fn := newFunction(stack, fmt.Sprint("Fn", i), nil)
+		fn := newFunction(stack, fmt.Sprint("Fn", i), &awslambda.FunctionProps{LogGroup: awslogs.NewLogGroup(stack, s(fmt.Sprint("Logs", i)), nil)})
 		fn.AddEventSource(fromQueue(awssqs.NewQueue(stack, s(fmt.Sprint("Queue", i)), &awssqs.QueueProps{
 			VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(59 + i%2)),
 			DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(5)},

@@ -16,14 +16,20 @@ var construct = []mutant{
 	},
 	{
 		file: "infra/alarms.go", breaks: "P6", bug: "nobody is told that an alarm begins",
-		old: `		made.AddAlarmAction(begins...)`,
-		new: `		_ = begins`,
+		old: `		made.AddAlarmAction(t.alarms.Actions...)`,
+		new: ``,
 		by:  "TestAlarmsNotify",
 	},
 	{
 		file: "infra/alarms.go", breaks: "P6", bug: "nobody is told that an alarm ends",
-		old: `		made.AddOkAction(ends...)`,
-		new: `		_ = ends`,
+		old: `		made.AddOkAction(t.alarms.OKActions...)`,
+		new: ``,
+		by:  "TestAlarmsNotify",
+	},
+	{
+		file: "infra/alarms.go", breaks: "P6", bug: "the topic is not told that an alarm ends",
+		old: `slices.Concat(notify, p.OKActions)`,
+		new: `p.OKActions`,
 		by:  "TestAlarmsNotify",
 	},
 	{
@@ -55,8 +61,8 @@ var construct = []mutant{
 	},
 	{
 		file: "infra/counts.go", breaks: "P6", bug: "an alarm watches a metric that telemetry/emf does not write",
-		old: `text[0] != ':' && !strings.ContainsFunc(text, unprintable)`,
-		new: `text[0] != ':'`,
+		old: `r < ' ' || r > '~'`,
+		new: `r < ' '`,
 		by:  "TestNamespaceAsDimension",
 	},
 	{
