@@ -86,7 +86,7 @@ func (c *cloud) GetFunctionEventInvokeConfig(_ context.Context, in *lambda.GetFu
 	return nil, &types.ResourceNotFoundException{}
 }
 
-func (c *cloud) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+func (c *cloud) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) { //nolint:staticcheck // the SDK's name
 	if *in.QueueName != "uploads" || aws.ToString(in.QueueOwnerAWSAccountId) != "123456789012" {
 		return nil, errors.New("no such queue")
 	}

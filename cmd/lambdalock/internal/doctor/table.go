@@ -79,16 +79,15 @@ func (l *lines) checkStatus(t *types.TableDescription) {
 // Regions.
 func (l *lines) checkReplication(t *types.TableDescription) (strong bool) {
 	strong = t.MultiRegionConsistency == types.MultiRegionConsistencyStrong
-	for _, replica := range t.Replicas {
-		r := rules.Replica{Name: "the replica in " + aws.ToString(replica.RegionName)}
-		if strong {
-			r = rules.Replica{Name: aws.ToString(t.TableName), Strong: true}
-		}
-		f := r.Check()
-		l.finding(f, forStore, "its functions lock in ")
+	if len(t.Replicas) == 0 {
+		l.ok(checkReplicas, "it is in one Region")
 		return strong
 	}
-	l.ok(checkReplicas, "it is in one Region")
+	r := rules.Replica{Name: "the replica in " + aws.ToString(t.Replicas[0].RegionName)}
+	if strong {
+		r = rules.Replica{Name: aws.ToString(t.TableName), Strong: true}
+	}
+	l.finding(r.Check(), forStore, "its functions lock in ")
 	return strong
 }
 

@@ -102,7 +102,8 @@ func do[O any](ctx context.Context, f *SQS, operation string, apply func() (*O, 
 	return out, err
 }
 
-func (f *SQS) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+// GetQueueUrl implements deadletter.Client.
+func (f *SQS) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) { //nolint:staticcheck // the SDK's name
 	return do(ctx, f, "GetQueueUrl", func() (*sqs.GetQueueUrlOutput, error) {
 		url := urlPrefix + *in.QueueName
 		if f.queues[url] == nil {
@@ -112,6 +113,7 @@ func (f *SQS) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...fu
 	})
 }
 
+// GetQueueAttributes implements deadletter.Client.
 func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return do(ctx, f, "GetQueueAttributes", func() (*sqs.GetQueueAttributesOutput, error) {
 		q := f.queues[*in.QueueUrl]
@@ -122,6 +124,7 @@ func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributes
 	})
 }
 
+// ReceiveMessage implements deadletter.Client.
 func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return do(ctx, f, "ReceiveMessage", func() (*sqs.ReceiveMessageOutput, error) {
 		time.Sleep(10 * time.Millisecond)
@@ -143,6 +146,7 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 	})
 }
 
+// SendMessage implements deadletter.Client.
 func (f *SQS) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return do(ctx, f, "SendMessage", func() (*sqs.SendMessageOutput, error) {
 		if f.Unsendable != "" && *in.MessageBody == f.Unsendable {
@@ -169,6 +173,7 @@ func (f *SQS) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...fu
 	})
 }
 
+// DeleteMessage implements deadletter.Client.
 func (f *SQS) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	return do(ctx, f, "DeleteMessage", func() (*sqs.DeleteMessageOutput, error) {
 		q := f.queues[*in.QueueUrl]
@@ -177,6 +182,7 @@ func (f *SQS) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ .
 	})
 }
 
+// ChangeMessageVisibilityBatch implements deadletter.Client.
 func (f *SQS) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	return do(ctx, f, "ChangeMessageVisibilityBatch", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 		for _, e := range in.Entries {
