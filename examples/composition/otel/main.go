@@ -42,10 +42,11 @@ func tracerOutside(handle func(context.Context, events.EventBridgeEvent) error, 
 	return otellambda.InstrumentHandler(locked, otellambda.WithTracerProvider(tp), otellambda.WithFlusher(tp))
 }
 
-// lockOutside gives only those invocations a span that run the handler.
+// lockOutside gives only those invocations a span that run the handler. Those
+// of the lock are traces of their own.
 func lockOutside(handle func(context.Context, events.EventBridgeEvent) error, tp *sdktrace.TracerProvider, opts ...middleware.Option) any {
 	traced := otellambda.InstrumentHandler(handle, otellambda.WithTracerProvider(tp), otellambda.WithFlusher(tp))
-	return middleware.WithLock(keyfuncs.EventBridgeEvent, traced, opts...)
+	return middleware.WithLock(keyfuncs.EventBridgeEvent, traced, append(opts, otellock.Observe(&otellock.Options{TracerProvider: tp}))...)
 }
 
 // records gives every invocation a span, and every record of its batch one

@@ -85,6 +85,25 @@ func TestOutcomeInSpans(t *testing.T) {
 	}
 }
 
+// TestSpansOfALockOutside shows that nothing is above or below them.
+func TestSpansOfALockOutside(t *testing.T) {
+	t.Parallel()
+	exporter := tracetest.NewInMemoryExporter()
+	h := lockOutside(handle, sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), suite.Options()...)
+	if _, err := suite.Invoke(t.Context(), h, []byte(`{"id":"1","source":"shop.orders","detail-type":"order","detail":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range exporter.GetSpans() {
+		if names = append(names, s.Name); s.Parent.IsValid() {
+			t.Errorf("%s is below another span", s.Name)
+		}
+	}
+	if len(names) != 3 || names[0] != "lambdalock acquire" || names[2] != "lambdalock complete" {
+		t.Errorf("the spans are %q", names)
+	}
+}
+
 // TestNumbers shows what otellambda makes of a number beyond 2⁵³, in both
 // orders, and what keeps it.
 func TestNumbers(t *testing.T) {
