@@ -179,7 +179,7 @@ func (l *Lock) resume(t Ticket, began time.Time) (requests int, err error) {
 	l.claim.Until = later(l.locker.leaseEnd(l.timing, now), moved)
 	r := retries{locker: l.locker, clock: l.clock, until: began.Add(l.timing.budget)}
 	ok, err := r.send(l.ctx, "renew", func(ctx context.Context) (ok bool, err error) {
-		l.row, ok, err = l.renewOnce(ctx, now, &l.claim.Until)
+		l.row, ok, err = l.renewOnce(ctx, &r, now, &l.claim.Until)
 		return ok, err
 	})
 	switch {

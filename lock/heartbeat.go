@@ -212,7 +212,7 @@ func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Durat
 	until := later(now.Add(lease), time.UnixMicro(l.until.Load()))
 	r := retries{locker: l.locker, clock: l.clock, until: limit}
 	ok, err := r.send(ctx, "renew", func(ctx context.Context) (bool, error) {
-		_, ok, err := l.renewOnce(ctx, now, &until)
+		_, ok, err := l.renewOnce(ctx, &r, now, &until)
 		return ok, err
 	})
 	if ok {
@@ -226,8 +226,11 @@ func (l *Lock) renew(ctx context.Context, limit, now time.Time, lease time.Durat
 // another process that resumed the lock, and says nothing until it is moved:
 // then renewOnce asks for one after it, and again if others have moved the end
 // meanwhile. So until may become later.
-func (l *Lock) renewOnce(ctx context.Context, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
-	for range 4 {
+func (l *Lock) renewOnce(ctx context.Context, r *retries, now time.Time, until *time.Time) (row driver.Row, ok bool, err error) {
+	for asked := range 4 {
+		if asked > 0 {
+			r.sent++
+		}
 		raise(&l.asked, until.UnixMicro())
 		row, ok, err = l.locker.store.Renew(ctx, &driver.Renewal{
 			Name: l.claim.Name, Token: l.claim.Token, Now: now, Until: *until, DeleteAfter: keepHeld(*until),

@@ -86,6 +86,19 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			}
 			_ = resumed.Complete()
 		},
+		"resumed after others have moved its end": func(t *testing.T, f *fixture) {
+			ticket, err := held(f).HandOver(t.Context(), time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, lease := range []time.Duration{time.Hour, 10 * time.Second} {
+				resumed, err := f.locker(lock.Options{Lease: lock.FixedLease(lease)}).Resume(t.Context(), ticket)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resumed.Leave()
+			}
+		},
 		"a transaction that is declined": func(t *testing.T, f *fixture) {
 			lk := held(f)
 			declined := &driver.Error{Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}

@@ -121,11 +121,9 @@ func (l *Lock) observeBeat`,
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P2, F54", bug: "a lock is lost if another process that resumed it moves the end twice",
-		old: `	for range 4 {
-		raise(&l.asked`,
-		new: `	for range 2 {
-		raise(&l.asked`,
-		by: "TestOthersMoveTheEnd",
+		old: `for asked := range 4 {`,
+		new: `for asked := range 2 {`,
+		by:  "TestOthersMoveTheEnd",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "F4", bug: "one granted renewal in five counts as refused",
@@ -144,11 +142,9 @@ func (l *Lock) observeBeat`,
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "F54", bug: "a handle is worth nothing to the second who resumes it",
-		old: `	for range 4 {
-		raise(`,
-		new: `	for range 1 {
-		raise(`,
-		by: "TestSimulation|TestHandOverNeverShortensTheLease",
+		old: `for asked := range 4 {`,
+		new: `for asked := range 1 {`,
+		by:  "TestSimulation|TestHandOverNeverShortensTheLease",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "observation", bug: "the requests of an interrupted renewal are not observed",

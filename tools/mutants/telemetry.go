@@ -88,6 +88,13 @@ var telemetry = []mutant{
 		by:  "TestDelivery", in: "internal/robustness/delivery",
 	},
 	{
+		file: "lock/heartbeat.go", breaks: "observation", bug: "a renewal that asks again counts as one request",
+		old: `			r.sent++
+`,
+		new: ``,
+		by:  "TestEveryRequestIsObserved",
+	},
+	{
 		file: "lock/observation.go", breaks: "observation", bug: "the requests of a claim that was repeated count as one",
 		old: `Waited: a.waited, Requests: a.requests.sent,`,
 		new: `Waited: a.waited, Requests: min(a.requests.sent, 1),`,
