@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -67,6 +68,9 @@ func (r *redeliverer) moveAway(ctx context.Context, failed []*failure) {
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
 func (r *redeliverer) send(ctx context.Context, f *failure) error {
 	m := &f.Record
+	if _, queue, err := parseARN(m.EventSourceARN); err == nil && strings.HasSuffix(r.DeadLetterQueue, queue) {
+		return fmt.Errorf("the DeadLetterQueue %s is the queue that the message came from: name another one", r.DeadLetterQueue)
+	}
 	in := &sqs.SendMessageInput{QueueUrl: &r.DeadLetterQueue, MessageBody: &m.Body, MessageAttributes: attributes(m, f.Err)}
 	group := m.Attributes["MessageGroupId"]
 	if strings.HasSuffix(r.DeadLetterQueue, ".fifo") {

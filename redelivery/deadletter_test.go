@@ -157,6 +157,20 @@ func TestNoDeadLetterQueue(t *testing.T) {
 	})
 }
 
+// TestDeadLetterQueueIsTheQueueItself shows that a message is not sent to where
+// it came from, again and again.
+func TestDeadLetterQueueIsTheQueueItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		q.send(message("bad", "b", "permanent"))
+		q.poll(10, q.process(&redelivery.Options{DeadLetterQueue: "https://eu-central-1.queue.amazonaws.com/123456789012/orders"}))
+		if w := q.warnings(); len(q.received["bad"]) != 5 || q.requests != 0 || len(w) != 5 || !strings.Contains(w[0], "came from") {
+			t.Errorf("received %d times, %d requests, logged %q", len(q.received["bad"]), q.requests, w)
+		}
+	})
+}
+
 // sender keeps what is sent to a dead-letter queue.
 type sender struct{ sent []*sqs.SendMessageInput }
 
@@ -240,7 +254,10 @@ func TestWrongOptions(t *testing.T) {
 		"no client":      {func() { redelivery.SQS(nil, nil) }, "*sqs.Client"},
 		"nil client":     {func() { redelivery.SQS(none, nil) }, "*sqs.Client"},
 		"HoldTime of 20": {func() { redelivery.SQS(&sender{}, &redelivery.Options{HoldTime: 20}) }, "write 20*time.Second"},
-		"negative":       {func() { redelivery.SQS(&sender{}, &redelivery.Options{HoldTime: -1}) }, "negative"},
+		"an ARN": {func() {
+			redelivery.SQS(&sender{}, &redelivery.Options{DeadLetterQueue: "arn:aws:sqs:eu-central-1:123456789012:letters"})
+		}, "URL"},
+		"negative": {func() { redelivery.SQS(&sender{}, &redelivery.Options{HoldTime: -1}) }, "negative"},
 		"whole events": {func() {
 			middleware.WithLock(keyfuncs.Static("x"), func(context.Context) error { return nil }, redelivery.SQS(&sender{}, nil))
 		}, "single records"},

@@ -110,10 +110,10 @@ func TestThousandHeldMessages(t *testing.T) {
 func TestManyMessagesOfOneName(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ messages, batch, processes, together int }{
-		"one batch":             {200, 200, 1, 3},
-		"one more than fits":    {1000, 1000, 1, 8},
-		"batches, one process":  {40, 10, 1, 8},
-		"batches, no knowledge": {20, 4, 5, 8},
+		"one batch":            {200, 200, 1, 3},
+		"one more than fits":   {1000, 1000, 1, 8},
+		"batches, one process": {20, 10, 1, 8},
+		"batches, processes":   {12, 4, 3, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

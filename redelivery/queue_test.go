@@ -48,6 +48,8 @@ type queue struct {
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
 
+	changed chan struct{}
+
 	mu       sync.Mutex
 	messages eventsource.Queue[events.SQSMessage]
 	dead     []*sqs.SendMessageInput
@@ -59,7 +61,7 @@ type queue struct {
 }
 
 func newQueue(t *testing.T) *queue {
-	q := &queue{t: t, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
+	q := &queue{t: t, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), changed: make(chan struct{}, 1), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
 	q.messages.MaxReceiveCount = eventsource.MaxReceiveCount
 	return q
 }
@@ -86,6 +88,7 @@ func message(id, name, does string) events.SQSMessage {
 func (q *queue) send(m events.SQSMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	defer q.change()
 	if q.messages.FIFO {
 		m.Attributes["SequenceNumber"] = fmt.Sprintf("%020d", len(q.received))
 	}
@@ -164,16 +167,20 @@ func (q *queue) poll(batch int, processes ...*process) {
 	var invocations sync.WaitGroup
 	defer invocations.Wait()
 	for i, last := 0, time.Now().Add(24*time.Hour); time.Now().Before(last); {
-		taken, empty := q.receive(batch)
+		taken, wait := q.receive(batch)
 		switch {
-		case empty:
-			return
-		case len(taken) == 0:
-			time.Sleep(latency)
-		default:
+		case len(taken) > 0:
 			p := processes[i%len(processes)]
 			i++
 			invocations.Go(func() { p.invoke(taken) })
+		case wait == 0:
+			return
+		default:
+			select {
+			case <-time.After(wait):
+			case <-q.changed:
+			}
+			time.Sleep(latency)
 		}
 	}
 	q.t.Error("messages are left after a day")
@@ -181,7 +188,9 @@ func (q *queue) poll(batch int, processes ...*process) {
 
 type entry = *eventsource.Message[events.SQSMessage]
 
-func (q *queue) receive(most int) (taken []entry, empty bool) {
+// receive returns messages, or how long to wait if none is visible; zero: the
+// queue is empty.
+func (q *queue) receive(most int) (taken []entry, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -195,7 +204,19 @@ func (q *queue) receive(most int) (taken []entry, empty bool) {
 		q.received[m.Value.MessageId] = append(q.received[m.Value.MessageId], now)
 	}
 	q.messages.Receive(taken, now.Add(eventsource.VisibilityTimeouts*timeout))
-	return taken, q.messages.Empty()
+	if q.messages.Empty() {
+		return nil, 0
+	}
+	next, _ := q.messages.Next(now)
+	return taken, max(next.Sub(now), latency)
+}
+
+// change tells the poller that a message may be visible, or was deleted.
+func (q *queue) change() {
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
 }
 
 // receipt returns the receipt handle of the last receive of a message.
@@ -229,6 +250,7 @@ func (p *process) invoke(batch []entry) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.change()
 	p.messages.Delete(slices.DeleteFunc(slices.Clone(batch), func(m entry) bool {
 		return slices.Contains(answer.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.Value.MessageId})
 	}))
@@ -322,6 +344,7 @@ func (q *queue) makeVisible(handle string, after time.Duration) bool {
 		for _, m := range group {
 			if receipt(m) == handle && m.Visible.After(now) {
 				m.Visible = now.Add(after)
+				q.change()
 				return true
 			}
 		}

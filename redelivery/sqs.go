@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type Options struct {
 // SQS returns the option for [middleware.EachSQSMessage] and
 // [middleware.EachSQSBody]. It takes the place of middleware.OnFailed. client
 // is for the Region of the queues; o may be nil. SQS panics if client is nil or
-// HoldTime is not a hold time.
+// a setting makes no sense.
 func SQS(client Client, o *Options) middleware.Option {
 	if c := reflect.ValueOf(client); !c.IsValid() || c.Kind() == reflect.Pointer && c.IsNil() {
 		panic("lambdalock: redelivery.SQS was given no client: pass an *sqs.Client")
@@ -57,6 +58,8 @@ func SQS(client Client, o *Options) middleware.Option {
 	switch {
 	case r.HoldTime > 0 && r.HoldTime < time.Millisecond:
 		panic(fmt.Sprintf("lambdalock: HoldTime is %v: durations have units, write 20*time.Second for example", r.HoldTime))
+	case r.DeadLetterQueue != "" && !strings.Contains(r.DeadLetterQueue, "://"):
+		panic(fmt.Sprintf("lambdalock: DeadLetterQueue is %q, but redelivery.SQS needs the URL of the queue", r.DeadLetterQueue))
 	case r.HoldTime < 0:
 		panic(fmt.Sprintf("lambdalock: HoldTime is negative (%v)", r.HoldTime))
 	case r.HoldTime > 0:

@@ -141,12 +141,12 @@ func (e *partialError) Error() string {
 // change changes the visibility timeouts of up to mostEntries messages of one
 // queue.
 func (r *redeliverer) change(ctx context.Context, changes []change) error {
-	url, err := queueURL(changes[0].message.EventSourceARN)
+	host, path, err := parseARN(changes[0].message.EventSourceARN)
 	if err != nil {
 		return err
 	}
 	now := clock.Wall(clock.From(ctx))
-	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &url}
+	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(host + path)}
 	for i, c := range changes {
 		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &c.message.ReceiptHandle, VisibilityTimeout: timeout(c.back, now),
@@ -170,17 +170,17 @@ func timeout(back, now time.Time) int32 {
 	return int32(math.Ceil(left.Seconds()))
 }
 
-// queueURL returns the URL of a queue, which the request for a message needs
-// and the message does not have.
+// parseARN returns the two parts of the URL of a queue, which the request for a
+// message needs and the message does not have.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html
-func queueURL(arn string) (string, error) {
+func parseARN(arn string) (host, path string, err error) {
 	parts := strings.Split(arn, ":") // arn:aws:sqs:eu-central-1:123456789012:orders
 	if len(parts) != 6 || parts[2] != "sqs" {
-		return "", fmt.Errorf("the message has the eventSourceARN %q, which is not that of a queue", arn)
+		return "", "", fmt.Errorf("the message has the eventSourceARN %q, which is not that of a queue", arn)
 	}
-	domain := "amazonaws.com"
+	host = "https://sqs." + parts[3] + ".amazonaws.com"
 	if parts[1] == "aws-cn" {
-		domain += ".cn"
+		host += ".cn"
 	}
-	return fmt.Sprintf("https://sqs.%s.%s/%s/%s", parts[3], domain, parts[4], parts[5]), nil
+	return host, "/" + parts[4] + "/" + parts[5], nil
 }

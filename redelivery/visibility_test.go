@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -128,6 +130,52 @@ func TestRefusedEntries(t *testing.T) {
 			if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, c.want) {
 				t.Errorf("logged %s, want %s", got, c.want)
 			}
+		})
+	}
+}
+
+// TestAnotherWasFaster shows that a message which came back and met another
+// holder comes back at any of several times, because others wait as well, and
+// one that met the same holder again at one time.
+func TestAnotherWasFaster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		since    time.Duration // when the holder began, after the first receive
+		received string
+		timeouts []string // in seconds, of 200 messages
+	}{
+		"same holder":         {since: -time.Second, received: "2", timeouts: []string{"10"}},
+		"first receive":       {since: time.Second, received: "1", timeouts: []string{"10"}},
+		"another":             {since: time.Second, received: "2", timeouts: []string{"10", "21", "32", "43", "54", "65", "76", "87"}},
+		"no time of receive":  {since: 1 << 62, received: "2", timeouts: []string{"10"}},
+		"another, third time": {since: time.Second, received: "3"}, // 64
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t)
+				client := &changer{}
+				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+					return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(time.Hour)}
+				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
+				for range 200 {
+					m := message("m", "customer", "")
+					m.Attributes["ApproximateReceiveCount"] = c.received
+					if first := time.Now().Add(-time.Second - c.since); c.since < time.Hour {
+						m.Attributes["ApproximateFirstReceiveTimestamp"] = fmt.Sprint(first.UnixMilli())
+					}
+					_, _ = h(clock.With(t.Context(), q.chance), events.SQSEvent{Records: []events.SQSMessage{m}})
+				}
+				var got []string
+				for _, request := range client.timeouts {
+					got = append(got, request[strings.LastIndex(request, " ")+1:])
+				}
+				slices.Sort(got)
+				got = slices.Compact(got)
+				if c.timeouts != nil && !slices.Equal(got, c.timeouts) || c.timeouts == nil && len(got) < 50 {
+					t.Errorf("%d timeouts: %q, want %q", len(got), got, c.timeouts)
+				}
+			})
 		})
 	}
 }

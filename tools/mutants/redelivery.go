@@ -81,6 +81,12 @@ var redelivery = []mutant{
 		by:  "TestNothingIsLost",
 	},
 	{
+		file: "redelivery/deadletter.go", breaks: "redelivery", bug: "a message goes round in its own queue for ever",
+		old: `strings.HasSuffix(r.DeadLetterQueue, queue)`,
+		new: `r.DeadLetterQueue == queue`,
+		by:  "TestDeadLetterQueueIsTheQueueItself",
+	},
+	{
 		file: "redelivery/deadletter.go", breaks: "P6", bug: "a control character in an error keeps the message from being moved",
 		old: `r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE`,
 		new: `r == 0xFFFE`,
@@ -205,7 +211,13 @@ var redelivery = []mutant{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "messages of several batches meet again and again",
 		old: `	if again && wasBefore(m, held.Since) {`,
 		new: `	if false {`,
-		by:  "TestManyMessagesOfOneName",
+		by:  "TestAnotherWasFaster",
+	},
+	{
+		file: "redelivery/holds.go", breaks: "redelivery", bug: "a message that meets the same holder again is late",
+		old: `if again && wasBefore(m, held.Since) {`,
+		new: `if again {`,
+		by:  "TestAnotherWasFaster",
 	},
 	{
 		file: "middleware/schedule.go", breaks: "redelivery", bug: "nobody knows when a record had failed",
