@@ -254,6 +254,12 @@ var command = []mutant{
 		by:  "TestReadAliases",
 	},
 	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor judges the sources of an alias with the function's timeout",
+		old: `m.FunctionArn == nil || latest(m.FunctionArn) == f.arn {`,
+		new: `m.UUID != nil {`,
+		by:  "TestReadAliases",
+	},
+	{
 		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes each queue for one with a dead-letter queue",
 		old: `redrive != "",`,
 		new: `true,`,

@@ -32,6 +32,7 @@ type Function struct {
 	Unread    []error  // what could not be read
 
 	address   string // as Lambda takes it
+	arn       string // with the alias
 	base      string // Name without the alias
 	qualified bool   // address has an alias or a version
 }
@@ -67,7 +68,7 @@ func Configuration(ctx context.Context, client ConfigurationClient, name string)
 	if err != nil {
 		return nil, failed("Lambda function "+name, "lambda:GetFunctionConfiguration", err)
 	}
-	f := &Function{Name: aws.ToString(out.FunctionName), base: aws.ToString(out.FunctionName), address: name}
+	f := &Function{Name: aws.ToString(out.FunctionName), base: aws.ToString(out.FunctionName), address: name, arn: latest(out.FunctionArn)}
 	if part := strings.Split(aws.ToString(out.FunctionArn), ":"); len(part) > 7 {
 		f.Name, f.qualified = f.base+":"+part[7], true
 	}
@@ -83,6 +84,9 @@ func Configuration(ctx context.Context, client ConfigurationClient, name string)
 	}
 	return f, nil
 }
+
+// latest returns an ARN without $LATEST, which means the same.
+func latest(arn *string) string { return strings.TrimSuffix(aws.ToString(arn), ":$LATEST") }
 
 // failed returns the error of a request for what.
 func failed(what, action string, err error) error {

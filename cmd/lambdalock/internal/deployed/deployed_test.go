@@ -45,7 +45,7 @@ func (c *cloud) refusal(operation string) error {
 }
 
 func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFunctionConfigurationInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error) {
-	if *in.FunctionName != "thumbnails" && *in.FunctionName != account+":live" {
+	if *in.FunctionName != "thumbnails" && *in.FunctionName != account+":live" && *in.FunctionName != account+":$LATEST" {
 		return nil, &types.ResourceNotFoundException{}
 	}
 	arn := account + strings.TrimPrefix(*in.FunctionName, account)
@@ -166,9 +166,11 @@ func TestRead(t *testing.T) {
 // TestReadAliases: each alias has its own sources and settings.
 func TestReadAliases(t *testing.T) {
 	t.Parallel()
+	of := mapped(queue)
+	of.FunctionArn = aws.String(account + ":live")
 	c := cloud{
 		alias: true, policies: map[string]string{account + ":live": fromS3},
-		mappings: map[string][]types.EventSourceMappingConfiguration{account + ":live": {mapped(queue)}},
+		mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {of}, account + ":live": {of}},
 	}
 	all, err := c.reader().Read(t.Context(), "thumbnails")
 	if err != nil || len(all) != 2 || all[1].Name != "thumbnails:live" {
@@ -176,6 +178,11 @@ func TestReadAliases(t *testing.T) {
 	}
 	if len(all[0].Settings.Async)+len(all[0].Mappings) != 0 || len(all[1].Settings.Async) != 1 || len(all[1].Mappings) != 1 {
 		t.Errorf("the function has %+v, the alias %+v", all[0], all[1])
+	}
+	of.FunctionArn = aws.String(account)
+	c.mappings[account+":$LATEST"] = []types.EventSourceMappingConfiguration{of}
+	if latest, err := c.reader().Read(t.Context(), account+":$LATEST"); err != nil || len(latest) != 1 || len(latest[0].Mappings) != 1 {
+		t.Errorf("$LATEST: %+v, %v", latest, err)
 	}
 	all, err = c.reader().Read(t.Context(), account+":live")
 	if err != nil || len(all) != 1 || all[0].Name != "thumbnails:live" || all[0].DefaultNamespace() != "pictures" {

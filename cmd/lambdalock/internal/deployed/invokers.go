@@ -165,7 +165,10 @@ func (r *Reader) readMappings(ctx context.Context, f *Function) {
 			return
 		}
 		for i := range page.EventSourceMappings {
-			r.readMapping(ctx, f, &page.EventSourceMappings[i])
+			// Those of an alias are the alias's, if Lambda lists them with the function's.
+			if m := &page.EventSourceMappings[i]; m.FunctionArn == nil || latest(m.FunctionArn) == f.arn {
+				r.readMapping(ctx, f, m)
+			}
 		}
 	}
 }
