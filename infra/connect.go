@@ -62,7 +62,7 @@ func (t *lockTable) connection(fn awslambda.IFunction, namespace *string) *conne
 	c := &connection{table: t, fn: unqualified(fn)}
 	if r, ok := c.fn.PermissionsNode().TryFindChild(jsii.String("Resource")).(awslambda.CfnFunction); ok {
 		// Of a SingletonFunction, this is the function that all with its Uuid share.
-		c.made, _ = r.Node().Scope().(awslambda.Function)
+		c.made = r.Node().Scope().(awslambda.Function)
 		c.fn, c.resource, c.resourcePath = c.made, r, *r.Node().Path()
 	}
 	c.path, c.unreachable = *c.fn.Node().Path(), t.unreachable(c.fn)

@@ -77,7 +77,7 @@ func TestChecksSeeTheFunctionOfAnAlias(t *testing.T) {
 
 // TestImportedFunctions: what the app cannot set is somebody's to do.
 func TestImportedFunctions(t *testing.T) {
-	const variables = "it is imported, so its environment variables are set where it is managed: set LOCK_TABLE_NAME to the name of Test/Locks, and LOCK_NAMESPACE to orders"
+	const variables = "it is imported, so its environment variables are set where it is managed: set LOCK_TABLE_NAME to the name of Test/Locks"
 	const permission = "its role accepts no permissions from the CDK"
 	arn := s("arn:aws:lambda:eu-west-1:111111111111:function:orders")
 	for name, c := range map[string]struct {
@@ -88,18 +88,18 @@ func TestImportedFunctions(t *testing.T) {
 	}{
 		"by ARN": {func(stack awscdk.Stack) awslambda.IFunction {
 			return awslambda.Function_FromFunctionArn(stack, s("Fn"), arn)
-		}, nil, []string{variables, permission}, false},
+		}, nil, []string{variables + ";", permission}, false},
 		"by name": {func(stack awscdk.Stack) awslambda.IFunction {
 			return awslambda.Function_FromFunctionName(stack, s("Fn"), s("orders"))
-		}, &infra.ConnectOptions{Namespace: s("orders")}, []string{variables, permission}, false},
+		}, &infra.ConnectOptions{Namespace: s("shop")}, []string{variables + ", and LOCK_NAMESPACE to shop;", permission}, false},
 		"version": {func(stack awscdk.Stack) awslambda.IFunction {
 			return awslambda.Version_FromVersionArn(stack, s("Fn"), s(*arn+":7"))
-		}, nil, []string{variables, permission}, false},
+		}, nil, []string{variables + ";", permission}, false},
 		"with its role": {func(stack awscdk.Stack) awslambda.IFunction {
 			return awslambda.Function_FromFunctionAttributes(stack, s("Fn"), &awslambda.FunctionAttributes{
 				FunctionArn: arn, Role: awsiam.Role_FromRoleName(stack, s("Role"), s("orders"), nil),
 			})
-		}, nil, []string{variables}, true},
+		}, nil, []string{variables + ";"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := newStackIn(awscdk.NewApp(nil), "Test", "111111111111", "eu-west-1")

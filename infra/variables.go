@@ -40,8 +40,7 @@ func (c *connection) setVariables() {
 // that only the owner of an imported function can set.
 func (c *connection) checkVariables() {
 	if c.made == nil {
-		c.warn(WarnVariables, "it is imported, so its environment variables are set where it is managed: set %s to the name of %s, and %s to %s; "+
-			"acknowledge this warning when that is done", tableVariable, c.table.path, namespaceVariable, joined(c.fn.Stack().Resolve(c.namespace)))
+		c.checkImported()
 		return
 	}
 	f := c.table.survey.functions[c.resourcePath]
@@ -56,6 +55,16 @@ func (c *connection) checkVariables() {
 	if c.wrongNamespace(v) {
 		c.fail(changed+", and set ConnectOptions.Namespace instead", c.path, namespaceVariable, v.namespace)
 	}
+}
+
+// checkImported says which variables an imported function needs. Its namespace
+// is its name unless another one is given.
+func (c *connection) checkImported() {
+	want := fmt.Sprintf("%s to the name of %s", tableVariable, c.table.path)
+	if *c.namespace != *c.fn.FunctionName() {
+		want += fmt.Sprintf(", and %s to %s", namespaceVariable, joined(c.fn.Stack().Resolve(c.namespace)))
+	}
+	c.warn(WarnVariables, "it is imported, so its environment variables are set where it is managed: set %s; acknowledge this warning when that is done", want)
 }
 
 // wrongTable reports whether LOCK_TABLE_NAME is set to a different table. The
