@@ -127,7 +127,7 @@ newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md w
 
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
-	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock
+	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock ./middleware
 	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
@@ -135,7 +135,7 @@ soak: ## run the simulations and the integration tests in their long form
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run Chaos -timeout 60m ./...
 	LAMBDALOCK_SEEDS=500 $(GO) test -v -run Delivery -timeout 60m ./internal/robustness/delivery
 	LAMBDALOCK_SEEDS=6250 $(GO) test -v -run Deadline -timeout 60m ./internal/robustness/delivery
-	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware
+	LAMBDALOCK_SEEDS=10000 $(GO) test -v -run 'Hostile|Hashed' ./lock ./middleware ./keyfuncs
 	cd cmd/lambdalock && LAMBDALOCK_SEEDS=10000 $(GO) test -v -run HostileKeys ./internal/operate
 	cd integration && $(GO) test -race -v -timeout 180m ./...
 	cd infra && LAMBDALOCK_FUNCTIONS=500 $(GO) test -v -run LargeApp -timeout 60m .

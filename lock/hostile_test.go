@@ -14,7 +14,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/internal/robustness/hostile"
-	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -204,54 +203,4 @@ func checkSaid(t *testing.T, about string, said *hostile.Said, key lock.Key, log
 		}
 	}
 	return len(lines)
-}
-
-// TestHashedKeysShowNothing shows that of a key that was hashed, no eight bytes
-// are in a row, a log line or an error, even where keys are logged.
-func TestHashedKeysShowNothing(t *testing.T) { // F29
-	t.Parallel()
-	const seed = 2
-	n := 0
-	for text := range hostile.Keys(seed, hostileKeys()) {
-		n++
-		plain := func(context.Context, string) (lock.Key, error) {
-			return lock.Key{Name: text, Event: text, Payload: text}, nil
-		}
-		hashes := []keyfuncs.Func[string]{keyfuncs.Hash(plain), keyfuncs.HMAC(plain, []byte("a secret of 16 bytes"))}
-		key, err := hashes[n%len(hashes)](t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		store := &rowsSeen{Store: memstore.New()}
-		l := newLocker(t, store, lock.Options{})
-		if err := l.Do(t.Context(), key, nothing); err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range append(say(t, key, "f", true).Lines(), store.seen.String()) {
-			for _, own := range []string{text[:12], text[len(text)-12:]} { // what is between may be in any text
-				if part, found := hostile.Shows(line, own); found {
-					t.Fatalf("seed %d, key %d, %q: %q is in %.700q", seed, n, text, part, line)
-				}
-			}
-		}
-	}
-	t.Logf("%d keys", n)
-}
-
-// rowsSeen keeps the text of all that is sent to a store and stored there.
-type rowsSeen struct {
-	driver.Store
-	seen strings.Builder
-}
-
-func (s *rowsSeen) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Acquire(ctx, c)
-	fmt.Fprintf(&s.seen, "%+v %+v\n", *c, row)
-	return row, ok, err
-}
-
-func (s *rowsSeen) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	row, ok, err := s.Store.Settle(ctx, t)
-	fmt.Fprintf(&s.seen, "%+v %+v %+v\n", *t, t.Memory, row)
-	return row, ok, err
 }

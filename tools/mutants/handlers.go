@@ -3,6 +3,12 @@ package main
 // handlers has the bugs in what happens around a handler.
 var handlers = []mutant{
 	{
+		file: "middleware/policy.go", breaks: "P6", bug: "an event whose wait has ended is acknowledged",
+		old: `policy{action: fail, wait: time.Duration(p)}`,
+		new: `policy{action: skip, wait: time.Duration(p)}`,
+		by:  "TestSimulation",
+	},
+	{
 		file: "middleware/wrapper.go", breaks: "P1, F13", bug: "FailOpen runs the handler after any error",
 		old: `case w.failOpen && ctx.Err() == nil && unanswered(err):`,
 		new: `case w.failOpen && ctx.Err() == nil:`,

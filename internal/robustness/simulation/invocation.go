@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 const (
@@ -338,32 +337,17 @@ func (inv *invocation) complete(key lock.Key, complete func([]byte) error) {
 	}
 }
 
-// wrapped is an invocation of a handler that package middleware wraps: twice if
-// it has two names.
+// wrapped is an invocation of a handler in the Config's wrapper: in two of them
+// if it has two names.
 func (inv *invocation) wrapped(ctx context.Context) {
-	type event struct{ Outer, Inner lock.Key }
 	outer, inner := lock.Key{Name: "outer", Event: fmt.Sprint("e", inv.random.IntN(eventsPerName))}, inv.key()
 	s, returned := inv.setup(), false
-	options := []middleware.Option{
-		middleware.Store(&wire{inv.p.store, inv.p}), middleware.Namespace(""), middleware.Observe(observe),
-		middleware.Logger(slog.New(logger{})), middleware.RememberEvents(eventsPerName),
-	}
-	switch s.lease {
-	case lock.UntilDeadline():
-	case lock.FixedLease(5 * time.Second):
-		options = append(options, middleware.FixedLease(5*time.Second))
-	default:
-		options = append(options, middleware.Heartbeat(4*time.Second))
-	}
-	if s.wait > 0 {
-		options = append(options, middleware.OnHeld(middleware.Wait(s.wait)))
-	}
 	fails, nested := inv.random.IntN(8), inner.Event == "" && inv.random.IntN(2) == 0
 	keys := []lock.Key{inner}
 	if nested {
 		keys = append(keys, outer)
 	}
-	handler := middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Inner, nil }, func(ctx context.Context, _ event) error {
+	handler := func(ctx context.Context) error {
 		inv.p.sim.count(func(r *report) { r.Acquired++ })
 		if err := inv.handle(ctx, keys, s.lease); err != nil {
 			return err
@@ -379,11 +363,11 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		}
 		returned = true
 		return nil
-	}, options...)
-	if nested {
-		handler = middleware.WithLock(func(_ context.Context, e event) (lock.Key, error) { return e.Outer, nil }, handler, options...)
 	}
-	err := handler(ctx, event{outer, inner})
+	for _, key := range keys {
+		handler = inv.p.sim.c.Wrap(&wire{inv.p.store, inv.p}, s.options(), key, handler)
+	}
+	err := handler(ctx)
 	switch {
 	case inv.p.isDead():
 	case err != nil:
@@ -392,5 +376,19 @@ func (inv *invocation) wrapped(ctx context.Context) {
 		inv.p.sim.acknowledged(outer)
 	case !returned:
 		inv.p.sim.acknowledged(inner)
+	}
+}
+
+// skipCompleted is the default of [Config.Wrap].
+func skipCompleted(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		l, err := lock.New(store, o)
+		if err != nil {
+			panic(err)
+		}
+		if err := l.Do(ctx, key, handler); !errors.Is(err, lock.ErrCompleted) {
+			return err
+		}
+		return nil
 	}
 }

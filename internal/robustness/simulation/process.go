@@ -173,14 +173,18 @@ type setup struct {
 	limit int
 }
 
+func (s setup) options() *lock.Options {
+	return &lock.Options{
+		Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberEvents: eventsPerName,
+		Logger: slog.New(logger{}), Observe: observe,
+	}
+}
+
 func (p *process) locker(s setup) *lock.Locker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lockers[s] == nil {
-		l, err := lock.New(&wire{p.store, p}, &lock.Options{
-			Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberEvents: eventsPerName,
-			Logger: slog.New(logger{}), Observe: observe,
-		})
+		l, err := lock.New(&wire{p.store, p}, s.options())
 		if err != nil {
 			panic(err)
 		}

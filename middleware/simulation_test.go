@@ -1,0 +1,53 @@
+package middleware_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/simulation"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// TestSimulation lets WithLock wrap handlers whose processes and requests fail.
+func TestSimulation(t *testing.T) { // F1 to F6, F15, F18 to F21, F44, F48
+	t.Parallel()
+	open := func(_ *testing.T, h *simulation.History) func(uint64) driver.Store {
+		rows := memstore.New()
+		return func(client uint64) driver.Store {
+			if client == simulation.Watcher {
+				return rows
+			}
+			return fault.NewStore(rows, h.Plan(client), h.Late)
+		}
+	}
+	simulation.Run(t, open, simulation.Config{Histories: 200, Share: 2, Wrap: wrapSimulated})
+}
+
+func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error {
+	options := []middleware.Option{
+		middleware.Store(store), middleware.Namespace(""), middleware.Observe(o.Observe),
+		middleware.Logger(o.Logger), middleware.RememberEvents(o.RememberEvents),
+	}
+	switch o.Lease {
+	case lock.UntilDeadline():
+	case lock.FixedLease(5 * time.Second):
+		options = append(options, middleware.FixedLease(5*time.Second))
+	case lock.Heartbeat(4 * time.Second):
+		options = append(options, middleware.Heartbeat(4*time.Second))
+	default:
+		panic("a lease that no option sets")
+	}
+	if o.MaxWait > 0 {
+		options = append(options, middleware.OnHeld(middleware.Wait(o.MaxWait)))
+	}
+	wrapped := middleware.WithLock(
+		func(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil },
+		func(ctx context.Context, _ lock.Key) error { return handler(ctx) },
+		options...)
+	return func(ctx context.Context) error { return wrapped(ctx, key) }
+}
