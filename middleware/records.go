@@ -18,9 +18,10 @@ import (
 // Each message runs under the lock of its own key, up to [Concurrency] of them
 // at a time. A message that was completed, now or earlier, is acknowledged. One
 // that failed, is held or was not begun is returned as a batch item failure,
-// and SQS delivers it again after its visibility timeout. A completed message
-// is remembered for 4 days unless [Remember] says otherwise: as long as a queue
-// keeps messages by default.
+// and SQS delivers it again after its visibility timeout; package redelivery
+// makes that sooner for one that is held. A completed message is remembered for
+// 4 days unless [Remember] says otherwise: as long as a queue keeps messages by
+// default.
 //
 // The event source mapping must have ReportBatchItemFailures: without it Lambda
 // ignores the partial answer and deletes every message. If every message
