@@ -66,6 +66,19 @@ var construct = []mutant{
 		by:  "TestNamespaceAsDimension",
 	},
 	{
+		file: "middleware/observe.go", breaks: "P6", bug: "the alarm Unlocked counts no line",
+		old: `lock.Outcome = "unlocked"`,
+		new: `lock.Outcome = "not_locked"`,
+		by:  "TestAlarmsAreDrivenByTheirFaults",
+		in:  "telemetry/emf",
+	},
+	{
+		file: "telemetry/emf/line.go", breaks: "P6", bug: "the alarm TakenOver watches a metric that is not written",
+		old: `{"TakenOver", outcome`,
+		new: `{"Takenover", outcome`,
+		by:  "TestAlarmsAreDrivenByTheirFaults",
+	},
+	{
 		file: "infra/rules/function.go", breaks: "P6", bug: "no warning of a log level that drops lost leases",
 		old: `f.LogLevel == "FATAL"`,
 		new: `f.LogLevel == "NONE"`,
