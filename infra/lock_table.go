@@ -162,7 +162,7 @@ func newLockTable(scope constructs.Construct, id *string) *lockTable {
 // LockTable_FromTableName returns the lock table of another app in the stack's
 // account and Region. If the table is encrypted with a key of your own, also
 // grant the key to everybody who may lock.
-func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) ILockTable { //nolint:revive,staticcheck // as the CDK names it
+func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) ILockTable { //nolint:staticcheck // as the CDK names it
 	t := newLockTable(scope, id)
 	t.table, t.name = awsdynamodb.Table_FromTableName(t, jsii.String("Table"), tableName), tableName
 	return t
@@ -170,7 +170,7 @@ func LockTable_FromTableName(scope constructs.Construct, id, tableName *string) 
 
 // LockTable_FromTableArn is like [LockTable_FromTableName], and a function in a
 // different account or Region from tableArn's is an error.
-func LockTable_FromTableArn(scope constructs.Construct, id, tableArn *string) ILockTable { //nolint:revive,staticcheck // as the CDK names it
+func LockTable_FromTableArn(scope constructs.Construct, id, tableArn *string) ILockTable { //nolint:staticcheck // as the CDK names it
 	t := newLockTable(scope, id)
 	t.table = awsdynamodb.Table_FromTableArn(t, jsii.String("Table"), tableArn)
 	t.name, t.place = t.table.TableName(), *awscdk.Arn_Split(tableArn, awscdk.ArnFormat_SLASH_RESOURCE_NAME)
