@@ -70,7 +70,7 @@ lint: $(LINT) ## run golangci-lint, which includes go vet, in every module
 
 # Long tests that have no use for the race detector: they do one thing after the other,
 # or measure sizes.
-NO_RACE := ^(TestExploreProtocol|TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth)$$
+NO_RACE := ^(TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth)$$
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
@@ -128,7 +128,7 @@ newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md w
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock ./middleware
-	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./lock ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
+	LAMBDALOCK_DEPTH=long $(GO) test -v -run 'Explore|TestConformance$$' -timeout 60m ./internal/robustness/explore ./stores/dynamostore ./stores/objectstore
 	cd stores/redisstore && LAMBDALOCK_DEPTH=long $(GO) test -v -run 'TestConformance$$' -timeout 60m .
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 12h ./stores/dynamostore
 	@for m in $(STORES); do (cd $$m && LAMBDALOCK_SEEDS=20000 $(GO) test -v -run 'Simulation|QuorumHistories' -timeout 12h ./...) || exit 1; done

@@ -25,6 +25,12 @@ var settlements = []mutant{
 		by:  "TestFixedLeaseStopsTheWork",
 	},
 	{
+		file: "lock/lock.go", breaks: "P2, F14", bug: "a lease counts from the answer to its claim",
+		old: `l.until.Store(l.claim.Until.UnixMicro())`,
+		new: `l.until.Store(l.claim.Until.Add(a.decided.Sub(a.dated)).UnixMicro())`,
+		by:  "TestLeaseCountsFromRequest",
+	},
+	{
 		file: "lock/lock.go", breaks: "P2", bug: "a lease that was confirmed moves back",
 		old: `n <= known || v.CompareAndSwap(known, n)`,
 		new: `v.CompareAndSwap(known, n)`,

@@ -3,13 +3,13 @@ package explore_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/robustness/explore"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/memstore"
@@ -31,7 +31,7 @@ func TestExploreEngine(t *testing.T) { // F1 to F6, F18 to F21, F33, F34, F44, F
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			deviations := 2
-			if explore.Long() {
+			if os.Getenv("LAMBDALOCK_DEPTH") == "long" {
 				deviations++
 			}
 			explorePlay(t, p, deviations, func() driver.Store { return memstore.New() })
