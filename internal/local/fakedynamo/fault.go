@@ -1,6 +1,7 @@
 package fakedynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ type Request struct {
 	Keys []string
 }
 
-// Fault is what goes wrong with one request. Package locktest uses the same
-// words.
+// Fault is what goes wrong with one request. The errors are those of
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 type Fault int
 
 const (
@@ -122,7 +123,7 @@ func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 	case ApplyThenDrop:
 		panic(http.ErrAbortHandler)
 	case ApplyThen500:
-		return nil, &apiError{status: http.StatusInternalServerError, Kind: dynamoType + "InternalServerError", Message: "Internal server error"}
+		return nil, internalError()
 	case OmitItem:
 		if e := (*apiError)(nil); errors.As(err, &e) {
 			e.Item = nil
@@ -132,6 +133,18 @@ func (f Fault) apply(ctx context.Context, s *Server, in *input) (any, error) {
 		}
 	}
 	return res, err
+}
+
+// Refuse answers a request, which is not applied, as the fault does, or with an
+// InternalServerError if the fault refuses nothing.
+func (f Fault) Refuse(w http.ResponseWriter, operation string, body []byte) {
+	in := decode(body)
+	in.operation = operation
+	answer(w, nil, cmp.Or(f.refusal(in), internalError()))
+}
+
+func internalError() error {
+	return &apiError{status: http.StatusInternalServerError, Kind: dynamoType + "InternalServerError", Message: "Internal server error"}
 }
 
 // refusal returns the answer of a fault that keeps the request from being

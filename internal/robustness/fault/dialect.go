@@ -2,13 +2,12 @@ package fault
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
-	"fmt"
-	"hash/crc32"
 	"net/http"
-	"strconv"
+	"net/http/httptest"
 	"strings"
+
+	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 )
 
 // Dialect is how a service names its requests and words its errors, so that
@@ -32,8 +31,7 @@ var (
 	Azure    Dialect = azure{}    // of blob storage: by their method, or by what they do with a lease, such as renew
 )
 
-// dynamoDB words the errors of
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+// dynamoDB words its errors as package fakedynamo does.
 type dynamoDB struct{}
 
 func (dynamoDB) Op(r *http.Request) string {
@@ -49,55 +47,18 @@ func (d dynamoDB) conflicts(r *http.Request) bool {
 	return false
 }
 
-// dynamoError is an error of DynamoDB, and the code of one item that is the
-// reason why a transaction is canceled.
-type dynamoError struct {
-	status                      int
-	kind, code, message, reason string
-}
-
-const dynamoKind = "com.amazonaws.dynamodb.v20120810#"
-
-var dynamoErrors = map[Fault]dynamoError{
-	Throttle: {400, dynamoKind, "ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.", "ThrottlingError"},
-	Conflict: {400, dynamoKind, "TransactionConflictException", "Transaction is ongoing for the item", "TransactionConflict"},
-	Deny:     {400, "com.amazon.coral.service#", "AccessDeniedException", "User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: dynamodb:%s on resource: arn:aws:dynamodb:us-east-1:123456789012:table/%s because no identity-based policy allows the dynamodb:%[1]s action", ""},
-	Fail:     {500, dynamoKind, "InternalServerError", "Internal server error", ""},
+var dynamoFaults = map[Fault]fakedynamo.Fault{
+	Throttle: fakedynamo.Throttle, Conflict: fakedynamo.Conflict, Deny: fakedynamo.Deny, Fail: fakedynamo.ApplyThen500,
 }
 
 func (d dynamoDB) refusal(r *http.Request, body []byte, f Fault) refusal {
-	op, e := d.Op(r), dynamoErrors[f]
-	var in struct {
-		TableName     string
-		TransactItems []map[string]struct{ TableName string }
+	w := httptest.NewRecorder()
+	dynamoFaults[f].Refuse(w, d.Op(r), body)
+	header := map[string]string{}
+	for name := range w.Header() {
+		header[name] = w.Header().Get(name)
 	}
-	_ = json.Unmarshal(body, &in) // which no more than words the answer
-	said := map[string]any{}
-	if len(in.TransactItems) > 0 {
-		if e.reason != "" { // the first item's
-			e.code, e.message = "TransactionCanceledException", "Transaction cancelled, please refer cancellation reasons for specific reasons ["+e.reason+strings.Repeat(", None", len(in.TransactItems)-1)+"]"
-			reasons := make([]map[string]string, len(in.TransactItems))
-			for i := range reasons {
-				reasons[i] = map[string]string{"Code": "None"}
-			}
-			reasons[0] = map[string]string{"Code": e.reason, "Message": dynamoErrors[f].message}
-			said["CancellationReasons"] = reasons
-		}
-		for action, item := range in.TransactItems[0] { // IAM knows only what a transaction does to each item
-			op, in.TableName = action+"Item", item.TableName
-		}
-	}
-	if f == Deny {
-		e.message = fmt.Sprintf(e.message, op, in.TableName)
-	}
-	said["__type"], said["message"] = e.kind+e.code, e.message
-	text, err := json.Marshal(said)
-	if err != nil {
-		panic(err) // it holds only strings
-	}
-	return refusal{e.status, map[string]string{
-		"Content-Type": "application/x-amz-json-1.0", "X-Amzn-Requestid": "INJECTED", "X-Amz-Crc32": strconv.FormatUint(uint64(crc32.ChecksumIEEE(text)), 10),
-	}, text}
+	return refusal{w.Code, header, w.Body.Bytes()}
 }
 
 // xmlError is an error of a service that answers in XML.

@@ -75,11 +75,11 @@ func TestTransaction(t *testing.T) {
 		return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tableName), Item: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: item}}}}
 	}
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put("a"), put("b")}}
-	for f, reason := range map[fault.Fault]string{fault.Throttle: "ThrottlingError", fault.Conflict: "TransactionConflict"} {
+	for f, reasons := range map[fault.Fault][2]string{fault.Throttle: {"ThrottlingError", "ThrottlingError"}, fault.Conflict: {"TransactionConflict", "None"}} {
 		client := clientOver(&fault.Transport{Next: fault.InProcess{Handler: newTable(t)}, Dialect: fault.DynamoDB, Plan: timed{Fault: f}})
 		var canceled *types.TransactionCanceledException
 		if _, err := client.TransactWriteItems(t.Context(), in); !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 2 ||
-			*canceled.CancellationReasons[0].Code != reason || *canceled.CancellationReasons[1].Code != "None" {
+			*canceled.CancellationReasons[0].Code != reasons[0] || *canceled.CancellationReasons[1].Code != reasons[1] {
 			t.Errorf("%v: %v", f, err)
 		}
 	}
