@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 )
 
@@ -18,27 +19,12 @@ type report struct {
 }
 
 func (r *report) add(h report) {
-	r.Histories += h.Histories
-	r.Requests += h.Requests
-	r.Faults += h.Faults
-	r.Acquired += h.Acquired
-	r.Refused += h.Refused
-	r.Runs += h.Runs
-	r.Overlaps += h.Overlaps
-	r.Stale += h.Stale
-	r.Kills += h.Kills
-	r.Freezes += h.Freezes
-	r.Panics += h.Panics
-	r.Resumed += h.Resumed
-	r.TakenOver += h.TakenOver
-	r.LostLeases += h.LostLeases
-	r.Completed += h.Completed
-	r.Lost += h.Lost
-	r.Skipped += h.Skipped
-	r.WhileLimit = max(r.WhileLimit, h.WhileLimit)
-	r.Watched += h.Watched
-	r.MayRollBack += h.MayRollBack
-	r.RolledBack += h.RolledBack
+	most := max(r.WhileLimit, h.WhileLimit)
+	sum, more := reflect.ValueOf(r).Elem(), reflect.ValueOf(h)
+	for i := range sum.NumField() {
+		sum.Field(i).SetInt(sum.Field(i).Int() + more.Field(i).Int())
+	}
+	r.WhileLimit = most
 }
 
 // String returns the report in one line.
