@@ -144,16 +144,6 @@ soak: ## run the simulations and the integration tests in their long form
 mutants: ## plant bugs, one at a time, and check that the tests notice every one (ONLY=regexp: only those)
 	cd tools/mutants && $(GO) run . -only '$(ONLY)'
 
-# The packages in which a changed operator breaks a promise.
-OPERATORS ?= lock lock/driver internal/event/invocation internal/event/stored internal/event/canonical keyfuncs keyfuncs/jmespath middleware \
-	stores/memstore stores/dynamostore stores/objectstore $(STORES) stores/redisstore/redisquorum \
-	stores/redisstore/internal/server=stores/redisstore stores/azblobstore/bloblease stores/azblobstore/internal/azure=stores/azblobstore
-
-.PHONY: operators
-operators: $(BIN) ## change every operator, one at a time, and check that the tests notice nine in ten (OPERATORS=folders)
-	cd tools/mutants && $(GO) build -o "$(CURDIR)/$(BIN)/operators" ./operators
-	$(BIN)/operators $(OPERATORS)
-
 .PHONY: bench
 bench: ## run the benchmarks, which compare with the bare clients and with other libraries
 	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./telemetry/...
