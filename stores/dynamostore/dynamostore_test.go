@@ -202,29 +202,33 @@ func TestRowFillsOneWriteUnit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
-			l := f.locker(t, lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return longestHolder }})
-			largest := 0
-			for length := range c.event {
-				name := strings.Repeat("n", 100+length)
-				for i := range 20 {
-					k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}
-					if c.order != "" {
-						k.Order = c.order + fmt.Sprintf("%02d", i)
-					}
-					lk, err := l.Acquire(t.Context(), k)
-					if err != nil {
-						t.Fatal(err)
-					}
-					largest = max(largest, size(f.Item(table, "/"+name)))
-					if err := lk.Complete(); err != nil {
-						t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				// In 2000, when fake time begins, milliseconds since 1970 had a digit less.
+				time.Sleep(time.Until(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)))
+				f := newFakeFixture(t)
+				l := f.locker(t, lock.Options{RememberEvents: 1, Holder: func(context.Context) string { return longestHolder }})
+				largest := 0
+				for length := range c.event {
+					name := strings.Repeat("n", 100+length)
+					for i := range 20 {
+						k := lock.Key{Name: name, Event: fmt.Sprintf("%036d", i), Payload: c.payload}
+						if c.order != "" {
+							k.Order = c.order + fmt.Sprintf("%02d", i)
+						}
+						lk, err := l.Acquire(t.Context(), k)
+						if err != nil {
+							t.Fatal(err)
+						}
+						largest = max(largest, size(f.Item(table, "/"+name)))
+						if err := lk.Complete(); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
-			}
-			if largest < 1008 || largest > 1024 {
-				t.Errorf("the largest held row has %d bytes, want 1008 to 1024", largest)
-			}
+				if largest < 1008 || largest > 1024 {
+					t.Errorf("the largest held row has %d bytes, want 1008 to 1024", largest)
+				}
+			})
 		})
 	}
 }

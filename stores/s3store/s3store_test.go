@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -112,38 +113,41 @@ func TestRace(t *testing.T) {
 // TestContention: every one of many workers gets the lock in turn.
 func TestContention(t *testing.T) {
 	t.Parallel()
-	server, _ := newServer(t)
-	var mu sync.Mutex
-	var holds []locktest.Hold
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			locker, err := lock.New(s3store.New(server.client(), bucket, "locks/"), &lock.Options{MaxWait: time.Minute, Logger: discard})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for range 5 {
-				l, err := locker.Acquire(t.Context(), lock.Key{Name: "n"})
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := newServer(t)
+		var mu sync.Mutex
+		var holds []locktest.Hold
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				locker, err := lock.New(s3store.New(server.client(), bucket, "locks/"), &lock.Options{MaxWait: time.Minute, Logger: discard})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				hold := locktest.Hold{Name: "n", Holder: fmt.Sprint(i), Fence: l.Lease().Fence, Start: time.Now()}
-				hold.End = time.Now()
-				if err := l.Release(); err != nil {
-					t.Error(err)
+				for range 5 {
+					l, err := locker.Acquire(t.Context(), lock.Key{Name: "n"})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					hold := locktest.Hold{Name: "n", Holder: fmt.Sprint(i), Fence: l.Lease().Fence, Start: time.Now()}
+					time.Sleep(time.Millisecond)
+					hold.End = time.Now()
+					if err := l.Release(); err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					holds = append(holds, hold)
+					mu.Unlock()
 				}
-				mu.Lock()
-				holds = append(holds, hold)
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if err := locktest.CheckHistory(holds); err != nil || len(holds) != 40 {
-		t.Errorf("%d holds, %v", len(holds), err)
-	}
+			})
+		}
+		wg.Wait()
+		if err := locktest.CheckHistory(holds); err != nil || len(holds) != 40 {
+			t.Errorf("%d holds, %v", len(holds), err)
+		}
+	})
 }
 
 // TestRequests shows each request of a cycle, and which objects there are.
@@ -311,23 +315,25 @@ func TestTimesOfTheService(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"same": 0, "ahead": 4 * time.Hour, "behind": -4 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, client := newServer(t)
-			server.advance(offset)
-			store, other := s3store.New(client, bucket, ""), s3store.New(client, bucket, "")
-			now := time.Now()
-			if _, ok, err := store.Acquire(t.Context(), claimAt(now, "n", "a")); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
-			for _, step := range []struct {
-				pass time.Duration
-				want bool
-			}{{13 * time.Second, false}, {4 * time.Second, true}} {
-				server.advance(step.pass)
-				now = now.Add(time.Millisecond)
-				if row, ok, err := other.Acquire(t.Context(), claimAt(now, "n", "b")); ok != step.want || err != nil {
-					t.Errorf("granted %v, error %v, row %+v", ok, err, row)
+			synctest.Test(t, func(t *testing.T) {
+				server, client := newServer(t)
+				server.advance(offset)
+				store, other := s3store.New(client, bucket, ""), s3store.New(client, bucket, "")
+				now := time.Now()
+				if _, ok, err := store.Acquire(t.Context(), claimAt(now, "n", "a")); !ok || err != nil {
+					t.Fatal(ok, err)
 				}
-			}
+				for _, step := range []struct {
+					pass time.Duration
+					want bool
+				}{{13 * time.Second, false}, {4 * time.Second, true}} {
+					server.advance(step.pass)
+					now = now.Add(time.Millisecond)
+					if row, ok, err := other.Acquire(t.Context(), claimAt(now, "n", "b")); ok != step.want || err != nil {
+						t.Errorf("granted %v, error %v, row %+v", ok, err, row)
+					}
+				}
+			})
 		})
 	}
 	t.Run("no Date", func(t *testing.T) {
