@@ -262,6 +262,12 @@ func ExampleObserve() {
 	// Output: 1 1 2
 }
 
+// Those who find the lock held are told which build holds it.
+func ExampleHolder() {
+	build := middleware.Holder(func(_ context.Context, description string) string { return description + " build 1.4.2" })
+	middleware.WithLock(byOrder, func(context.Context, order) error { return nil }, middleware.Store(memstore.New()), build)
+}
+
 // Options that need no more than their value.
 func Example_options() {
 	handle := func(context.Context, order) error { return nil }

@@ -26,7 +26,7 @@
 // Lambda freezes a process after its answer. So flush the providers before
 // that, with the option middleware.Metrics: the outcomes of an invocation that
 // the platform kills, or of a process that crashes, are lost with what was not
-// exported. The counter counts everything else exactly.
+// exported. Otherwise the counter is as exact as [middleware.Metrics].
 //
 // # Spans
 //

@@ -85,7 +85,7 @@ var telemetry = []mutant{
 		file: "middleware/task.go", breaks: "observation", bug: "records that were not begun count as one",
 		old: `Records: notBegun, Err: err`,
 		new: `Records: 1, Err: err`,
-		by:  "TestDelivery", in: "internal/robustness/delivery",
+		by:  "TestMetricsOfABatch",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "observation", bug: "a renewal that asks again counts as one request",
@@ -98,7 +98,7 @@ var telemetry = []mutant{
 		file: "lock/observation.go", breaks: "observation", bug: "the requests of a claim that was repeated count as one",
 		old: `Waited: a.waited, Requests: a.requests.sent,`,
 		new: `Waited: a.waited, Requests: min(a.requests.sent, 1),`,
-		by:  "TestDelivery", in: "internal/robustness/delivery",
+		by:  "TestEveryRequestIsObserved",
 	},
 	{
 		file: "telemetry/otellock/metrics.go", breaks: "observation", bug: "OpenTelemetry counts records that were not begun as one",
