@@ -162,9 +162,7 @@ func (q *Queue) Receive(ctx context.Context) ([]*Message, error) {
 		until := time.Now().Add(q.hide)
 		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &q.url, MaxNumberOfMessages: batch, VisibilityTimeout: int32(q.hide / time.Second),
-			// Any wait asks all servers of the queue, so that no answer means no message.
-			// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
-			WaitTimeSeconds:             1,
+			WaitTimeSeconds:             q.wait(len(round)),
 			MessageAttributeNames:       []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		})
@@ -182,6 +180,17 @@ func (q *Queue) Receive(ctx context.Context) ([]*Message, error) {
 		}
 	}
 	return round, nil
+}
+
+// wait returns how many seconds to wait for a message. Any wait asks all
+// servers of the queue, so that no answer means no message. A FIFO queue often
+// has none before those of the round are deleted, so only an empty round waits.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
+func (q *Queue) wait(received int) int32 {
+	if q.FIFO && received > 0 {
+		return 0
+	}
+	return 1
 }
 
 // received returns a message, or nil if this command knows it already: a
