@@ -278,6 +278,48 @@ var command = []mutant{
 		by:  "TestRead",
 	},
 	{
+		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P6", bug: "redrive deletes a message that it could not send",
+		old: `			return fmt.Errorf("not sent: %w", err)`,
+		new: `			_ = fmt.Errorf("not sent: %w", err)`,
+		by:  "TestGivesUp",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P6", bug: "redrive sends what comes after a message of its group that stays",
+		old: `if d.Action == Send && (r.stays[m.Group] || r.failed[m.Group]) {`,
+		new: `if d.Action == Send && r.failed[m.Group] {`,
+		by:  "TestGroupsStayInOrder",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P6", bug: "redrive sends what comes after a message of its group that was not sent",
+		old: `case d.Action == Send && r.failed[d.Group]:`,
+		new: `case false:`,
+		by:  "TestGroupsStayInOrder",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P5", bug: "redrive sends an event that was completed while it asked",
+		old: `if err == nil && now.Action != d.Action {`,
+		new: `if false {`,
+		by:  "TestAnswerComesLate",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P6", bug: "redrive acts on messages that others may have received meanwhile",
+		old: `case r.queue.Late(d.message):`,
+		new: `case false:`,
+		by:  "TestAnswerComesLate",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/queue.go", breaks: "P6", bug: "a message that was sent less than five minutes ago is lost",
+		old: `aws.String(deduplication(m.ID))`,
+		new: `aws.String(m.sqs.Attributes["MessageDeduplicationId"])`,
+		by:  "TestMessageIsSentUnchanged",
+	},
+	{
+		file: "cmd/lambdalock/internal/deadletter/judge.go", breaks: "P5", bug: "redrive deletes messages whose event is held",
+		old: `	case key.Verdict.Completed:`,
+		new: `	case key.Verdict.Completed || key.Verdict.Would == explain.Refuse:`,
+		by:  "TestDecide",
+	},
+	{
 		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
 		old: `e.Temporary && e.Answered`,
 		new: `e.Temporary && !e.Answered`,
