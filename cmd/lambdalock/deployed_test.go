@@ -29,10 +29,13 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 		{"/event-invoke-config", "lambda:GetFunctionEventInvokeConfig", `{"DestinationConfig":{"OnFailure":{"Destination":"arn:aws:sqs:eu-central-1:123456789012:failed"}}}`},
 		{"/event-source-mappings", "lambda:ListEventSourceMappings", `{"EventSourceMappings":[{"UUID":"14e0db71","EventSourceArn":"` + queue + `","State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"]}]}`},
 		{"AmazonSQS.GetQueueUrl", "sqs:GetQueueUrl", `{"QueueUrl":"https://sqs/123456789012/uploads"}`},
-		{"AmazonSQS.GetQueueAttributes", "sqs:GetQueueAttributes", `{"Attributes":{"VisibilityTimeout":"30","MessageRetentionPeriod":"345600","RedrivePolicy":"{\"maxReceiveCount\":5}"}}`},
-		{"AmazonSQS.ReceiveMessage", "sqs:ReceiveMessage", `{"Messages":[{"MessageId":"m","ReceiptHandle":"r","Body":"{\"name\":\"cat\",\"event\":\"e1\"}"}]}`},
+		{"AmazonSQS.GetQueueAttributes", "sqs:GetQueueAttributes", `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-central-1:123456789012:orders-dlq","ApproximateNumberOfMessages":"2","VisibilityTimeout":"30","MessageRetentionPeriod":"345600","RedrivePolicy":"{\"maxReceiveCount\":5}"}}`},
+		{"AmazonSQS.ReceiveMessage", "sqs:ReceiveMessage", `{"Messages":[
+			{"MessageId":"059f36b4","ReceiptHandle":"1","Body":"{\"order\":\"4711\"}","Attributes":{"DeadLetterQueueSourceArn":"arn:aws:sqs:eu-central-1:123456789012:orders"}},
+			{"MessageId":"2e1424d4","ReceiptHandle":"2","Body":"{\"order\":\"4712\"}","Attributes":{"DeadLetterQueueSourceArn":"arn:aws:sqs:eu-central-1:123456789012:orders"}}]}`},
+		{"AmazonSQS.ChangeMessageVisibilityBatch", "sqs:ChangeMessageVisibility", `{"Successful":[],"Failed":[]}`},
 	}
-	var received atomic.Bool // the only message
+	var received atomic.Bool // the only messages
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch _, name, _ := strings.Cut(r.URL.Path, "/functions/"); name {
 		case "plain/configuration":
@@ -75,6 +78,7 @@ func TestFunctionFlag(t *testing.T) {
 	in := func(namespace string) func(*lock.Options) { return func(o *lock.Options) { o.Namespace = namespace } }
 	rowtest.Complete(t, s.Store, lock.Key{Name: "cat", Event: "e1"}, nil, in("thumbnails"))
 	rowtest.Complete(t, s.Store, lock.Key{Name: "cat", Event: "e2"}, nil, in("plain"))
+	rowtest.Complete(t, s.Store, lock.Key{Name: "order/4711", Event: "4711"}, nil, in("thumbnails"))
 	rowtest.Acquire(t, s.Store, "f request 1", time.Hour, lock.Key{Name: "held"}, in("thumbnails"))
 	env := slices.Concat(s.Env, deployedFunction(t, func(string) {}), []string{"LOCK_TABLE_NAME=", "LAMBDALOCK_STORE="})
 	const (
@@ -91,7 +95,7 @@ func TestFunctionFlag(t *testing.T) {
 		"instead of another store":  {[]string{"show", "--store", "dynamodb://other", "--function", "thumbnails", "cat"}, 0, []string{"thumbnails/cat"}},
 		"list":                      {[]string{"list", "--function", "thumbnails", "--all"}, 0, []string{"thumbnails/cat", "thumbnails/held"}},
 		"explain":                   {[]string{"explain", "--function", "thumbnails", "--name", "cat", "--event", "e1"}, 0, []string{"thumbnails/cat", "skip: completed"}},
-		"redrive":                   {[]string{"redrive", "--function", "thumbnails", "--dry-run", "--name", "{{.name}}", "--event", "{{.event}}", "uploads"}, 0, []string{"completed, and remembered", "1 deleted"}},
+		"redrive":                   {[]string{"redrive", "--function", "thumbnails", "--dry-run", "--name", "order/{{.order}}", "--event", "{{.order}}", "orders-dlq"}, 1, []string{"completed, and remembered", "1 deleted, 0 sent, 1 left"}},
 		"exec":                      {[]string{"exec", "--function", "thumbnails", "--key", "held", "true"}, 1, []string{"held by f request 1"}},
 		"forget":                    {[]string{"forget", "--function", "thumbnails", "--yes", "cat", "e3"}, 1, []string{"thumbnails/cat does not remember e3"}},
 		"release":                   {[]string{"release", "--function", "thumbnails", "--yes", "cat"}, 1, []string{"nobody holds thumbnails/cat"}},
