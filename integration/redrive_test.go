@@ -66,7 +66,7 @@ func TestRedrive(t *testing.T) {
 			seed := testSeed(t)
 			random := rand.New(rand.NewPCG(seed, 1))
 			for range redriveKill {
-				r.run(1 + random.IntN(2*deadLetters()/redriveKill))
+				_ = r.run(1 + random.IntN(2*deadLetters()/redriveKill)) // it is killed
 				r.letTimePass()
 			}
 			if err := r.run(0); err != nil {
