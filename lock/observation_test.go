@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,10 +158,13 @@ func (f *fixture) requests() (n int) {
 // where.
 func TestObservationsNameTheOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the heartbeat observes on a goroutine of its own
 		var seen []string
 		l, err := lock.New(memstore.New(), &lock.Options{
 			Namespace: "shop", Logger: discard, Lease: lock.Heartbeat(30 * time.Second), RememberEvents: 1,
 			Observe: func(_ context.Context, o lock.Observation) {
+				mu.Lock()
+				defer mu.Unlock()
 				if seen = append(seen, o.Op+": "+string(o.Outcome)); o.Namespace != "shop" || o.Store != "memory" {
 					t.Errorf("%s is in %q at %q", o.Outcome, o.Namespace, o.Store)
 				}
