@@ -70,7 +70,7 @@ lint: $(LINT) ## run golangci-lint, which includes go vet, in every module
 
 # Long tests that have no use for the race detector: they do one thing after the other,
 # or measure sizes.
-NO_RACE := ^(TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth)$$
+NO_RACE := ^(TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneNameComesAgain|TestRowFillsOneWriteUnit|TestCloudWatchLogsTooLarge|TestLargestTransaction|TestRequestTooLarge|TestKeyDoesNotDependOnTheOrderOfMembers|TestWidth|TestQuorumHistories|TestQuorumHistoryIsItsSeed|TestAlarmsAreDrivenByTheirFaults)$$
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
