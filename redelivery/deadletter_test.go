@@ -23,7 +23,7 @@ import (
 )
 
 // TestPermanent shows that a message which failed for good is in the
-// dead-letter queue at once, with its body, and was received once.
+// dead-letter queue immediately, with its body, and was received once.
 func TestPermanent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestPermanent(t *testing.T) {
 	})
 }
 
-// TestPermanentOfAGroup shows that a FIFO group goes on at once when its first
-// message has moved, in order.
+// TestPermanentOfAGroup shows that a FIFO group goes on immediately when its
+// first message has moved, in order.
 func TestPermanentOfAGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

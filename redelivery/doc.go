@@ -46,10 +46,10 @@
 // [Options.DeadLetterQueue] and acknowledged, instead of failing until SQS
 // moves it. The copy has the body, the message attributes, the message group,
 // and the reason in the attribute ErrorMessage, as in Lambda's own dead-letter
-// queues. What waits behind the message in its message group comes back at
-// once. Nothing is acknowledged before SQS has accepted the copy. If that
-// answer gets lost, or that of the function, the message comes back, and there
-// will be a second copy.
+// queues. What waits behind the message in its message group comes back
+// immediately. Nothing is acknowledged before SQS has accepted the copy. If
+// that answer gets lost, or that of the function, the message comes back, and
+// there will be a second copy.
 //
 // The copy is a new message with an id of its own, and SQS does not know which
 // queue it came from: a redrive of the dead-letter queue must name the queue to

@@ -38,7 +38,7 @@ const (
 // change is a message whose visibility timeout is to be changed.
 type change struct {
 	message *events.SQSMessage
-	back    time.Time // when it should come back; zero: at once
+	back    time.Time // when it should come back; zero: immediately
 }
 
 // bringBack changes the visibility timeouts of held messages.
@@ -161,7 +161,7 @@ func (r *redeliverer) change(ctx context.Context, changes []change) error {
 
 // timeout returns the visibility timeout in seconds with which a message comes
 // back at that time or up to a second later. If that time is over, it is one
-// second, so that a message cannot use up its receives at once.
+// second, so that a message cannot use up its receives in a moment.
 func timeout(back, now time.Time) int32 {
 	if back.IsZero() {
 		return 0

@@ -37,7 +37,7 @@ const (
 	// batch is the most that one request takes.
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 	batch = 10
-	// A round is what a person is asked about at once.
+	// A round is what a person is asked about in one question.
 	roundMessages = 1000
 	roundBytes    = 64 << 20
 	// releaseTimeout is how long an ending command still gives messages back.

@@ -208,7 +208,7 @@ func TestMessageIsSentUnchanged(t *testing.T) {
 	})
 }
 
-// TestRunEnds: what stays, and what fails again at once, is not seen again in
+// TestRunEnds: what stays, and what fails again soon, is not seen again in
 // the same run, however long that takes.
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
