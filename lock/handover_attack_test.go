@@ -22,9 +22,9 @@ import (
 
 func isConfig(err error) bool { return errors.As(err, new(*lock.ConfigError)) }
 
-// sameEnd reports whether two ends of a lease differ by nothing but renewals
-// that had to move it.
-func sameEnd(a, b time.Time) bool { return a.Sub(b).Abs() < time.Millisecond }
+// sameEnd reports whether two ends of a lease differ by nothing but a renewal
+// that had to move it, by 1 µs to 1 ms.
+func sameEnd(a, b time.Time) bool { return a.Sub(b).Abs() <= time.Millisecond }
 
 func isLost(err error) bool { return errors.Is(err, lock.ErrLost) }
 
