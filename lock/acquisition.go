@@ -282,8 +282,8 @@ func (a *acquisition) verdict() driver.Verdict {
 func (a *acquisition) heldError(cause error) error {
 	return &HeldError{
 		Key: a.key, Holder: a.row.Holder, Since: a.row.Stamp, Until: a.row.Until, Cause: cause,
-		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event,
-		Limit:     a.locker.opts.Limit,
+		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event, Cooldown: a.row.Cooling(),
+		Limit: a.locker.opts.Limit,
 	}
 }
 

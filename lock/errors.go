@@ -39,7 +39,10 @@ type HeldError struct {
 	// not completed yet, so do not acknowledge it: if the holder fails, the source
 	// must deliver it again.
 	Duplicate bool
-	Limit     int // of [Options.Limit]: so many invocations hold the name; 0: one does
+	// Cooldown reports whether the holder's work has ended, and the name stays held
+	// until Until because of its [Options.HoldAtLeast].
+	Cooldown bool
+	Limit    int // of [Options.Limit]: so many invocations hold the name; 0: one does
 	// Cause is why a wait ended early: the context's cause, or a deadline that is
 	// near. Nil if there was no wait, or if it lasted as long as MaxWait allows.
 	Cause error
@@ -64,6 +67,8 @@ func (e *HeldError) Error() string {
 		what = fmt.Sprintf("%d other invocations, as many as its Limit allows", e.Limit)
 	}
 	switch {
+	case e.Cooldown:
+		return fmt.Sprintf("lambdalock: key %s stays held until %s, because of the HoldAtLeast of its last holder", e.Key.Digest(), e.Until.UTC().Format(time.RFC3339))
 	case e.Holder == "":
 		return fmt.Sprintf("lambdalock: key %s is held by %s", e.Key.Digest(), what)
 	case e.Limit > 1:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -58,6 +59,12 @@ type Options struct {
 	// during a deployment that changes it, there are up to as many holders as the
 	// larger one allows.
 	Limit int
+	// HoldAtLeast keeps a name held for at least that long from when it was
+	// acquired or resumed, whether the work succeeds or fails, and without a
+	// further request: jobs that the clocks of several hosts begin, or at most one
+	// run a minute for each name. With [Options.Limit], each slot stays held. At
+	// most 366 days. Zero: the end of the work frees the name.
+	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. A
 	// completed Order is refused for as long after the last use of the name. It
 	// should be longer than the source can take to deliver the event again. Zero:
@@ -139,9 +146,20 @@ func (o *Options) check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Grace", o.Grace}, {"Reserve", o.Reserve}, {"MaxWait", o.MaxWait}, {"Remember", o.Remember}, {"CompleteWithin", o.CompleteWithin}} {
-		if d.value < 0 {
+		most  time.Duration
+	}{
+		{"Grace", o.Grace, math.MaxInt64},
+		{"Reserve", o.Reserve, math.MaxInt64},
+		{"MaxWait", o.MaxWait, math.MaxInt64},
+		{"CompleteWithin", o.CompleteWithin, math.MaxInt64},
+		{"HoldAtLeast", o.HoldAtLeast, longestRemember},
+		{"Remember", o.Remember, longestRemember},
+	} {
+		switch {
+		case d.value < 0:
 			return &ConfigError{Reason: fmt.Sprintf("%s is negative (%v)", d.name, d.value)}
+		case d.value > d.most:
+			return &ConfigError{Reason: fmt.Sprintf("%s is %v; use at most %v (366 days)", d.name, d.value, d.most)}
 		}
 	}
 	if err := o.Lease.check(o.Grace); err != nil {
@@ -149,9 +167,6 @@ func (o *Options) check() error {
 	}
 	if o.Limit < 0 || o.Limit > MaxLimit {
 		return &ConfigError{Reason: fmt.Sprintf("Limit is %d; use 0 to %d", o.Limit, MaxLimit)}
-	}
-	if o.Remember > longestRemember {
-		return &ConfigError{Reason: fmt.Sprintf("Remember is %v; use at most %v (366 days)", o.Remember, longestRemember)}
 	}
 	if o.RememberEvents < 0 {
 		return &ConfigError{Reason: fmt.Sprintf("RememberEvents is negative (%d)", o.RememberEvents)}

@@ -110,6 +110,9 @@ func (s *serverClock) Settle(ctx context.Context, t *driver.Settlement) (driver.
 	defer s.mu.Unlock()
 	row, _ := s.seen(t.Name, t.Token, s.now())
 	ok := row.Settle(t)
+	if ok && !t.Until.IsZero() {
+		row.end = s.now().Add(t.Until.Sub(t.Now))
+	}
 	return row.Row, ok, nil
 }
 

@@ -73,7 +73,23 @@ func (l *Lock) release(limit time.Time) error {
 	if !l.beginEnd(released) {
 		return l.outcome
 	}
-	return l.settle(l.settlement(false).endBy(limit))
+	s := l.settlement(false).endBy(limit)
+	if l.set == nil || l.set.all { // otherwise no work has begun
+		l.coolDown(s)
+	}
+	return l.settle(s)
+}
+
+// coolDown keeps the name held until Options.HoldAtLeast have passed.
+func (l *Lock) coolDown(s *settlement) {
+	least, now := l.locker.opts.HoldAtLeast, clock.Wall(l.clock)
+	until := l.decided.Round(0).Add(least)
+	if longest := now.Add(least); until.After(longest) {
+		until = longest // the clock was set back
+	}
+	if until.After(now) {
+		s.request.Now, s.request.Until = now, until.Truncate(time.Microsecond)
+	}
 }
 
 // drop releases a lock that the caller does not get, and reports nothing. It
@@ -179,6 +195,7 @@ func (l *Lock) completion(result []byte) *settlement {
 		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.rememberFor()), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
+	l.coolDown(s)
 	return s
 }
 
@@ -240,7 +257,8 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	l.outcome = ErrReleased
 	memory := cmp.Or(s.request.Memory, &l.row.Memory)
-	s.request.DeleteAfter = keepUntil(memory, clock.Wall(l.clock), l.rememberFor())
+	used := later(clock.Wall(l.clock), s.request.Until)
+	s.request.DeleteAfter = keepUntil(memory, used, l.rememberFor())
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	if err != nil && s.transaction != nil && !s.unsure {
 		goesOn, l.outcome = true, nil

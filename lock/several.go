@@ -20,6 +20,7 @@ type Locks struct {
 	clock clock.Clock
 	began time.Time
 	locks []*Lock // in the order in which they were acquired
+	all   bool    // every key was acquired
 
 	mu      sync.Mutex // guards how the locks end
 	ending  int32      // completed or released; 0 before that
@@ -57,9 +58,8 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 		a.report(err)
 		return nil, err
 	}
-	all := false
 	defer func() {
-		if !all { // also if an observer panics
+		if !s.all { // also if an observer panics
 			_ = s.Release()
 		}
 	}()
@@ -73,7 +73,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 		s.locks = append(s.locks, lk)
 		ctx = lk.work // so the last one ends with every one of them, and carries all leases
 	}
-	all = true
+	s.all = true
 	return s, nil
 }
 

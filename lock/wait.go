@@ -84,6 +84,9 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 		wall := clock.Wall(a.clock)
 		look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
+		if a.row.Cooling() { // the end is known
+			look = toEnd
+		}
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out

@@ -56,6 +56,25 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestRetryAfterCooldown shows that the client is told to come back when the
+// cooldown of HoldAtLeast is over.
+func TestRetryAfterCooldown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		h := middleware.WithLock(keyfuncs.Static("n"), func(context.Context, order) (restResponse, error) {
+			return restResponse{StatusCode: 200}, nil
+		}, f.options(middleware.HoldAtLeast(time.Minute))...)
+		for range 2 {
+			r, err := h(t.Context(), order{})
+			time.Sleep(time.Second)
+			if want := map[int]string{200: "", 409: "59"}; err != nil || r.Headers["Retry-After"] != want[r.StatusCode] {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeHeld)
+	})
+}
+
 type restResponse = events.APIGatewayProxyResponse
 
 // occupied calls a handler of HTTP requests while another one holds its lock,

@@ -166,6 +166,18 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 	}
 }
 
+// HoldAtLeast keeps the name held for at least d from when the handler's lock
+// was acquired, whether the handler succeeds or fails: for schedules that begin
+// on several hosts, whose clocks differ, or for at most one run of each name in
+// d. It takes no further request. An event that comes meanwhile meets a
+// *lock.HeldError with Cooldown, and [OnHeld] says what becomes of it: for a
+// schedule, [Skip] it. Choose d above how much the clocks differ, and below the
+// time between two runs. At least 1 ms, at most 366 days. Default, and zero:
+// the name is free when the handler ends.
+func HoldAtLeast(d time.Duration) Option {
+	return func(o *settings) { o.engine.HoldAtLeast = d }
+}
+
 // Remember sets how long a completed event is remembered, so that its
 // duplicates are skipped: at least 1 s, at most 366 days. It should be longer
 // than the source can take to deliver the event again. Default, and zero: 4

@@ -61,9 +61,12 @@ func newProblem(status int, detail string) *problem {
 // retryAfter returns in how many seconds the name may be free: about as long as
 // it has been held already, because a holder that has worked for a while is
 // likely to work for as long again. It is at least 1, and no more than the time
-// until the lease ends.
+// until the lease or the cooldown ends.
 func retryAfter(held *lock.HeldError, now time.Time) int {
-	wait := min(now.Sub(held.Since), held.Until.Sub(now)) // negative if the store did not say
+	wait := held.Until.Sub(now) // negative if the store did not say
+	if !held.Cooldown {
+		wait = min(wait, now.Sub(held.Since))
+	}
 	return max(1, int(math.Ceil(wait.Seconds())))
 }
 

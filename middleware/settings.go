@@ -105,6 +105,7 @@ func (s *settings) check() {
 		{"Remember", s.engine.Remember, time.Second, "24*time.Hour"},
 		// Every request to a store takes longer than a millisecond.
 		{"Wait", s.engine.MaxWait, time.Millisecond, "5*time.Second"},
+		{"HoldAtLeast", s.engine.HoldAtLeast, time.Millisecond, "30*time.Second"},
 		{"Reserve", s.engine.Reserve, time.Millisecond, "500*time.Millisecond"},
 		{"CompleteWithin", s.engine.CompleteWithin, time.Millisecond, "5*time.Second"},
 		// Package lock refuses short leases too, but does not mention units.

@@ -108,6 +108,7 @@ func TestWrongOptions(t *testing.T) {
 		"empty table":         {[]middleware.Option{middleware.Table("")}, `Table("")`},
 		"table beside store":  {[]middleware.Option{ms, middleware.Table("locks")}, `Table("locks") and Store`},
 		"store beside table":  {[]middleware.Option{middleware.Table("locks"), ms}, `Table("locks") and Store`},
+		"HoldAtLeast(30)":     {[]middleware.Option{ms, middleware.HoldAtLeast(30)}, "HoldAtLeast(30ns): durations have units, write 30*time.Second"},
 		"Remember(24)":        {[]middleware.Option{ms, middleware.Remember(24)}, "Remember(24ns): durations have units, write 24*time.Hour"},
 		"Remember of seconds": {[]middleware.Option{ms, middleware.Remember(86400)}, "Remember(86.4µs): durations have units"},
 		"Remember of millis":  {[]middleware.Option{ms, middleware.Remember(86_400_000)}, "Remember(86.4ms): durations have units"},

@@ -1,6 +1,7 @@
 package redelivery_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -65,6 +66,31 @@ func TestHeldMessageComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCooldownIsOver shows that a message which found a name in its cooldown
+// comes back when that ends, whatever the process has seen of the name's
+// holders.
+func TestCooldownIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		p := q.process(&redelivery.Options{HoldTime: time.Second})
+		p.warm(time.Second)
+		locker, err := lock.New(q.store, &lock.Options{Namespace: namespace, HoldAtLeast: time.Minute, Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := time.Now().Add(time.Minute)
+		if err := locker.Do(t.Context(), lock.Key{Name: "customer"}, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		q.send(message("m", "customer", "1ms"))
+		q.poll(10, p)
+		if late := q.handled["m"].Sub(free); late < 0 || late > 2*time.Second || len(q.received["m"]) != 2 {
+			t.Errorf("handled %v after the cooldown, and received %d times", late, len(q.received["m"]))
+		}
+	})
 }
 
 // TestThousandHeldMessages shows that each of 1,000 messages of as many

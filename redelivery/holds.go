@@ -82,7 +82,7 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahea
 	again := receives(m) > 1
 	hold, renews := h.longerThan(f.Ended.Sub(held.Since), again)
 	free := held.Since.Add(hold + toRelease)
-	if hold == 0 || held.Since.IsZero() || free.After(held.Until) && !renews {
+	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !renews {
 		free = held.Until
 	}
 	if again && wasBefore(m, held.Since) { // another one was faster, so several wait

@@ -1,6 +1,9 @@
 package driver
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Row is what a store knows about a name.
 type Row struct {
@@ -14,7 +17,7 @@ type Row struct {
 	// Payload is that of the owner's claim; empty if it had none, or if the name is
 	// free.
 	Payload string
-	Holder  string // describes the owner to people; empty if the name is free
+	Holder  string // describes the owner to people; empty if the name is free, or in its cooldown
 	// Previous describes the dead holder whose name this Acquire took over. It is
 	// empty in every other Row.
 	Previous string
@@ -93,6 +96,10 @@ func (r *Row) Take(c *Claim, now time.Time) {
 // OwnedBy reports whether the token owns the row.
 func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == token }
 
+// Cooling reports whether the owner has ended its lease, and the name stays
+// held only until the cooldown is over.
+func (r *Row) Cooling() bool { return strings.HasSuffix(r.Token, cooldown) }
+
 // Extend moves the end of the lease as n asks, and reports whether it did: only
 // for the owner, and never back.
 func (r *Row) Extend(n *Renewal) bool {
@@ -104,7 +111,8 @@ func (r *Row) Extend(n *Renewal) bool {
 }
 
 // Settle applies s, and reports whether anything changed: the owner releases
-// the row, and what abandons a claim raises the stamp in any row.
+// the row, for the next claim or for a cooldown, and what abandons a claim
+// raises the stamp in any row.
 func (r *Row) Settle(s *Settlement) bool {
 	owner, raise := r.OwnedBy(s.Token), s.Abandon && r.Stamp.Before(s.Stamp)
 	if r.Newer || !owner && !raise {
@@ -114,7 +122,10 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", time.Time{}, "", "", ""
+		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", s.Until, "", "", ""
+		if !s.Until.IsZero() {
+			r.Token = s.Cooldown()
+		}
 		if s.Memory != nil {
 			r.Memory = *s.Memory
 		}

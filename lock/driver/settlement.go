@@ -8,6 +8,10 @@ type Settlement struct {
 	// Memory replaces the row's memory, unchanged. Nil keeps the row's.
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
+	// Until ends a cooldown: until then [Settlement.Cooldown] owns the name, which
+	// nobody has. Zero: the name is free. With Abandon it is zero.
+	Until time.Time
+	Now   time.Time // the owner's wall clock, read before the request was sent
 	// Abandon gives up a claim whose outcome is unknown and whose copies may still
 	// be under way. Regardless of the owner, the row's stamp is raised to Stamp if
 	// it is below, so that no copy is granted from then on. If the token owns the
@@ -21,3 +25,9 @@ type Settlement struct {
 	// does not own turns away late copies of the claim if its stamp is raised.
 	Stamp time.Time
 }
+
+// Cooldown returns the token that owns the name during its cooldown.
+func (s *Settlement) Cooldown() string { return s.Token + cooldown }
+
+// cooldown is the end of a token that nobody has.
+const cooldown = "/cooldown"

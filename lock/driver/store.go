@@ -46,8 +46,8 @@ type Store interface {
 	// creates a row.
 	Renew(context.Context, *Renewal) (Row, bool, error)
 	// Settle releases the name if the token is still the owner, and replaces
-	// the row's memory if the settlement has one. With Abandon it gives up a
-	// claim. [Row.Settle] does both.
+	// the row's memory if the settlement has one. The name may stay held for a
+	// cooldown. With Abandon it gives up a claim. [Row.Settle] does all that.
 	Settle(context.Context, *Settlement) (Row, bool, error)
 }
 

@@ -248,3 +248,36 @@ func newerFormat(f *fixture) { // F41
 		})
 	}
 }
+
+// cooldown ends a lease so that the name stays held for a while.
+func cooldown(f *fixture) { // F3, F4
+	c := f.claim("owner")
+	f.mustAcquire(c)
+	f.advance(time.Second)
+	end := &driver.Settlement{
+		Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp,
+		Memory: completing(driver.Row{}, "e1", f.now.Add(time.Hour)), Now: f.now, Until: f.now.Add(2 * lease),
+	}
+	if row, ok, err := f.store.Settle(f.Context(), end); !ok || err != nil {
+		f.Fatalf("the end of the lease: applied %v, %+v, %v", ok, row, err)
+	}
+	late := *c // a copy that lasts longer than the cooldown
+	late.Until = late.Until.Add(time.Hour)
+	if _, ok, err := f.store.Settle(f.Context(), end); ok || err != nil {
+		f.Errorf("the end of the lease, repeated: applied %v, %v", ok, err)
+	}
+	if row, ok := f.renew(c, late.Until); ok {
+		f.Errorf("a late renewal brought the lease back: %+v", row)
+	}
+	f.mustRefuse(&late)
+	f.advance(lease + lease/2) // when the owner's own lease would have ended
+	row := f.mustRefuse(f.claim("next"))
+	if !f.NoDetail && (!row.Cooling() || row.Holder != "" || row.Event != "" || !f.sameEnd(row.Until, end.Until) || !row.Memory.Has("e1", f.now)) {
+		f.Errorf("the row in its cooldown is %+v", row)
+	}
+	f.mustRefuse(f.eventClaim("duplicate", "e1"))
+	f.advance(lease)
+	if row := f.mustAcquire(f.claim("next")); row.Previous != "" || row.Cooling() || !row.Memory.Has("e1", f.now) {
+		f.Errorf("the row after the cooldown is %+v", row)
+	}
+}

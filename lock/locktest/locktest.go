@@ -78,6 +78,7 @@ func Run(t *testing.T, h Harness) {
 		"abandon":                       abandon,
 		"abandon, held by another":      abandonHeldByAnother,
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
+		"cooldown":                      cooldown,
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,
 		"memory can shrink":             memoryCanShrink,

@@ -102,6 +102,11 @@ func (r *requests) make() request {
 		return request{renewal: &driver.Renewal{Name: r.c.name, Token: token, Now: now, Until: until, DeleteAfter: keep}}
 	case 6, 7:
 		s.Memory = r.memory(token)
+		fallthrough
+	case 9:
+		if s.Now = r.wall(token); r.IntN(2) == 0 {
+			s.Until = s.Now.Add(r.lease())
+		}
 	case 8:
 		s.Abandon, s.Stamp = true, r.soon(4)
 	}

@@ -46,7 +46,11 @@ func (r *rules) apply(q request, at time.Time) (driver.Row, bool) {
 	case q.renewal != nil:
 		return r.extend(q.renewal, at)
 	}
-	ok := r.row.Settle(q.settlement)
+	s := q.settlement
+	if r.row.OwnedBy(s.Token) && !s.Until.IsZero() {
+		r.begin(false, false, at.Add(s.Until.Sub(s.Now)))
+	}
+	ok := r.row.Settle(s)
 	return r.row, ok
 }
 
@@ -203,9 +207,10 @@ func (c *comparison) sameFence(got, want *driver.Row) bool {
 	if c.NoFence || !c.clocked || want.Fence == 0 {
 		return c.NoFence || got.Fence == want.Fence
 	}
-	rises := got.Fence > c.fence || got.Fence == c.fence && (want.Token == "" || want.Token == c.owner)
+	owned := want.Token != "" && !want.Cooling()
+	rises := got.Fence > c.fence || got.Fence == c.fence && (!owned || want.Token == c.owner)
 	c.fence = got.Fence
-	if want.Token != "" {
+	if owned {
 		c.owner = want.Token
 	}
 	return rises

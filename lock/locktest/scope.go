@@ -148,6 +148,9 @@ func scope(began time.Time, name string, clocked bool) []request {
 		for _, m := range []*driver.Memory{nil, {Completed: completed}, {Completed: completed, HighestOrder: "1"}, {HighestOrder: "2"}} {
 			all = append(all, request{settlement: &driver.Settlement{Name: name, Token: token, DeleteAfter: keep, Memory: m}})
 		}
+		all = append(all, request{settlement: &driver.Settlement{
+			Name: name, Token: token, DeleteAfter: keep, Memory: &driver.Memory{HighestOrder: "1"}, Now: wall(1), Until: wall(2).Add(half),
+		}})
 	}
 	return all
 }

@@ -12,9 +12,9 @@
 //	lock         S     always        partition key: namespace, "/", name
 //	fence        N     always        fencing token: the claim's stamp in microseconds since 1970
 //	stamp        S     always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
-//	ownerToken   S     while held    token of the acquisition that holds the name
+//	ownerToken   S     while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
 //	heldUntil    S     while held    end of the lease (UTC, microseconds)
-//	holder       S     while held    who holds it: function, request id, log stream
+//	holder       S     while held    who holds it: function, request id, log stream; not in a cooldown
 //	event        S     while held    the event being worked on, if the key has one
 //	payload      S     while held    digest of its payload, if the key has one
 //	completed    M     with events   completed event → when it is forgotten (N: epoch milliseconds; the decimals give the order of completion)

@@ -45,11 +45,11 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 	}
 }
 
-// memoryUpdate returns the update of a release that replaces the memory, and
+// withMemory returns the update of a release that also replaces the memory, and
 // adds its values to v. It removes what the memory lacks.
-func memoryUpdate(m *driver.Memory, v values) string {
+func withMemory(m *driver.Memory, release, removal string, v values) (setting, removing string) {
 	set, remove := make([]string, 0, 6), make([]string, 0, 6)
-	set, remove = append(set, "SET deleteAfter = :deleteAfter"), append(remove, removeOwner)
+	set, remove = append(set, release), append(remove, removal)
 	newest := ""
 	if n := len(m.Completed); n > 0 {
 		newest = m.Completed[n-1].Event
@@ -78,7 +78,7 @@ func memoryUpdate(m *driver.Memory, v values) string {
 		v[":resultBody"] = &types.AttributeValueMemberB{Value: m.Result.Body}
 		set = append(set, "resultBody = :resultBody", "resultEvent = :resultEvent")
 	}
-	return strings.Join(set, ", ") + " " + strings.Join(remove, ", ")
+	return strings.Join(set, ", "), strings.Join(remove, ", ")
 }
 
 // places is how many decimals of a number in the map tell an event's place in

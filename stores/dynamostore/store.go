@@ -63,13 +63,16 @@ const (
 	ifOwner       = readable + " AND ownerToken = :token"
 	renewUpdate   = "SET heldUntil = :until, deleteAfter = :deleteAfter"
 	renewIf       = ifOwner + " AND heldUntil <= :until"
-	releaseUpdate = "SET deleteAfter = :deleteAfter " + removeOwner
+	releaseSet    = "SET deleteAfter = :deleteAfter"
+	cooldownSet   = releaseSet + ", ownerToken = :cooldown, heldUntil = :until"
 	raiseUpdate   = "SET stamp = :stamp, deleteAfter = :deleteAfter"
 	raiseIf       = readable + " AND " + below
 	abandonUpdate = raiseUpdate + " " + removeOwner
 	abandonIf     = readable + " AND ((ownerToken = :token AND stamp <= :stamp) OR (attribute_not_exists(ownerToken) AND " + below + "))"
 
-	removeOwner = "REMOVE ownerToken, heldUntil, holder, event, payload"
+	removeOwner = "REMOVE ownerToken, heldUntil, " + work
+	removeWork  = "REMOVE " + work
+	work        = "holder, event, payload"
 )
 
 // Acquire implements [driver.Store]. It asks for the row as it was before:
@@ -144,20 +147,22 @@ func (s *Store) release(ctx context.Context, t *driver.Settlement) (driver.Row, 
 
 // releaseInput returns the request that ends a lease.
 func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
-	update := releaseUpdate
+	set, remove := releaseSet, removeOwner
 	v := values{":token": text(t.Token), ":deleteAfter": wholeSeconds(t.DeleteAfter)}
-	if t.Memory != nil {
-		update = memoryUpdate(t.Memory, v)
+	if !t.Until.IsZero() {
+		set, remove = cooldownSet, removeWork
+		v[":cooldown"], v[":until"] = text(t.Cooldown()), text(timestamp(t.Until))
 	}
-	return s.input(t.Name, update, ifOwner, v)
+	if t.Memory != nil {
+		set, remove = withMemory(t.Memory, set, remove, v)
+	}
+	return s.input(t.Name, set+" "+remove, ifOwner, v)
 }
 
 // rowAfter returns the row after t, as far as t describes it.
 func rowAfter(t *driver.Settlement) driver.Row {
-	row := driver.Row{DeleteAfter: t.DeleteAfter}
-	if t.Memory != nil {
-		row.Memory = *t.Memory
-	}
+	row := driver.Row{Token: t.Token}
+	row.Settle(t)
 	return row
 }
 

@@ -12,11 +12,11 @@
 //	fence        always        fencing token: microseconds since 1970, rises with every acquisition
 //	fenceBefore  from 2nd on   the fence before that: tells whose completion the memory is
 //	stamp        always        orders claims: when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name
+//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
 //	heldUntil    while held    end of the lease by the owner's clock
 //	lease        while held    how long the lease lasts from the write that began it
 //	leasedAt     after others  when the lease began, by the service's clock, if others wrote the object since
-//	holder       while held    who holds it: function, request id, log stream
+//	holder       while held    who holds it: function, request id, log stream; not in a cooldown
 //	event        while held    the event being worked on, if the key has one
 //	payload      while held    digest of its payload, if the key has one
 //	completed    with events   completed events in the order of completion, and when each is forgotten

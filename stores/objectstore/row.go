@@ -146,7 +146,7 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 		c.Until = c.Until.UTC()
 		r.Completed = append(r.Completed, completedEvent(c))
 	}
-	keeps := row.Token != q.token || s.OwnerToken == q.token && row.Until.Equal(s.HeldUntil)
+	keeps := row.Token == s.OwnerToken && (row.Token != q.token || row.Until.Equal(s.HeldUntil))
 	switch {
 	case row.Token == "":
 	case keeps:
@@ -154,7 +154,7 @@ func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 		return r, s.read
 	default:
 		lease := q.lease
-		if s.OwnerToken == q.token && s.lease > lease {
+		if row.Token == s.OwnerToken && s.lease > lease {
 			if !s.read {
 				return r, false
 			}

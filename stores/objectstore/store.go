@@ -46,7 +46,7 @@ const (
 type request struct {
 	name, token string
 	now         time.Time     // the caller's clock
-	lease       time.Duration // lease of the owner, if the request sets its end
+	lease       time.Duration // of the owner, or of the cooldown, if the request sets its end
 	claim       bool
 	memory      *driver.Memory // the new memory, if a settlement replaces it
 	apply       func(*driver.Row) outcome
@@ -82,7 +82,7 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 
 // Settle implements [driver.Store].
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), memory: t.Memory, apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), lease: t.Until.Sub(t.Now), memory: t.Memory, apply: func(row *driver.Row) outcome {
 		if !row.Settle(t) {
 			return refused
 		}

@@ -62,11 +62,11 @@
 //	field        present       meaning
 //	fence        always        fencing token: microseconds since 1970 when it was acquired, or the last one and one more if that is higher
 //	stamp        always        orders claims (UTC, microseconds): when the last owner acquired, or a later claim was abandoned
-//	ownerToken   while held    token of the acquisition that holds the name
+//	ownerToken   while held    token of the acquisition that holds the name; in a cooldown with /cooldown at its end
 //	claimStamp   while held    stamp of the owner's claim
 //	heldUntil    while held    end of the lease by the owner's clock (UTC, microseconds)
 //	leaseEnd     while held    end of the lease by the server's clock (microseconds since 1970)
-//	holder       while held    who holds it: function, request id, log stream
+//	holder       while held    who holds it: function, request id, log stream; not in a cooldown
 //	event        while held    the event being worked on, if the key has one
 //	payload      while held    digest of its payload, if the key has one
 //	completed    with events   a line for each: event, when it is forgotten, digest of its payload

@@ -144,8 +144,8 @@ var dynamo = []mutant{
 	},
 	{
 		file: "stores/dynamostore/store.go", breaks: "P5, F47", bug: "a release does not move the row's expiry",
-		old: `"SET deleteAfter = :deleteAfter " + removeOwner`,
-		new: `"SET deleteAfter = if_not_exists(deleteAfter, :deleteAfter) " + removeOwner`,
+		old: `"SET deleteAfter = :deleteAfter"`,
+		new: `"SET deleteAfter = if_not_exists(deleteAfter, :deleteAfter)"`,
 		by:  "TestConformance|TestAgreesWithMemstore",
 	},
 	{

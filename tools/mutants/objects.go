@@ -117,7 +117,7 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/row.go", breaks: "P1, F4", bug: "a renewal for a shorter time moves the end of a lease nearer",
-		old: `s.OwnerToken == q.token && s.lease > lease {`,
+		old: `row.Token == s.OwnerToken && s.lease > lease {`,
 		new: `false {`,
 		by:  "TestLeaseNeverMovesBack",
 	},
@@ -132,8 +132,8 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/row.go", breaks: "P4, F4", bug: "a copy of a renewal extends the lease again",
-		old: `keeps := row.Token != q.token || s.OwnerToken == q.token && row.Until.Equal(s.HeldUntil)`,
-		new: `keeps := row.Token != q.token`,
+		old: `keeps := row.Token == s.OwnerToken && (row.Token != q.token || row.Until.Equal(s.HeldUntil))`,
+		new: `keeps := row.Token == s.OwnerToken && row.Token != q.token`,
 		by:  "TestLateCopiesExtendNothing",
 	},
 	{

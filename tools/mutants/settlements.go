@@ -306,4 +306,46 @@ var settlements = []mutant{
 		new: `o := l.observation(outcome, s.began, s.sent, nil)`,
 		by:  "TestEveryRequestIsObserved",
 	},
+	{
+		file: "lock/settlement.go", breaks: "P4", bug: "a name stays held although no work began under it",
+		old: `	if l.set == nil || l.set.all {`,
+		new: `	if l != nil {`,
+		by:  "TestHoldAtLeastNeedsWork",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P4, F14", bug: "a clock that was set back keeps a name held for days",
+		old: `until.After(longest)`,
+		new: `until.Before(now)`,
+		by:  "TestHoldAtLeastClockSetBack",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P1", bug: "the row of a cooldown is deleted before it ends",
+		old: `later(clock.Wall(l.clock), s.request.Until)`,
+		new: `clock.Wall(l.clock)`,
+		by:  "TestRowOutlivesItsCooldown",
+	},
+	{
+		file: "lock/driver/row.go", breaks: "P1, F3", bug: "a late copy of the claim ends the cooldown",
+		old: `			r.Token = s.Cooldown()`,
+		new: `			r.Token = s.Token`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/redisstore/internal/server/scripts/settle.lua", breaks: "P1, F14", bug: "a cooldown ends by the owner's clock",
+		old: `'leaseEnd', micros(now + lease))`,
+		new: `'leaseEnd', row[6] or '0')`,
+		by:  "TestConformance", in: "stores/redisstore",
+	},
+	{
+		file: "stores/objectstore/row.go", breaks: "P4", bug: "a cooldown lasts as long as the lease would have",
+		old: `		if row.Token == s.OwnerToken && s.lease > lease {`,
+		new: `		if s.OwnerToken == q.token && s.lease > lease {`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/redisstore/redisquorum/answers.go", breaks: "P4, F4", bug: "an end with a cooldown whose answer was lost is not recognised",
+		old: `(row.Token == "" || row.Token == t.Cooldown())`,
+		new: `row.Token == ""`,
+		by:  "TestCooldownWhoseAnswerIsLost",
+	},
 }

@@ -145,10 +145,10 @@ var several = []mutant{
 	},
 	{
 		file: "lock/several.go", breaks: "P4", bug: "the locks before a refused one stay held",
-		old: `		if !all { // also if an observer panics
+		old: `		if !s.all { // also if an observer panics
 			_ = s.Release()
 		}`,
-		new: `		_ = all`,
+		new: `		_ = s.all`,
 		by:  "TestAllOrNone",
 	},
 	{

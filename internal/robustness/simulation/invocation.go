@@ -138,6 +138,9 @@ func (inv *invocation) setup() setup {
 	default:
 		s.lease = lock.Heartbeat(4 * time.Second)
 	}
+	if inv.random.IntN(8) == 0 {
+		s.least = 2 * time.Second
+	}
 	return s
 }
 

@@ -171,11 +171,12 @@ type setup struct {
 	lease lock.LeaseMode
 	wait  time.Duration
 	limit int
+	least time.Duration // HoldAtLeast
 }
 
 func (s setup) options() *lock.Options {
 	return &lock.Options{
-		Lease: s.lease, MaxWait: s.wait, Limit: s.limit, RememberEvents: eventsPerName,
+		Lease: s.lease, MaxWait: s.wait, Limit: s.limit, HoldAtLeast: s.least, RememberEvents: eventsPerName,
 		Logger: slog.New(logger{}), Observe: observe,
 	}
 }

@@ -220,7 +220,7 @@ func settledBefore(a *answer, t *driver.Settlement) bool {
 	case a.Cleared == t.Token:
 		return true
 	}
-	return row.Token == "" && !t.Stamp.IsZero() && row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
+	return (row.Token == "" || row.Token == t.Cooldown()) && !t.Stamp.IsZero() && row.Stamp.Equal(t.Stamp.Truncate(time.Microsecond))
 }
 
 // mergeMemories returns what any of the nodes remembers, and the stamp of the

@@ -123,6 +123,29 @@ func TestFenceAcrossMajorities(t *testing.T) { // F24
 	}
 }
 
+// TestCooldownWhoseAnswerIsLost ends a lease for a cooldown through one node,
+// and again through that and another one: together they are a majority.
+func TestCooldownWhoseAnswerIsLost(t *testing.T) { // F4
+	t.Parallel()
+	q := newQuorum(t, 3)
+	c := redistest.Claim("n")
+	redistest.MustAcquire(t, q, c)
+	end := redistest.Settlement(c)
+	end.Now, end.Until = c.Now, c.Now.Add(time.Hour)
+	q.only(0)
+	if _, ok, err := q.Settle(t.Context(), end); ok || err == nil {
+		t.Fatalf("the end on one of three nodes: applied %v", ok)
+	}
+	q.only(0, 1)
+	if _, ok, err := q.Settle(t.Context(), end); !ok || err != nil {
+		t.Errorf("the end on two of three nodes: applied %v, error %v", ok, err)
+	}
+	q.only(0, 1, 2)
+	if row, ok, err := q.Acquire(t.Context(), redistest.Claim("n")); ok || err != nil || !row.Cooling() {
+		t.Errorf("a claim in the cooldown: %+v, applied %v, error %v", row, ok, err)
+	}
+}
+
 // majorities are those of five nodes.
 var majorities = [][3]int{{0, 1, 2}, {0, 1, 3}, {0, 1, 4}, {0, 2, 3}, {0, 2, 4}, {0, 3, 4}, {1, 2, 3}, {1, 2, 4}, {1, 3, 4}, {2, 3, 4}}
 

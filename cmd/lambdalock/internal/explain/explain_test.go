@@ -312,31 +312,34 @@ func TestVerdicts(t *testing.T) {
 		function string
 		would    string
 		why      string
+		least    time.Duration // HoldAtLeast
 	}{
-		"never seen":            {nil, false, 0, order("10"), "SQSFIFOMessage", explain.Unknown, "there is no such row"},
-		"completed":             {order("10"), true, 0, order("10"), "SQSFIFOMessage", explain.Skip, "completed, and remembered until"},
-		"completed, forgotten":  {order("10"), true, 25 * time.Hour, order("10"), "SQSMessage", explain.Run, ""},
-		"stale":                 {order("10"), true, 0, order("9"), "SQSFIFOMessage", explain.Skip, "stale"},
-		"stale, forgotten":      {order("10"), true, 23 * time.Hour, order("9"), "SQSFIFOMessage", explain.Skip, "stale"},
-		"next":                  {order("9"), true, 0, order("10"), "SQSFIFOMessage", explain.Run, "nobody holds the name"},
-		"held by the same":      {order("10"), false, 0, order("10"), "SQSFIFOMessage", explain.Refuse, "held by a delivery of the same event in f request 1"},
-		"held by another":       {order("9"), false, 0, order("10"), "SQSFIFOMessage", explain.Refuse, "held by another event"},
-		"the holder died":       {order("9"), false, 2 * time.Minute, order("10"), "SQSFIFOMessage", explain.Run, "the holder f request 1 died"},
-		"another message":       {order("9"), false, 0, order("10"), "(SQSMessage)", explain.Unknown, "there is no such row"},
-		"payload, completed":    {request("a"), true, 0, request("b"), "IdempotencyKey", explain.Refuse, "completed with another payload"},
-		"payload, held":         {request("a"), false, 0, request("b"), "IdempotencyKey", explain.Refuse, "worked on with another payload"},
-		"same payload":          {request("a"), true, 0, request("a"), "IdempotencyKey", explain.Skip, "its result is kept for replay"},
-		"payload, holder died":  {request("a"), false, 2 * time.Minute, request("b"), "IdempotencyKey", explain.Run, "died"},
-		"long event":            {sample(t, "s3-replication"), true, 0, sample(t, "s3-replication"), "S3Object", explain.Skip, "completed"},
-		"long event, held":      {sample(t, "s3-replication"), false, 0, sample(t, "s3-replication"), "S3Object", explain.Refuse, "the same event"},
-		"same payload and held": {request("a"), false, 0, request("a"), "IdempotencyKey", explain.Refuse, "held by a delivery of the same event"},
+		"never seen":            {nil, false, 0, order("10"), "SQSFIFOMessage", explain.Unknown, "there is no such row", 0},
+		"completed":             {order("10"), true, 0, order("10"), "SQSFIFOMessage", explain.Skip, "completed, and remembered until", 0},
+		"completed, forgotten":  {order("10"), true, 25 * time.Hour, order("10"), "SQSMessage", explain.Run, "", 0},
+		"stale":                 {order("10"), true, 0, order("9"), "SQSFIFOMessage", explain.Skip, "stale", 0},
+		"stale, forgotten":      {order("10"), true, 23 * time.Hour, order("9"), "SQSFIFOMessage", explain.Skip, "stale", 0},
+		"next":                  {order("9"), true, 0, order("10"), "SQSFIFOMessage", explain.Run, "nobody holds the name", 0},
+		"held by the same":      {order("10"), false, 0, order("10"), "SQSFIFOMessage", explain.Refuse, "held by a delivery of the same event in f request 1", 0},
+		"held by another":       {order("9"), false, 0, order("10"), "SQSFIFOMessage", explain.Refuse, "held by another event", 0},
+		"the holder died":       {order("9"), false, 2 * time.Minute, order("10"), "SQSFIFOMessage", explain.Run, "the holder f request 1 died", 0},
+		"another message":       {order("9"), false, 0, order("10"), "(SQSMessage)", explain.Unknown, "there is no such row", 0},
+		"payload, completed":    {request("a"), true, 0, request("b"), "IdempotencyKey", explain.Refuse, "completed with another payload", 0},
+		"payload, held":         {request("a"), false, 0, request("b"), "IdempotencyKey", explain.Refuse, "worked on with another payload", 0},
+		"same payload":          {request("a"), true, 0, request("a"), "IdempotencyKey", explain.Skip, "its result is kept for replay", 0},
+		"payload, holder died":  {request("a"), false, 2 * time.Minute, request("b"), "IdempotencyKey", explain.Run, "died", 0},
+		"long event":            {sample(t, "s3-replication"), true, 0, sample(t, "s3-replication"), "S3Object", explain.Skip, "completed", 0},
+		"long event, held":      {sample(t, "s3-replication"), false, 0, sample(t, "s3-replication"), "S3Object", explain.Refuse, "the same event", 0},
+		"same payload and held": {request("a"), false, 0, request("a"), "IdempotencyKey", explain.Refuse, "held by a delivery of the same event", 0},
+		"in a cooldown":         {order("9"), true, 0, order("10"), "SQSFIFOMessage", explain.Refuse, "HoldAtLeast", time.Hour},
+		"after a cooldown":      {order("9"), true, 2 * time.Minute, order("10"), "SQSFIFOMessage", explain.Run, "nobody holds the name", time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := memstore.New()
 				locker, err := lock.New(store, &lock.Options{
-					Namespace: "a/b", Lease: lock.FixedLease(time.Minute), Logger: slog.New(slog.DiscardHandler), Holder: func(context.Context) string { return "f request 1" },
+					Namespace: "a/b", Lease: lock.FixedLease(time.Minute), HoldAtLeast: c.least, Logger: slog.New(slog.DiscardHandler), Holder: func(context.Context) string { return "f request 1" },
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -88,7 +88,7 @@ func judge(row *driver.Row, c *driver.Claim) *Verdict {
 		v.held(row, c)
 	default: // a claim that is Behind raises its stamp
 		v.Would, v.Why = Run, "nobody holds the name, and the event is not remembered"
-		if row.Token != "" {
+		if row.Token != "" && !row.Cooling() {
 			v.Why = fmt.Sprintf("the holder %s died: its lease ended at %s", inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
 		}
 	}
@@ -119,6 +119,10 @@ func (v *Verdict) held(row *driver.Row, c *driver.Claim) {
 			v.Would, v.Why = Refuse, "the event is being worked on with another payload (PayloadMismatchError)"
 			return
 		}
+	}
+	if row.Cooling() {
+		v.Would, v.Why = Refuse, fmt.Sprintf("the name stays held until %s, because of the HoldAtLeast of its last holder (HeldError)", inspect.Moment(row.Until, c.Now))
+		return
 	}
 	v.Would, v.Why = Refuse, fmt.Sprintf("held by %s in %s until %s at the latest (HeldError)", what, inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
 }

@@ -95,7 +95,11 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 	return all, nil
 }
 
+// lookAt returns what a look at a row shows. A cooldown is nobody's.
 func lookAt(row *driver.Row, now time.Time) look {
+	if row.Cooling() {
+		return look{stamp: row.Stamp, fence: row.Fence, remembered: row.Memory.Completed}
+	}
 	return look{
 		token: row.Token, holder: row.Holder, event: row.Event, stamp: row.Stamp, until: row.Until, fence: row.Fence,
 		expired: StateOf(row, now) == Expired, remembered: row.Memory.Completed,

@@ -324,6 +324,9 @@ func TestDescribe(t *testing.T) {
 	last := full
 	last.Until = noon
 	free := driver.Row{Stamp: noon, Fence: 9}
+	cooling := driver.Row{Token: (&driver.Settlement{Token: "t"}).Cooldown(), Stamp: noon, Until: noon.Add(time.Minute), Fence: 9}
+	cooled := cooling
+	cooled.Until = noon.Add(-time.Microsecond)
 	for name, c := range map[string]struct {
 		row  driver.Row
 		want string
@@ -345,6 +348,8 @@ func TestDescribe(t *testing.T) {
 		"expired":     {expired, "state          expired: the holder did not release it, and the next claim gets it\n  holder"},
 		"last moment": {last, "state          held\n"},
 		"free":        {free, "state          free\n  fence          9\n"},
+		"cooling":     {cooling, "state          held\n  holder         nobody: its last holder's HoldAtLeast\n"},
+		"cooled":      {cooled, "state          free\n  fence          9\n"},
 		"newer":       {driver.Row{Newer: true}, "state          newer: a newer version of lambdalock wrote this row, so use that version to read it\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -374,6 +379,7 @@ func TestChanges(t *testing.T) {
 		return driver.Row{Fence: fence, Stamp: noon, Memory: driver.Memory{Completed: memory}}
 	}
 	none := driver.Row{}
+	cooling := hold((&driver.Settlement{Token: "A"}).Cooldown(), "", "", 5, -5*time.Second, time.Minute)
 	e1 := driver.CompletedEvent{Event: "e1", Until: noon.Add(time.Hour)}
 	e2 := driver.CompletedEvent{Event: "e2", Until: noon.Add(2 * time.Hour)}
 	again := driver.CompletedEvent{Event: "e1", Until: noon.Add(3 * time.Hour)}
@@ -389,6 +395,8 @@ func TestChanges(t *testing.T) {
 		"new row":                     {none, a, []string{"acquired fa e1"}},
 		"acquired":                    {free(4), a, []string{"acquired fa e1"}},
 		"released":                    {a, free(5), []string{"released fa e1"}},
+		"released, and cooling":       {a, cooling, []string{"released fa e1"}},
+		"cooled":                      {cooling, hold("B", "fb", "e2", 6, time.Minute, time.Hour), []string{"acquired fb e2"}},
 		"completed":                   {a, free(5, e1), []string{"completed fa e1"}},
 		"expired":                     {a, dead, []string{"expired fa e1"}},
 		"expired immediately":         {none, dead, []string{"acquired fa e1", "expired fa e1"}},

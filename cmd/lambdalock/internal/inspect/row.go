@@ -70,8 +70,8 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 	if row.DeleteAfter.IsZero() {
 		r.DeleteAfter = time.Time{}
 	}
-	if row.Token != "" {
-		r.Holder, r.Event, r.Payload = row.Holder, row.Event, row.Payload
+	if r.State == Held || r.State == Expired {
+		r.Holder, r.Event, r.Payload = holder(row), row.Event, row.Payload
 		r.Since, r.Until = row.Stamp.UTC(), row.Until.UTC()
 	}
 	for _, c := range row.Memory.Completed {
@@ -88,12 +88,20 @@ func StateOf(row *driver.Row, now time.Time) State {
 	switch {
 	case row.Newer:
 		return Newer
-	case row.Token == "":
+	case row.Token == "", row.Cooling() && row.Until.Before(now):
 		return Free
 	case row.Until.Before(now):
 		return Expired
 	}
 	return Held
+}
+
+// holder tells people who holds a row.
+func holder(row *driver.Row) string {
+	if row.Cooling() {
+		return "nobody: its last holder's HoldAtLeast"
+	}
+	return row.Holder
 }
 
 // Text writes everything about the row.

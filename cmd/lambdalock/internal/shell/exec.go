@@ -32,6 +32,7 @@ type Exec struct {
 	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
 	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
 	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
+	HoldAtLeast      time.Duration `default:"0" help:"How long the name stays held at least, whatever becomes of the command, so that hosts whose clocks differ run a job once; less than the time between two runs (${default})."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
 	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
 	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
@@ -148,6 +149,8 @@ func (c *Exec) check() error {
 		return fmt.Errorf("--lease %v: at most %v, because nobody gets the name for so long if this machine dies; a lease is renewed while the command runs", c.Lease, longestLease)
 	case c.Wait < 0:
 		return fmt.Errorf("--wait %v: zero or more", c.Wait)
+	case c.HoldAtLeast < 0:
+		return fmt.Errorf("--hold-at-least %v: zero or more", c.HoldAtLeast)
 	case c.Remember < time.Second:
 		return fmt.Errorf("--remember %v: at least 1s", c.Remember)
 	case c.ConflictExitCode < 0 || c.ConflictExitCode > 255:
@@ -190,7 +193,7 @@ func (r *guardedRun) options(wait time.Duration) *lock.Options {
 	host, _ := os.Hostname() // the command's name still describes a host without one
 	holder := cmp.Or(r.Holder, fmt.Sprintf("%s on %s pid %d", filepath.Base(r.Command[0]), host, os.Getpid()))
 	return &lock.Options{
-		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember,
+		Namespace: r.Namespace, MaxWait: wait, Remember: r.Remember, HoldAtLeast: r.HoldAtLeast,
 		// The lease counts as lost early enough for the command to end 2 s before it.
 		Lease: lock.Heartbeat(r.Lease), Grace: lock.DefaultGrace + r.stopTime(),
 		Holder:  func(context.Context) string { return holder },
@@ -313,6 +316,9 @@ func describeHeld(e *lock.HeldError) string {
 	}
 	if !e.Until.IsZero() {
 		until = " until " + e.Until.Local().Format(time.RFC3339)
+	}
+	if e.Cooldown {
+		return fmt.Sprintf("%q stays held%s, because of the --hold-at-least of the last command", e.Key.Name, until)
 	}
 	return fmt.Sprintf("%q is held by %s%s%s", e.Key.Name, holder, what, until)
 }

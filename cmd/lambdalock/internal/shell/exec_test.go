@@ -15,6 +15,7 @@ func TestExecHolder(t *testing.T) {
 		want string
 	}{
 		"unknown": {lock.HeldError{Key: lock.Key{Name: "k"}}, `lambdalock: "k" is held by somebody`},
+		"cooling": {lock.HeldError{Key: lock.Key{Name: "k"}, Cooldown: true}, `lambdalock: "k" stays held, because of the --hold-at-least of the last command`},
 		"control": {lock.HeldError{Key: lock.Key{Name: "k\n"}, Holder: "x\n\x1b[31m"}, `lambdalock: "k\n" is held by x ?[31m`},
 	} {
 		t.Run(name, func(t *testing.T) {

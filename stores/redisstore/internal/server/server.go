@@ -110,7 +110,14 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 		stamp = Timestamp(raise)
 	}
 	now := clock.Wall(clock.From(ctx))
-	args := []any{t.Token, stamp, Timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only)}
+	cooldown := ""
+	if !t.Until.IsZero() {
+		cooldown = t.Cooldown()
+	}
+	args := []any{
+		t.Token, stamp, Timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only),
+		cooldown, Timestamp(t.Until), lease(t.Until.Sub(t.Now)),
+	}
 	if t.Memory != nil {
 		args = append(append(args, MemoryFields(t.Memory)...), more...)
 	}

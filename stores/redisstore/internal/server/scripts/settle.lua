@@ -1,16 +1,18 @@
--- The answer is 1 if the token owned the row and has released it, and 2 more if
--- the stamp was raised. A completion that is too late records nothing and does
+-- The answer is 1 if the token owned the row and has released it, if only for a
+-- cooldown, and 2 more if the stamp was raised. A completion that is too late records nothing and does
 -- not count as a release, but it frees the row, so that no late renewal brings
 -- the lease back.
 local token, stamp, deleteAfter, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local condition = ARGV[5] -- see store.go
+local condition = ARGV[5] -- see server.go
+local cooldown, heldUntil, lease = ARGV[6], ARGV[7], tonumber(ARGV[8])
+local memory = 9 -- where it begins
 
 local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
 local own, late = token ~= '' and owner == token, false
 if own and (condition == 'same round' or condition == 'clears') then
   own = not earlier(stamp, row[5])
-elseif own and condition == 'in time' and ARGV[6] then
+elseif own and condition == 'in time' and ARGV[memory] then
   late = now > tonumber(row[6])
 end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
@@ -26,10 +28,13 @@ if own then
   if condition == 'clears' then
     redis.call('HSET', key, 'cleared', token)
   end
-  if condition ~= '' and ARGV[6] and not late then -- of the copies in a quorum, the latest counts
+  if cooldown ~= '' and not late then
+    redis.call('HSET', key, 'ownerToken', cooldown, 'heldUntil', heldUntil, 'leaseEnd', micros(now + lease))
+  end
+  if condition ~= '' and ARGV[memory] and not late then -- of the copies in a quorum, the latest counts
     redis.call('HSET', key, 'memoryStamp', earlier(row[5] or '', stamp) and stamp or row[5])
   end
-  for i = 6, late and 0 or #ARGV, 2 do
+  for i = memory, late and 0 or #ARGV, 2 do
     if ARGV[i + 1] == '' then
       redis.call('HDEL', key, ARGV[i])
     else

@@ -1,0 +1,201 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+// TestHoldAtLeastOnThreeHosts begins a job every minute on three hosts whose
+// clocks differ by up to 3.8 s. It runs once a minute, and costs as many
+// requests as without HoldAtLeast.
+func TestHoldAtLeastOnThreeHosts(t *testing.T) { // F14
+	t.Parallel()
+	const ticks = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		var mu sync.Mutex
+		runs := make([]int, ticks)
+		var wg sync.WaitGroup
+		began := time.Now()
+		for _, ahead := range []time.Duration{-1900 * time.Millisecond, 0, 1900 * time.Millisecond} {
+			host := skewed(f.locker(lock.Options{HoldAtLeast: 30 * time.Second, Lease: lock.FixedLease(10 * time.Second)}), ahead)
+			wg.Go(func() {
+				for tick := range ticks {
+					time.Sleep(time.Until(began.Add(time.Duration(tick+1)*time.Minute - ahead)))
+					err := host.Do(t.Context(), resource, func(context.Context) error {
+						time.Sleep(20 * time.Millisecond)
+						mu.Lock()
+						defer mu.Unlock()
+						runs[tick]++
+						return nil
+					})
+					if err != nil && !isHeld(err) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for tick, n := range runs {
+			if n != 1 {
+				t.Fatalf("tick %d ran %d times", tick, n)
+			}
+		}
+		requests := map[lock.Outcome]int{}
+		for _, o := range f.observed {
+			requests[o.Outcome] += o.Requests
+		}
+		if requests[lock.OutcomeAcquired] != ticks || requests[lock.OutcomeReleased] != ticks || requests[lock.OutcomeHeld] != 2*ticks || len(requests) != 3 {
+			t.Errorf("requests by outcome: %v", requests)
+		}
+	})
+}
+
+// TestHoldAtLeast ends a lock in each way, and asks when the name is free.
+func TestHoldAtLeast(t *testing.T) {
+	t.Parallel()
+	const least = time.Hour
+	for name, c := range map[string]struct {
+		options lock.Options
+		key     lock.Key
+		work    time.Duration
+		end     func(*fixture, *lock.Lock) error
+		want    time.Duration // from the acquisition
+	}{
+		"completed":            {key: event("e1"), work: time.Minute, end: func(_ *fixture, lk *lock.Lock) error { return lk.Complete() }, want: least},
+		"completed, a mutex":   {key: resource, work: time.Minute, end: func(_ *fixture, lk *lock.Lock) error { return lk.Complete() }, want: least},
+		"released":             {key: event("e1"), work: time.Minute, end: func(_ *fixture, lk *lock.Lock) error { return lk.Release() }, want: least},
+		"longer than that":     {key: event("e1"), work: 2 * least, end: func(_ *fixture, lk *lock.Lock) error { return lk.Complete() }, want: 2 * least},
+		"longer than to renew": {options: lock.Options{Lease: lock.Heartbeat(10 * time.Minute)}, key: resource, work: 50 * time.Minute, end: func(_ *fixture, lk *lock.Lock) error { return lk.Complete() }, want: least},
+		"answer lost": {key: event("e1"), work: time.Minute, end: func(f *fixture, lk *lock.Lock) error { // F4
+			f.faulty.Plan(fault.Release, fault.ApplyThenFail)
+			return lk.Complete()
+		}, want: least},
+		"answer of a release lost": {key: resource, work: time.Minute, end: func(f *fixture, lk *lock.Lock) error { // F4
+			f.faulty.Plan(fault.Release, fault.ApplyThenFail)
+			return lk.Release()
+		}, want: least},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				c.options.HoldAtLeast = least
+				if c.options.Lease == (lock.LeaseMode{}) {
+					c.options.Lease = lock.FixedLease(3 * least)
+				}
+				began := time.Now()
+				lk := f.mustAcquire(f.locker(c.options), c.key)
+				time.Sleep(c.work)
+				if err := c.end(f, lk); err != nil {
+					t.Fatal(err)
+				}
+				other := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+				if c.want > c.work {
+					time.Sleep(time.Until(began.Add(c.want)))
+					_, err := other.Acquire(t.Context(), event("e2"))
+					held := (*lock.HeldError)(nil)
+					if !errors.As(err, &held) || !held.Cooldown || !held.Until.Equal(began.Add(least)) || held.Duplicate || held.Holder != "" {
+						t.Errorf("until the cooldown has ended: %#v", err)
+					} else if !strings.Contains(err.Error(), "HoldAtLeast") {
+						t.Errorf("the error does not say why: %v", err)
+					}
+					if _, err := other.Acquire(t.Context(), event("e1")); c.key.Event != "" && !isCompleted(err) && name != "released" {
+						t.Errorf("a duplicate meanwhile: %v", err)
+					}
+				}
+				time.Sleep(time.Microsecond)
+				f.outcomes()
+				f.mustAcquire(other, event("e2"))
+				f.wantOutcomes(lock.OutcomeAcquired) // nobody has died
+			})
+		})
+	}
+}
+
+// TestHoldAtLeastNeedsWork shows that a name stays free if no work began under
+// it.
+func TestHoldAtLeastNeedsWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{HoldAtLeast: time.Hour})
+		other := f.mustAcquire(f.locker(lock.Options{}), lock.Key{Name: "z"})
+		if _, err := l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"}); !isHeld(err) {
+			t.Fatal(err)
+		}
+		f.wantFree("after a set that was refused")
+		_ = other.Release()
+		set, err := l.AcquireAll(t.Context(), resource, lock.Key{Name: "z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = set.Release()
+		if row := f.row(); !row.Cooling() {
+			t.Errorf("the row of a set that was released: %+v", row)
+		}
+	})
+}
+
+// TestHoldAtLeastWaits shows that a waiter comes when the cooldown ends.
+func TestHoldAtLeastWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		l := f.locker(lock.Options{HoldAtLeast: 1500 * time.Millisecond, MaxWait: time.Minute})
+		began := time.Now()
+		_ = f.mustAcquire(l, resource).Release()
+		f.outcomes()
+		lk := f.mustAcquire(l, resource)
+		if waited := time.Since(began); waited < 1500*time.Millisecond || waited > 1502*time.Millisecond {
+			t.Errorf("waited %v", waited)
+		}
+		_ = lk.Release()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if n := f.observed[0].Requests; n != 2 {
+			t.Errorf("%d requests to wait for the end of a cooldown", n)
+		}
+	})
+}
+
+// TestHoldAtLeastClockSetBack sets the holder's clock back by a day: the name
+// stays held for HoldAtLeast from the end, not for a day.
+func TestHoldAtLeastClockSetBack(t *testing.T) { // F14
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		host := skewed(f.locker(lock.Options{HoldAtLeast: time.Minute, Lease: lock.FixedLease(time.Hour)}), 24*time.Hour)
+		lk := f.mustAcquire(host, resource)
+		host.clock.Step(-24 * time.Hour)
+		_ = lk.Release()
+		time.Sleep(time.Minute + time.Microsecond)
+		f.wantFree("a minute after the end")
+	})
+}
+
+// TestRowOutlivesItsCooldown shows that garbage collection leaves a row alone
+// while its name is held.
+func TestRowOutlivesItsCooldown(t *testing.T) { // F23, F47
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		const year = 365 * 24 * time.Hour
+		l := f.locker(lock.Options{HoldAtLeast: year})
+		if err := l.Do(t.Context(), resource, nothing); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(year)
+		if _, err := l.Acquire(t.Context(), resource); !isHeld(err) {
+			t.Errorf("a claim at the end: %v", err)
+		}
+	})
+}
