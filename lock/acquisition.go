@@ -110,7 +110,12 @@ func (a *acquisition) run() error {
 		if granted || err != nil {
 			return err
 		}
-		if err := a.wait(round); err != nil {
+		if a.locker.opts.Coalesce && round < coalescePatience {
+			err = a.coalesce()
+		} else {
+			err = a.wait(round)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -182,6 +187,12 @@ func (a *acquisition) prepare() error {
 		Holder: a.locker.opts.Holder(a.ctx),
 	}
 	a.claim.Token = newToken(a.clock, a.claim.Event, a.claim.Order, a.locker.opts.Remember)
+	if a.locker.opts.Coalesce {
+		if a.key.Event == "" {
+			return &NoKeyError{Field: "Event", Reason: "is empty, and with Coalesce every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
+		}
+		a.claim.Token = driver.Coalescing(a.claim.Token)
+	}
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)
 	}
@@ -279,7 +290,7 @@ func (a *acquisition) verdict() driver.Verdict {
 	return a.row.Judge(&a.claim)
 }
 
-func (a *acquisition) heldError(cause error) error {
+func (a *acquisition) heldError(cause error) *HeldError {
 	return &HeldError{
 		Key: a.key, Holder: a.row.Holder, Since: a.row.Stamp, Until: a.row.Until, Cause: cause,
 		Duplicate: a.claim.Event != "" && a.row.Event == a.claim.Event, Cooldown: a.row.Cooling(),

@@ -39,6 +39,10 @@ type HeldError struct {
 	// not completed yet, so do not acknowledge it: if the holder fails, the source
 	// must deliver it again.
 	Duplicate bool
+	// Coalesced reports whether the holder will run once more, or its own event
+	// will be delivered again, because [Options.Coalesce] is set: the event may be
+	// acknowledged.
+	Coalesced bool
 	// Cooldown reports whether the holder's work has ended, and the name stays held
 	// until Until because of its [Options.HoldAtLeast].
 	Cooldown bool

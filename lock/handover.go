@@ -63,6 +63,9 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Ticket, error
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Ticket{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
 	}
+	if l.locker.opts.Coalesce {
+		return Ticket{}, &ConfigError{Reason: "a ticket does not say how often the work was asked for once more, so with Coalesce a lock cannot be handed over: leave one of them out"}
+	}
 	if l.set != nil {
 		return Ticket{}, &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a ticket stands for one lock: acquire it with Acquire or WithLock to hand it over"}
 	}

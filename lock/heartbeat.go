@@ -192,10 +192,10 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 }
 
 // hasEnded reports whether the lock has ended or is being ended. It waits until
-// the fate of a transaction is known, or until ctx, which is the heartbeat's,
+// the fate of a tentative end is known, or until ctx, which is the heartbeat's,
 // ends: those who stop the heartbeat may hold what it waits for.
 func (l *Lock) hasEnded(ctx context.Context) bool {
-	if l.ending.Load() == inTransaction {
+	if l.ending.Load() == tentative {
 		select {
 		case l.settling <- struct{}{}:
 			defer func() { <-l.settling }()

@@ -35,6 +35,8 @@ type Lock struct {
 	read    time.Time // the last reading of the clock; guarded by reading
 	time    time.Time // the time of wall then; guarded by reading
 
+	runBegan time.Time // the last run of the work; only for Options.Coalesce
+
 	work   context.Context
 	cancel context.CancelFunc // of work
 	beat   *heartbeat         // nil without one
@@ -49,8 +51,8 @@ type Lock struct {
 const (
 	completed = iota + 1
 	released
-	inTransaction // completed, unless the transaction is refused for other reasons
-	left          // held for those who have the ticket
+	tentative // completed, unless it is refused for a reason that lets the lock go on
+	left      // held for those who have the ticket
 )
 
 func (a *acquisition) newLock() *Lock {
@@ -117,6 +119,7 @@ func (l *Lock) startTime(read time.Time) { l.read, l.time = read, read.Round(0) 
 // The heartbeats of the locks around it look at the wall clock, because their
 // timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
+	l.runBegan = l.clock.Now()
 	ctx := driver.NewContext(l.ctx, (*heldLock)(l))
 	for held := range l.chain {
 		if held.beat != nil { // this one's begins below

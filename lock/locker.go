@@ -34,6 +34,9 @@ func New(store driver.Store, opts *Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := filled.checkCoalesce(store); err != nil {
+		return nil, err
+	}
 	prefix, err := namespacePrefix(filled.Namespace)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,8 @@ func (l *Locker) Check(ctx context.Context) error {
 // Do runs work while it holds key, and completes the event if work returns nil.
 // It returns work's error unchanged. If the lock cannot be acquired, work does
 // not run and the error is Acquire's. If work succeeded but the event could not
-// be completed, the error is Complete's. The context given to work carries the
+// be completed, the error is Complete's. With Options.Coalesce, work may run
+// several times. The context given to work carries the
 // lease and ends when the lease is lost.
 func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) error) error {
 	lk, err := l.Acquire(ctx, key)
@@ -66,10 +70,15 @@ func (l *Locker) Do(ctx context.Context, key Key, work func(context.Context) err
 		return err
 	}
 	defer func() { _ = lk.Release() }() // does nothing after Complete, and reports its own errors
-	if err := work(lk.Context()); err != nil {
-		return err
+	for {
+		if err := work(lk.Context()); err != nil {
+			return err
+		}
+		err := lk.Complete()
+		if owed := (*OwedError)(nil); !errors.As(err, &owed) || !owed.Again {
+			return err
+		}
 	}
-	return lk.Complete()
 }
 
 // nextStamp returns a stamp that no other claim of this Locker has, even in the

@@ -20,6 +20,7 @@ const (
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
 	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
+	OutcomeCoalesced        Outcome = "coalesced"         // the holder runs once more for it: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
@@ -39,7 +40,7 @@ func (o Outcome) level() slog.Level {
 	switch o {
 	case OutcomeAcquired, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
-	case OutcomeHeld, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
+	case OutcomeHeld, OutcomeCoalesced, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo
 	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError
@@ -129,7 +130,7 @@ func (a *acquisition) observe(outcome Outcome, err error) {
 	switch outcome {
 	case OutcomeTakenOver:
 		o.Holder = a.row.Previous
-	case OutcomeHeld:
+	case OutcomeHeld, OutcomeCoalesced:
 		var held *HeldError
 		o.Holder, o.Duplicate = a.row.Holder, errors.As(err, &held) && held.Duplicate
 	}
@@ -183,6 +184,7 @@ func (l *Lock) observation(outcome Outcome, began time.Time, requests int, err e
 
 func outcomeOf(err error) Outcome {
 	var done *CompletedError
+	var held *HeldError
 	switch {
 	case errors.As(err, &done) && done.Stale:
 		return OutcomeStale
@@ -190,6 +192,8 @@ func outcomeOf(err error) Outcome {
 		return OutcomeAlreadyCompleted
 	case errors.As(err, new(*PayloadMismatchError)):
 		return OutcomeMismatch
+	case errors.As(err, &held) && held.Coalesced:
+		return OutcomeCoalesced
 	case errors.Is(err, ErrHeld):
 		return OutcomeHeld
 	case errors.Is(err, ErrLost):

@@ -43,6 +43,19 @@ type Options struct {
 	// because Lambda bills the wait, and every source except a synchronous caller
 	// delivers the event again.
 	MaxWait time.Duration
+	// Coalesce makes one run of the work serve all events that come during the run
+	// before it: an event that finds the name held marks the row, with one request,
+	// and its [*HeldError] is Coalesced. The holder's Complete then returns an
+	// [*OwedError], and its work runs once more. It is for work that looks at the
+	// present state of what the name stands for, whatever the event says.
+	//
+	// After the last event of a burst at least one whole run begins. A coalesced
+	// event is lost only if that of the holder is: it was not completed, and its
+	// source gave it up. Every key needs an Event. Holder and refused event must
+	// both be of a Locker with Coalesce; otherwise the event is refused as usual.
+	// Not together with MaxWait, Limit, several keys, [Lock.HandOver] or
+	// transactions.
+	Coalesce bool
 	// Limit is how many may hold a name at the same time, at most [MaxLimit]. Zero
 	// and one: one, the ordinary lock.
 	//

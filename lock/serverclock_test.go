@@ -116,6 +116,17 @@ func (s *serverClock) Settle(ctx context.Context, t *driver.Settlement) (driver.
 	return row.Row, ok, nil
 }
 
+func (s *serverClock) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, _ := s.seen(m.Name, m.Token, s.now())
+	ok := row.Mark(m)
+	return row.Row, ok, nil
+}
+
 // TestHandOverOnServerClock checks that the times of a hand-over and of a step
 // that resumes it are a length for such a store, whatever their clocks say.
 func TestHandOverOnServerClock(t *testing.T) { // F14

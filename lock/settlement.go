@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -32,14 +33,22 @@ func (l *Lock) CompleteWith(result []byte) error { return l.complete(result, tim
 // complete completes the event. It tries until limit if that is not zero and
 // comes first.
 func (l *Lock) complete(result []byte, limit time.Time) error {
-	if !l.beginEnd(completed) {
+	var how int32 = completed
+	if l.locker.opts.Coalesce {
+		how = tentative
+	}
+	if !l.beginEnd(how) {
 		return l.completedBefore()
 	}
 	if l.handedOver {
 		l.stop()
 		return nil
 	}
-	return l.settle(l.completion(result).endBy(limit))
+	err := l.settle(l.completion(result).endBy(limit))
+	if owed := (*OwedError)(nil); errors.As(err, &owed) && !owed.Again {
+		_ = l.Release()
+	}
+	return err
 }
 
 // Leave ends the work's heartbeat and context without a request. The name stays
@@ -110,11 +119,16 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
 		return cause // such as a *LostError
 	}
-	if !l.beginEnd(inTransaction) {
+	if !l.beginEnd(tentative) {
 		if err := l.completedBefore(); err != nil {
 			return err
 		}
 		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
+	}
+	if l.locker.opts.Coalesce {
+		l.ending.Store(0)
+		<-l.settling
+		return &ConfigError{Reason: "a transaction completes the event once, and with Coalesce the work may have to run again: leave one of them out"}
 	}
 	if l.handedOver {
 		l.ending.Store(0)
@@ -195,6 +209,9 @@ func (l *Lock) completion(result []byte) *settlement {
 		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.rememberFor()), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
+	if l.locker.opts.Coalesce {
+		s.request.MarksBelow = l.row.Marks + 1
+	}
 	l.coolDown(s)
 	return s
 }
@@ -240,7 +257,7 @@ func (l *Lock) settle(s *settlement) error {
 
 // write sends the settlement. Heartbeat and context end with it, even if the
 // store panics. The outcome is empty if the lock goes on, because the
-// transaction was refused for another reason.
+// transaction was refused for another reason, or because another run is owed.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	goesOn := false
 	defer func() { <-l.settling }() // after endWork, so that a second caller finds nothing running
@@ -248,8 +265,11 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 		if s.throttled > 0 {
 			l.locker.pressed.Add(-1)
 		}
-		if !goesOn {
+		switch {
+		case !goesOn:
 			l.endWork()
+		case l.beat != nil:
+			l.watch()
 		}
 	}()
 	if l.beat != nil && !s.completes && s.transaction == nil { // until it is completed, no duplicate may get the name
@@ -260,8 +280,12 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	used := later(clock.Wall(l.clock), s.request.Until)
 	s.request.DeleteAfter = keepUntil(memory, used, l.rememberFor())
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
-	if err != nil && s.transaction != nil && !s.unsure {
-		goesOn, l.outcome = true, nil
+	owed := l.owed(s, ok, err)
+	if owed != nil {
+		err = owed
+	}
+	if goesOn = owed != nil || err != nil && s.transaction != nil && !s.unsure; goesOn {
+		l.outcome = nil
 		l.unreported.Add(int64(s.sent))
 		l.ending.Store(0)
 		return "", err
@@ -304,6 +328,8 @@ func (l *Lock) endWork() {
 // depend on it.
 func (l *Lock) wasApplied(s *settlement) bool {
 	switch {
+	case s.row.Untold && s.request.MarksBelow > 0: // marks may have refused it
+		return false
 	case !s.completes || s.row.Untold:
 		return s.transaction == nil
 	case l.claim.Event != "":

@@ -52,6 +52,9 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	c := clock.From(ctx)
 	s := &Locks{clock: c, began: c.Now()}
 	sorted, wrong, err := l.inOrder(keys)
+	if l.opts.Coalesce {
+		err = &ConfigError{Reason: "Coalesce is for one key, because the holders of several do not know which of them has to run once more: acquire one key, or leave the option out"}
+	}
 	if err != nil {
 		a := l.newAcquisition(ctx, wrong)
 		a.decided = c.Now()

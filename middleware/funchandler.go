@@ -37,18 +37,26 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 		if sig.takesContext {
 			args[0] = reflect.ValueOf(run.ctx)
 		}
-		out := handler.Call(args)
-		if sig.returnsError {
-			if err, _ := out[len(out)-1].Interface().(error); err != nil {
+		for {
+			out := handler.Call(args)
+			if sig.returnsError {
+				if err, _ := out[len(out)-1].Interface().(error); err != nil {
+					return out
+				}
+			}
+			var owed *lock.OwedError
+			if sig.result == nil {
+				owed = run.complete(nil)
+			} else {
+				owed = run.settle(&out[0])
+			}
+			switch {
+			case owed == nil:
 				return out
+			case !owed.Again:
+				return run.reply(&answer{action: fail, err: owed}, sig.result).values(&run, sig)
 			}
 		}
-		if sig.result == nil {
-			run.complete(nil)
-		} else {
-			run.settle(&out[0])
-		}
-		return out
 	}
 }
 

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 
@@ -29,18 +30,21 @@ func (r *handlerRun) release() {
 }
 
 // complete completes the event after the handler succeeded, and releases the
-// lock. If that fails, the handler's result still counts.
-func (r *handlerRun) complete(result []byte) {
+// lock. If that fails, the handler's result still counts, unless another run is
+// owed.
+func (r *handlerRun) complete(result []byte) (owed *lock.OwedError) {
 	if r.lock != nil {
-		_ = r.lock.CompleteWith(result) // package lock has reported the error
+		err := r.lock.CompleteWith(result) // package lock has reported any other error
+		errors.As(err, &owed)
 	}
+	return owed
 }
 
 // settle ends the lock after a handler whose result is not an error. It does
 // nothing if the event is not completed, because release follows.
-func (r *handlerRun) settle(result *reflect.Value) {
+func (r *handlerRun) settle(result *reflect.Value) (owed *lock.OwedError) {
 	if r.lock == nil || r.stream(result) {
-		return
+		return nil
 	}
 	v := result.Interface()
 	doc, err := []byte(nil), error(nil)
@@ -49,7 +53,7 @@ func (r *handlerRun) settle(result *reflect.Value) {
 		r.judge(doc)
 	}
 	if !r.completes(v, doc) {
-		return
+		return nil
 	}
 	if !r.storesResult() {
 		doc, err = nil, nil
@@ -58,7 +62,7 @@ func (r *handlerRun) settle(result *reflect.Value) {
 		r.reportDropped(err)
 		doc = nil
 	}
-	r.complete(doc)
+	return r.complete(doc)
 }
 
 // judge takes a result for a response if it has a status and nothing before it
@@ -99,9 +103,16 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 		return instead.failure()
 	}
 	defer run.release()
-	err := work(run.ctx)
-	if err == nil {
-		run.complete(nil)
+	for {
+		if err := work(run.ctx); err != nil {
+			return err
+		}
+		owed := run.complete(nil)
+		switch {
+		case owed == nil:
+			return nil
+		case !owed.Again:
+			return owed
+		}
 	}
-	return err
 }

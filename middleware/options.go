@@ -98,10 +98,10 @@ func Limit(n int) Option {
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
-			refuse("OnHeld(nil): use Skip, Fail, Wait or Respond")
+			refuse("OnHeld(nil): use Skip, Fail, Wait, Coalesce or Respond")
 		}
 		o.held = p.forHeld()
-		o.engine.MaxWait = o.held.wait
+		o.engine.MaxWait, o.engine.Coalesce = o.held.wait, o.held.action == coalesce
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
-// [Fail], [Skip], [Wait] or [Respond].
+// [Fail], [Skip], [Wait], [Coalesce] or [Respond].
 type HeldPolicy interface{ forHeld() policy }
 
 // CompletedPolicy says what to do with an event that was already completed, or
@@ -53,6 +53,26 @@ func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
 }
 
+type coalescePolicy int
+
+// Coalesce is a [HeldPolicy] for handlers that look at the present state of
+// something, whatever their event says: one that rebuilds an index, or sends
+// what has changed since the last time. The event is acknowledged with the zero
+// result, and the handler that holds the lock runs once more before its own
+// event is completed. So a thousand events that come during one run cost one
+// more run, or two, and after the last of them at least one whole run begins.
+//
+// If the time left is shorter than the last run, the invocation fails with a
+// *lock.OwedError instead, and its source delivers its event again. So an event
+// that was coalesced is lost only if the holder's event is, which then is in
+// the dead-letter queue of its source, if that has one.
+//
+// Another delivery of the holder's own event fails with a *lock.HeldError, and
+// so does an event whose lock is held by a function without Coalesce. Every key
+// needs an Event. Each refused event takes two requests. The store must be a
+// driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage are.
+const Coalesce coalescePolicy = 0
+
 type waitPolicy time.Duration
 
 type respondPolicy struct{ v any }
@@ -73,12 +93,14 @@ const (
 	skip
 	respond
 	replay
+	coalesce
 )
 
 func (p Policy) forHeld() policy          { return p.policy() }
 func (p Policy) forCompleted() policy     { return p.policy() }
 func (replayPolicy) forCompleted() policy { return policy{action: replay, chosen: true} }
 func (p waitPolicy) forHeld() policy      { return policy{action: fail, wait: time.Duration(p)} }
+func (coalescePolicy) forHeld() policy    { return policy{action: coalesce, chosen: true} }
 func (p respondPolicy) forHeld() policy   { return policy{action: respond, response: p.v, chosen: true} }
 
 func (p Policy) policy() policy {
@@ -95,8 +117,11 @@ func (p Policy) policy() policy {
 // mistake is found before an event needs the policy.
 func checkPolicies(sig signature, s *settings) {
 	held, completed := s.held.action, s.completed.action
-	if sig.t.NumOut() == 0 && (held == fail || completed == fail) {
+	if sig.t.NumOut() == 0 && (held == fail || held == coalesce || completed == fail) {
 		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or choose OnHeld(Skip)", sig.t)
+	}
+	if held == coalesce {
+		checkCoalesce(sig, s)
 	}
 	if held == respond {
 		checkRespond(sig, s.held.response)
@@ -107,6 +132,15 @@ func checkPolicies(sig signature, s *settings) {
 	s.checkResult(sig)
 	if sig.streams() && !sig.canWrapStream() {
 		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
+	}
+}
+
+func checkCoalesce(sig signature, s *settings) {
+	switch {
+	case sig.streams():
+		refuse("OnHeld(Coalesce) may run the handler again, but the stream that %s returns has been sent by then: return a value", sig.t)
+	case s.completedIf != nil:
+		refuse("OnHeld(Coalesce) and CompletedIf are both given, but after a result that completes nothing nobody runs for the events that were coalesced: return an error instead, and leave CompletedIf out")
 	}
 }
 

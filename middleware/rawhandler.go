@@ -56,20 +56,27 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		return run.reply(instead, rawType).bytes()
 	}
 	defer run.release()
-	out, err := h.handler.Invoke(run.ctx, payload)
-	if err != nil {
-		return out, err
+	for {
+		out, err := h.handler.Invoke(run.ctx, payload)
+		if err != nil {
+			return out, err
+		}
+		run.judge(out)
+		if run.lock == nil || !run.completes(out, out) {
+			return out, nil
+		}
+		var stored []byte
+		if run.storesResult() {
+			stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
+		}
+		owed := run.complete(stored)
+		switch {
+		case owed == nil:
+			return out, nil
+		case !owed.Again:
+			return run.reply(&answer{action: fail, err: owed}, rawType).bytes()
+		}
 	}
-	run.judge(out)
-	if run.lock == nil || !run.completes(out, out) {
-		return out, nil
-	}
-	var stored []byte
-	if run.storesResult() {
-		stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
-	}
-	run.complete(stored)
-	return out, nil
 }
 
 // decodeEvent decodes a payload for the key function. One that takes raw bytes,

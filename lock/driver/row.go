@@ -21,7 +21,10 @@ type Row struct {
 	// Previous describes the dead holder whose name this Acquire took over. It is
 	// empty in every other Row.
 	Previous string
-	Memory   Memory
+	// Marks is how often others have asked an owner for one more run since the row
+	// was last released. A takeover keeps it.
+	Marks  int64
+	Memory Memory
 	// DeleteAfter is the time until which the row must be kept. Afterwards garbage
 	// collection may delete it.
 	DeleteAfter time.Time
@@ -114,7 +117,7 @@ func (r *Row) Extend(n *Renewal) bool {
 // the row, for the next claim or for a cooldown, and what abandons a claim
 // raises the stamp in any row.
 func (r *Row) Settle(s *Settlement) bool {
-	owner, raise := r.OwnedBy(s.Token), s.Abandon && r.Stamp.Before(s.Stamp)
+	owner, raise := r.OwnedBy(s.Token) && (s.MarksBelow == 0 || r.Marks < s.MarksBelow), s.Abandon && r.Stamp.Before(s.Stamp)
 	if r.Newer || !owner && !raise {
 		return false
 	}
@@ -122,7 +125,7 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", s.Until, "", "", ""
+		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", 0
 		if !s.Until.IsZero() {
 			r.Token = s.Cooldown()
 		}

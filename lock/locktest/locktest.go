@@ -79,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		"abandon, held by another":      abandonHeldByAnother,
 		"abandon, held by a dead owner": abandonHeldByDeadOwner,
 		"cooldown":                      cooldown,
+		"marks":                         marks,
 		"completed event":               completedEvent,
 		"memory is stored unchanged":    memoryIsStoredUnchanged,
 		"memory can shrink":             memoryCanShrink,

@@ -90,6 +90,11 @@ func (r *requests) make() request {
 	keep := r.began.Add(time.Duration(24+r.IntN(5)) * time.Hour)
 	token := r.pick("a", "b", "c", row.Token)
 	s := &driver.Settlement{Name: r.c.name, Token: token, DeleteAfter: keep}
+	if _, ok := r.c.store.(driver.Coalescer); ok && r.IntN(8) == 0 {
+		return request{mark: &driver.Mark{Name: r.c.name, Token: token, Stamp: r.soon(4)}}
+	} else if ok && r.IntN(2) == 0 {
+		s.MarksBelow = row.Marks + int64(r.IntN(2))
+	}
 	switch r.IntN(10) {
 	case 0, 1, 2, 3:
 		return request{claim: r.claim(keep)}
@@ -108,7 +113,7 @@ func (r *requests) make() request {
 			s.Until = s.Now.Add(r.lease())
 		}
 	case 8:
-		s.Abandon, s.Stamp = true, r.soon(4)
+		s.Abandon, s.Stamp, s.MarksBelow = true, r.soon(4), 0
 	}
 	return request{settlement: s}
 }

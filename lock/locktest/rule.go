@@ -20,11 +20,17 @@ type rules struct {
 	other   time.Time // zero, or another end that the last request may have set
 }
 
-// request is one request to a store. One of the three is not nil.
+// request is one request to a store. One of the four is not nil.
 type request struct {
 	claim      *driver.Claim
 	renewal    *driver.Renewal
 	settlement *driver.Settlement
+	mark       *driver.Mark
+}
+
+// coalesces reports whether only a [driver.Coalescer] knows the request.
+func (q request) coalesces() bool {
+	return q.mark != nil || q.settlement != nil && q.settlement.MarksBelow > 0
 }
 
 func (q request) String() string {
@@ -33,6 +39,8 @@ func (q request) String() string {
 		return fmt.Sprintf("claim %+v", *q.claim)
 	case q.renewal != nil:
 		return fmt.Sprintf("renewal %+v", *q.renewal)
+	case q.mark != nil:
+		return fmt.Sprintf("mark %+v", *q.mark)
 	}
 	return fmt.Sprintf("settlement %+v", *q.settlement)
 }
@@ -45,12 +53,15 @@ func (r *rules) apply(q request, at time.Time) (driver.Row, bool) {
 		return r.take(q.claim, at)
 	case q.renewal != nil:
 		return r.extend(q.renewal, at)
+	case q.mark != nil:
+		ok := r.row.Mark(q.mark)
+		return r.row, ok
 	}
 	s := q.settlement
-	if r.row.OwnedBy(s.Token) && !s.Until.IsZero() {
+	ok := r.row.Settle(s)
+	if ok && !s.Until.IsZero() {
 		r.begin(false, false, at.Add(s.Until.Sub(s.Now)))
 	}
-	ok := r.row.Settle(s)
 	return r.row, ok
 }
 
@@ -145,13 +156,15 @@ func (c *comparison) send(q request) {
 		got, ok, err = c.store.Acquire(c.Context(), q.claim)
 	case q.renewal != nil:
 		got, ok, err = c.store.Renew(c.Context(), q.renewal)
+	case q.mark != nil:
+		_, ok, err = c.store.(driver.Coalescer).Mark(c.Context(), q.mark)
 	default:
 		_, ok, err = c.store.Settle(c.Context(), q.settlement)
 	}
 	if err != nil {
 		c.Fatalf("%v: %v", q, err)
 	}
-	told := q.settlement == nil && (ok || !c.NoDetail) // a settlement is described by the row that is read
+	told := q.settlement == nil && q.mark == nil && (ok || !c.NoDetail) // the row that is read describes the others
 	if ok != wantOK || told && !c.same(&got, &want) {
 		c.Fatalf("%v\nto        %+v\nthe store %v %+v\nthe rules %v %+v", q, before, ok, got, wantOK, want)
 	}

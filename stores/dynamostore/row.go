@@ -142,6 +142,11 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 			return driver.Row{}, s.unreadable("has a fence that is not a 64-bit number")
 		}
 	}
+	if n, ok := item["marks"].(*types.AttributeValueMemberN); ok {
+		if row.Marks, err = strconv.ParseInt(n.Value, 10, 64); err != nil {
+			return driver.Row{}, s.unreadable("has marks that are not a 64-bit number")
+		}
+	}
 	if n, ok := item["deleteAfter"].(*types.AttributeValueMemberN); ok {
 		if seconds, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
 			row.DeleteAfter = time.Unix(seconds, 0)

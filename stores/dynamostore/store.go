@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,7 +73,12 @@ const (
 
 	removeOwner = "REMOVE ownerToken, heldUntil, " + work
 	removeWork  = "REMOVE " + work
-	work        = "holder, event, payload"
+	work        = "holder, event, payload, marks"
+
+	markUpdate      = "SET marks = if_not_exists(marks, :none) + :one"
+	markRaiseUpdate = markUpdate + ", stamp = :stamp"
+	markRaiseIf     = ifOwner + " AND stamp < :stamp"
+	unmarked        = " AND (attribute_not_exists(marks) OR marks < :marks)"
 )
 
 // Acquire implements [driver.Store]. It asks for the row as it was before:
@@ -114,7 +120,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 
 // acquired returns the row that c made of old.
 func acquired(old driver.Row, c *driver.Claim) driver.Row {
-	row := driver.Row{Token: old.Token, Holder: old.Holder, Memory: old.Memory}
+	row := driver.Row{Token: old.Token, Holder: old.Holder, Marks: old.Marks, Memory: old.Memory}
 	row.Take(c, c.Stamp)
 	return row
 }
@@ -125,6 +131,22 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 		":token": text(r.Token), ":until": text(timestamp(r.Until)), ":deleteAfter": wholeSeconds(r.DeleteAfter),
 	})
 	in.ReturnValues = types.ReturnValueAllNew
+	return s.update(ctx, in)
+}
+
+// Mark implements [driver.Coalescer]. If the row's stamp is not below that of
+// the mark, a second request adds the mark only.
+func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	v := values{":token": text(m.Token), ":none": number(0), ":one": number(1)}
+	in := s.input(m.Name, markUpdate, ifOwner, maps.Clone(v))
+	in.ReturnValues = types.ReturnValueAllNew
+	raise := s.input(m.Name, markRaiseUpdate, markRaiseIf, v)
+	raise.ReturnValues = types.ReturnValueAllNew
+	v[":stamp"] = text(timestamp(m.Stamp))
+	row, ok, err := s.update(ctx, raise)
+	if ok || err != nil || !row.Unknown() && row.Token != m.Token {
+		return row, ok, err
+	}
 	return s.update(ctx, in)
 }
 
@@ -156,7 +178,12 @@ func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
 	if t.Memory != nil {
 		set, remove = withMemory(t.Memory, set, remove, v)
 	}
-	return s.input(t.Name, set+" "+remove, ifOwner, v)
+	condition := ifOwner
+	if t.MarksBelow > 0 {
+		condition += unmarked
+		v[":marks"] = number(t.MarksBelow)
+	}
+	return s.input(t.Name, set+" "+remove, condition, v)
 }
 
 // rowAfter returns the row after t, as far as t describes it.

@@ -76,6 +76,18 @@ func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	return *row, ok, nil
 }
 
+// Mark implements [driver.Coalescer].
+func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.row(m.Name)
+	ok := row.Mark(m)
+	return *row, ok, nil
+}
+
 // Read implements [driver.Inspector].
 func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
 	if err := ctx.Err(); err != nil {

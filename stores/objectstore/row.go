@@ -24,6 +24,7 @@ type record struct {
 	Holder       string           `json:"holder,omitempty"`
 	Event        string           `json:"event,omitempty"`
 	Payload      string           `json:"payload,omitempty"`
+	Marks        int64            `json:"marks,omitempty"`
 	Completed    []completedEvent `json:"completed,omitempty"`
 	HighestOrder string           `json:"highestOrder,omitempty"`
 	ResultEvent  string           `json:"resultEvent,omitempty"`
@@ -112,7 +113,7 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 		return driver.Row{Newer: true}
 	}
 	row := driver.Row{
-		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder,
+		Token: s.OwnerToken, Stamp: s.Stamp, Until: s.HeldUntil, Fence: s.Fence, Event: s.Event, Payload: s.Payload, Holder: s.Holder, Marks: s.Marks,
 		Memory:      driver.Memory{HighestOrder: s.HighestOrder, Result: driver.Result{Event: s.ResultEvent, Body: s.ResultBody}},
 		DeleteAfter: s.DeleteAfter,
 	}
@@ -135,7 +136,7 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 // the lock over may arrive while another one works.
 func (s *sight) next(row *driver.Row, q *request) (*record, bool) {
 	r := &record{
-		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload,
+		Name: q.name, Fence: row.Fence, FenceBefore: s.FenceBefore, Stamp: row.Stamp.UTC(), OwnerToken: row.Token, Holder: row.Holder, Event: row.Event, Payload: row.Payload, Marks: row.Marks,
 		HighestOrder: row.Memory.HighestOrder, ResultEvent: row.Memory.Result.Event, ResultBody: row.Memory.Result.Body,
 		DeleteAfter: row.DeleteAfter.UTC(), Writes: s.Writes + 1,
 	}

@@ -80,6 +80,16 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	}})
 }
 
+// Mark implements [driver.Coalescer].
+func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	return s.do(ctx, &request{name: m.Name, token: m.Token, now: clock.Wall(clock.From(ctx)), apply: func(row *driver.Row) outcome {
+		if !row.Mark(m) {
+			return refused
+		}
+		return changed
+	}})
+}
+
 // Settle implements [driver.Store].
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), lease: t.Until.Sub(t.Now), memory: t.Memory, apply: func(row *driver.Row) outcome {

@@ -49,6 +49,11 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	return result(s.server.Renew(ctx, r, "", 0))
 }
 
+// Mark implements [driver.Coalescer].
+func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	return result(s.server.Mark(ctx, m))
+}
+
 // Settle implements [driver.Store]. With Abandon, it never makes another
 // owner's row live shorter.
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {

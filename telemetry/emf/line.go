@@ -21,6 +21,7 @@ var counts = []struct {
 	{"Duplicates", outcome(lock.OutcomeAlreadyCompleted)},
 	{"InProgress", func(t *middleware.Totals) int { return t.InProgress }},
 	{"Contended", func(t *middleware.Totals) int { return t.Outcomes[lock.OutcomeHeld] - t.InProgress }},
+	{"Coalesced", outcome(lock.OutcomeCoalesced)},
 	{"Stale", outcome(lock.OutcomeStale)},
 	{"Mismatched", outcome(lock.OutcomeMismatch)},
 	{"Refused", outcome(lock.OutcomeRefused)},

@@ -62,9 +62,8 @@ var configuration = []mutant{
 	},
 	{
 		file: "middleware/options.go", breaks: "F11", bug: "OnHeld(Wait) does not wait",
-		old: `		o.engine.MaxWait = o.held.wait
-`,
-		new: ``,
+		old: `o.engine.MaxWait, o.engine.Coalesce = o.held.wait, `,
+		new: `o.engine.MaxWait, o.engine.Coalesce = 0, `,
 		by:  "TestWaitPolicy",
 	},
 	{

@@ -81,12 +81,12 @@ var handlers = []mutant{
 	{
 		file: "middleware/funchandler.go", breaks: "P5, F18", bug: "a handler that failed completes its event",
 		old: `err != nil {
-				return out
-			}`,
+					return out
+				}`,
 		new: `err != nil {
-				run.complete(nil)
-				return out
-			}`,
+					run.complete(nil)
+					return out
+				}`,
 		by: "TestFailedEventRunsAgain",
 	},
 	{
@@ -112,9 +112,9 @@ var handlers = []mutant{
 	{
 		file: "middleware/handlerrun.go", breaks: "P5", bug: "the event of a handler without a result is not completed",
 		old: `	if r.lock != nil {
-		_ = r.lock.CompleteWith(result)`,
+		err := r.lock.CompleteWith(result)`,
 		new: `	if r.lock != nil && result != nil {
-		_ = r.lock.CompleteWith(result)`,
+		err := r.lock.CompleteWith(result)`,
 		by: "TestDuplicateIsSkipped",
 	},
 	{
@@ -131,12 +131,11 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P5, F49", bug: "a failed work of a record completes it",
-		old: `	err := work(run.ctx)
-	if err == nil {
-		run.complete(nil)
-	}`,
-		new: `	err := work(run.ctx)
-	run.complete(nil)`,
+		old: `		if err := work(run.ctx); err != nil {
+			return err`,
+		new: `		if err := work(run.ctx); err != nil {
+			run.complete(nil)
+			return err`,
 		by: "TestBatchPoison|TestEachS3Record|TestEventBridgeDetail",
 	},
 	{
@@ -174,8 +173,8 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/policy.go", breaks: "P6", bug: "a handler without an error acknowledges an event whose lock is held",
-		old: `sig.t.NumOut() == 0 && (held == fail || completed == fail)`,
-		new: `sig.t.NumOut() == 0 && completed == fail`,
+		old: `sig.t.NumOut() == 0 && (held == fail || held == coalesce || completed == fail)`,
+		new: `sig.t.NumOut() == 0 && (held == coalesce || completed == fail)`,
 		by:  "TestWrongUsePanicsAtConstruction",
 	},
 	{

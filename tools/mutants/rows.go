@@ -96,8 +96,8 @@ var rows = []mutant{
 	},
 	{
 		file: "lock/driver/row.go", breaks: "P1, F21", bug: "a late holder releases the lock of the next one",
-		old: `owner, raise := r.OwnedBy(s.Token),`,
-		new: `owner, raise := r.OwnedBy(s.Token) || !s.Abandon && r.Token != "",`,
+		old: `owner, raise := r.OwnedBy(s.Token) &&`,
+		new: `owner, raise := (r.OwnedBy(s.Token) || !s.Abandon && r.Token != "") &&`,
 		by:  "TestConformance",
 		in:  "stores/memstore",
 	},

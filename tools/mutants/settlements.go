@@ -171,8 +171,8 @@ var settlements = []mutant{
 	},
 	{
 		file: "lock/settlement.go", breaks: "F53", bug: "a lock goes on after a transaction that may have been applied",
-		old: `if err != nil && s.transaction != nil && !s.unsure {`,
-		new: `if err != nil && s.transaction != nil {`,
+		old: `err != nil && s.transaction != nil && !s.unsure;`,
+		new: `err != nil && s.transaction != nil;`,
 		by:  "TestTransaction",
 	},
 	{
@@ -347,5 +347,90 @@ var settlements = []mutant{
 		old: `(row.Token == "" || row.Token == t.Cooldown())`,
 		new: `row.Token == ""`,
 		by:  "TestCooldownWhoseAnswerIsLost",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P6", bug: "a completion does not look at the marks",
+		old: `s.request.MarksBelow = l.row.Marks + 1`,
+		new: `s.request.MarksBelow = 1 << 40`,
+		by:  "TestBurst",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6", bug: "marks that were there at the last completion are owed for ever",
+		old: `	l.row.Marks = s.row.Marks
+`,
+		new: ``,
+		by:  "TestOwedRun",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6", bug: "another delivery of the holder's event is acknowledged",
+		old: `a.row.Event == a.claim.Event || `,
+		new: ``,
+		by:  "TestRefusedBesideCoalesce",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6", bug: "an event is acknowledged although the holder does not look at marks",
+		old: `!a.row.Coalesces()`,
+		new: `a.row.Token == ""`,
+		by:  "TestRefusedBesideCoalesce",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6, F3", bug: "a late claim for an event that was acknowledged owns the name",
+		old: `a.claim.Now.Add(a.locker.opts.Grace)`,
+		new: `a.row.Stamp`,
+		by:  "TestLateClaimOfACoalescedEvent",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6, F3, F14", bug: "a late claim by a clock that is ahead owns the name for an event that was acknowledged",
+		old: `a.claim.Now.Add(a.locker.opts.Grace)`,
+		new: `a.claim.Now`,
+		by:  "TestLateClaimOfACoalescedEvent",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P2", bug: "an owed run begins although the lease has ended",
+		old: ` && l.check() == nil`,
+		new: ``,
+		by:  "TestOwedRunOfAHeartbeat",
+	},
+	{
+		file: "lock/coalesce.go", breaks: "P6", bug: "an owed run begins although there is no time for it",
+		old: `end.Sub(now) >= took`,
+		new: `end.Sub(now) >= took/2`,
+		by:  "TestOwedRun",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P6", bug: "a completion of which the store says nothing is believed although marks may have refused it",
+		old: `s.row.Untold && s.request.MarksBelow > 0`,
+		new: `s.row.Untold && s.request.MarksBelow > 1<<40`,
+		by:  "TestSilentStoreWithMarks",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P2", bug: "the heartbeat ends with a completion that is refused because of marks",
+		old: `		how = tentative`,
+		new: `		how = completed`,
+		by:  "TestOwedRunOfAHeartbeat",
+	},
+	{
+		file: "lock/driver/coalescer.go", breaks: "P6", bug: "a mark is added to the row of another owner",
+		old: `!r.OwnedBy(m.Token)`,
+		new: `r.Token == ""`,
+		by:  "TestConformance", in: "stores/memstore",
+	},
+	{
+		file: "lock/driver/row.go", breaks: "P6", bug: "a release leaves its marks to the next owner",
+		old: `r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", 0`,
+		new: `r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", r.Marks`,
+		by:  "TestConformance", in: "stores/memstore",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P6", bug: "a mark takes the row's stamp back",
+		old: ` + " AND stamp < :stamp"`,
+		new: ``,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/redisstore/internal/server/scripts/settle.lua", breaks: "P6", bug: "a settlement does not look at the marks",
+		old: `>= marksBelow`,
+		new: `> marksBelow`,
+		by:  "TestConformance", in: "stores/redisstore",
 	},
 }

@@ -11,6 +11,7 @@ const (
 	Acquire = "acquire"
 	Renew   = "renew"
 	Release = "release"
+	Mark    = "mark"
 )
 
 // Store is a store whose requests meet faults. It is safe for concurrent use.
@@ -71,6 +72,13 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // Settle implements [driver.Store].
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	return s.send(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
+}
+
+// Mark implements [driver.Coalescer]. The store below must be one.
+func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	return s.send(ctx, Mark, func(ctx context.Context) (driver.Row, bool, error) {
+		return s.Store.(driver.Coalescer).Mark(ctx, m)
+	})
 }
 
 // Scripted is a store with a script of its faults, which keeps the late copies

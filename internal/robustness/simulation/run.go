@@ -9,6 +9,8 @@ import (
 //
 //   - contention lets 32 callers acquire one name while nothing fails.
 //   - replay plays two seeds twice and compares the histories.
+//   - bursts lets processes coalesce events, if the store is a
+//     [driver.Coalescer].
 //   - faults plays histories in which processes and requests fail.
 //   - clocks does so with clocks that differ by hours, if the store has a clock
 //     of its own.
@@ -33,6 +35,9 @@ func Run(t *testing.T, open Opener, c Config) {
 			play(t, open, few, seed, note, func(string) {})
 		})
 	})
+	fifth := c
+	fifth.Histories = max(c.Histories/5, 1)
+	t.Run("bursts", func(t *testing.T) { Bursts(t, open, fifth) })
 	t.Run("faults", func(t *testing.T) { Faults(t, open, c) })
 	if apart.Skew != c.Skew {
 		t.Run("clocks", func(t *testing.T) { Faults(t, open, apart) })

@@ -45,7 +45,7 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	}
 	var (
 		done    = f.delivered - back
-		skips   = log.sum(lock.OutcomeAlreadyCompleted, lock.OutcomeStale)
+		skips   = log.sum(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeCoalesced)
 		got     = max(claims.Acquired, log.sum(lock.OutcomeAcquired, lock.OutcomeTakenOver, middleware.OutcomeUnlocked, middleware.OutcomeNoLock))
 		refused = skips + log.sum(lock.OutcomeHeld, lock.OutcomeMismatch)
 		errors  = log.sum(middleware.OutcomeHandlerFailed, lock.OutcomeRefused, lock.OutcomeStoreFailed, lock.OutcomeMismatch, lock.OutcomeLost, lock.OutcomeCompleteFailed)
@@ -55,7 +55,7 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	f.skipped = min(skips+log[lock.OutcomeHeld]-f.held, done) // OnHeld(Skip) skips what is held, too
 	f.ignored = min(log[middleware.OutcomeIgnored], done-f.skipped)
 	f.ran = done - f.skipped - f.ignored
-	f.visible = log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeHeld)
+	f.visible = log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeCoalesced, lock.OutcomeHeld)
 	f.hidden = got+refused+f.ignored < done || claims.Refused > refused
 	whole := v.result.Outcome != locallambda.Succeeded
 	cut := len(v.result.Log) >= locallambda.MaxLog

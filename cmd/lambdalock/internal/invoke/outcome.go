@@ -64,6 +64,7 @@ const (
 	stale     = "stale"
 	waited    = "waited"
 	takenOver = "taken over"
+	coalesced = "coalesced" // the holder runs once more for it
 	unlocked  = "unlocked"
 	noLock    = "no lock"         // the key function said that none is needed
 	another   = "another request" // or other credentials, with the key of one before
@@ -76,7 +77,7 @@ var noted = map[string][]struct {
 	note   string
 }{
 	ran:     {{lock.OutcomeTakenOver, takenOver}, {middleware.OutcomeUnlocked, unlocked}, {middleware.OutcomeNoLock, noLock}},
-	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeHeld, held}},
+	skipped: {{lock.OutcomeStale, stale}, {lock.OutcomeAlreadyCompleted, completed}, {lock.OutcomeCoalesced, coalesced}, {lock.OutcomeHeld, held}},
 	refused: {{lock.OutcomeMismatch, another}},
 }
 
@@ -146,7 +147,7 @@ func byLog(log tally, records int) outcome {
 		return outcome{word: refused}.explain(log)
 	case log[middleware.OutcomeIgnored] >= records:
 		return outcome{word: ignored}
-	case records <= 1 && log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeHeld):
+	case records <= 1 && log.any(lock.OutcomeAlreadyCompleted, lock.OutcomeStale, lock.OutcomeCoalesced, lock.OutcomeHeld):
 		return outcome{word: skipped}.explain(log)
 	}
 	return outcome{word: succeeded}

@@ -84,6 +84,11 @@ func parse(r *reply, v view) (driver.Row, error) {
 			return driver.Row{}, fmt.Errorf("the row has a fence that is not a 64-bit number")
 		}
 	}
+	if marks := r.fields["marks"]; marks != "" {
+		if row.Marks, err = strconv.ParseInt(marks, 10, 64); err != nil {
+			return driver.Row{}, fmt.Errorf("the row has marks that are not a 64-bit number")
+		}
+	}
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
 	return row, nil
 }

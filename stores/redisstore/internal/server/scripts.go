@@ -16,12 +16,15 @@ var (
 	renewText string
 	//go:embed scripts/settle.lua
 	settleText string
+	//go:embed scripts/mark.lua
+	markText string
 	//go:embed scripts/read.lua
 	readText string
 
 	acquireScript = redis.NewScript(rowScript + acquireText)
 	renewScript   = redis.NewScript(rowScript + renewText)
 	settleScript  = redis.NewScript(rowScript + settleText)
+	markScript    = redis.NewScript(rowScript + markText)
 	readScript    = redis.NewScript(rowScript + readText)
 )
 

@@ -116,12 +116,17 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 	}
 	args := []any{
 		t.Token, stamp, Timestamp(t.DeleteAfter), keep(t.DeleteAfter.Sub(now)), string(only),
-		cooldown, Timestamp(t.Until), lease(t.Until.Sub(t.Now)),
+		cooldown, Timestamp(t.Until), lease(t.Until.Sub(t.Now)), t.MarksBelow,
 	}
 	if t.Memory != nil {
 		args = append(append(args, MemoryFields(t.Memory)...), more...)
 	}
 	return s.run(ctx, settleScript, t.Name, view{token: t.Token, now: now}, args...)
+}
+
+// Mark sends a mark.
+func (s *Server) Mark(ctx context.Context, m *driver.Mark) Answer {
+	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp))
 }
 
 // asks returns "1" until the server has told its settings.

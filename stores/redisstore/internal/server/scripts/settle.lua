@@ -5,15 +5,19 @@
 local token, stamp, deleteAfter, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local condition = ARGV[5] -- see server.go
 local cooldown, heldUntil, lease = ARGV[6], ARGV[7], tonumber(ARGV[8])
-local memory = 9 -- where it begins
+local marksBelow = tonumber(ARGV[9])
+local memory = 10 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd')
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd', 'marks')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
 local own, late = token ~= '' and owner == token, false
 if own and (condition == 'same round' or condition == 'clears') then
   own = not earlier(stamp, row[5])
 elseif own and condition == 'in time' and ARGV[memory] then
   late = now > tonumber(row[6])
+end
+if own and marksBelow > 0 and tonumber(row[7] or '0') >= marksBelow then
+  own = false
 end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
 if format or (not own and not raise) then
@@ -24,7 +28,7 @@ if own then
   applied = late and 0 or 1
   -- The first write only deletes, so that it is applied even if the server's
   -- memory is full.
-  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload')
+  redis.call('HDEL', key, 'ownerToken', 'claimStamp', 'heldUntil', 'leaseEnd', 'holder', 'event', 'payload', 'marks')
   if condition == 'clears' then
     redis.call('HSET', key, 'cleared', token)
   end
