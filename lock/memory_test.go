@@ -321,6 +321,39 @@ func TestRowOutlivesItsMemory(t *testing.T) { // F23, F47
 	}
 }
 
+// TestCompleteFor completes events that are remembered for other times than
+// Options.Remember says.
+func TestCompleteFor(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct{ remember, want time.Duration }{
+		"shorter":         {time.Minute, time.Minute},
+		"longer":          {10 * day, 10 * day},
+		"longer than any": {1000 * day, 366 * day},
+		"as usual":        {0, day},
+		"negative":        {-time.Minute, day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(lock.Options{})
+				if err := f.mustAcquire(l, event("e1")).CompleteFor(nil, c.remember); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.want)
+				if err := l.Do(t.Context(), event("e1"), nothing); !isCompleted(err) {
+					t.Errorf("after %v: %v", c.want, err)
+				}
+				time.Sleep(time.Millisecond)
+				if err := l.Do(t.Context(), event("e1"), nothing); err != nil {
+					t.Errorf("later: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestRowOutlivesItsOrder shows that an order without an event is remembered
 // too, after the last use of the name, however that ended.
 func TestRowOutlivesItsOrder(t *testing.T) { // F23, F47

@@ -28,11 +28,18 @@ func (l *Lock) Complete() error { return l.CompleteWith(nil) }
 
 // CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
 // Nil keeps none.
-func (l *Lock) CompleteWith(result []byte) error { return l.complete(result, time.Time{}) }
+func (l *Lock) CompleteWith(result []byte) error { return l.CompleteFor(result, 0) }
+
+// CompleteFor does what [Lock.CompleteWith] does, and the event is remembered
+// for so long, at most 366 days, instead of [Options.Remember]. Zero: as that
+// says.
+func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
+	return l.complete(result, remember, time.Time{})
+}
 
 // complete completes the event. It tries until limit if that is not zero and
 // comes first.
-func (l *Lock) complete(result []byte, limit time.Time) error {
+func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) error {
 	var how int32 = completed
 	if l.locker.opts.Coalesce {
 		how = tentative
@@ -44,7 +51,7 @@ func (l *Lock) complete(result []byte, limit time.Time) error {
 		l.stop()
 		return nil
 	}
-	err := l.settle(l.completion(result).endBy(limit))
+	err := l.settle(l.completion(result, remember).endBy(limit))
 	if owed := (*OwedError)(nil); errors.As(err, &owed) && !owed.Again {
 		_ = l.Release()
 	}
@@ -135,7 +142,7 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 		<-l.settling
 		return &ConfigError{Reason: "the lock was handed over, so the invocation that resumes it completes the event: call either HandOver or the transaction"}
 	}
-	s := l.completion(result)
+	s := l.completion(result, 0)
 	s.ctx, s.transaction = ctx, send
 	return l.settle(s)
 }
@@ -202,11 +209,11 @@ func (s *settlement) endBy(limit time.Time) *settlement {
 	return s
 }
 
-func (l *Lock) completion(result []byte) *settlement {
+func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
 	s := l.settlement(l.claim.Event != "" || l.claim.Order != "")
 	if s.completes {
 		now := clock.Wall(l.clock)
-		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(l.rememberFor()), result: result, now: now}
+		c := completion{event: l.claim.Event, order: l.claim.Order, payload: l.claim.Payload, until: now.Add(min(cmp.Or(max(remember, 0), l.rememberFor()), longestRemember)), result: result, now: now}
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	if l.locker.opts.Coalesce {

@@ -131,11 +131,15 @@ func (s *Locks) Complete() error { return s.CompleteWith(nil) }
 
 // CompleteWith does what [Locks.Complete] does, and every row keeps the result
 // for replay.
-func (s *Locks) CompleteWith(result []byte) error {
+func (s *Locks) CompleteWith(result []byte) error { return s.CompleteFor(result, 0) }
+
+// CompleteFor does what [Locks.CompleteWith] does, and every row remembers its
+// event for so long; see [Lock.CompleteFor].
+func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == 0 {
-		s.end(completed, s.locks, func(l *Lock, limit time.Time) { _ = l.complete(result, limit) })
+		s.end(completed, s.locks, func(l *Lock, limit time.Time) { _ = l.complete(result, remember, limit) })
 	}
 	if s.ending == released {
 		return ErrReleased

@@ -46,7 +46,7 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 			}
 			var owed *lock.OwedError
 			if sig.result == nil {
-				owed = run.complete(nil)
+				owed = run.complete(nil, 0)
 			} else {
 				owed = run.settle(&out[0])
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
@@ -32,12 +33,24 @@ func (r *handlerRun) release() {
 // complete completes the event after the handler succeeded, and releases the
 // lock. If that fails, the handler's result still counts, unless another run is
 // owed.
-func (r *handlerRun) complete(result []byte) (owed *lock.OwedError) {
+func (r *handlerRun) complete(result []byte, remember time.Duration) (owed *lock.OwedError) {
 	if r.lock != nil {
-		err := r.lock.CompleteWith(result) // package lock has reported any other error
+		err := r.lock.CompleteFor(result, remember) // package lock has reported any other error
 		errors.As(err, &owed)
 	}
 	return owed
+}
+
+// completeFor completes the event as RememberFor says of the result. stored is
+// what is kept of it; nil: nothing.
+func (r *handlerRun) completeFor(stored []byte, result any) (owed *lock.OwedError) {
+	remember := time.Duration(0)
+	if r.w.rememberFor != nil {
+		if remember = r.w.rememberFor(result); remember <= 0 {
+			stored, remember = nil, 0
+		}
+	}
+	return r.complete(stored, remember)
 }
 
 // settle ends the lock after a handler whose result is not an error. It does
@@ -62,7 +75,7 @@ func (r *handlerRun) settle(result *reflect.Value) (owed *lock.OwedError) {
 		r.reportDropped(err)
 		doc = nil
 	}
-	return r.complete(doc)
+	return r.completeFor(doc, v)
 }
 
 // judge takes a result for a response if it has a status and nothing before it
@@ -107,7 +120,7 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 		if err := work(run.ctx); err != nil {
 			return err
 		}
-		owed := run.complete(nil)
+		owed := run.complete(nil, 0)
 		switch {
 		case owed == nil:
 			return nil

@@ -249,12 +249,13 @@ func TestCompletedIf(t *testing.T) {
 	}
 }
 
-// TestHTTPCallbacksThatPanic shows that a panic of CompletedIf or OnError
-// reaches the runtime, and that no lock is left.
+// TestHTTPCallbacksThatPanic shows that a panic of CompletedIf, RememberFor or
+// OnError reaches the runtime, and that no lock is left.
 func TestHTTPCallbacksThatPanic(t *testing.T) { // F48
 	t.Parallel()
 	for name, opt := range map[string]middleware.Option{
 		"CompletedIf": middleware.CompletedIf(func(restResponse) bool { panic("callback") }),
+		"RememberFor": middleware.RememberFor(func(restResponse) time.Duration { panic("callback") }),
 		"OnError":     middleware.OnError(func(context.Context, error) (restResponse, error) { panic("callback") }),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,6 +349,16 @@ func TestWrongUseOverHTTP(t *testing.T) {
 		"CompletedIf of records": {func() {
 			middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { return nil }, opts(middleware.CompletedIf(func(any) bool { return true }))...)
 		}, "has none"},
+		"RememberFor, other type": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (int, error) { return 0, nil }, opts(middleware.RememberFor(func(string) time.Duration { return 0 }))...)
+		}, "pass a func(int) time.Duration"},
+		"RememberFor, raw": {func() {
+			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.RememberFor(func(string) time.Duration { return 0 }))...)
+		}, "pass a func([]byte) time.Duration"},
+		"RememberFor of a stream": {func() {
+			middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return nil, nil }, opts(middleware.RememberFor(func(io.Reader) time.Duration { return 0 }))...)
+		}, "use Remember"},
+		"RememberFor(nil)": {func() { middleware.RememberFor[int](nil) }, "RememberFor(nil)"},
 		"CompletedIf(nil)": {func() { middleware.CompletedIf[int](nil) }, "CompletedIf(nil)"},
 		"OnError, other type": {func() {
 			middleware.WithLock(byOrder, rest, opts(middleware.OnError(func(context.Context, error) (int, error) { return 0, nil }))...)

@@ -133,10 +133,7 @@ func CompletedIf[T any](f func(result T) bool) Option {
 	}
 	return func(o *settings) {
 		o.completedIfTakes = reflect.TypeFor[T]()
-		o.completedIf = func(result any) bool {
-			r, _ := result.(T) // a nil interface stays nil
-			return f(r)
-		}
+		o.completedIf = func(result any) bool { return f(typed[T](result)) }
 	}
 }
 
@@ -191,6 +188,27 @@ func HoldAtLeast(d time.Duration) Option {
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
 	return func(o *settings) { o.engine.Remember = d }
+}
+
+// RememberFor says how long an event is remembered with the result that the
+// handler returned, instead of [Remember]; at most 366 days. If f returns zero
+// or less, the result is not kept, for example because it has a secret: the
+// event is remembered as Remember says, and a duplicate gets no result. T is as
+// for [CompletedIf]. Default: every result, as Remember says.
+func RememberFor[T any](f func(result T) time.Duration) Option {
+	if f == nil {
+		refuse("RememberFor(nil): pass a function, or leave the option out")
+	}
+	return func(o *settings) {
+		o.rememberForTakes = reflect.TypeFor[T]()
+		o.rememberFor = func(result any) time.Duration { return f(typed[T](result)) }
+	}
+}
+
+// typed returns a result for a callback that takes a T.
+func typed[T any](result any) T {
+	r, _ := result.(T) // a nil interface stays nil
+	return r
 }
 
 // RememberEvents sets how many completed events of a name are remembered

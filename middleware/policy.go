@@ -166,15 +166,21 @@ func checkReplay(sig signature) {
 	}
 }
 
-// checkResult panics if CompletedIf or OnError does not fit the handler's
-// result.
+// checkResult panics if CompletedIf, RememberFor or OnError does not fit the
+// handler's result.
 func (s *settings) checkResult(sig signature) {
-	asks, gives := s.completedIfTakes, s.onErrorGives
-	if sig.result == nil && (asks != nil || gives != nil) {
-		refuse("CompletedIf and OnError need a handler with a result, but %s has none: leave them out", sig.t)
+	asks, remembers, gives := s.completedIfTakes, s.rememberForTakes, s.onErrorGives
+	if sig.result == nil && (asks != nil || remembers != nil || gives != nil) {
+		refuse("CompletedIf, RememberFor and OnError need a handler with a result, but %s has none: leave them out", sig.t)
 	}
 	if asks != nil && !isOrImplements(sig.result, asks) {
 		refuse("CompletedIf was given a func(%s) bool, but the handler returns a %s: pass a func(%s) bool", asks, sig.result, sig.result)
+	}
+	if remembers != nil && !isOrImplements(sig.result, remembers) {
+		refuse("RememberFor was given a func(%s) time.Duration, but the handler returns a %s: pass a func(%s) time.Duration", remembers, sig.result, sig.result)
+	}
+	if remembers != nil && sig.streams() {
+		refuse("RememberFor cannot judge the stream that %s returns before it is read: use Remember", sig.t)
 	}
 	if gives != nil && !gives.AssignableTo(sig.result) {
 		refuse("OnError was given a function that returns %s, but the handler returns %s: return %s", gives, sig.result, sig.result)

@@ -32,6 +32,9 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 	if takes := s.completedIfTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("CompletedIf was given a func(%s) bool, but a lambda.Handler returns bytes: pass a func([]byte) bool", takes)
 	}
+	if takes := s.rememberForTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
+		refuse("RememberFor was given a func(%s) time.Duration, but a lambda.Handler returns bytes: pass a func([]byte) time.Duration", takes)
+	}
 	if _, err := json.Marshal(s.held.response); err != nil {
 		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.response, err)
 	}
@@ -69,7 +72,7 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		if run.storesResult() {
 			stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
 		}
-		owed := run.complete(stored)
+		owed := run.completeFor(stored, out)
 		switch {
 		case owed == nil:
 			return out, nil

@@ -31,6 +31,8 @@ type settings struct {
 
 	completedIf      func(result any) bool // nil: the default
 	completedIfTakes reflect.Type
+	rememberFor      func(result any) time.Duration // nil: none
+	rememberForTakes reflect.Type
 	onError          func(context.Context, error) (any, error) // nil: none
 	onErrorGives     reflect.Type
 }

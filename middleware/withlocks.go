@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"time"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
@@ -71,7 +72,7 @@ func oneKey[E any](key keyfuncs.Func[E]) keySource[E] {
 // heldLock is a [lock.Lock], or [lock.Locks].
 type heldLock interface {
 	Context() context.Context
-	CompleteWith(result []byte) error
+	CompleteFor(result []byte, remember time.Duration) error
 	Release() error
 }
 

@@ -433,4 +433,16 @@ var settlements = []mutant{
 		new: `> marksBelow`,
 		by:  "TestConformance", in: "stores/redisstore",
 	},
+	{
+		file: "middleware/handlerrun.go", breaks: "F51", bug: "a result that must not be kept is",
+		old: `stored, remember = nil, 0`,
+		new: `remember = 0`,
+		by:  "TestSecretIsNotKept",
+	},
+	{
+		file: "lock/settlement.go", breaks: "P5", bug: "an event is remembered as Remember says, although the result says otherwise",
+		old: `cmp.Or(max(remember, 0), l.rememberFor())`,
+		new: `l.rememberFor()`,
+		by:  "TestCompleteFor",
+	},
 }
