@@ -74,8 +74,7 @@ NO_RACE := ^(TestLargeDeliveryIsBounded|TestLongListIsBounded|TestBatchOfOneName
 
 .PHONY: race
 race: ## run the tests with the race detector (needs a C compiler)
-	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'robustness/(delivery|explore)$$|/docs$$') # delivery follows; the others play one order at a time, or read files
-	LAMBDALOCK_SEEDS=1 $(GO) test -race -shuffle=on ./internal/robustness/delivery # five would take as long as all the rest
+	$(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' $$($(GO) list ./... | grep -vE 'robustness/explore$$|/docs$$') # these play one order at a time, or read files
 	@for m in $(STORES) redelivery telemetry/otellock; do (cd $$m && $(GO) test -race -short -shuffle=on -skip '$(NO_RACE)' ./...) || exit 1; done
 	cd cmd/lambdalock && $(GO) test -race -shuffle=on -skip '$(NO_RACE)' -p 1 ./... # it starts many processes, whose requests have two seconds
 

@@ -37,7 +37,7 @@ const (
 func TestDeadline(t *testing.T) { // F2, F11, F12, F16, P7
 	t.Parallel()
 	var all endings
-	simulation.Play(t, simulation.Config{Histories: outages}, func(t *testing.T, seed uint64, note func(string)) {
+	simulation.Play(t, simulation.Config{Histories: atLength(outages)}, func(t *testing.T, seed uint64, note func(string)) {
 		playOutage(t, seed, note, &all)
 	})
 	t.Log(&all)
@@ -52,7 +52,7 @@ func TestDeadline(t *testing.T) { // F2, F11, F12, F16, P7
 // TestDeadlineIsItsSeed shows that a seed brings the same history back.
 func TestDeadlineIsItsSeed(t *testing.T) {
 	t.Parallel()
-	simulation.CheckReplay(t, simulation.Config{Histories: 10, Share: 10}, func(t *testing.T, seed uint64, note func(string)) {
+	simulation.CheckReplay(t, simulation.Config{Histories: atLength(10), Share: 10}, func(t *testing.T, seed uint64, note func(string)) {
 		playOutage(t, seed, note, &endings{})
 	})
 }

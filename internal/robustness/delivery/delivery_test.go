@@ -23,6 +23,15 @@ const (
 	rare = 500
 )
 
+// atLength returns how many of n histories are played: in the short form a
+// tenth, as of the other simulations.
+func atLength(n uint64) uint64 {
+	if testing.Short() {
+		return max(n/10, 1)
+	}
+	return n
+}
+
 type drainer interface{ drain() }
 
 // source is an event source.
@@ -95,7 +104,7 @@ func TestDelivery(t *testing.T) { // F1 to F8, F11, F14 to F16, F18 to F21, F32 
 				t.Parallel()
 				var sum tally
 				n := 0
-				simulation.Play(t, simulation.Config{Histories: histories}, func(t *testing.T, seed uint64, note func(string)) {
+				simulation.Play(t, simulation.Config{Histories: atLength(histories)}, func(t *testing.T, seed uint64, note func(string)) {
 					sum.add(source.play(t, seed, note))
 					n++
 				})
