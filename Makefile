@@ -45,9 +45,13 @@ picture: demo ## draw the images of the README from the demo (needs Chromium; CH
 			file://"$(CURDIR)/$(BIN)/demo.html#picture" || exit 1; \
 	done
 
+# What -short leaves out, make check runs.
+TESTFLAGS := -short
+check: TESTFLAGS :=
+
 .PHONY: test
-test: ## run all tests that need nothing but Go; what has not changed is not run again
-	@GO="$(GO)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
+test: ## run all tests that need nothing but Go, with -short; what has not changed is not run again
+	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" .ci/test . cmd/lambdalock stores/redisstore stores/s3store examples stores/azblobstore redelivery telemetry/otellock # the longest first
 
 .PHONY: table
 table: ## check that the table of planted bugs fits the code
