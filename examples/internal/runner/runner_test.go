@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"log"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,22 +12,6 @@ import (
 )
 
 const root = "../.."
-
-func TestExamples(t *testing.T) {
-	bin := t.TempDir()
-	if err := build(t.Context(), root, bin, examples); err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range examples {
-		t.Run(x.name, func(t *testing.T) {
-			r := &report{Logger: log.New(t.Output(), "", 0)}
-			x.play(t.Context(), root, bin, r)
-			if n := r.failures.Load(); n > 0 {
-				t.Errorf("%d failures", n)
-			}
-		})
-	}
-}
 
 // Every folder with an event is in the table of examples and in the README.
 func TestNoExampleIsLeftOut(t *testing.T) {
