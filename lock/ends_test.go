@@ -39,6 +39,7 @@ func TestResumeOutlastsLease(t *testing.T) { // F20
 		f := newFixture(t)
 		l := f.locker(lock.Options{Lease: lock.FixedLease(3 * time.Second)})
 		h := f.handOver(f.mustAcquire(l, event("e1")), 3*time.Second)
+		time.Sleep(time.Second) // so that the lease does not end a random moment after the ticket
 		f.faulty.Plan(fault.Renew, fault.ApplyThenHang)
 		if _, err := l.Resume(t.Context(), h); !isLost(err) {
 			t.Errorf("Resume: %v, want a LostError", err)
