@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -209,9 +211,19 @@ func TestWaitBesideADeadSlot(t *testing.T) { // F13
 	}
 }
 
+// extremes is a clock whose pauses are as short or as long as chance may make
+// them. Only one goroutine may use it.
+type extremes struct {
+	clock.Clock
+	random *rand.Rand
+}
+
+func (e extremes) Uint64() uint64 { return []uint64{1, math.MaxUint64}[e.random.IntN(2)] }
+
 // TestWaitOutlastsABreak shows that a wait goes on if no slot answers for a
 // moment, and ends with a StoreError if none answers for longer.
 func TestWaitOutlastsABreak(t *testing.T) { // F13
+	random := rand.New(rand.NewPCG(1, 2))
 	wait := func(t *testing.T, after, lasts time.Duration) (failed time.Duration, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
@@ -221,15 +233,15 @@ func TestWaitOutlastsABreak(t *testing.T) { // F13
 			s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
 			time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
 			var lk *lock.Lock
-			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(t.Context(), resource); err == nil {
+			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(clock.With(t.Context(), extremes{clock.From(t.Context()), random}), resource); err == nil {
 				_ = lk.Release()
 			}
 			failed = time.Since(from)
 		})
 		return failed, err
 	}
-	for i := range 20 { // a break meets no slot, one, or both
-		if _, err := wait(t, 10*time.Second+time.Duration(i)*77*time.Millisecond, 900*time.Millisecond); err != nil {
+	for i := range 1000 { // a break meets no slot, one, or both
+		if _, err := wait(t, 10*time.Second+time.Duration(i%20)*77*time.Millisecond, 900*time.Millisecond); err != nil {
 			t.Errorf("a short break: %v", err)
 		}
 	}

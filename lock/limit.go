@@ -154,7 +154,11 @@ func (s *search) fail(next *slot, err error) error {
 		s.requests.until = s.until
 		pause = s.requests.rest(s.began)
 	}
-	if left := s.until.Sub(s.clock.Now()) - shortestAttempt; left > 0 && s.clock.Sleep(s.ctx, min(pause, left)) != nil {
+	left := s.until.Sub(s.clock.Now()) - shortestAttempt
+	if left <= 0 && !s.mayWait() {
+		return s.refused()
+	}
+	if left > 0 && s.clock.Sleep(s.ctx, min(pause, left)) != nil {
 		return s.failed()
 	}
 	return nil
@@ -177,7 +181,7 @@ func (s *search) again(next *slot, now time.Time) (*slot, error) {
 			failed = one
 		}
 	}
-	if failed == nil || s.until.Sub(now) <= shortestAttempt {
+	if failed == nil || s.until.Sub(now) < shortestAttempt {
 		return nil, s.refused()
 	}
 	return failed, nil
