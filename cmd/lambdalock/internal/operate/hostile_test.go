@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/doctor"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
@@ -77,6 +79,14 @@ func TestHostileKeys(t *testing.T) { // F27, F30
 			say(e.Judge(t.Context(), store, "orders", time.Now()))
 			out.WriteString(explained(text, e))
 			say(inspect.WriteJSON(&out, e, "  "))
+		}
+		say((&redriven{out: &out}).list([]deadletter.Decision{{Message: text, Group: text, Name: text, Event: text, Action: deadletter.Leave, Why: text}}))
+		undone := []deadletter.Decision{{Message: text, Action: deadletter.Leave, Why: text, Error: text, To: text}}
+		for _, r := range []*redriven{{Run: &deadletter.Run{}, out: &out}, {Run: &deadletter.Run{}, out: &out, json: true}} {
+			say(r.do(t.Context(), undone, ask))
+		}
+		for _, c := range []*Doctor{{}, {jsonFlag: jsonFlag{true}}} {
+			say(c.print(&out, []doctor.Line{{Level: doctor.Error, Check: "mapping", For: "you", Text: text}}))
 		}
 		checkPrinted(t, n, text, out.String())
 	}
