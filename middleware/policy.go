@@ -69,8 +69,10 @@ type coalescePolicy int
 //
 // Another delivery of the holder's own event fails with a *lock.HeldError, and
 // so does an event whose lock is held by a function without Coalesce. Every key
-// needs an Event. Each refused event takes two requests. The store must be a
-// driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage are.
+// needs an Event. Each refused event takes two requests. The records of a batch
+// are coalesced with each other, too, up to [Concurrency] at a time. The store
+// must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage
+// are.
 const Coalesce coalescePolicy = 0
 
 type waitPolicy time.Duration

@@ -8,7 +8,8 @@ import (
 
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
-// with the same name, so that it never finds its lock held by its own batch.
+// with the same name, so that it never finds its lock held by its own batch:
+// unless it is to be coalesced then.
 func (d *delivery[R]) chain() {
 	lastInGroup, lastOfName := map[string]*task[R]{}, map[string]*task[R]{}
 	for i := range d.tasks {
@@ -20,7 +21,7 @@ func (d *delivery[R]) chain() {
 			}
 			lastInGroup[group] = t
 		}
-		if name := t.key.Name; name != "" {
+		if name := t.key.Name; name != "" && d.held.action != coalesce {
 			if before := lastOfName[name]; before != nil {
 				before.nextOfName = t
 				t.waitsFor++
