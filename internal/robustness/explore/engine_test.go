@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -50,6 +51,7 @@ func TestExploreEngineFinds(t *testing.T) {
 		"abandon that leaves the stamp": {together, func() driver.Store { return &broken{Store: memstore.New(), keepsStamp: true} }, "P4"},
 		"release of any owner":          {together, func() driver.Store { return &broken{Store: memstore.New(), releasesAny: true} }, "P2"},
 		"release that forgets":          {duplicates, func() driver.Store { return &broken{Store: memstore.New(), forgets: true} }, "P5"},
+		"settlement that sees no mark":  {bursts, func() driver.Store { return &broken{Store: memstore.New(), seesNoMark: true} }, "P6"},
 		"release that is not applied":   {duplicates, func() driver.Store { return &broken{Store: memstore.New(), keeps: true} }, "P4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +70,7 @@ func TestExploreEngineFinds(t *testing.T) {
 // broken is a store that breaks a rule of [driver.Store].
 type broken struct {
 	*memstore.Store
-	keepsStamp, releasesAny, forgets, keeps bool
+	keepsStamp, releasesAny, forgets, keeps, seesNoMark bool
 }
 
 func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
@@ -76,6 +78,8 @@ func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 	switch row, err := b.Read(ctx, s.Name); {
 	case err != nil:
 		return row, false, err
+	case b.seesNoMark:
+		own.MarksBelow = 0
 	case b.keepsStamp:
 		own.Abandon = false
 	case b.releasesAny:
@@ -92,6 +96,7 @@ func (b *broken) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, 
 const (
 	together   = "two names together"
 	duplicates = "an event and its duplicates"
+	bursts     = "events that are coalesced"
 )
 
 // play is what the invocations do.
@@ -126,6 +131,9 @@ var plays = []play{
 	{"a limit of two", lock.Options{Lease: lock.FixedLease(4 * time.Second), Limit: 2}, []func(*invocation){
 		locks(lock.Key{Name: "n0"}), locks(lock.Key{Name: "n0"}),
 	}},
+	{bursts, lock.Options{Lease: lock.FixedLease(4 * time.Second), Coalesce: true}, []func(*invocation){
+		coalesces(lock.Key{Name: "n0", Event: "e1"}), coalesces(lock.Key{Name: "n0", Event: "e2"}), coalesces(lock.Key{Name: "n0", Event: "e3"}),
+	}},
 	{"a lock that is handed over", lock.Options{Lease: lock.FixedLease(4 * time.Second)}, []func(*invocation){
 		handsOver(lock.Key{Name: "n0", Event: "e1"}), resumes, locks(lock.Key{Name: "n0", Event: "e1"}),
 	}},
@@ -155,6 +163,42 @@ func (in *invocation) nest(ctx context.Context, keys []lock.Key) bool {
 	}
 	in.completed(keys[0], lk.Complete())
 	return true
+}
+
+// coalesces returns an invocation whose event is acknowledged if it is
+// completed or coalesced, and would come again otherwise.
+func coalesces(key lock.Key) func(*invocation) {
+	return func(in *invocation) {
+		lk, err := in.locker.Acquire(in.ctx, key)
+		if held := (*lock.HeldError)(nil); errors.As(err, &held) && held.Coalesced {
+			return
+		}
+		if err != nil {
+			in.refused(key, err)
+			in.fails()
+			return
+		}
+		for {
+			in.holds(key.Name, lk.Context())
+			serves := in.begins()
+			succeeded := in.work(lk.Context())
+			in.ends(key.Name)
+			if !succeeded {
+				_ = lk.Release()
+				in.fails()
+				return
+			}
+			in.serve(serves)
+			err := lk.Complete()
+			if owed := (*lock.OwedError)(nil); !errors.As(err, &owed) || !owed.Again {
+				in.completed(key, err)
+				if err != nil {
+					in.fails()
+				}
+				return
+			}
+		}
+	}
 }
 
 // late returns an invocation that begins when the leases of the others end.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +40,8 @@ type engineRun struct {
 	owners      map[string]*invocation // by token
 	answered    map[string]bool        // rows and tokens whose release was sent: whether it was answered
 	copies      []*request
-	done        map[string]bool // names and events
+	done        map[string]bool      // names and events
+	relying     map[*invocation]bool // have marked a row, and were not served since
 	violation   string
 }
 
@@ -55,6 +57,7 @@ type invocation struct {
 	seen   driver.Row                 // in the last answer to a claim
 	over   bool
 	killed bool
+	failed bool // its event comes again
 }
 
 // request is a request to the store, or the work of an invocation, which wants
@@ -84,7 +87,7 @@ func newEngineRun(t *testing.T, e *exploration) *engineRun {
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	s := &engineRun{
 		t: t, store: e.open(), began: time.Now(), names: []string{"/n0", "/n1", "/slot:2:n0"}, changed: make(chan struct{}, 1),
-		handle: make(chan lock.Ticket, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{},
+		handle: make(chan lock.Ticket, 1), stop: stop, owners: map[string]*invocation{}, answered: map[string]bool{}, done: map[string]bool{}, relying: map[*invocation]bool{},
 	}
 	for i, script := range e.play.scripts {
 		in := &invocation{run: s, name: string(rune('a' + i)), ctx: ctx, held: map[string]context.Context{}}
@@ -163,6 +166,30 @@ func (in *invocation) ends(name string) {
 func (in *invocation) work(ctx context.Context) bool {
 	_, ok, _ := in.send(ctx, &request{text: "work"})
 	return ok && ctx.Err() == nil
+}
+
+// fails notes that the event comes again.
+func (in *invocation) fails() {
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	in.failed = true
+	delete(in.run.relying, in)
+}
+
+// begins returns who is served by a run that begins now.
+func (in *invocation) begins() []*invocation {
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	return slices.Collect(maps.Keys(in.run.relying))
+}
+
+// serve notes that a run has served them.
+func (in *invocation) serve(all []*invocation) {
+	in.run.mu.Lock()
+	defer in.run.mu.Unlock()
+	for _, served := range all {
+		delete(in.run.relying, served)
+	}
 }
 
 // refused checks the answer to an invocation that may not run (P4, P6).
@@ -259,6 +286,20 @@ func (g gate) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, boo
 		s.mu.Unlock()
 	}
 	return row, ok, err
+}
+
+// Mark implements [driver.Coalescer].
+func (g gate) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	mark, s := *m, g.in.run
+	return g.in.send(ctx, &request{text: "mark of " + short(m.Name), row: m.Name, apply: func() (driver.Row, bool, error) {
+		row, ok, err := s.store.(driver.Coalescer).Mark(context.Background(), &mark)
+		if ok {
+			s.mu.Lock()
+			s.relying[g.in] = true
+			s.mu.Unlock()
+		}
+		return row, ok, err
+	}})
 }
 
 // acquire applies a claim, and checks what is granted (P1, P3, P5).
@@ -453,6 +494,13 @@ func (s *engineRun) late() {
 		s.applyCopy(0)
 		s.check()
 	}
+	// An event that comes again runs, and serves those who rely on one.
+	again := slices.ContainsFunc(s.invocations, func(in *invocation) bool { return in.failed || in.killed })
+	for in := range s.relying {
+		if !again {
+			s.breaks("P6: %s was coalesced, and neither did a run begin since, nor does any event come again", in.name)
+		}
+	}
 }
 
 // hash returns a number for what every invocation was told, and for what is
@@ -493,5 +541,5 @@ func (s *engineRun) canonical(row *driver.Row) string {
 	if row.Token != "" {
 		until = row.Until.Sub(s.began).Round(time.Second)
 	}
-	return fmt.Sprintf("%s until %v, %v %s", owner, until, events, row.Memory.HighestOrder)
+	return fmt.Sprintf("%s until %v, %v %s %d", owner, until, events, row.Memory.HighestOrder, row.Marks)
 }
