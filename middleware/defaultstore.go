@@ -126,6 +126,15 @@ func (d *defaultStore) Settle(ctx context.Context, t *driver.Settlement) (driver
 	return s.Settle(ctx, t)
 }
 
+// Join implements [driver.Line].
+func (d *defaultStore) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return driver.Row{}, false, err
+	}
+	return s.Join(ctx, name)
+}
+
 // Check implements [driver.Checker].
 func (d *defaultStore) Check(ctx context.Context) error {
 	s, err := d.open(ctx)

@@ -23,4 +23,5 @@ type Claim struct {
 	Stamp       time.Time
 	Until       time.Time // end of the lease
 	DeleteAfter time.Time // the row's new DeleteAfter
+	Place       int64     // of the claimant in the [Line]; zero if it has none
 }

@@ -23,8 +23,12 @@ type Row struct {
 	Previous string
 	// Marks is how often others have asked an owner for one more run since the row
 	// was last released. A takeover keeps it.
-	Marks  int64
-	Memory Memory
+	Marks int64
+	// Line is the last place that was given to a waiter, and Served that of the
+	// last owner that had one. Both are zero unless the store is a [Line]. They
+	// outlast the owner.
+	Line, Served int64
+	Memory       Memory
 	// DeleteAfter is the time until which the row must be kept. Afterwards garbage
 	// collection may delete it.
 	DeleteAfter time.Time
@@ -94,6 +98,19 @@ func (r *Row) Take(c *Claim, now time.Time) {
 	r.Fence = max(next, now.UnixMicro())
 	r.Token, r.Event, r.Payload, r.Holder = c.Token, c.Event, c.Payload, c.Holder
 	r.Stamp, r.Until, r.DeleteAfter = c.Stamp, c.Until, c.DeleteAfter
+	if c.Place > 0 {
+		r.Served = c.Place
+	}
+}
+
+// Join gives out the next place in line, and reports whether it did: only while
+// somebody owns the row.
+func (r *Row) Join() bool {
+	if r.Newer || r.Token == "" {
+		return false
+	}
+	r.Line++
+	return true
 }
 
 // OwnedBy reports whether the token owns the row.

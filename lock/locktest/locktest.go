@@ -96,6 +96,7 @@ func Run(t *testing.T, h Harness) {
 		"ended context":                 endedContext,
 		"check":                         check,
 		"read":                          read,
+		"line":                          line,
 		"no row":                        noRow,
 		"random requests":               randomRequests,
 		"every request to every row":    everyRequest,

@@ -95,6 +95,9 @@ func (r *requests) make() request {
 	} else if ok && r.IntN(2) == 0 {
 		s.MarksBelow = row.Marks + int64(r.IntN(2))
 	}
+	if _, ok := r.c.store.(driver.Line); ok && r.IntN(8) == 0 {
+		return request{}
+	}
 	switch r.IntN(10) {
 	case 0, 1, 2, 3:
 		return request{claim: r.claim(keep)}
@@ -130,6 +133,9 @@ func (r *requests) claim(keep time.Time) *driver.Claim {
 	}
 	c.Now = r.wall(c.Token)
 	c.Until = c.Now.Add(r.lease())
+	if _, ok := r.c.store.(driver.Line); ok {
+		c.Place = int64(r.IntN(4))
+	}
 	if c.Event != "" {
 		c.Payload = r.pick("", "p", "q")
 	}

@@ -20,7 +20,7 @@ type rules struct {
 	other   time.Time // zero, or another end that the last request may have set
 }
 
-// request is one request to a store. One of the four is not nil.
+// request is one request to a store: one that is not nil, or else a join.
 type request struct {
 	claim      *driver.Claim
 	renewal    *driver.Renewal
@@ -41,8 +41,10 @@ func (q request) String() string {
 		return fmt.Sprintf("renewal %+v", *q.renewal)
 	case q.mark != nil:
 		return fmt.Sprintf("mark %+v", *q.mark)
+	case q.settlement != nil:
+		return fmt.Sprintf("settlement %+v", *q.settlement)
 	}
-	return fmt.Sprintf("settlement %+v", *q.settlement)
+	return "join"
 }
 
 // apply applies q at a time of the store's clock. It returns what the store has
@@ -55,6 +57,9 @@ func (r *rules) apply(q request, at time.Time) (driver.Row, bool) {
 		return r.extend(q.renewal, at)
 	case q.mark != nil:
 		ok := r.row.Mark(q.mark)
+		return r.row, ok
+	case q.settlement == nil:
+		ok := r.row.Join()
 		return r.row, ok
 	}
 	s := q.settlement
@@ -158,8 +163,11 @@ func (c *comparison) send(q request) {
 		got, ok, err = c.store.Renew(c.Context(), q.renewal)
 	case q.mark != nil:
 		_, ok, err = c.store.(driver.Coalescer).Mark(c.Context(), q.mark)
-	default:
+	case q.settlement != nil:
 		_, ok, err = c.store.Settle(c.Context(), q.settlement)
+	default:
+		got, ok, err = c.store.(driver.Line).Join(c.Context(), c.name)
+		got.Until = want.Until // of the owner's clock, which a waiter does not see
 	}
 	if err != nil {
 		c.Fatalf("%v: %v", q, err)

@@ -23,6 +23,8 @@
 //	highestOrder S     with orders   highest completed order
 //	resultBody   B     with Replay   result of resultEvent
 //	resultEvent  S     with Replay
+//	line         N     with waiters  the last place in line that a waiter was given: only paces them, see [driver.Line]
+//	served       N     with waiters  the place of the last owner that had one
 //	deleteAfter  N     always        the table's TTL attribute (epoch seconds): garbage collection, never the lease
 //	rowFormat    N     never yet     reserved: rows that have it are refused, so that a later format can lock this one out
 //

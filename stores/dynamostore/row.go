@@ -152,6 +152,7 @@ func (s *Store) parse(item map[string]types.AttributeValue) (driver.Row, error) 
 			row.DeleteAfter = time.Unix(seconds, 0)
 		}
 	}
+	row.Line, row.Served = whole(item, "line"), whole(item, "served")
 	row.Memory.Completed = parseCompleted(item["completed"], item["payloads"])
 	return row, nil
 }
@@ -190,6 +191,16 @@ func parseCompleted(completed, payloads types.AttributeValue) []driver.Completed
 		events[i] = e.CompletedEvent
 	}
 	return events
+}
+
+// whole returns an attribute that only paces waiters: zero if it cannot be read.
+func whole(item map[string]types.AttributeValue, name string) int64 {
+	n, ok := item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	i, _ := strconv.ParseInt(n.Value, 10, 64)
+	return i
 }
 
 func str(item map[string]types.AttributeValue, name string) string {

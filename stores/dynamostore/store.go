@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,6 +80,10 @@ const (
 	markRaiseUpdate = markUpdate + ", stamp = :stamp"
 	markRaiseIf     = ifOwner + " AND stamp < :stamp"
 	unmarked        = " AND (attribute_not_exists(marks) OR marks < :marks)"
+
+	setServed  = "SET served = :place, "
+	joinUpdate = "SET line = if_not_exists(line, :none) + :one"
+	joinIf     = readable + " AND attribute_exists(ownerToken)"
 )
 
 // Acquire implements [driver.Store]. It asks for the row as it was before:
@@ -103,6 +108,10 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 	if c.Event != "" && c.Order != "" {
 		condition = acquireEventOrderIf
 	}
+	if c.Place > 0 {
+		update = setServed + strings.TrimPrefix(update, "SET ")
+		v[":place"] = number(c.Place)
+	}
 	in := s.input(c.Name, update, condition, v)
 	if c.Event != "" {
 		in.ExpressionAttributeNames = map[string]string{"#event": c.Event}
@@ -120,7 +129,7 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 
 // acquired returns the row that c made of old.
 func acquired(old driver.Row, c *driver.Claim) driver.Row {
-	row := driver.Row{Token: old.Token, Holder: old.Holder, Marks: old.Marks, Memory: old.Memory}
+	row := driver.Row{Token: old.Token, Holder: old.Holder, Marks: old.Marks, Line: old.Line, Served: old.Served, Memory: old.Memory}
 	row.Take(c, c.Stamp)
 	return row
 }
@@ -215,6 +224,13 @@ func (s *Store) abandon(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	}
 	row, released, err := s.release(ctx, &driver.Settlement{Name: t.Name, Token: t.Token, DeleteAfter: t.DeleteAfter})
 	return row, raised || released, err
+}
+
+// Join implements [driver.Line].
+func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	in := s.input(name, joinUpdate, joinIf, values{":none": number(0), ":one": number(1)})
+	in.ReturnValues = types.ReturnValueAllNew
+	return s.update(ctx, in)
 }
 
 // Check implements [driver.Checker]: it finds credentials and opens the

@@ -88,6 +88,18 @@ func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, err
 	return *row, ok, nil
 }
 
+// Join implements [driver.Line].
+func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Row{}, false, rejected(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.row(name)
+	ok := row.Join()
+	return *row, ok, nil
+}
+
 // Read implements [driver.Inspector].
 func (s *Store) Read(ctx context.Context, name string) (driver.Row, error) {
 	if err := ctx.Err(); err != nil {

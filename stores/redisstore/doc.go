@@ -74,6 +74,8 @@
 //	highestOrder with orders   highest completed order
 //	resultBody   with Replay   result of resultEvent
 //	resultEvent  with Replay
+//	line         with waiters  the last place in line that a waiter was given: only paces them, see [driver.Line]
+//	served       with waiters  the place of the last owner that had one
 //	deleteAfter  always        until when the row is kept, by the owner's clock
 //	memoryStamp  in a quorum   stamp of the claim that completed last, so that the newest memory is known
 //	cleared      in a quorum   token of the lock that others released here, because its own release did not arrive in time

@@ -64,6 +64,11 @@ func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	return result(s.server.Settle(ctx, t, raise, server.Always))
 }
 
+// Join implements [driver.Line].
+func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	return result(s.server.Join(ctx, name))
+}
+
 func result(a server.Answer) (driver.Row, bool, error) { return a.Row, a.Applied != 0, a.Err }
 
 // Check implements [driver.Checker]. It runs a script that only reads, which

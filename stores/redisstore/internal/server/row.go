@@ -90,6 +90,8 @@ func parse(r *reply, v view) (driver.Row, error) {
 		}
 	}
 	row.DeleteAfter = ParseTimestamp(r.fields["deleteAfter"])
+	row.Line, _ = strconv.ParseInt(r.fields["line"], 10, 64) // these only pace waiters
+	row.Served, _ = strconv.ParseInt(r.fields["served"], 10, 64)
 	return row, nil
 }
 

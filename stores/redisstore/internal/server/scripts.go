@@ -18,6 +18,8 @@ var (
 	settleText string
 	//go:embed scripts/mark.lua
 	markText string
+	//go:embed scripts/join.lua
+	joinText string
 	//go:embed scripts/read.lua
 	readText string
 
@@ -25,6 +27,7 @@ var (
 	renewScript   = redis.NewScript(rowScript + renewText)
 	settleScript  = redis.NewScript(rowScript + settleText)
 	markScript    = redis.NewScript(rowScript + markText)
+	joinScript    = redis.NewScript(rowScript + joinText)
 	readScript    = redis.NewScript(rowScript + readText)
 )
 

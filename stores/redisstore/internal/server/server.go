@@ -77,7 +77,7 @@ func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64,
 	}
 	args := []any{
 		c.Token, Timestamp(c.Stamp), Timestamp(c.Until), lease(c.Until.Sub(c.Now)), c.Holder, c.Event, c.Payload,
-		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(),
+		entry, moment(c.Now), c.Order, Timestamp(c.DeleteAfter), keep(c.DeleteAfter.Sub(c.Now)), leastFence, s.asks(), c.Place,
 	}
 	return s.run(ctx, acquireScript, c.Name, view{token: c.Token, now: c.Now}, append(args, install...)...)
 }
@@ -127,6 +127,11 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 // Mark sends a mark.
 func (s *Server) Mark(ctx context.Context, m *driver.Mark) Answer {
 	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp))
+}
+
+// Join gives out the next place in line.
+func (s *Server) Join(ctx context.Context, name string) Answer {
+	return s.run(ctx, joinScript, name, view{now: clock.Wall(clock.From(ctx))})
 }
 
 // asks returns "1" until the server has told its settings.
