@@ -43,6 +43,7 @@ type acquisition struct {
 	decided time.Time
 	waited  time.Duration
 	seen    sight
+	line    line
 }
 
 func (l *Locker) newAcquisition(ctx context.Context, key Key) *acquisition {

@@ -14,10 +14,10 @@ const (
 	longestPoll  = 2 * time.Second
 )
 
-// sight is when a waiter first saw an owner, by the waiter's clock.
+// sight is when a waiter first and last saw an owner, by the waiter's clock.
 type sight struct {
-	token string
-	at    time.Time
+	token    string
+	at, last time.Time
 }
 
 // wait sleeps until it is worth asking for the name again. It returns a
@@ -25,7 +25,13 @@ type sight struct {
 // was cut short.
 func (a *acquisition) wait(round int) error {
 	now := a.clock.Now()
-	return a.rest(now, a.nextLook(now, round))
+	look := a.nextLook(now, round)
+	if end, _ := a.waitEnd(); a.joins() && now.Before(end) {
+		a.join(end)
+		now = a.clock.Now()
+		look = a.nextLook(now, round)
+	}
+	return a.rest(now, look)
 }
 
 // rest waits as long as look says, if the wait may last that long.
@@ -76,13 +82,16 @@ func (a *acquisition) waitEnd() (end time.Time, cause error) {
 // time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	if a.seen.token != a.row.Token {
-		a.seen = sight{a.row.Token, now}
+		a.line.others = a.seen.last
+		a.seen = sight{token: a.row.Token, at: now}
 	}
+	a.seen.last = now
 	look := shortestPoll << min(round, 5)
-	toEnd := longestPoll
+	toEnd, held := longestPoll, time.Duration(0)
 	if !a.row.Unknown() && a.row.Token != "" {
 		wall := clock.Wall(a.clock)
-		look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
+		held = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
+		look = held
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
 		if a.row.Cooling() { // the end is known
 			look = toEnd
@@ -90,5 +99,6 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
+	look = min(a.turnComes(now, held, look), longestPoll)
 	return max(min(look, toEnd), time.Millisecond)
 }

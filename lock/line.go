@@ -1,0 +1,93 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// line is what a waiter knows of those who wait for the same name. It only says
+// when to look again: if it is wrong, that costs requests or time.
+type line struct {
+	asked  bool      // for a place, which is done once
+	others time.Time // when another holder than the present one was last seen; zero: never
+	place  int64     // zero: none
+	served int64     // the row's, as it was first seen at the time at
+	at     time.Time
+	owner  string        // when the row was last seen
+	idle   int           // how many new owners were seen since then
+	turn   time.Duration // zero: served has not moved on yet
+}
+
+// joins reports whether it is time to ask for a place: the waiter has seen the
+// name pass from one holder to another, so others wait too. If it waits alone,
+// a place would only cost a request.
+func (a *acquisition) joins() bool {
+	return !a.line.asked && !a.line.others.IsZero() && a.row.Token != ""
+}
+
+// join asks for a place once, until end at most. The wait goes on without one.
+func (a *acquisition) join(end time.Time) {
+	a.line.asked = true
+	store, ok := a.locker.store.(driver.Line)
+	if !ok {
+		return
+	}
+	r := retries{locker: a.locker, clock: a.clock, until: end, once: true}
+	ok, err := r.send(a.ctx, "join", func(ctx context.Context) (bool, error) {
+		row, ok, err := store.Join(ctx, a.claim.Name)
+		if ok && err == nil {
+			a.row = row
+		}
+		return ok, err
+	})
+	a.requests.sent += r.sent
+	if ok && err == nil {
+		a.line.place, a.line.served, a.line.owner, a.line.at = a.row.Line, a.row.Served, a.row.Token, a.clock.Now()
+	}
+}
+
+// turnComes returns how long to wait until the waiter's turn is likely to come,
+// or otherwise if it has no place. held is how long the owner has had the name.
+func (a *acquisition) turnComes(now time.Time, held, otherwise time.Duration) time.Duration {
+	l := &a.line
+	if l.place == 0 {
+		return otherwise
+	}
+	turn := l.length(now, &a.row)
+	held = max(min(held, now.Sub(l.others)), 0) // the holder's clock may be wrong
+	left := time.Duration(l.before(&a.row))*max(turn, held) - held
+	// One that is far from its turn may find the name free all the same. Its place
+	// must not count as served, because those before it still wait.
+	a.claim.Place = 0
+	if l.place > a.row.Served && left < longestPoll {
+		a.claim.Place = l.place
+	}
+	return max(left*95/100, held/2, turn/4)
+}
+
+// length returns how long a turn takes: as long as those that the waiter has
+// seen pass or, until then, half of the time between two holders, but not long.
+func (l *line) length(now time.Time, row *driver.Row) time.Duration {
+	switch moved := row.Served - l.served; {
+	case moved > 0:
+		l.turn = now.Sub(l.at) / time.Duration(moved)
+		fallthrough
+	case moved < 0:
+		l.served, l.at, l.idle = row.Served, now, 0
+	case row.Token != l.owner:
+		l.idle++
+	}
+	l.owner = row.Token
+	return cmp.Or(l.turn, min(now.Sub(l.others)/2, shortestPoll))
+}
+
+// before returns how many turns are left, at least one. If the name passes from
+// one owner to another and the places do not move on, those who had them may
+// have given up: it is half as many each time that this is seen.
+func (l *line) before(row *driver.Row) int64 {
+	turns := min(l.place-row.Served, int64(longestPoll/time.Millisecond))
+	return max(turns>>min(l.idle, 62), 1)
+}

@@ -1,0 +1,291 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/robustness/simclock"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+const (
+	lineLatency = 5 * time.Millisecond
+	lineTurn    = 20 * time.Millisecond
+	lineBurst   = 150 * time.Millisecond // the arrivals, and what they learn
+)
+
+// distant is a store that takes a while to answer, and notes its requests.
+type distant struct {
+	driver.Line
+	joinError error
+
+	mu   sync.Mutex
+	sent []time.Time
+}
+
+func (s *distant) travel() {
+	s.mu.Lock()
+	s.sent = append(s.sent, time.Now())
+	s.mu.Unlock()
+	time.Sleep(lineLatency / 2)
+}
+
+func (s *distant) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.travel()
+	defer time.Sleep(lineLatency / 2)
+	return s.Line.Acquire(ctx, c)
+}
+
+func (s *distant) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	s.travel()
+	defer time.Sleep(lineLatency / 2)
+	return s.Line.Settle(ctx, t)
+}
+
+func (s *distant) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	s.travel()
+	defer time.Sleep(lineLatency / 2)
+	row, ok, err := s.Line.Join(ctx, name)
+	if s.joinError != nil {
+		return driver.Row{}, false, s.joinError
+	}
+	return row, ok, err
+}
+
+// unaware hides that a store is a [driver.Line].
+type unaware struct{ driver.Store }
+
+// crowd are waiters for one name, which come at the same time.
+type crowd struct {
+	waiters int
+	limit   int
+	hidden  int           // how many of them do not know of the line
+	apart   time.Duration // by how much the clocks of neighbours differ
+	gone    int           // how many of them give up after 200 ms
+	joins   error
+}
+
+// figures are those of one crowd, or the means of several. Rate is the number
+// of requests a second after the burst of arrivals, and last that of the last
+// finisher's time to the median finisher's.
+type figures struct{ requests, rate, wall, last float64 }
+
+func (c *crowd) run(t *testing.T) figures {
+	t.Helper()
+	s := &distant{Line: memstore.New(), joinError: c.joins}
+	began := time.Now()
+	var mu sync.Mutex
+	var ends []time.Duration
+	var wg sync.WaitGroup
+	for i := range c.waiters {
+		o := lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard, Limit: c.limit}
+		if i < c.gone {
+			o.MaxWait = 200 * time.Millisecond
+		}
+		store := driver.Store(s)
+		if i >= c.waiters-c.hidden {
+			store = unaware{s}
+		}
+		l, err := lock.New(store, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := t.Context()
+		if c.apart != 0 {
+			ctx = clock.With(ctx, simclock.New(time.Duration(i%3-1)*c.apart, 0))
+		}
+		wg.Go(func() {
+			err := l.Do(ctx, resource, func(context.Context) error { time.Sleep(lineTurn); return nil })
+			if i < c.gone && isHeld(err) {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ends = append(ends, time.Since(began))
+		})
+	}
+	wg.Wait()
+	slices.Sort(ends)
+	wall := ends[len(ends)-1]
+	ideal := time.Duration(len(ends)) * (lineTurn + 2*lineLatency) / time.Duration(max(c.limit, 1))
+	later := 0
+	for _, at := range s.sent {
+		if at.Sub(began) >= lineBurst {
+			later++
+		}
+	}
+	return figures{
+		requests: float64(len(s.sent)) / float64(len(ends)), rate: float64(later) / max(wall-lineBurst, time.Second).Seconds(),
+		wall: float64(wall) / float64(ideal), last: float64(wall) / float64(ends[len(ends)/2]),
+	}
+}
+
+// mean returns the mean figures of so many crowds.
+func (c *crowd) mean(t *testing.T, runs int) (m figures) {
+	t.Helper()
+	for range runs {
+		synctest.Test(t, func(t *testing.T) {
+			f, n := c.run(t), float64(runs)
+			m.requests, m.rate, m.wall, m.last = m.requests+f.requests/n, m.rate+f.rate/n, m.wall+f.wall/n, m.last+f.last/n
+		})
+	}
+	return m
+}
+
+// TestLine measures how waiters for one name take their turns, and fails if
+// they need much more than docs/BENCHMARKS.md says.
+func TestLine(t *testing.T) { // F19
+	t.Parallel()
+	for name, c := range map[string]struct {
+		crowd
+		runs int
+		most figures
+	}{
+		"1 alone":                   {crowd{waiters: 1}, 1, figures{2, 0, 1, 1}},
+		"2":                         {crowd{waiters: 2}, 20, figures{2.5, 10, 1.6, 1.1}},
+		"8":                         {crowd{waiters: 8}, 20, figures{5.5, 150, 1.3, 2.1}},
+		"32":                        {crowd{waiters: 32}, 10, figures{7, 150, 1.25, 2.4}},
+		"128":                       {crowd{waiters: 128}, 5, figures{9, 250, 1.2, 2.3}},
+		"512":                       {crowd{waiters: 512}, 3, figures{18, 700, 1.2, 2.2}},
+		"32, four at a time":        {crowd{waiters: 32, limit: 4}, 10, figures{13, 500, 1.6, 2.4}},
+		"32, half of them unaware":  {crowd{waiters: 32, hidden: 16}, 10, figures{14, 500, 2.5, 4.5}},
+		"32, clocks 1.9 s apart":    {crowd{waiters: 32, apart: 1900 * time.Millisecond}, 10, figures{12, 250, 12, 7}},
+		"40, of which many give up": {crowd{waiters: 40, gone: 20}, 10, figures{12, 200, 3, 4.5}},
+		"32, and the answers about places are lost": {crowd{waiters: 32, joins: &driver.Error{Temporary: true, Err: errors.New("no")}}, 10, figures{14, 500, 2, 3.5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := c.mean(t, c.runs)
+			got := fmt.Sprintf("%.1f requests per turn, %.0f a second after the burst, %.2f times the ideal, last to median %.2f", m.requests, m.rate, m.wall, m.last)
+			t.Log(got)
+			if m.requests > c.most.requests || m.rate > c.most.rate || m.wall > c.most.wall || m.last > c.most.last {
+				t.Errorf("%s, want at most %+v", got, c.most)
+			}
+		})
+	}
+}
+
+// TestLineAndNewcomers shows that waiters get their turn while newcomers keep
+// coming.
+func TestLineAndNewcomers(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		s := &distant{Line: memstore.New()}
+		began := time.Now()
+		var mu sync.Mutex
+		var waits []time.Duration
+		var wg sync.WaitGroup
+		for i := range 400 {
+			l, err := lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() {
+				came := time.Now()
+				if err := l.Do(t.Context(), resource, func(context.Context) error { time.Sleep(lineTurn); return nil }); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				waits = append(waits, time.Since(came))
+			})
+			if i >= 20 { // those before it came together; the others take all of the capacity
+				time.Sleep(lineTurn + 2*lineLatency)
+			}
+		}
+		wg.Wait()
+		longest := slices.Max(waits)
+		t.Logf("longest wait %v, all done after %v, %.1f requests per turn", longest, time.Since(began), float64(len(s.sent))/float64(len(waits)))
+		if longest > 8*time.Second {
+			t.Errorf("one waited %v", longest)
+		}
+	})
+}
+
+// stuckLine is a line whose places are never given.
+type stuckLine struct {
+	driver.Line
+	asked int
+}
+
+func (s *stuckLine) Join(ctx context.Context, _ string) (driver.Row, bool, error) {
+	s.asked++
+	<-ctx.Done()
+	return driver.Row{}, false, ctx.Err()
+}
+
+// TestWaitTimesOutInLine shows that a wait ends when it has to, also while it
+// asks for a place, which it does once.
+func TestWaitTimesOutInLine(t *testing.T) { // F19
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuckLine{Line: memstore.New()}
+		f := newFixture(t)
+		holders := f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)})
+		f.faulty.Store = s
+		first := f.mustAcquire(holders, resource)
+		time.AfterFunc(100*time.Millisecond, func() {
+			_ = first.Release()
+			f.mustAcquire(holders, resource)
+		})
+		l, err := lock.New(s, &lock.Options{MaxWait: 3 * time.Second, Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = l.Acquire(t.Context(), resource)
+		if !isHeld(err) || time.Since(start) != 3*time.Second || s.asked != 1 {
+			t.Errorf("got %v after %v and %d requests for a place, want a HeldError after 3s and one", err, time.Since(start), s.asked)
+		}
+	})
+}
+
+// TestLineWithDeadHolder shows that those who wait for a holder that has died
+// have the name soon after its lease ends, and ask rarely until then.
+func TestLineWithDeadHolder(t *testing.T) { // F19, F38
+	synctest.Test(t, func(t *testing.T) {
+		s := &distant{Line: memstore.New()}
+		l := func() *lock.Locker {
+			l, err := lock.New(s, &lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		var wg sync.WaitGroup
+		var dead time.Time
+		for i := range 16 {
+			wg.Go(func() {
+				lk, err := l().Acquire(t.Context(), resource)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if row := readRow(t, s.Line, "/resource"); dead.IsZero() && row.Served > 3 {
+					dead = lk.Lease().Until
+					return
+				}
+				if after := time.Since(dead); !dead.IsZero() && after < 0 {
+					t.Errorf("waiter %d has the name %v before the lease of the dead holder ends", i, -after)
+				}
+				time.Sleep(lineTurn)
+				_ = lk.Release()
+			})
+		}
+		wg.Wait()
+		if after, n := time.Since(dead), len(s.sent); dead.IsZero() || after > 3*time.Second || n > 16*25 {
+			t.Errorf("all done %v after the lease of the dead holder, with %d requests", after, n)
+		}
+		t.Logf("all done %v after the lease of the dead holder, with %d requests", time.Since(dead), len(s.sent))
+	})
+}
