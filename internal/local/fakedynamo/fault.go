@@ -17,7 +17,8 @@ type Request struct {
 	Key string
 	// N is the number of requests to write before this one.
 	N int
-	// Keys are the values of the partition keys of a TransactWriteItems request.
+	// Keys are the values of the partition keys of a TransactWriteItems or
+	// BatchExecuteStatement request.
 	Keys []string
 }
 
@@ -64,6 +65,10 @@ const (
 // OnRequest sets a hook that is called for every authenticated request before
 // it is applied, and decides what goes wrong with it. Calls may be concurrent.
 // A nil hook, the initial state, means no faults.
+//
+// After a BatchExecuteStatement, the hook is called for each of its statements,
+// with the permission that it needs as the operation, PartiQLInsert or
+// PartiQLUpdate. Faults that end a request without an answer are none there.
 func (s *Server) OnRequest(f func(Request) Fault) {
 	if f == nil {
 		s.onRequest.Store(nil)
@@ -73,13 +78,16 @@ func (s *Server) OnRequest(f func(Request) Fault) {
 }
 
 // writes are the operations that are counted.
-var writes = map[string]bool{"UpdateItem": true, "PutItem": true, "TransactWriteItems": true}
+var writes = map[string]bool{"UpdateItem": true, "PutItem": true, "TransactWriteItems": true, "BatchExecuteStatement": true}
 
 // fault counts a request and asks the hook about it.
 func (s *Server) fault(in *input) Fault {
 	n := s.Requests()
 	if writes[in.operation] {
 		n = int(s.requests.Add(1)) - 1
+	}
+	for i := range in.Statements {
+		in.Statements[i].read()
 	}
 	hook := s.onRequest.Load()
 	if hook == nil {
@@ -91,13 +99,26 @@ func (s *Server) fault(in *input) Fault {
 			r.Keys = append(r.Keys, s.keyOf(one))
 		}
 	}
-	return (*hook)(r)
+	for i := range in.Statements {
+		r.Keys = append(r.Keys, s.keyOf(in.Statements[i].action))
+	}
+	f := (*hook)(r)
+	for i := range in.Statements {
+		one := &in.Statements[i]
+		one.fault = (*hook)(Request{Operation: one.permission(), Key: r.Keys[i], N: n})
+	}
+	return f
 }
 
 // keyOf returns the value of the partition key, or "" if it is not a string.
 func (s *Server) keyOf(in *input) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.keyIn(in)
+}
+
+// keyIn is keyOf under the lock.
+func (s *Server) keyIn(in *input) string {
 	if t := s.tables[in.TableName]; t != nil && in.Item[t.key].S != nil {
 		return *in.Item[t.key].S
 	}
@@ -171,6 +192,10 @@ func (f Fault) refusal(in *input) error {
 		return failure(dynamoType+"AccessDeniedException", "KMS key access denied error: User: arn:aws:sts::123456789012:assumed-role/app/fn is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:123456789012:key/1234abcd because no identity-based policy allows the kms:Decrypt action")
 	case Deny:
 		action, table := in.operation, in.TableName
+		if len(in.Statements) > 0 {
+			in.Statements[0].read()
+			action, table = in.Statements[0].permission(), in.Statements[0].action.TableName
+		}
 		if n := len(in.TransactItems); n > 0 { // IAM knows only what a transaction does to each item
 			if k, one, err := in.TransactItems[n-1].action(); err == nil {
 				action, table = string(k)+"Item", one.TableName

@@ -33,6 +33,9 @@ type input struct {
 	TransactItems      []transactItem
 	ClientRequestToken string
 
+	// BatchExecuteStatement
+	Statements []statement
+
 	// CreateTable
 	BillingMode          string
 	KeySchema            []keyElement

@@ -3,7 +3,8 @@
 //
 // It implements what the DynamoDB store of this module sends: UpdateItem and
 // TransactWriteItems with condition and update expressions on tables with one
-// string partition key, and the few table operations that prepare such a table.
+// string partition key, BatchExecuteStatement with the same in PartiQL, and the
+// few table operations that prepare such a table.
 // GetItem and Scan are there for looking at its rows, PutItem for the examples'
 // own data. It refuses everything else, so that it never silently ignores what
 // the real service would have honoured. What the real service refuses of that
@@ -86,16 +87,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // operations holds the operations by their names. They run under the lock.
 var operations = map[string]func(*Server, *input) (any, error){
-	"UpdateItem":         (*Server).updateItem,
-	"PutItem":            (*Server).putItem,
-	"GetItem":            (*Server).getItem,
-	"Scan":               (*Server).scan,
-	"TransactWriteItems": (*Server).transactWriteItems,
-	"CreateTable":        (*Server).createTable,
-	"DescribeTable":      (*Server).describeTable,
-	"UpdateTimeToLive":   (*Server).updateTimeToLive,
-	"DescribeTimeToLive": (*Server).describeTimeToLive,
-	"DescribeEndpoints":  (*Server).describeEndpoints,
+	"UpdateItem":            (*Server).updateItem,
+	"PutItem":               (*Server).putItem,
+	"GetItem":               (*Server).getItem,
+	"Scan":                  (*Server).scan,
+	"TransactWriteItems":    (*Server).transactWriteItems,
+	"BatchExecuteStatement": (*Server).batchExecuteStatement,
+	"CreateTable":           (*Server).createTable,
+	"DescribeTable":         (*Server).describeTable,
+	"UpdateTimeToLive":      (*Server).updateTimeToLive,
+	"DescribeTimeToLive":    (*Server).describeTimeToLive,
+	"DescribeEndpoints":     (*Server).describeEndpoints,
 }
 
 // run carries out a request.
@@ -113,8 +115,8 @@ func (s *Server) run(in *input) (any, error) {
 }
 
 // Requests returns the number of requests to write received so far (UpdateItem,
-// PutItem, TransactWriteItems), including those that a fault kept from being
-// applied.
+// PutItem, TransactWriteItems, BatchExecuteStatement), including those that a
+// fault kept from being applied.
 func (s *Server) Requests() int { return int(s.requests.Load()) }
 
 // Item returns a copy of the item with that partition key in the form of the
