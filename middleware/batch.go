@@ -79,7 +79,7 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 	}
 	d.ctx = invocation.WithBatch(ctx, d.rememberedTogether())
 	d.chain()
-	for range min(b.each.concurrency, len(records)) {
+	for range d.claims() {
 		d.workers.Go(d.work)
 	}
 	d.workers.Wait()
@@ -105,11 +105,14 @@ type delivery[R any] struct {
 	throttles int        // claims that the store throttled
 }
 
+// claims returns how many records are handled at a time.
+func (d *delivery[R]) claims() int { return min(d.each.concurrency, len(d.tasks)) }
+
 // rememberedTogether returns the events of the batch that should not be
 // forgotten for lack of room while the batch is handled. An event with an Order
 // needs no room, because its order tells that it is completed.
 func (d *delivery[R]) rememberedTogether() *invocation.Batch {
-	b := &invocation.Batch{}
+	b := &invocation.Batch{Claims: d.claims()}
 	for i := range d.tasks {
 		if k := d.tasks[i].key; k.Event != "" && k.Order == "" {
 			b.Add(k.Name, k.Event)

@@ -59,6 +59,11 @@ func LastStart(ctx context.Context, reserve time.Duration) (time.Time, bool) {
 // again as a whole, so none of its completed events should be forgotten for
 // lack of room while another event of the batch completes.
 type Batch struct {
+	// Claims is how many locks the delivery may claim or release at the same time.
+	// A store may send that many requests together, and need not wait for more.
+	// Zero: unknown.
+	Claims int
+
 	events map[string][]string
 
 	mu     sync.Mutex

@@ -1,0 +1,57 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// hinted is a store that notes how many claims each request may have company
+// of.
+type hinted struct {
+	driver.Store
+	claims chan int
+}
+
+// Acquire implements driver.Store.
+func (s *hinted) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.claims <- invocation.BatchOf(ctx).Claims
+	return s.Store.Acquire(ctx, c)
+}
+
+// Settle implements driver.Store.
+func (s *hinted) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	s.claims <- invocation.BatchOf(ctx).Claims
+	return s.Store.Settle(ctx, t)
+}
+
+// TestBatchTellsHowManyClaims shows that a store knows how many claims and
+// releases may come at the same time.
+func TestBatchTellsHowManyClaims(t *testing.T) {
+	t.Parallel()
+	messages := []events.SQSMessage{message("a", ""), message("b", ""), message("c", "")}
+	for _, c := range []struct{ records, concurrency, want int }{{1, 16, 1}, {3, 16, 3}, {3, 2, 2}} {
+		t.Run(fmt.Sprintf("%d records, %d at a time", c.records, c.concurrency), func(t *testing.T) {
+			t.Parallel()
+			store := &hinted{memstore.New(), make(chan int, 2*c.records)}
+			runs := &runLog{}
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, middleware.Store(store), noLog, middleware.Concurrency(c.concurrency))
+			r, err := h(t.Context(), sqsBatch(messages[:c.records]...))
+			wantReturned(t, r, err)
+			close(store.claims)
+			for got := range store.claims {
+				if got != c.want {
+					t.Errorf("a request may have the company of %d, want %d", got, c.want)
+				}
+			}
+		})
+	}
+}
