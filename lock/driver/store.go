@@ -16,6 +16,11 @@ import (
 // that failed may have been applied, unless the error is an [*Error] with
 // Unapplied set. A store neither retries nor waits.
 //
+// A store may send requests for different names together, and may wait a moment
+// for those of the same batch of records. Each has an answer of its own. What
+// is unknown of them together is unknown of each. A request whose context has
+// ended before it was sent is not sent.
+//
 // Every method may be called twice with the same request, and a copy of a
 // request may arrive late, even after later requests of the same token. None of
 // that may bring a released lock back, move the end of a lease backwards, or

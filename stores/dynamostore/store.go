@@ -25,6 +25,7 @@ type Store struct {
 	client  Client
 	table   string
 	options []func(*dynamodb.Options)
+	company *company // nil: each request is sent by itself
 	// mute is whether the server has refused a claim and not returned the item that
 	// refused it, as DynamoDB does.
 	mute atomic.Bool
@@ -258,7 +259,11 @@ func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (drive
 // send returns the item of the server's answer, and whether the update was
 // applied.
 func (s *Store) send(ctx context.Context, in *dynamodb.UpdateItemInput) (map[string]types.AttributeValue, bool, error) {
-	out, err := s.client.UpdateItem(ctx, in, s.options...)
+	client := s.client
+	if s.company != nil {
+		client = s.company
+	}
+	out, err := client.UpdateItem(ctx, in, s.options...)
 	if err == nil {
 		return out.Attributes, true, nil
 	}

@@ -1,0 +1,160 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
+)
+
+// batchClient is what a client needs beyond a [Client] for [Store.InBatches]. A
+// *dynamodb.Client has it.
+type batchClient interface {
+	Client
+	BatchExecuteStatement(context.Context, *dynamodb.BatchExecuteStatementInput, ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error)
+}
+
+// InBatches returns a Store in the same table that sends the claims and
+// releases of a batch of records together, up to 25 in one
+// BatchExecuteStatement. It is for handlers of records, such as
+// middleware.EachSQSMessage: 1,000 records take about 100 requests instead of
+// 2,000, if enough of them are handled at a time (middleware.Concurrency). A
+// request that comes alone is sent immediately and as by s.
+//
+// DynamoDB asks for dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the
+// table, besides dynamodb:UpdateItem. If they are denied, the Store warns once
+// through slog and sends each request by itself.
+//
+// A write costs the same in a batch, except for the first claim of a name that
+// this process has not seen but the table has: it costs one more write of the
+// row. InBatches panics if the Store's client has no BatchExecuteStatement.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html.
+func (s *Store) InBatches() *Store {
+	client, ok := s.client.(batchClient)
+	if !ok {
+		panic("lambdalock: InBatches: the store's client has no BatchExecuteStatement: give dynamostore.New a *dynamodb.Client")
+	}
+	return &Store{client: s.client, table: s.table, options: s.options, company: &company{
+		queue: &queue{client: client, options: s.options}, table: s.table, seed: maphash.MakeSeed(),
+	}}
+}
+
+// company sends an UpdateItem of the store together with others, as PartiQL,
+// and gives back what UpdateItem would have. The rule is: in doubt, alone. Then
+// nothing depends on how a server reads names, reports a refusal or denies an
+// action.
+type company struct {
+	queue  *queue
+	table  string
+	shapes sync.Map // from update and condition to their shape
+	seed   maphash.Seed
+
+	mu            sync.Mutex
+	recent, older map[uint64]bool // hashes of names that have a row; a mistake costs a request
+	off           bool            // PartiQL is denied
+}
+
+// maxKnown is how many names recent has before they become the older ones.
+const maxKnown = 1 << 14
+
+// UpdateItem implements [Client].
+func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	batch := invocation.BatchOf(ctx)
+	if batch == nil || batch.Claims < 2 || ctx.Err() != nil {
+		return c.queue.client.UpdateItem(ctx, in, options...)
+	}
+	name := str(in.Key, "lock")
+	out, err := (*dynamodb.UpdateItemOutput)(nil), errInDoubt
+	for _, s := range c.statementsFor(name, in) {
+		out, err = c.queue.send(ctx, &member{name: name, statement: s.of(in), present: batch.Claims})
+		if !errors.Is(err, errExists) {
+			break
+		}
+		c.learn(name)
+	}
+	denied := errors.Is(err, errDenied)
+	if denied || errors.Is(err, errInDoubt) || errors.Is(err, errExists) {
+		out, err = c.queue.alone(ctx, in, options...)
+	}
+	if err == nil {
+		c.learn(name)
+	}
+	if denied && !isDenied(err) {
+		c.switchOff(ctx)
+	}
+	return out, err
+}
+
+// statementsFor returns what to try together with others, in this order.
+func (c *company) statementsFor(name string, in *dynamodb.UpdateItemInput) []statement {
+	event, ok := in.ExpressionAttributeNames["#event"]
+	if ok && !plainEvent.MatchString(event) || values(in.ExpressionAttributeValues).size() > maxCompanySize {
+		return nil
+	}
+	s, ok := c.shape(*in.UpdateExpression, *in.ConditionExpression)
+	known, off := c.knows(name)
+	switch {
+	case !ok || off:
+		return nil
+	case s.claim && !known:
+		return []statement{s.insert, s.update}
+	}
+	return []statement{s.update}
+}
+
+// shape translates the few constant expressions of the store once each.
+func (c *company) shape(update, condition string) (shape, bool) {
+	key := [2]string{update, condition}
+	if s, ok := c.shapes.Load(key); ok {
+		return s.(shape), true
+	}
+	s, ok := shapeOf(c.table, update, condition)
+	if ok {
+		c.shapes.Store(key, s)
+	}
+	return s, ok
+}
+
+// knows reports whether the name has a row as far as this process knows, and
+// whether requests no longer travel together.
+func (c *company) knows(name string) (known, off bool) {
+	h := maphash.String(c.seed, name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent[h] || c.older[h], c.off
+}
+
+func (c *company) learn(name string) {
+	h := maphash.String(c.seed, name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recent == nil || len(c.recent) == maxKnown {
+		c.recent, c.older = map[uint64]bool{}, c.recent
+	}
+	c.recent[h] = true
+}
+
+// switchOff is called when a write was allowed that was denied as PartiQL. So
+// it was not the name that is denied.
+func (c *company) switchOff(ctx context.Context) {
+	c.mu.Lock()
+	before := c.off
+	c.off = true
+	c.mu.Unlock()
+	if !before {
+		slog.WarnContext(ctx, "lambdalock: the requests of a batch are sent one by one, because the table does not take them together: allow the function's role dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the table, or leave InBatches out", "table", c.table)
+	}
+}
+
+// Why a request goes on alone, or as another statement. In all cases it was not
+// applied.
+var (
+	errExists  = errors.New("the name has a row")
+	errInDoubt = errors.New("only a request by itself tells")
+	errDenied  = errors.New("PartiQL is denied, or the name")
+)
