@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestConformance(t *testing.T) {
 		"whole seconds":               {false, func(f *fake) driver.Store { return objectstore.New(f) }},
 		"exact times":                 {true, func(f *fake) driver.Store { return objectstore.New(f) }},
 		"a process for every request": {false, func(f *fake) driver.Store { return strangers{f} }},
-		"every write arrives again":   {false, func(f *fake) driver.Store { return repeated{objectstore.New(f), f} }},
+		"every write arrives again":   {false, func(f *fake) driver.Store { return repeated{objectstore.New(f), f, new(sync.Mutex)} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -67,20 +68,29 @@ func (s strangers) Rows(ctx context.Context, prefix string) iter.Seq2[driver.Nam
 
 // repeated is a store after each of whose requests all writes that were ever
 // sent arrive once more. None of them may be applied: no version comes back.
+// Its requests take turns, because a copy of a write that is still on its way
+// may be the first to arrive.
 type repeated struct {
 	*objectstore.Store
-	f *fake
+	f   *fake
+	one *sync.Mutex
 }
 
 func (s repeated) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
 	return s.repeat(s.Store.Acquire(ctx, c))
 }
 
 func (s repeated) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
 	return s.repeat(s.Store.Renew(ctx, r))
 }
 
 func (s repeated) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
 	return s.repeat(s.Store.Settle(ctx, t))
 }
 
