@@ -109,8 +109,10 @@ func TestStatementFaults(t *testing.T) {
 		code    string
 		applied bool
 	}{
-		{Throttle, "ProvisionedThroughputExceeded", false}, {Conflict, "TransactionConflict", false},
-		{Deny, "AccessDenied", false}, {ApplyThen500, "InternalServerError", true},
+		{Throttle, "ProvisionedThroughputExceeded", false},
+		{Conflict, "TransactionConflict", false},
+		{Deny, "AccessDenied", false},
+		{ApplyThen500, "InternalServerError", true},
 	} {
 		t.Run(c.code, func(t *testing.T) {
 			t.Parallel()
