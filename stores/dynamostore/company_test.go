@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -506,6 +507,45 @@ func TestContextEndsInQueue(t *testing.T) {
 	})
 }
 
+// lateContext has ended before anybody is told.
+type lateContext struct {
+	context.Context
+	ended atomic.Bool
+}
+
+// Err implements context.Context.
+func (c *lateContext) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// TestContextEndsAtDeparture shows that a claim whose context has ended is not
+// sent even if its caller is still there.
+func TestContextEndsAtDeparture(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, f *companyFixture) {
+		timed, cancel := context.WithTimeout(t.Context(), 10*latency)
+		defer cancel()
+		company(t.Context(), func(ctx context.Context) {
+			late := &lateContext{Context: invocation.WithBatch(timed, invocation.BatchOf(ctx))}
+			time.AfterFunc(100*time.Microsecond, func() { late.ended.Store(true) })
+			if _, ok, err := f.store.Acquire(late, claimOf("name0")); ok || err == nil {
+				t.Error("granted")
+			}
+		}, func(ctx context.Context) {
+			time.Sleep(200 * time.Microsecond)
+			if _, ok, err := f.store.Acquire(ctx, claimOf("name1")); !ok || err != nil {
+				t.Error(ok, err)
+			}
+		})
+		if f.Item(table, "name0") != nil {
+			t.Error("the claim was sent")
+		}
+	})
+}
+
 // TestRequestLivesAsLongAsItsMembers shows that a request ends when the last of
 // its callers has gone, and that each caller goes when its own context ends.
 func TestRequestLivesAsLongAsItsMembers(t *testing.T) {
@@ -561,8 +601,19 @@ func TestOneNameTwice(t *testing.T) {
 				granted++
 			}
 		}
-		if granted != 3 {
-			t.Errorf("%d claims of 3 names were granted", granted)
+		// The other claim goes alone, before or after the batch.
+		batches, statements := 0, 0
+		got := f.take()
+		for _, sent := range got {
+			if sent == "BatchExecuteStatement" {
+				batches++
+			}
+			if strings.HasPrefix(sent, "INSERT") {
+				statements++
+			}
+		}
+		if granted != 3 || batches != 1 || statements != 3 {
+			t.Errorf("%d claims of 3 names were granted, by %q; want a batch of 3 and one alone", granted, got)
 		}
 	})
 }
