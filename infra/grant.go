@@ -13,6 +13,9 @@ var (
 	// One action covers acquire, renew and release.
 	lockActions = []string{"dynamodb:UpdateItem"}
 
+	// What a store that sends the requests of a batch together needs besides.
+	batchActions = []string{"dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"}
+
 	// The least that shows the locks: one lock by its name, all of them, and
 	// whether the table has the right settings. Query is not needed: a table
 	// without a sort key has one item per key, which GetItem returns.
@@ -29,11 +32,14 @@ var (
 type conditions = map[string]*map[string]any
 
 func (t *lockTable) GrantLock(grantee awsiam.IGrantable, namespace *string) awsiam.Grant {
-	only := leadingKeys(namespace)
-	if namespace != nil && only == nil {
-		panic("lambdalock: GrantLock got a token as the namespace, which cannot be escaped before the deployment: give the text itself, or nil for the whole table")
-	}
-	return t.grantLock(grantee, only)
+	return t.grantLock(grantee, onlyIn(namespace, "GrantLock"))
+}
+
+func (t *lockTable) GrantLockInBatches(grantee awsiam.IGrantable, namespace *string) awsiam.Grant {
+	only := onlyIn(namespace, "GrantLockInBatches")
+	grant := t.grantTable(grantee, only, slices.Concat(lockActions, batchActions))
+	t.grantKey(grantee, writeKeyActions)
+	return grant
 }
 
 func (t *lockTable) GrantInspect(grantee awsiam.IGrantable) awsiam.Grant {
@@ -70,6 +76,16 @@ func (t *lockTable) grantKey(grantee awsiam.IGrantable, actions []string) {
 	if t.key != nil {
 		t.key.Grant(grantee, *jsii.Strings(actions...)...)
 	}
+}
+
+// onlyIn returns the conditions of a permission that method grants for a
+// namespace; nil for the whole table. It panics if the namespace is a token.
+func onlyIn(namespace *string, method string) *conditions {
+	only := leadingKeys(namespace)
+	if namespace != nil && only == nil {
+		panic("lambdalock: " + method + " got a token as the namespace, which cannot be escaped before the deployment: give the text itself, or nil for the whole table")
+	}
+	return only
 }
 
 // leadingKeys returns conditions that limit a permission to the rows of a

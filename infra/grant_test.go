@@ -22,6 +22,9 @@ func TestGrants(t *testing.T) { // F40
 		"GrantLock in a namespace": {func(locks infra.ILockTable, user awsiam.IGrantable) awsiam.Grant {
 			return locks.GrantLock(user, s("orders"))
 		}, `"dynamodb:UpdateItem"`, limited},
+		"GrantLockInBatches": {func(locks infra.ILockTable, user awsiam.IGrantable) awsiam.Grant {
+			return locks.GrantLockInBatches(user, s("orders"))
+		}, `["dynamodb:UpdateItem", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate"]`, limited},
 		"GrantInspect": {infra.ILockTable.GrantInspect, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable"]`, ""},
 		"GrantOperate": {infra.ILockTable.GrantOperate, `["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:UpdateItem"]`, ""},
 	} {
@@ -42,7 +45,11 @@ func TestGrantLockOfAToken(t *testing.T) {
 	stack := newStack()
 	locks := infra.NewLockTable(stack, s("Locks"), nil)
 	namespace := awscdk.NewCfnParameter(stack, s("Namespace"), nil).ValueAsString()
-	if m := panicOf(t, func() { locks.GrantLock(awsiam.NewUser(stack, s("User"), nil), namespace) }); !strings.Contains(m, "GrantLock got a token") {
+	user := awsiam.NewUser(stack, s("User"), nil)
+	if m := panicOf(t, func() { locks.GrantLock(user, namespace) }); !strings.Contains(m, "GrantLock got a token") {
+		t.Error(m)
+	}
+	if m := panicOf(t, func() { locks.GrantLockInBatches(user, namespace) }); !strings.Contains(m, "GrantLockInBatches got a token") {
 		t.Error(m)
 	}
 }
@@ -60,6 +67,9 @@ func TestGrantsOfTheKey(t *testing.T) {
 		"GrantInspect": {func(locks infra.LockTable, stack awscdk.Stack) {
 			locks.GrantInspect(awsiam.NewUser(stack, s("User"), nil))
 		}, `["kms:Decrypt", "kms:DescribeKey"]`},
+		"GrantLockInBatches": {func(locks infra.LockTable, stack awscdk.Stack) {
+			locks.GrantLockInBatches(awsiam.NewUser(stack, s("User"), nil), nil)
+		}, write},
 		"GrantOperate": {func(locks infra.LockTable, stack awscdk.Stack) {
 			locks.GrantOperate(awsiam.NewUser(stack, s("User"), nil))
 		}, write},

@@ -45,7 +45,7 @@ func (s *Store) InBatches() *Store {
 }
 
 // company sends an UpdateItem of the store together with others, as PartiQL,
-// and gives back what UpdateItem would have. The rule is: in doubt, alone. Then
+// and returns what UpdateItem would have. The rule is: in doubt, alone. Then
 // nothing depends on how a server reads names, reports a refusal or denies an
 // action.
 type company struct {

@@ -395,8 +395,8 @@ func TestMemberErrors(t *testing.T) {
 	}
 }
 
-// TestRequestErrors shows that what is unknown for a request is unknown for each
-// of its members.
+// TestRequestErrors shows that what is unknown for a request is unknown for
+// each of its members.
 func TestRequestErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

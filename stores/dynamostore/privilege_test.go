@@ -50,13 +50,18 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			TableName string
 			Key       map[string]map[string]string
 		}
+		Statements []struct{ Statement string }
 	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	c.mu.Lock()
 	// DescribeEndpoints, with which a connection is opened, needs no permission.
-	if json.Unmarshal(body, &sent) == nil && operation != "TransactWriteItems" && operation != "DescribeEndpoints" {
+	if json.Unmarshal(body, &sent) == nil && !slices.Contains([]string{"TransactWriteItems", "BatchExecuteStatement", "DescribeEndpoints"}, operation) {
 		c.on["dynamodb:"+operation] = true
 		c.keys[sent.Key["lock"]["S"]] = true
+	}
+	for _, s := range sent.Statements { // each needs the action of its verb
+		verb, _, _ := strings.Cut(s.Statement, " ")
+		c.on["dynamodb:PartiQL"+verb[:1]+strings.ToLower(verb[1:])] = true
 	}
 	for _, item := range sent.TransactItems { // each needs the action of its own
 		for kind, i := range item {
@@ -143,6 +148,15 @@ func TestCallsAreThoseShipped(t *testing.T) { // F40
 		"sam-local/template.yaml": shipped(t, "sam-local/template.yaml", `Action: (.*)\n\s+Resource: !GetAtt LockTable.Arn`),
 	}
 	compare("the suite", function)
+
+	t.Run("suite in batches", func(t *testing.T) {
+		withoutRead := struct{ driver.Store }{paired{store.InBatches()}}
+		locktest.Run(t, locktest.Harness{Open: func(*testing.T) driver.Store { return withoutRead }})
+	})
+	compare("the suite in batches", map[string][]string{
+		"infra/grant.go": slices.Sorted(slices.Values(append(shipped(t, "infra/grant.go", `batchActions = \[\]string\{(.*)\}`), function["infra/grant.go"]...))),
+		"docs/TABLE.md":  slices.Sorted(slices.Values(append(shipped(t, "docs/TABLE.md", `(?m)^\*\*In batches\*\*(.*)$`), function["docs/TABLE.md"]...))),
+	})
 
 	for name, fault := range map[string]fakedynamo.Fault{
 		"package lock": fakedynamo.None, "under throttling": fakedynamo.Throttle, "under conflicts": fakedynamo.Conflict,
