@@ -39,3 +39,18 @@ func TestSimulation(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
 	t.Parallel()
 	simulation.Run(t, openTable, simulation.Config{Histories: 20, Share: 10})
 }
+
+// TestSimulationInCompany plays histories with a store that sends each request
+// together with another one. A seed need not replay exactly, because nothing
+// decides which of the two is the first in the request.
+func TestSimulationInCompany(t *testing.T) { // F1 to F6, F9, F14, F18 to F21, F44
+	t.Parallel()
+	c := simulation.Config{Histories: 20, Share: 10}
+	if testing.Short() {
+		c.Histories = 2
+	}
+	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+		open := openTable(t, h)
+		return func(id uint64) driver.Store { return paired{open(id).(*dynamostore.Store).InBatches()} }
+	}, c)
+}
