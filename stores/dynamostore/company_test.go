@@ -17,6 +17,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock/driver"
@@ -311,6 +315,23 @@ func TestKnownNames(t *testing.T) {
 		if got := requests(other); len(got) != 3 || !strings.HasPrefix(got[1], "UPDATE") {
 			t.Errorf("known names of another process: %q", got)
 		}
+	})
+}
+
+// TestDeletedRow shows that a name is granted that the process knows, but whose
+// row garbage collection has deleted.
+func TestDeletedRow(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, f *companyFixture) {
+		claims := claimsOf("name", 3)
+		f.mustAcquire(t, claims...)
+		_, err := clientOf(f).TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
+			TableName: aws.String(table), Key: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: "name1"}},
+		}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mustAcquire(t, claims...)
 	})
 }
 

@@ -1,0 +1,64 @@
+package main
+
+// company has the bugs in how the DynamoDB store sends requests together.
+var company = []mutant{
+	{
+		file: "stores/dynamostore/queue.go", breaks: "P1", bug: "a member gets the answer of another",
+		old: `m.out, m.err = answers[i].out, answers[i].err`,
+		new: `m.out, m.err = answers[len(answers)-1-i].out, answers[len(answers)-1-i].err`,
+		by:  "TestConformanceInCompany",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F14", bug: "two claims of a name make the service refuse the whole request",
+		old: `slices.ContainsFunc(taken, func(t *member) bool { return t.name == m.name })`,
+		new: `slices.ContainsFunc(taken, func(t *member) bool { return t == m })`,
+		by:  "TestOneNameTwice",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "P4, F3", bug: "a claim is sent after its caller has gone",
+		old: `		case m.ctx.Err() != nil:
+`,
+		new: `		case m.ctx == nil:
+`,
+		by: "TestContextEndsAtDeparture",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F2", bug: "the first caller that goes ends the request of all",
+		old: `m.travel.callers == 0 {`,
+		new: `m.travel.callers >= 0 {`,
+		by:  "TestRequestLivesAsLongAsItsMembers",
+	},
+	{
+		file: "stores/dynamostore/statement.go", breaks: "P5", bug: "an event is written into a text whatever it means there",
+		old: "`^[\\w/-][\\w:/-]*$`",
+		new: "`.`",
+		by:  "TestInDoubtAlone",
+	},
+	{
+		file: "stores/dynamostore/statement.go", breaks: "F20", bug: "everybody waits for a request of any size",
+		old: `maxCompanySize = 16 << 10`,
+		new: `maxCompanySize = 16 << 20`,
+		by:  "TestInDoubtAlone",
+	},
+	{
+		file: "stores/dynamostore/member.go", breaks: "P4, F2", bug: "a claim that the server failed to answer counts as not applied",
+		old: `code, status = "InternalServerError", http.StatusInternalServerError`,
+		new: `code = "InternalServerError"`,
+		by:  "TestMemberErrors",
+	},
+	{
+		file: "stores/dynamostore/member.go", breaks: "P4", bug: "a known name whose row was deleted is never granted",
+		old: `		if len(e.Item) <= 1 {
+			return errInDoubt
+		}
+`,
+		new: ``,
+		by:  "TestDeletedRow",
+	},
+	{
+		file: "stores/dynamostore/company.go", breaks: "F40", bug: "a denied name stops all from travelling together",
+		old: `if denied && !isDenied(err) {`,
+		new: `if denied {`,
+		by:  "TestDenied",
+	},
+}
