@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -65,7 +66,9 @@ func (a *acquisition) turnComes(now time.Time, held, otherwise time.Duration) ti
 	if l.place > a.row.Served && left < longestPoll {
 		a.claim.Place = l.place
 	}
-	return max(left*95/100, held/2, turn/4)
+	look := min(max(left*95/100, held/2, turn/4), longestPoll)
+	// After the lease of a dead holder, all of them have looked at the same moment.
+	return look + clock.Jitter(a.clock, min(turn, longestPoll)/8)
 }
 
 // length returns how long a turn takes: as long as those that the waiter has

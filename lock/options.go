@@ -41,7 +41,8 @@ type Options struct {
 	Reserve time.Duration
 	// MaxWait is how long to wait for a name that is held. Zero: not at all,
 	// because Lambda bills the wait, and every source except a synchronous caller
-	// delivers the event again.
+	// delivers the event again. Waiters take turns about in the order in which they
+	// came if the store is a [driver.Line], but nobody's turn is certain.
 	MaxWait time.Duration
 	// Coalesce makes one run of the work serve all events that come during the run
 	// before it: an event that finds the name held marks the row, with one request,

@@ -99,6 +99,6 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
-	look = min(a.turnComes(now, held, look), longestPoll)
+	look = a.turnComes(now, held, look)
 	return max(min(look, toEnd), time.Millisecond)
 }

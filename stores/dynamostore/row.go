@@ -193,7 +193,8 @@ func parseCompleted(completed, payloads types.AttributeValue) []driver.Completed
 	return events
 }
 
-// whole returns an attribute that only paces waiters: zero if it cannot be read.
+// whole returns an attribute that only paces waiters. It is zero if it is not
+// readable.
 func whole(item map[string]types.AttributeValue, name string) int64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {

@@ -12,6 +12,7 @@ const (
 	Renew   = "renew"
 	Release = "release"
 	Mark    = "mark"
+	Join    = "join"
 )
 
 // Store is a store whose requests meet faults. It is safe for concurrent use.
@@ -79,6 +80,15 @@ func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, err
 	return s.send(ctx, Mark, func(ctx context.Context) (driver.Row, bool, error) {
 		return s.Store.(driver.Coalescer).Mark(ctx, m)
 	})
+}
+
+// Join implements [driver.Line]. It is refused if the store below is not one.
+func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	line, ok := s.Store.(driver.Line)
+	if !ok {
+		return driver.Row{}, false, nil
+	}
+	return s.send(ctx, Join, func(ctx context.Context) (driver.Row, bool, error) { return line.Join(ctx, name) })
 }
 
 // Scripted is a store with a script of its faults, which keeps the late copies

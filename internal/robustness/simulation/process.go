@@ -295,6 +295,21 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 	return a.row, a.ok, a.err
 }
 
+// Join implements [driver.Line].
+func (w *wire) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	line, ok := w.store.(driver.Line)
+	if !ok {
+		return driver.Row{}, false, nil
+	}
+	o := ownership{name: name}
+	w.turn("join", o)
+	a, _ := w.send("join", o, func() answer {
+		row, ok, err := line.Join(ctx, name)
+		return answer{row: row, ok: ok, err: err}
+	})
+	return a.row, a.ok, a.err
+}
+
 // Settle implements [driver.Store].
 func (w *wire) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	w.turn("settlement", ownership{s.Name, s.Token})
