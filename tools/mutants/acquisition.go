@@ -237,8 +237,8 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/wait.go", breaks: "F38", bug: "a holder whose clock is ahead is asked all the time",
-		old: `look = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))`,
-		new: `look = wall.Sub(a.row.Stamp)`,
+		old: `held = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))`,
+		new: `held = wall.Sub(a.row.Stamp)`,
 		by:  "TestClockAheadCausesFewRequests",
 	},
 	{
@@ -260,6 +260,45 @@ var acquisition = []mutant{
 		new: `	_ = clock.Jitter(a.clock, look/2)
 `,
 		by: "TestWaitForDeadHolder",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "one that waits alone takes a place in line",
+		old: ` && !a.line.others.IsZero() &&`,
+		new: ` &&`,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "a waiter far from its turn counts as served",
+		old: `l.place > a.row.Served && left < longestPoll {`,
+		new: `l.place > a.row.Served {`,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "no owner's place counts as served",
+		old: `		a.claim.Place = l.place
+`,
+		new: ``,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "waiters that gave up hold up the others",
+		old: `		l.idle++
+`,
+		new: ``,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "a waiter whose request for a place fails asks again and again",
+		old: `	a.line.asked = true
+`,
+		new: ``,
+		by:  "TestWaitTimesOutInLine",
+	},
+	{
+		file: "lock/line.go", breaks: "P4", bug: "a request for a place outlasts the wait",
+		old: `until: end, once`,
+		new: `until: end.Add(time.Minute), once`,
+		by:  "TestWaitTimesOutInLine",
 	},
 	{
 		file: "lock/wait.go", breaks: "F34", bug: "each lock of a set waits as long as all together may",

@@ -13,6 +13,24 @@ var dynamo = []mutant{
 		by: "TestConformanceWithoutOldItems",
 	},
 	{
+		file: "stores/dynamostore/store.go", breaks: "P4", bug: "the place of an owner is not kept",
+		old: `if c.Place > 0 {`,
+		new: `if c.Place < 0 {`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4", bug: "an acquire does not tell the places",
+		old: `, Line: old.Line, Served: old.Served}`,
+		new: `}`,
+		by:  "TestConformance",
+	},
+	{
+		file: "stores/dynamostore/store.go", breaks: "P4", bug: "a place is given in the line for a free name",
+		old: `readable + " AND attribute_exists(ownerToken)"`,
+		new: `readable`,
+		by:  "TestConformance",
+	},
+	{
 		file: "stores/dynamostore/store.go", breaks: "F41", bug: "an acquire takes the row of a newer version",
 		old: `	acquireIf = readable + " AND (" +
 `,

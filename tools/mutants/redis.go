@@ -3,6 +3,18 @@ package main
 // redis has the bugs in the Redis store and its scripts.
 var redis = []mutant{
 	{
+		file: "stores/redisstore/internal/server/scripts/acquire.lua", breaks: "P4", bug: "the place of an owner is not kept",
+		old: `if place ~= '0' then`,
+		new: `if place == '' then`,
+		by:  "TestConformance", in: "stores/redisstore",
+	},
+	{
+		file: "stores/redisstore/internal/server/scripts/join.lua", breaks: "P4", bug: "a place is given in the line for a free name",
+		old: `if row[1] or not row[2] then`,
+		new: `if row[1] then`,
+		by:  "TestConformance", in: "stores/redisstore",
+	},
+	{
 		file: "stores/redisstore/internal/server/names.go", breaks: "F41", bug: "a key that is not a row ends the list",
 		old: `return errors.As(err, &e) && !e.Temporary && e.Action == ""`,
 		new: `return errors.As(err, &e) && e == nil`,

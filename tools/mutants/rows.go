@@ -3,6 +3,18 @@ package main
 // rows has the bugs in the rules of rows, and how a row is stored.
 var rows = []mutant{
 	{
+		file: "lock/driver/row.go", breaks: "P4", bug: "a place is given in the line for a free name",
+		old: `if r.Newer || r.Token == "" {
+		return false
+	}
+	r.Line++`,
+		new: `if r.Newer {
+		return false
+	}
+	r.Line++`,
+		by: "TestConformance", in: "stores/memstore",
+	},
+	{
 		file: "lock/driver/row.go", breaks: "P5", bug: "a completed event runs again",
 		old: `case c.Event != "" && r.Memory.Has(c.Event, c.Now):`,
 		new: `case c.Event != "" && r.Token == "" && r.Memory.Has(c.Event, c.Now):`,
