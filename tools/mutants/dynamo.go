@@ -20,8 +20,8 @@ var dynamo = []mutant{
 	},
 	{
 		file: "stores/dynamostore/store.go", breaks: "P4", bug: "an acquire does not tell the places",
-		old: `, Line: old.Line, Served: old.Served}`,
-		new: `}`,
+		old: `, Line: old.Line, Served: old.Served,`,
+		new: `,`,
 		by:  "TestConformance",
 	},
 	{
