@@ -639,6 +639,35 @@ func TestOneNameTwice(t *testing.T) {
 	})
 }
 
+// clientThatPanics is a client with an interceptor that panics.
+type clientThatPanics struct{ *dynamodb.Client }
+
+func (clientThatPanics) BatchExecuteStatement(context.Context, *dynamodb.BatchExecuteStatementInput, ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	panic("interceptor")
+}
+
+// TestClientThatPanics shows that a panic of the client reaches each record,
+// whose goroutine recovers, and does not end the process.
+func TestClientThatPanics(t *testing.T) { // F48
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, f *companyFixture) {
+		f.store = dynamostore.New(clientThatPanics{clientOf(f)}, table).InBatches()
+		var requests []func(context.Context)
+		for _, c := range claimsOf("name", 3) {
+			requests = append(requests, func(ctx context.Context) {
+				defer func() {
+					if p := recover(); p != "interceptor" {
+						t.Errorf("%s: recovered %v", c.Name, p)
+					}
+				}()
+				_, _, err := f.store.Acquire(ctx, c)
+				t.Errorf("%s: %v", c.Name, err)
+			})
+		}
+		company(t.Context(), requests...)
+	})
+}
+
 func TestInBatchesNeedsAClient(t *testing.T) {
 	t.Parallel()
 	defer func() {

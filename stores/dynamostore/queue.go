@@ -44,8 +44,8 @@ type member struct {
 	ctx    context.Context
 	travel *travel // nil while it waits
 	done   chan struct{}
-	out    *dynamodb.UpdateItemOutput
-	err    error
+	answer
+	panicked any // with what the client panicked; nil: it did not
 }
 
 // travel is a request with several members.
@@ -65,6 +65,9 @@ func (q *queue) send(ctx context.Context, m *member) (*dynamodb.UpdateItemOutput
 		if !q.leave(m) {
 			return nil, ctx.Err()
 		}
+	}
+	if m.panicked != nil {
+		panic(m.panicked) // on the goroutine of the record, which recovers
 	}
 	return m.out, m.err
 }
@@ -157,27 +160,32 @@ func (q *queue) start(members []*member) {
 	q.underWay += len(members)
 	go func() {
 		defer cancel()
-		answers := q.execute(ctx, members)
+		answers, panicked := q.execute(ctx, members)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.requests--
 		q.underWay -= len(members)
 		for i, m := range members {
-			m.out, m.err = answers[i].out, answers[i].err
+			m.answer, m.panicked = answers[i], panicked
 			close(m.done)
 		}
 		q.depart()
 	}()
 }
 
-// execute sends the request.
-func (q *queue) execute(ctx context.Context, members []*member) []answer {
+// execute sends the request. It returns what the client panicked with.
+func (q *queue) execute(ctx context.Context, members []*member) (all []answer, panicked any) {
+	defer func() {
+		if panicked = recover(); panicked != nil {
+			all = make([]answer, len(members))
+		}
+	}()
 	in := &dynamodb.BatchExecuteStatementInput{Statements: make([]types.BatchStatementRequest, len(members))}
 	for i, m := range members {
 		in.Statements[i] = m.statement
 	}
 	out, err := q.client.BatchExecuteStatement(ctx, in, q.options...)
-	return answers(len(members), out, err)
+	return answers(len(members), out, err), nil
 }
 
 // alone sends a request by itself. It counts among those under way, so that

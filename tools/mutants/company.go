@@ -4,8 +4,8 @@ package main
 var company = []mutant{
 	{
 		file: "stores/dynamostore/queue.go", breaks: "P1", bug: "a member gets the answer of another",
-		old: `m.out, m.err = answers[i].out, answers[i].err`,
-		new: `m.out, m.err = answers[len(answers)-1-i].out, answers[len(answers)-1-i].err`,
+		old: `m.answer, m.panicked = answers[i], panicked`,
+		new: `m.answer, m.panicked = answers[len(answers)-1-i], panicked`,
 		by:  "TestConformanceInCompany",
 	},
 	{
