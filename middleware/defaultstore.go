@@ -126,6 +126,15 @@ func (d *defaultStore) Settle(ctx context.Context, t *driver.Settlement) (driver
 	return s.Settle(ctx, t)
 }
 
+// Mark implements [driver.Coalescer].
+func (d *defaultStore) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return driver.Row{}, false, err
+	}
+	return s.Mark(ctx, m)
+}
+
 // Join implements [driver.Line].
 func (d *defaultStore) Join(ctx context.Context, name string) (driver.Row, bool, error) {
 	s, err := d.open(ctx)

@@ -66,6 +66,38 @@ func TestDefaultStore(t *testing.T) {
 	}
 }
 
+// TestDefaultStoreCanDoWhatItsTableCan coalesces an event, and compares the
+// optional interfaces of the default store with those of the store in it.
+func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
+	table, err := localtable.Start(t.Context(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	environment(t, table.URL, "locks")
+	runs := 0
+	var h func(context.Context, order) error
+	h = middleware.WithLock(byOrder, func(context.Context, order) error {
+		if runs++; runs == 1 {
+			return h(t.Context(), order{ID: "2"})
+		}
+		return nil
+	}, middleware.OnHeld(middleware.Coalesce), noLog)
+	if err := h(t.Context(), order{ID: "1"}); err != nil || runs != 2 {
+		t.Errorf("%d runs, %v", runs, err)
+	}
+	inside, outside := driver.Store(&dynamostore.Store{}), middleware.DefaultStore("locks")
+	for name, can := range map[string]func(driver.Store) bool{
+		"Checker":   func(s driver.Store) bool { _, ok := s.(driver.Checker); return ok },
+		"Coalescer": func(s driver.Store) bool { _, ok := s.(driver.Coalescer); return ok },
+		"Line":      func(s driver.Store) bool { _, ok := s.(driver.Line); return ok },
+	} {
+		if can(inside) != can(outside) {
+			t.Errorf("driver.%s: %v, and of the default store %v", name, can(inside), can(outside))
+		}
+	}
+}
+
 // TestTransactInDefaultStore shows that a handler can complete its event in a
 // transaction although the wrapper opens the table by itself, and that a
 // handler that runs without a lock is told so.
