@@ -56,7 +56,7 @@ func TestExecLost(t *testing.T) {
 			table := newTable(t)
 			var down sync.Mutex
 			env := through(t, table.URL, func() { down.Lock(); down.Unlock() }) //nolint:staticcheck // it waits while the store is down
-			p := begin(t, prepare(t, append(table.Env, env...), "exec", "--lease", "4s", "--key", "k", "--", "sh", "-c", "echo $$; "+c.script+"while :; do sleep 0.01; done"))
+			p := begin(t, prepare(t, append(table.Env, env...), "exec", "--lease", "8s", "--key", "k", "--", "sh", "-c", "echo $$; "+c.script+"while :; do sleep 0.01; done"))
 			pid := p.Number()
 			down.Lock()
 			defer down.Unlock()
