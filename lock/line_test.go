@@ -278,7 +278,8 @@ func TestLineWithDeadHolder(t *testing.T) { // F19, F38
 			return l
 		}
 		var wg sync.WaitGroup
-		var dead time.Time
+		var mu sync.Mutex
+		var dead time.Time // when the lease of the dead holder ends; guarded by mu
 		for i := range 16 {
 			wg.Go(func() {
 				lk, err := l().Acquire(t.Context(), resource)
@@ -286,12 +287,17 @@ func TestLineWithDeadHolder(t *testing.T) { // F19, F38
 					t.Error(err)
 					return
 				}
-				if row := readRow(t, s.Line, "/resource"); dead.IsZero() && row.Served > 3 {
+				served := readRow(t, s.Line, "/resource").Served
+				mu.Lock()
+				dies := dead.IsZero() && served > 3
+				if dies {
 					dead = lk.Lease().Until
-					return
-				}
-				if after := time.Since(dead); !dead.IsZero() && after < 0 {
+				} else if after := time.Since(dead); !dead.IsZero() && after < 0 {
 					t.Errorf("waiter %d has the name %v before the lease of the dead holder ends", i, -after)
+				}
+				mu.Unlock()
+				if dies {
+					return
 				}
 				time.Sleep(lineTurn)
 				_ = lk.Release()
