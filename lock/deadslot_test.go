@@ -212,18 +212,23 @@ func TestWaitBesideADeadSlot(t *testing.T) { // F13
 }
 
 // extremes is a clock whose pauses are as short or as long as chance may make
-// them. Only one goroutine may use it.
+// them.
 type extremes struct {
 	clock.Clock
 	random *rand.Rand
+	mu     *sync.Mutex // guards random
 }
 
-func (e extremes) Uint64() uint64 { return []uint64{1, math.MaxUint64}[e.random.IntN(2)] }
+func (e extremes) Uint64() uint64 {
+	e.mu.Lock() // claims of several slots are given up at the same time
+	defer e.mu.Unlock()
+	return []uint64{1, math.MaxUint64}[e.random.IntN(2)]
+}
 
 // TestWaitOutlastsABreak shows that a wait goes on if no slot answers for a
 // moment, and ends with a StoreError if none answers for longer.
 func TestWaitOutlastsABreak(t *testing.T) { // F13
-	random := rand.New(rand.NewPCG(1, 2))
+	random, mu := rand.New(rand.NewPCG(1, 2)), sync.Mutex{}
 	wait := func(t *testing.T, after, lasts time.Duration) (failed time.Duration, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
@@ -233,7 +238,7 @@ func TestWaitOutlastsABreak(t *testing.T) { // F13
 			s.down = func(string) bool { return !time.Now().Before(from) && time.Since(from) < lasts }
 			time.AfterFunc(20*time.Second, func() { _ = all[0].Release() })
 			var lk *lock.Lock
-			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(clock.With(t.Context(), extremes{clock.From(t.Context()), random}), resource); err == nil {
+			if lk, err = f.locker(lock.Options{Limit: 2, MaxWait: time.Minute}).Acquire(clock.With(t.Context(), extremes{clock.From(t.Context()), random, &mu}), resource); err == nil {
 				_ = lk.Release()
 			}
 			failed = time.Since(from)
