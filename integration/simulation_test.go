@@ -56,6 +56,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F44
 				checks.Wait()
 				t.Logf("%d operations in histories that are linearizable", operations)
 			}()
+			s.config.NoCooldown = true
 			simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 				open, history := s.open(t, h), &simulated{seed: h.Seed}
 				t.Cleanup(func() { played <- history })

@@ -138,7 +138,7 @@ func (inv *invocation) setup() setup {
 	default:
 		s.lease = lock.Heartbeat(4 * time.Second)
 	}
-	if inv.random.IntN(8) == 0 {
+	if inv.random.IntN(8) == 0 && !inv.p.sim.c.NoCooldown {
 		s.least = 2 * time.Second
 	}
 	return s

@@ -105,6 +105,9 @@ type Config struct {
 	// ServerClock says that the store decides by its own clock when a lease ends.
 	// Then handlers never overlap, whatever Skew is.
 	ServerClock bool
+	// NoCooldown says that no lock has HoldAtLeast, because the caller compares the
+	// history with a model that knows no cooldowns.
+	NoCooldown bool
 	// LateBy is the longest time by which a copy is late. Default: 30 s.
 	LateBy time.Duration
 	// Wrap wraps the handler of every third invocation, which skips an event that
