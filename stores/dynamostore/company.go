@@ -84,7 +84,7 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	if err == nil {
 		c.learn(name)
 	}
-	if denied && !isDenied(err) {
+	if denied && isAllowed(err) {
 		c.switchOff(ctx)
 	}
 	return out, err

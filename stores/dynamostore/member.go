@@ -97,7 +97,9 @@ func memberError(e *types.BatchStatementError) error {
 	}}
 }
 
-func isDenied(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "AccessDeniedException"
+// isAllowed reports whether the answer to a write shows that the caller may do
+// it. No answer and a throttled write show nothing.
+func isAllowed(err error) bool {
+	var refused *types.ConditionalCheckFailedException
+	return err == nil || errors.As(err, &refused)
 }

@@ -57,7 +57,7 @@ var company = []mutant{
 	},
 	{
 		file: "stores/dynamostore/company.go", breaks: "F40", bug: "a denied name stops all from travelling together",
-		old: `if denied && !isDenied(err) {`,
+		old: `if denied && isAllowed(err) {`,
 		new: `if denied {`,
 		by:  "TestDenied",
 	},
