@@ -69,7 +69,7 @@ func (a *acquisition) coalesce() error {
 		Name: a.claim.Name, Token: a.row.Token,
 		Stamp: a.claim.Now.Add(a.locker.opts.Grace), // an earlier delivery's clock may have been ahead
 	}
-	r := a.requests // a claim of its own has no part in what becomes of the mark
+	r := a.requests // a copy, because what becomes of the mark says nothing about the claim
 	r.until, r.throttled, r.unsure = a.askUntil(), 0, false
 	marked, err := r.send(a.ctx, "coalesce", func(ctx context.Context) (ok bool, err error) {
 		_, ok, err = store.Mark(ctx, &mark)

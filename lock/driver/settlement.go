@@ -8,8 +8,9 @@ type Settlement struct {
 	// Memory replaces the row's memory, unchanged. Nil keeps the row's.
 	Memory      *Memory
 	DeleteAfter time.Time // the row's new DeleteAfter
-	// Until ends a cooldown: until then [Settlement.Cooldown] owns the name, which
-	// nobody has. Zero: the name is free. With Abandon it is zero.
+	// Until is the end of a cooldown: until then the name stays held by a token
+	// that nobody has, [Settlement.Cooldown]. Zero: the name is free. With Abandon
+	// it is zero.
 	Until time.Time
 	Now   time.Time // the owner's wall clock, read before the request was sent
 	// Abandon gives up a claim whose outcome is unknown and whose copies may still

@@ -14,9 +14,8 @@ import (
 // Store keeps one [Row] per name. Each method is one atomic step: its request
 // is applied as a whole, refused as a whole, or fails with an error. A request
 // that failed may have been applied, unless the error is an [*Error] with
-// Unapplied set. A store neither retries nor waits.
-//
-// A store may send requests for different names together, and may wait a moment
+// Unapplied set. A store does not retry. It does not wait either, but for one
+// thing: it may send requests for different names together, and wait a moment
 // for those of the same batch of records. Each has an answer of its own. What
 // is unknown of them together is unknown of each. A request whose context has
 // ended before it was sent is not sent.

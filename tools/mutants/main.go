@@ -40,7 +40,7 @@ type mutant struct {
 
 // table has every planted bug.
 var table = slices.Concat(
-	rows, acquisition, requests, leases, settlements, handovers, memory, several,
+	rows, acquisition, requests, leases, settlements, coalesce, handovers, memory, several,
 	dynamo, company, transactions, redis, quorum, objects, s3, azure,
 	keys, events, callers,
 	handlers, batches, redelivery, http, configuration, telemetry, miscounts(), command, construct,
