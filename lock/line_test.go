@@ -172,12 +172,12 @@ func TestLine(t *testing.T) { // F19
 		"8":                         {crowd{waiters: 8}, 20, figures{5.5, 150, 1.3, 2.1}},
 		"32":                        {crowd{waiters: 32}, 10, figures{7, 150, 1.25, 2.4}},
 		"128":                       {crowd{waiters: 128}, 5, figures{9, 250, 1.2, 2.3}},
-		"512":                       {crowd{waiters: 512}, 3, figures{25, 800, 1.2, 2.2}},
+		"512":                       {crowd{waiters: 512}, 15, figures{25, 800, 1.2, 2.2}},
 		"32, four at a time":        {crowd{waiters: 32, limit: 4}, 10, figures{13, 500, 1.6, 2.4}},
 		"32, half of them unaware":  {crowd{waiters: 32, hidden: 16}, 10, figures{14, 500, 2.5, 4.5}},
 		"32, clocks 1.9 s apart":    {crowd{waiters: 32, apart: 1900 * time.Millisecond}, 10, figures{12, 250, 12, 7}},
 		"40, of which many give up": {crowd{waiters: 40, gone: 20}, 10, figures{12, 200, 3, 4.5}},
-		"32, after 500 that died":   {crowd{waiters: 32, dead: 500}, 5, figures{18, 100, 20, 3}},
+		"32, after 500 that died":   {crowd{waiters: 32, dead: 500}, 15, figures{18, 100, 20, 3}},
 		"32, and the answers about places are lost": {crowd{waiters: 32, joins: &driver.Error{Temporary: true, Err: errors.New("no")}}, 10, figures{14, 500, 2, 3.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
