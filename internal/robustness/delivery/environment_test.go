@@ -188,6 +188,7 @@ func (e *environment) Acquire(ctx context.Context, c *driver.Claim) (driver.Row,
 	return e.request(ctx, "claim", c.Token, func(g *grant) (driver.Row, bool, error) {
 		if death == 0 {
 			e.crash()
+			e.clock.Turn("crash of " + c.Token) // the contexts below end in goroutines of their own
 		}
 		sent := e.w.turns.Now()
 		row, ok, err := e.store.Acquire(ctx, c)
