@@ -259,8 +259,14 @@ func TestRowsOfManyPages(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	server, client := newServer(t)
+	var mu sync.Mutex // the probe sends several requests at the same time
 	var seen []http.Header
-	server.fault = func(r *http.Request) *http.Response { seen = append(seen, r.Header.Clone()); return nil }
+	server.fault = func(r *http.Request) *http.Response {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Header.Clone())
+		return nil
+	}
 	store := s3store.New(client, bucket, "")
 	c := claimAt(server.Now(), "n", "t")
 	if _, ok, err := store.Acquire(t.Context(), c); !ok || err != nil {
@@ -290,8 +296,11 @@ func TestChecksumForS3(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, _ := newServer(t)
+			var mu sync.Mutex
 			var sum string
 			server.fault = func(r *http.Request) *http.Response {
+				mu.Lock()
+				defer mu.Unlock()
 				sum = r.Header.Get("X-Amz-Trailer") + r.Header.Get("X-Amz-Checksum-Crc32")
 				return nil
 			}
