@@ -99,8 +99,8 @@ func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
 }
 
 // TestTransactInDefaultStore shows that a handler can complete its event in a
-// transaction although the wrapper opens the table by itself, and that a
-// handler that runs without a lock is told so.
+// transaction although the wrapper opens the table by itself and replays what
+// the transaction kept, and that one that runs without a lock is told so.
 func TestTransactInDefaultStore(t *testing.T) {
 	fake := fakedynamo.New()
 	server := httptest.NewServer(fake)
@@ -114,21 +114,22 @@ func TestTransactInDefaultStore(t *testing.T) {
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
 		TableName: aws.String("other-schema"), Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "1"}},
 	}}}}
-	handle := func(ctx context.Context, _ order) error {
-		_, err := dynamostore.Transact(ctx, client, in)
-		return err
+	handle := func(ctx context.Context, o order) (string, error) {
+		receipt := "receipt of " + o.ID
+		_, err := dynamostore.TransactWithResult(ctx, client, in, receipt)
+		return receipt, err
 	}
 	before := fake.Requests()
-	h := middleware.WithLock(byOrder, handle, noLog)
-	if err := h(t.Context(), order{ID: "1"}); err != nil || fake.Item("other-schema", "1") == nil || fake.Requests()-before != 2 {
-		t.Errorf("%v after %d requests", err, fake.Requests()-before)
+	h := middleware.WithLock(byOrder, handle, noLog, middleware.OnCompleted(middleware.Replay))
+	if r, err := h(t.Context(), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Item("other-schema", "1") == nil || fake.Requests()-before != 2 {
+		t.Errorf("%q, %v after %d requests", r, err, fake.Requests()-before)
 	}
-	if err := h(t.Context(), order{ID: "1"}); err != nil || fake.Requests()-before != 3 {
-		t.Errorf("a duplicate: %v after %d requests", err, fake.Requests()-before)
+	if r, err := h(t.Context(), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Requests()-before != 3 {
+		t.Errorf("a duplicate: %q, %v after %d requests", r, err, fake.Requests()-before)
 	}
 	fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.DropBefore })
 	open := middleware.WithLock(byOrder, handle, noLog, middleware.FailOpen())
-	if err := open(t.Context(), order{ID: "2"}); !errors.As(err, new(*lock.ConfigError)) {
+	if _, err := open(t.Context(), order{ID: "2"}); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("without a lock: %v, want a ConfigError", err)
 	}
 }

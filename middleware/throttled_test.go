@@ -64,6 +64,9 @@ func TestThrottledBatch(t *testing.T) { // F8, F55, F63
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && c.messages > 1000 {
+				t.Skip("takes seconds: run it without -short")
+			}
 			const runs = 5 // the pace has chance in it
 			var perMessage, used [runs]float64
 			for run := range runs {

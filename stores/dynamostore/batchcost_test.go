@@ -3,13 +3,12 @@ package dynamostore_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -51,22 +50,29 @@ func TestRequestsOfABatch(t *testing.T) {
 	}
 }
 
-// handleBatch delivers one batch of SQS messages, each with a name of its own.
+// handleBatch handles one batch of events, each with a name of its own.
 func handleBatch(t testing.TB, store *dynamostore.Store, records, workers int, event string) {
 	t.Helper()
-	key := func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
-		return lock.Key{Name: m.Body, Event: m.MessageId}, nil
+	locker, err := lock.New(store, &lock.Options{Logger: discard})
+	if err != nil {
+		t.Fatal(err)
 	}
-	handler := middleware.EachSQSMessage(key, func(context.Context, events.SQSMessage) error {
-		time.Sleep(time.Millisecond)
-		return nil
-	}, middleware.Store(store), middleware.Concurrency(workers), middleware.Logger(discard))
-	e := events.SQSEvent{Records: make([]events.SQSMessage, records)}
-	for i := range e.Records {
-		e.Records[i] = events.SQSMessage{MessageId: fmt.Sprintf("%s-%d", event, i), Body: fmt.Sprint("order/", i)}
+	ctx := invocation.WithBatch(t.Context(), &invocation.Batch{Claims: min(records, workers)}) // as package middleware does
+	next := make(chan int, records)
+	for i := range records {
+		next <- i
 	}
-	answer, err := handler(t.Context(), e)
-	if err != nil || len(answer.BatchItemFailures) > 0 {
-		t.Fatalf("%d failures, %v", len(answer.BatchItemFailures), err)
+	close(next)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				key := lock.Key{Name: fmt.Sprint("order/", i), Event: fmt.Sprintf("%s-%d", event, i)}
+				if err := locker.Do(ctx, key, func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	wg.Wait()
 }

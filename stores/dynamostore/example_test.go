@@ -2,6 +2,7 @@ package dynamostore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -70,8 +70,7 @@ func ExampleTransact() {
 		}
 	}
 	type visit struct{ ID, Page string }
-	byID := func(_ context.Context, v visit) (lock.Key, error) { return lock.Key{Name: v.ID, Event: v.ID}, nil }
-	handle := func(ctx context.Context, v visit) error {
+	count := func(ctx context.Context, v visit) error {
 		_, err := dynamostore.Transact(ctx, client, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{
 			Update: &types.Update{
 				TableName:        aws.String("pages"),
@@ -84,9 +83,14 @@ func ExampleTransact() {
 		}}})
 		return err
 	}
-	h := middleware.WithLock(byID, handle, middleware.Store(dynamostore.New(client, "locks")), middleware.Logger(discard))
+	locker, err := lock.New(dynamostore.New(client, "locks"), nil)
+	if err != nil {
+		panic(err)
+	}
+	v := visit{ID: "v-1", Page: "/home"}
 	for range 3 {
-		if err := h(ctx, visit{ID: "v-1", Page: "/home"}); err != nil {
+		err := locker.Do(ctx, lock.Key{Name: v.ID, Event: v.ID}, func(ctx context.Context) error { return count(ctx, v) })
+		if err != nil && !errors.Is(err, lock.ErrCompleted) {
 			panic(err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
-	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -84,32 +83,6 @@ func TestTransact(t *testing.T) { // F53
 			})
 		})
 	}
-}
-
-// TestTransactUnderWithLock: the wrapper has nothing left to do, and replays
-// what TransactWithResult kept.
-func TestTransactUnderWithLock(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, hundred)
-	type receipt struct {
-		Amount string
-	}
-	key := func(context.Context, string) (lock.Key, error) { return order, nil }
-	handle := middleware.WithLock(key, func(ctx context.Context, amount string) (receipt, error) {
-		r := receipt{amount}
-		_, err := dynamostore.TransactWithResult(ctx, b.client, transfer("a", "b", amount), r)
-		return r, err
-	}, middleware.Store(b.store), middleware.Logger(discard), middleware.OnCompleted(middleware.Replay))
-	before := b.Requests()
-	for i, want := range []int{2, 3} {
-		if r, err := handle(t.Context(), "30"); err != nil || r.Amount != "30" {
-			t.Errorf("delivery %d: %+v, %v", i, r, err)
-		}
-		if n := b.Requests() - before; n != want {
-			t.Errorf("%d requests after delivery %d, want %d", n, i, want)
-		}
-	}
-	b.wantBalances(t, "70", "130")
 }
 
 // TestTransactDeclined: a transaction that is refused for a reason of the

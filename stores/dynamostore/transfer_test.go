@@ -22,7 +22,6 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/lock"
-	"github.com/lambdalock/lambdalock/middleware"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -151,10 +150,15 @@ func (w *clearing) deliver(m move) bool {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	key := func(_ context.Context, m move) (lock.Key, error) {
-		return lock.Key{Name: "transfer/" + m.id, Event: m.id}, nil
+	locker, err := lock.New(dynamostore.New(p.client, table), &lock.Options{Lease: lock.UntilDeadline(), Logger: discard})
+	if err != nil {
+		panic(err)
 	}
-	err := middleware.WithLock(key, p.handle, middleware.Store(dynamostore.New(p.client, table)), middleware.Logger(discard))(ctx, m)
+	key := lock.Key{Name: "transfer/" + m.id, Event: m.id}
+	err = locker.Do(ctx, key, func(ctx context.Context) error { return p.handle(ctx, m) })
+	if errors.Is(err, lock.ErrCompleted) {
+		err = nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.dead {

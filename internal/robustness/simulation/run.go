@@ -8,7 +8,7 @@ import (
 // Run checks a store, and the library on it, in subtests:
 //
 //   - contention lets 32 callers acquire one name while nothing fails.
-//   - replay plays two seeds twice and compares the histories.
+//   - replay plays a few seeds twice and compares the histories.
 //   - bursts lets processes coalesce events, if the store is a
 //     [driver.Coalescer].
 //   - faults plays histories in which processes and requests fail.
@@ -29,6 +29,9 @@ func Run(t *testing.T, open Opener, c Config) {
 	}
 	few := apart.withDefaults()
 	few.Histories, few.Share = 2, 100
+	if testing.Short() {
+		few.Histories = 1
+	}
 	t.Run("contention", func(t *testing.T) { Contention(t, open, few) })
 	t.Run("replay", func(t *testing.T) {
 		CheckReplay(t, few, func(t *testing.T, seed uint64, note func(string)) {
