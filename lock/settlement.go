@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
-	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -345,46 +344,4 @@ func (l *Lock) wasApplied(s *settlement) bool {
 		return s.row.Memory.HighestOrder == l.claim.Order
 	}
 	return s.row.Memory.HighestOrder >= l.claim.Order
-}
-
-// settleUntil returns until when a settlement may try. A completion may take
-// all the time there is, except what the runtime needs to send the result. A
-// release gets little, because it only saves the next claimant time. After the
-// deadline it still gets a moment, because the process may be killed late, or
-// not at all.
-func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
-	deadline, within := l.deadline(now), l.locker.opts.CompleteWithin
-	until := now.Add(maxBudget)
-	switch {
-	case completes && within > 0:
-		until = now.Add(within)
-	case completes && !deadline.IsZero() && deadline.Sub(now) <= invocation.LongestDeadline:
-		until = deadline
-	case completes:
-		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))
-	}
-	if deadline.IsZero() {
-		return until
-	}
-	left := deadline.Sub(now)
-	if left <= 0 {
-		return now.Add(maxBudget / 8)
-	}
-	if last := deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {
-		return last
-	}
-	return until
-}
-
-// deadline returns the lock's deadline or, once that has passed, the next one
-// of the locks around it. The deadline of a nested lock is the end of the work
-// around it, so the process may live on; but its own deadline still holds.
-func (l *Lock) deadline(now time.Time) time.Time {
-	own := l.timing.deadline
-	for outer := l; outer != nil && !own.IsZero(); outer = outer.outer {
-		if d := outer.timing.deadline; d.After(now) {
-			return d
-		}
-	}
-	return own
 }

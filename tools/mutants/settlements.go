@@ -73,7 +73,7 @@ var settlements = []mutant{
 		by:  "TestLockAfterTheOuterOne",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F7", bug: "a completion without a deadline gives up after 2 s instead of at the end of its lease",
+		file: "lock/timing.go", breaks: "F7", bug: "a completion without a deadline gives up after 2 s instead of at the end of its lease",
 		old: `until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))`,
 		new: `until = now.Add(maxBudget)`,
 		by:  "TestCompletionWithoutDeadline",
@@ -184,20 +184,20 @@ var settlements = []mutant{
 		by: "TestTransactionAfterHandOver",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F7", bug: "a completion leaves no time to answer",
+		file: "lock/timing.go", breaks: "F7", bug: "a completion leaves no time to answer",
 		old: `deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2))`,
 		new: `deadline`,
 		by:  "TestCompletionLeavesTimeToRespond",
 	},
 	{
-		file: "lock/settlement.go", breaks: "P5, F55", bug: "a completion gives up as early as a release",
+		file: "lock/timing.go", breaks: "P5, F55", bug: "a completion gives up as early as a release",
 		old: `		until = deadline
 `,
 		new: ``,
 		by:  "TestCompletionRetriesUntilDeadline|TestHowLongASettlementTries",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F7, F12", bug: "CompleteWithin passes the deadline",
+		file: "lock/timing.go", breaks: "F7, F12", bug: "CompleteWithin passes the deadline",
 		old: `		until = now.Add(within)`,
 		new: `		return now.Add(within)`,
 		by:  "TestHowLongASettlementTries",
@@ -217,7 +217,7 @@ var settlements = []mutant{
 		by:  "TestLostAnswerOfOrderedCompletion",
 	},
 	{
-		file: "lock/settlement.go", breaks: "P4", bug: "after the deadline a release gets no time at all",
+		file: "lock/timing.go", breaks: "P4", bug: "after the deadline a release gets no time at all",
 		old: `		return now.Add(maxBudget / 8)
 `,
 		new: `		return now
