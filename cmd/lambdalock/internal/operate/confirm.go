@@ -47,7 +47,7 @@ func yes(line string) error {
 	case "y", "yes":
 		return nil
 	}
-	return no("nothing was changed")
+	return no("nothing was changed since you were asked")
 }
 
 // person describes who runs this command, as the holder of a lock.
