@@ -42,8 +42,9 @@ EXTRA = {
     "Mutex": set(),
 }
 
-# Programs that have no event source.
-WITHOUT_FUNCTION = {"local", "unittest"}
+# Programs that have no event source, or that invoke a durable function, which
+# sam local does not run.
+WITHOUT_FUNCTION = {"local", "unittest", "durablestart"}
 
 errors = []
 

@@ -57,11 +57,12 @@ func newStage(ctx context.Context, x example, root, bin string, r *report) *stag
 	st.dynamo.OnRequest(st.pass)
 	objects := s3mem.New()
 	tables, buckets := httptest.NewServer(st.dynamo), httptest.NewServer(st.serveS3(objects))
-	st.servers = []*httptest.Server{tables, buckets}
+	others := httptest.NewServer(http.HandlerFunc(acceptInvocation))
+	st.servers = []*httptest.Server{tables, buckets, others}
 	st.env = []string{
-		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, dynamostore.TableVariable + "=locks",
+		"AWS_ENDPOINT_URL_DYNAMODB=" + tables.URL, "AWS_ENDPOINT_URL_S3=" + buckets.URL, "AWS_ENDPOINT_URL_LAMBDA=" + others.URL, dynamostore.TableVariable + "=locks",
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=",
-		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example",
+		"AWS_LAMBDA_LOG_FORMAT=JSON", "ACCOUNTS_TABLE=accounts", "ARCHIVE_BUCKET=archive-example", "DURABLE_FUNCTION=fulfil:1",
 	}
 	st.client = dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &tables.URL, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -123,6 +124,9 @@ func (st *stage) serveS3(objects *s3mem.Backend) http.Handler {
 		}
 	})
 }
+
+// acceptInvocation answers an asynchronous invocation of another function.
+func acceptInvocation(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) }
 
 // end stops the functions. Their log is complete only then: an answer may
 // arrive before a line that was printed earlier.

@@ -135,6 +135,15 @@ var examples = []example{
 		},
 	},
 	{
+		name: "durablestart", shows: "each order starts one execution",
+		messages: []string{"execution started"}, values: []string{"order"}, want: []string{"o-17"}, answer: ok, held: "BatchError", partial: true,
+		others: []delivery{
+			{"the same order in another message", []string{"2e1424d4", "2e1424d5"}, "BatchError", nil},
+			{"another order", []string{"2e1424d4", "2e1424d6", "o-17", "o-18"}, ok, []string{"o-18"}},
+		},
+		wrong: []delivery{{"no order", []string{`\"o-17\"`, `\"\"`}, "BatchError", nil}},
+	},
+	{
 		name: "nested", shows: "each event once, one per customer at a time",
 		messages: []string{"order booked"}, values: []string{"order"}, want: []string{"17"}, answer: ok, held: "HeldError",
 		others: []delivery{{"another order of the customer", []string{"6a7e8feb", "7b8f9afc", `"order": 17`, `"order": 18`}, waits, []string{"18"}}},
