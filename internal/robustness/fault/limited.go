@@ -13,9 +13,10 @@ import (
 // concurrent use; its fields are set before that.
 type Limited struct {
 	driver.Store
-	Rate float64       // writes per second
-	Name float64       // writes per second of one name; zero: as many as Rate allows
-	Wait time.Duration // for an answer
+	Rate       float64       // writes per second; zero: as many as the partitions take
+	Name       float64       // writes per second of one name; zero: as many as Rate allows
+	Partitions *Partitions   // nil: the table is not divided
+	Wait       time.Duration // for an answer
 	// Full reports whether a request is throttled whatever the rate. Nil: none is.
 	Full func(op string) bool
 
@@ -60,7 +61,7 @@ func (s *Limited) take(ctx context.Context, op, name string) error {
 	now := time.Now()
 	s.table.fill(s.Rate, now)
 	of := s.nameBucket(name, now)
-	if s.table.tokens < 1 || of.tokens < 1 || s.Full != nil && s.Full(op) {
+	if s.Rate > 0 && s.table.tokens < 1 || of.tokens < 1 || s.Full != nil && s.Full(op) || !s.Partitions.take(name, now) {
 		return storeError(Throttle)
 	}
 	s.table.tokens--
