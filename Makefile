@@ -66,7 +66,7 @@ local: ## run every example on a duplicated event, without SAM and Docker
 	cd examples && $(GO) run ./internal/runner
 
 .PHONY: check
-check: test table demo local composition lint race cover tidy sam infra newuser integration demos short ## run everything that CI runs
+check: test table demo local composition lint race cover tidy sam infra rehearse integration demos short ## run everything that CI runs
 
 .PHONY: lint
 lint: $(LINT) ## run golangci-lint, which includes go vet, in every module
@@ -124,9 +124,9 @@ infra: $(CFN_LINT) ## synthesise and check the CDK construct (needs Node and Pyt
 
 VERSION ?= v0.1.0
 
-.PHONY: newuser
-newuser: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md with it in an empty folder (needs Node)
-	.ci/newuser $(VERSION)
+.PHONY: rehearse
+rehearse: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md with it in an empty folder (needs Node)
+	.ci/rehearse $(VERSION)
 
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form

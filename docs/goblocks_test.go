@@ -61,7 +61,7 @@ func TestGoBlocksCompile(t *testing.T) {
 			}
 			if strings.Contains(block, `"github.com/aws/aws-cdk-go/`) {
 				if name != "../docs/START.md" {
-					t.Errorf("%s uses the CDK, which the root module does not require: only .ci/newuser can build it, and that follows START.md", where)
+					t.Errorf("%s uses the CDK, which the root module does not require: only .ci/rehearse can build it, and that follows START.md", where)
 				}
 				continue
 			}
