@@ -128,6 +128,10 @@ VERSION ?= v0.1.0
 rehearse: ## rehearse the release of VERSION (v0.1.0), and follow docs/START.md with it in an empty folder (needs Node)
 	.ci/rehearse $(VERSION)
 
+.PHONY: binaries
+binaries: ## build the command of the released VERSION for every system into bin/release
+	.ci/binaries $(VERSION) $(BIN)/release
+
 .PHONY: soak
 soak: ## run the simulations and the integration tests in their long form
 	LAMBDALOCK_SEEDS=20000 $(GO) test -v -run Simulation -timeout 180m ./lock ./middleware
