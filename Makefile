@@ -4,6 +4,7 @@ GO ?= go
 CHROME ?= chromium
 BIN := bin
 LINT := $(BIN)/golangci-lint
+ACTIONLINT := $(BIN)/actionlint
 # The folders that have their own go.mod.
 STORES := stores/redisstore stores/s3store stores/azblobstore
 MODULES := . $(STORES) redelivery telemetry/otellock cmd/lambdalock integration examples examples/composition infra infra/app/function tools/mutants
@@ -69,7 +70,8 @@ local: ## run every example on a duplicated event, without SAM and Docker
 check: test table demo local composition lint race cover tidy sam infra rehearse integration demos short ## run everything that CI runs
 
 .PHONY: lint
-lint: $(LINT) ## run golangci-lint, which includes go vet, in every module
+lint: $(LINT) $(ACTIONLINT) ## run golangci-lint, which includes go vet, in every module, and check the workflows
+	$(ACTIONLINT)
 	@for m in $(MODULES); do (cd $$m && "$(CURDIR)/$(LINT)" run ./...) || exit 1; done
 
 # Long tests that have no use for the race detector: they do one thing after the other,
@@ -174,6 +176,9 @@ short: ## check that benchmarks and fuzz targets run
 
 $(LINT): tools/go.mod | $(BIN)
 	cd tools && $(GO) build -o "$(CURDIR)/$(LINT)" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(ACTIONLINT): tools/go.mod | $(BIN)
+	cd tools && $(GO) build -o "$(CURDIR)/$(ACTIONLINT)" github.com/rhysd/actionlint/cmd/actionlint
 
 # The versions are those of sam-local/check, so that both lint by the same rules.
 $(CFN_LINT): sam-local/requirements.txt
