@@ -4,9 +4,9 @@ package main
 var events = []mutant{
 	{
 		file: "internal/event/canonical/canonical.go", breaks: "F25", bug: "members in another order make another key",
-		old: `		return o.Sort()
+		old: `		return v.Sort()
 `,
-		new: `		return o
+		new: `		return v
 `,
 		by: "TestJSON",
 	},

@@ -42,16 +42,41 @@ func (o Object) Sort() Object {
 
 // Parse decodes a JSON text into nil, bool, string, json.Number, []any and
 // Object. Members are sorted, and numbers are encoded as by [Number].
+func Parse(text []byte) (any, error) {
+	v, err := ParseWritten(text)
+	return normal(v), err
+}
+
+// ParseWritten does what [Parse] does, but leaves members and numbers as they
+// are written: for those who encode JSON as others do.
 //
 // encoding/json validates the text and limits its depth, but cannot decode it:
 // it would lose digits of numbers, unpaired surrogates, invalid UTF-8 and all
 // but one of the members with the same name.
-func Parse(text []byte) (any, error) {
+func ParseWritten(text []byte) (any, error) {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return nil, err
 	}
 	p := parser(text)
 	return p.value(), nil
+}
+
+// normal sorts the members of v and encodes its numbers, in place.
+func normal(v any) any {
+	switch v := v.(type) {
+	case Object:
+		for i := range v {
+			v[i].Value = normal(v[i].Value)
+		}
+		return v.Sort()
+	case []any:
+		for i := range v {
+			v[i] = normal(v[i])
+		}
+	case json.Number:
+		return Number(v.String())
+	}
+	return v
 }
 
 // parser is the unread rest of a valid JSON text.
@@ -67,7 +92,7 @@ func (p *parser) value() any {
 			o = append(o, Member{name, p.value()})
 		}
 		*p = (*p)[1:]
-		return o.Sort()
+		return o
 	case '[':
 		list := []any{}
 		for *p = (*p)[1:]; p.next() != ']'; {
@@ -90,7 +115,7 @@ func (p *parser) value() any {
 	case "true", "false":
 		return word == "true"
 	}
-	return Number(word)
+	return json.Number(word)
 }
 
 func (p *parser) next() byte {
@@ -147,6 +172,22 @@ func unescape(s string) string {
 		}
 	}
 	return string(b)
+}
+
+// UTF16 returns the code units of a string that [Parse] returned, unpaired
+// surrogates included.
+func UTF16(s string) []uint16 {
+	units := make([]uint16, 0, len(s))
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if s[0] == mark && s[1] == 'u' {
+			units, size = append(units, uint16(unit(`\`+s[1:]))), 6
+		} else if units = utf16.AppendRune(units, r); s[0] == mark {
+			size = 2
+		}
+		s = s[size:]
+	}
+	return units
 }
 
 // WithoutHalves returns a JSON text with each unpaired surrogate replaced by an
