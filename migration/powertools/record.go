@@ -1,0 +1,217 @@
+package powertools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/internal/awserror"
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock"
+)
+
+const (
+	inProgress = "INPROGRESS"
+	completed  = "COMPLETED"
+
+	// answerWithin is how long the table may take to answer, with all retries.
+	answerWithin = 2 * time.Second
+	// skew is by how much clocks may differ, see docs/PROMISES.md.
+	skew = 2 * time.Second
+	// longest is how long a Lambda invocation can take:
+	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+	longest = 15 * time.Minute
+)
+
+type attributes = map[string]types.AttributeValue
+
+// record is the old record of one event.
+type record struct {
+	id         string
+	token      string // in the attribute lambdalock, which Powertools overlooks; empty: no claim
+	validation string
+	completed  bool
+	data       types.AttributeValue // the stored result; nil: none
+}
+
+// enter asks the old table whether the handler may run. It may if the answer is
+// neither an error nor completed.
+func (t *Table[E]) enter(ctx context.Context, event E) (*record, error) {
+	now, r := clock.Wall(clock.From(ctx)), &record{}
+	if !now.Before(t.CutOver.Add(t.Retention)) {
+		return r, nil
+	}
+	var err error
+	if r.id, err = t.ID(event); r.id == "" || err != nil {
+		return r, err
+	}
+	if t.Validation != nil {
+		part, err := parse("Validation", t.Validation(event))
+		if err != nil {
+			return nil, err
+		}
+		r.validation = t.digest(part)
+	}
+	if now.Before(t.CutOver) {
+		return r, t.claim(ctx, r, now)
+	}
+	return r, t.read(ctx, r, now)
+}
+
+// read asks with one consistent read.
+func (t *Table[E]) read(ctx context.Context, r *record, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	consistent := true
+	out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: t.key(r), ConsistentRead: &consistent})
+	if err != nil {
+		return t.failure(err, "dynamodb:GetItem")
+	}
+	status, expiration, end := t.get(out.Item, "status"), t.get(out.Item, "expiration"), t.get(out.Item, "in_progress_expiration")
+	switch {
+	case out.Item == nil:
+		return nil
+	case status == nil || expiration == nil:
+		return t.failure(errors.New("a record has no status or no expiration"), "")
+	case number(expiration) < now.Unix():
+		return nil
+	case text(status) == inProgress && end != nil && number(end) < now.Add(-skew).UnixMilli():
+		return nil
+	}
+	return t.found(ctx, r, out.Item)
+}
+
+// found decides about an event with a record that has not expired.
+func (t *Table[E]) found(ctx context.Context, r *record, item attributes) error {
+	lease, _ := lock.FromContext(ctx)
+	if t.Validation != nil && text(t.get(item, "validation")) != r.validation {
+		return &lock.PayloadMismatchError{Key: lease.Key}
+	}
+	switch status := text(t.get(item, "status")); status {
+	case completed:
+		r.completed, r.data = true, t.get(item, "data")
+		return nil
+	case inProgress:
+		held := &lock.HeldError{Key: lease.Key, Holder: "Powertools table " + t.Name, Duplicate: true}
+		if end := t.get(item, "in_progress_expiration"); end != nil {
+			held.Until = time.UnixMilli(number(end)).Add(skew)
+		} else {
+			held.Until = time.Unix(number(t.get(item, "expiration")), 0)
+		}
+		return held
+	default:
+		return t.failure(fmt.Errorf("a record has the status %q", status), "")
+	}
+}
+
+// claim does what Powertools does: the record says that the event is in
+// progress, until the deadline of the handler. The condition is that of
+// Powertools. It also holds for the claim itself, because a retry of the SDK
+// may meet what the first attempt wrote.
+func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = now.Add(longest)
+	}
+	end = end.Add(skew)
+	r.token = clock.From(ctx).Text()
+	set := attributes{
+		"status": str(inProgress), "in_progress_expiration": num(end.UnixMilli()),
+		"expiration": num(max(now.Add(t.Retention).Unix(), end.Unix())),
+	}
+	if t.Validation != nil {
+		set["validation"] = str(r.validation)
+	}
+	err := t.update(ctx, r, set, "attribute_not_exists(#id) OR #expiration < :now OR #status = :status AND (#lambdalock = :token"+
+		" OR attribute_exists(#in_progress_expiration) AND #in_progress_expiration < :before)", attributes{
+		":now": num(now.Unix()), ":before": num(now.Add(-skew).UnixMilli()),
+	})
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &refused):
+		r.token = "" // nothing to end
+		return t.found(ctx, r, refused.Item)
+	case err != nil:
+		return t.failure(err, "dynamodb:UpdateItem")
+	}
+	return nil
+}
+
+// complete says in the old table that the event is completed. If it cannot,
+// the event still is, because the lock's row says so.
+func (t *Table[E]) complete(ctx context.Context, r *record, result any) {
+	if r.token == "" {
+		return
+	}
+	data, err := t.encode(result)
+	if err == nil {
+		expiration := clock.Wall(clock.From(ctx)).Add(t.Retention).Unix()
+		err = t.end(ctx, r, attributes{"status": str(completed), "expiration": num(expiration), "data": data})
+	}
+	if err != nil {
+		slog.ErrorContext(ctx, "lambdalock: an event is not completed in the Powertools table: if it comes again, the old version of the function may run",
+			slog.String("id", r.id), slog.Any("error", err))
+	}
+	r.token = ""
+}
+
+// release ends a claim whose event is not completed, so that the old version
+// may run. If it cannot, the claim ends at the deadline of the handler. It does
+// nothing after complete.
+func (t *Table[E]) release(ctx context.Context, r *record) {
+	if r.token != "" {
+		_ = t.end(ctx, r, attributes{"in_progress_expiration": num(0)})
+	}
+}
+
+// end ends a claim, also after the context of the handler has ended.
+func (t *Table[E]) end(ctx context.Context, r *record, set attributes) error {
+	return t.update(context.WithoutCancel(ctx), r, set, "#lambdalock = :token", attributes{})
+}
+
+// update sends one conditional update.
+func (t *Table[E]) update(ctx context.Context, r *record, set attributes, condition string, values attributes) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	expression, names := "SET #lambdalock = :token", map[string]string{}
+	values[":token"] = str(r.token)
+	for name, v := range set {
+		expression += fmt.Sprintf(", #%s = :%s", name, name)
+		values[":"+name] = v
+	}
+	for _, name := range placeholder.FindAllString(expression+condition, -1) {
+		names[name] = t.attribute(name[1:])
+	}
+	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: t.key(r),
+		UpdateExpression: &expression, ConditionExpression: &condition,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	return err
+}
+
+var placeholder = regexp.MustCompile(`#\w+`)
+
+// failure returns the error of a table that does not answer as it should.
+func (t *Table[E]) failure(err error, action string) error {
+	e := &lock.StoreError{Op: "check", Store: "Powertools table " + t.Name, Err: err, Temporary: true, Requests: 1}
+	var api smithy.APIError
+	switch {
+	case !errors.As(err, &api):
+	case api.ErrorCode() == "AccessDeniedException":
+		e.Action, e.Temporary = awserror.Denied(api.ErrorMessage(), action), false
+		e.Hint = "allow it on the old table in the function's role"
+	case api.ErrorCode() == "ValidationException" || api.ErrorCode() == "ResourceNotFoundException":
+		e.Temporary = false
+		e.Hint = "give powertools.Table the name, the keys and the attributes of the old table"
+	}
+	return e
+}
