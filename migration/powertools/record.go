@@ -74,41 +74,33 @@ func (t *Table[E]) read(ctx context.Context, r *record, now time.Time) error {
 	if err != nil {
 		return t.failure(err, "dynamodb:GetItem")
 	}
-	status, expiration, end := t.get(out.Item, "status"), t.get(out.Item, "expiration"), t.get(out.Item, "in_progress_expiration")
-	switch {
-	case out.Item == nil:
-		return nil
-	case status == nil || expiration == nil:
-		return t.failure(errors.New("a record has no status or no expiration"), "")
-	case number(expiration) < now.Unix():
-		return nil
-	case text(status) == inProgress && end != nil && number(end) < now.Add(-skew).UnixMilli():
+	if out.Item == nil {
 		return nil
 	}
-	return t.found(ctx, r, out.Item)
+	return t.judge(ctx, r, out.Item, now)
 }
 
-// found decides about an event with a record that has not expired.
-func (t *Table[E]) found(ctx context.Context, r *record, item attributes) error {
+// judge decides about an event with a record.
+func (t *Table[E]) judge(ctx context.Context, r *record, item attributes, now time.Time) error {
+	expiration, end := t.get(item, "expiration"), t.get(item, "in_progress_expiration")
+	status := text(t.get(item, "status"))
 	lease, _ := lock.FromContext(ctx)
-	if t.Validation != nil && text(t.get(item, "validation")) != r.validation {
+	switch {
+	case expiration == nil || status != completed && status != inProgress:
+		return t.failure(fmt.Errorf("the record %s has the status %q, or no expiration", r.id, status), "")
+	case number(expiration) < now.Unix() || status == inProgress && end != nil && number(end) < now.Add(-skew).UnixMilli():
+		return nil
+	case t.Validation != nil && text(t.get(item, "validation")) != r.validation:
 		return &lock.PayloadMismatchError{Key: lease.Key}
-	}
-	switch status := text(t.get(item, "status")); status {
-	case completed:
+	case status == completed:
 		r.completed, r.data = true, t.get(item, "data")
 		return nil
-	case inProgress:
-		held := &lock.HeldError{Key: lease.Key, Holder: "Powertools table " + t.Name, Duplicate: true}
-		if end := t.get(item, "in_progress_expiration"); end != nil {
-			held.Until = time.UnixMilli(number(end)).Add(skew)
-		} else {
-			held.Until = time.Unix(number(t.get(item, "expiration")), 0)
-		}
-		return held
-	default:
-		return t.failure(fmt.Errorf("a record has the status %q", status), "")
 	}
+	until := time.Unix(number(expiration), 0)
+	if end != nil {
+		until = time.UnixMilli(number(end)).Add(skew)
+	}
+	return &lock.HeldError{Key: lease.Key, Holder: "Powertools table " + t.Name, Until: until, Duplicate: true}
 }
 
 // claim does what Powertools does: the record says that the event is in
@@ -137,7 +129,7 @@ func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	switch {
 	case errors.As(err, &refused):
 		r.token = "" // nothing to end
-		return t.found(ctx, r, refused.Item)
+		return t.judge(ctx, r, refused.Item, now)
 	case err != nil:
 		return t.failure(err, "dynamodb:UpdateItem")
 	}

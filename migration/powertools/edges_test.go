@@ -1,0 +1,390 @@
+package powertools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+	"github.com/lambdalock/lambdalock/migration/powertools"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+var event = json.RawMessage(`{"order": 17, "total": 2}`)
+
+// invoke invokes a version once, with 20 s to its deadline.
+func invoke(t *testing.T, version func(context.Context, json.RawMessage) (order, error)) (order, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return version(ctx, event)
+}
+
+// record is a row of event by its default names.
+func record(status string, expiration, end time.Duration) map[string]json.RawMessage {
+	now := time.Now()
+	item := map[string]json.RawMessage{
+		"id":     json.RawMessage(`{"S": "orders#9271a8dab36ba4c514dac412f086734b"}`),
+		"status": json.RawMessage(fmt.Sprintf(`{"S": %q}`, status)), "expiration": json.RawMessage(fmt.Sprintf(`{"N": "%d"}`, now.Add(expiration).Unix())),
+		"data": json.RawMessage(`{"S": "{\"order\": 17, \"status\": \"before\"}"}`), "validation": json.RawMessage(`{"S": "c81e728d9d4c2f636f067f89cc14862c"}`),
+	}
+	if end != 0 {
+		item["in_progress_expiration"] = json.RawMessage(fmt.Sprintf(`{"N": "%d"}`, now.Add(end).UnixMilli()))
+	}
+	return item
+}
+
+// TestRecords looks at one record before and after CutOver.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	held := func(err error) bool { return errors.As(err, new(*lock.HeldError)) }
+	wrong := func(err error) bool { return errors.As(err, new(*lock.StoreError)) }
+	mismatch := func(err error) bool { return errors.As(err, new(*lock.PayloadMismatchError)) }
+	for name, c := range map[string]struct {
+		status          string
+		expiration, end time.Duration
+		change          func(f *fixture, item map[string]json.RawMessage)
+		want            string // status of the result; empty: an error
+		err             func(error) bool
+	}{
+		"completed":                     {status: "COMPLETED", expiration: time.Second, end: -time.Hour, want: "before"},
+		"completed, expired":            {status: "COMPLETED", expiration: -time.Second, want: "shipped"},
+		"in progress":                   {status: "INPROGRESS", expiration: time.Hour, end: time.Second, err: held},
+		"in progress, ended just now":   {status: "INPROGRESS", expiration: time.Hour, end: -time.Second, err: held},
+		"in progress, ended":            {status: "INPROGRESS", expiration: time.Hour, end: -3 * time.Second, want: "shipped"},
+		"in progress, without an end":   {status: "INPROGRESS", expiration: time.Hour, err: held},
+		"in progress, expired":          {status: "INPROGRESS", expiration: -time.Second, want: "shipped"},
+		"unknown status":                {status: "PAUSED", expiration: time.Hour, err: wrong},
+		"another payload":               {status: "COMPLETED", expiration: time.Hour, change: validate(3), err: mismatch},
+		"another payload, in progress":  {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: validate(3), err: mismatch},
+		"the same payload":              {status: "COMPLETED", expiration: time.Hour, change: validate(2), want: "before"},
+		"another result":                {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "[]"}`), err: wrong},
+		"no result":                     {status: "COMPLETED", expiration: time.Hour, change: set("data", ""), want: ""},
+		"null":                          {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "null"}`), want: ""},
+		"no status":                     {status: "COMPLETED", expiration: time.Hour, change: set("status", ""), err: wrong},
+		"no expiration":                 {status: "INPROGRESS", expiration: time.Hour, change: set("expiration", ""), err: wrong},
+		"renamed attributes":            {status: "COMPLETED", expiration: time.Hour, change: rename("status", "expiration", "data"), want: "before"},
+		"renamed, in progress":          {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: rename("in_progress_expiration", "validation"), err: held},
+		"renamed, in progress, expired": {status: "INPROGRESS", expiration: time.Hour, end: -time.Hour, change: rename("in_progress_expiration"), want: "shipped"},
+	} {
+		for when, cutOver := range map[string]time.Duration{"before": time.Hour, "after": -time.Hour} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t)
+					f.options.CutOver = time.Now().Add(cutOver)
+					item := record(c.status, c.expiration, c.end)
+					if c.change != nil {
+						c.change(f, item)
+					}
+					f.put(t, item)
+					o, err := invoke(t, f.function())
+					if o.Status != c.want || (c.err == nil) != (err == nil) || c.err != nil && !c.err(err) {
+						t.Errorf("%+v, %v", o, err)
+					}
+					if ran := len(f.runs) == 1; ran != (c.want == "shipped") {
+						t.Errorf("ran: %t", ran)
+					}
+				})
+			})
+		}
+	}
+}
+
+func validate(part int) func(*fixture, map[string]json.RawMessage) {
+	return func(f *fixture, _ map[string]json.RawMessage) {
+		f.options.Validation = func(json.RawMessage) any { return part }
+	}
+}
+
+func set(name, value string) func(*fixture, map[string]json.RawMessage) {
+	return func(_ *fixture, item map[string]json.RawMessage) {
+		if item[name] = json.RawMessage(value); value == "" {
+			delete(item, name)
+		}
+	}
+}
+
+func rename(names ...string) func(*fixture, map[string]json.RawMessage) {
+	return func(f *fixture, item map[string]json.RawMessage) {
+		f.options.Attributes = map[string]string{}
+		for _, name := range names {
+			f.options.Attributes[name] = "our_" + name
+			if v, ok := item[name]; ok {
+				item["our_"+name] = v
+				delete(item, name)
+			}
+		}
+	}
+}
+
+// TestClaims looks at what a claim leaves for the old version.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		work     func(context.Context) error
+		copies   bool // the SDK repeats each request
+		want     string
+		retained time.Duration
+	}{
+		"completed":                     {want: "shipped"},
+		"completed, requests repeated":  {copies: true, want: "shipped"},
+		"failed":                        {work: func(context.Context) error { return errors.New("failed") }},
+		"failed, requests repeated":     {work: func(context.Context) error { return errors.New("failed") }, copies: true},
+		"panicked":                      {work: func(context.Context) error { panic("panicked") }},
+		"completed after the deadline":  {work: func(ctx context.Context) error { <-ctx.Done(); return nil }, want: "shipped"},
+		"failed after the deadline":     {work: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"retained shorter than it runs": {work: func(context.Context) error { time.Sleep(15 * time.Second); return nil }, retained: 5 * time.Second, want: "shipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.options.CutOver = time.Now().Add(time.Hour)
+				if c.retained > 0 {
+					f.options.Retention = c.retained
+				}
+				var sent []*dynamodb.UpdateItemInput
+				f.options.Client = &hooked{f, func(in *dynamodb.UpdateItemInput) {
+					if sent = append(sent, in); c.copies {
+						_, _ = f.Client.UpdateItem(t.Context(), in)
+					}
+				}}
+				work := c.work
+				f.work = func(ctx context.Context) error {
+					if _, err := invoke(t, f.old); err == nil || !strings.Contains(err.Error(), "AlreadyInProgress") {
+						t.Errorf("at the beginning the old version gets %v", err)
+					}
+					if work == nil {
+						return nil
+					}
+					err := work(ctx)
+					if _, oldErr := invoke(t, f.old); oldErr == nil {
+						t.Error("at the end the old version is not refused")
+					}
+					return err
+				}
+				panicked := func() (panicked bool) {
+					defer func() { panicked = recover() != nil }()
+					_, _ = invoke(t, f.function())
+					return false
+				}()
+				if panicked != (name == "panicked") {
+					t.Errorf("panicked: %t", panicked)
+				}
+				if c.want != "" { // a late copy of the claim changes nothing
+					_, _ = f.Client.UpdateItem(t.Context(), sent[0])
+				}
+				before := len(f.runs)
+				f.work = func(context.Context) error { return nil }
+				o, err := invoke(t, f.old)
+				if err != nil || o.Status != "shipped" || (len(f.runs) == before) != (c.want != "") {
+					t.Errorf("the old version returns %+v, %v, after %d runs, then %d", o, err, before, len(f.runs))
+				}
+			})
+		})
+	}
+}
+
+// hooked tells of each update before it is sent.
+type hooked struct {
+	*fixture
+	update func(*dynamodb.UpdateItemInput)
+}
+
+func (h *hooked) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	h.update(in)
+	return h.fixture.UpdateItem(ctx, in, opts...)
+}
+
+// broken is a table that answers with an error, or never.
+type broken struct {
+	err error
+	key map[string]types.AttributeValue // that was asked for
+}
+
+func (b *broken) answer(ctx context.Context, key map[string]types.AttributeValue) error {
+	if b.key = key; b.err != nil {
+		return b.err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (b *broken) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, b.answer(ctx, in.Key)
+}
+
+func (b *broken) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, b.answer(ctx, in.Key)
+}
+
+// TestBrokenTable: without an answer nothing runs, and the error says what to
+// change.
+func TestBrokenTable(t *testing.T) {
+	t.Parallel()
+	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "User is not authorized to perform: dynamodb:GetItem on resource"}
+	for name, c := range map[string]struct {
+		err    error
+		within string
+	}{
+		"hung":   {nil, "deadline"},
+		"denied": {denied, "dynamodb:GetItem was denied"},
+		"key":    {&smithy.GenericAPIError{Code: "ValidationException", Message: "The provided key element does not match the schema"}, "the keys"},
+	} {
+		for when, cutOver := range map[string]time.Duration{"before": time.Hour, "after": -time.Hour} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f, b := newFixture(t), &broken{err: c.err}
+					f.options.CutOver, f.options.Client = time.Now().Add(cutOver), b
+					f.options.SortKey, f.options.PartitionKey = "sort", "idempotency#orders"
+					began := time.Now()
+					_, err := invoke(t, f.function())
+					if e := new(lock.StoreError); !errors.As(err, &e) || !strings.Contains(err.Error(), c.within) || !strings.Contains(err.Error(), table) {
+						t.Errorf("%v", err)
+					}
+					if took := time.Since(began); took > 3*time.Second || len(f.runs) != 0 {
+						t.Errorf("took %v, ran %d times", took, len(f.runs))
+					}
+					if id, _ := f.options.ID(event); len(b.key) != 2 || *text(b.key["id"]) != "idempotency#orders" || *text(b.key["sort"]) != id {
+						t.Errorf("asked for %v", b.key)
+					}
+				})
+			})
+		}
+	}
+}
+
+func text(v types.AttributeValue) *string { return &v.(*types.AttributeValueMemberS).Value }
+
+// TestNoPart: an event without a part has no old record, and an event of the
+// old table that is not JSON is refused.
+func TestNoPart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		part  any
+		runs  int
+		wrong bool
+	}{
+		"nil":      {part: nil, runs: 1},
+		"null":     {part: json.RawMessage("null"), runs: 1},
+		"not JSON": {part: json.RawMessage("{"), wrong: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.options.Part = func(json.RawMessage) any { return c.part }
+				_, err := invoke(t, f.function())
+				if (err != nil) != c.wrong || c.wrong && !errors.As(err, new(*lock.NoKeyError)) || len(f.runs) != c.runs {
+					t.Errorf("%v, %d runs", err, len(f.runs))
+				}
+				f.requests(t, name, 0, 0)
+			})
+		})
+	}
+}
+
+// TestRecordHandler: of a batch, the messages that the old version completed
+// are acknowledged, and one that it works on comes back.
+func TestRecordHandler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		old := powertools.Table[events.SQSMessage]{
+			Client: f, Name: table, Language: powertools.Python, Prefix: "orders", CutOver: time.Now(), Retention: retention,
+			Part: func(m events.SQSMessage) any { return m.MessageId },
+		}
+		var batch events.SQSEvent
+		for id, status := range map[string]string{"completed": "COMPLETED", "busy": "INPROGRESS", "new": ""} {
+			m := events.SQSMessage{MessageId: id, EventSource: "aws:sqs"}
+			batch.Records = append(batch.Records, m)
+			if status == "" {
+				continue
+			}
+			item := record(status, time.Hour, time.Hour)
+			key, err := old.ID(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			item["id"] = json.RawMessage(fmt.Sprintf(`{"S": %q}`, key))
+			f.put(t, item)
+		}
+		var ran []string
+		handler := middleware.EachSQSMessage(keyfuncs.SQSMessage, powertools.RecordHandler(old, func(_ context.Context, m events.SQSMessage) error {
+			ran = append(ran, m.MessageId)
+			return nil
+		}), middleware.Store(memstore.New()), middleware.Concurrency(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		answer, err := handler(ctx, batch)
+		if len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != "busy" || err != nil || len(ran) != 1 || ran[0] != "new" {
+			t.Errorf("%+v, %v, ran %v", answer, err, ran)
+		}
+	})
+}
+
+// TestWrongUse: a missing field is found before the first event.
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	whole := powertools.Table[json.RawMessage]{
+		Client: &broken{}, Name: table, Language: powertools.Python, Prefix: "orders", Part: whole, CutOver: time.Now(), Retention: retention,
+	}
+	for field, leaveOut := range map[string]func(*powertools.Table[json.RawMessage]){
+		"Client":       func(o *powertools.Table[json.RawMessage]) { o.Client = nil },
+		"Name":         func(o *powertools.Table[json.RawMessage]) { o.Name = "" },
+		"Language":     func(o *powertools.Table[json.RawMessage]) { o.Language = 0 },
+		"Prefix":       func(o *powertools.Table[json.RawMessage]) { o.Prefix = "" },
+		"Part":         func(o *powertools.Table[json.RawMessage]) { o.Part = nil },
+		"CutOver":      func(o *powertools.Table[json.RawMessage]) { o.CutOver = time.Time{} },
+		"Retention":    func(o *powertools.Table[json.RawMessage]) { o.Retention = 0 },
+		"PartitionKey": func(o *powertools.Table[json.RawMessage]) { o.SortKey = "sort" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if said, _ := recover().(string); !strings.Contains(said, field) || strings.Contains(said, "\n") {
+					t.Errorf("panicked with %q", said)
+				}
+			}()
+			options := whole
+			leaveOut(&options)
+			powertools.RecordHandler(options, func(context.Context, json.RawMessage) error { return nil })
+		})
+	}
+}
+
+// TestOvertakenClaim: who has lost the record to another version ends nothing.
+func TestOvertakenClaim(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]error{"completed": nil, "failed": errors.New("failed")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.options.CutOver = time.Now().Add(time.Hour)
+				f.work = func(context.Context) error {
+					f.put(t, record("INPROGRESS", time.Hour, time.Hour))
+					return failure
+				}
+				_, _ = invoke(t, f.function())
+				if _, err := invoke(t, f.old); err == nil {
+					t.Error("the record does not say any more that the event is in progress")
+				}
+			})
+		})
+	}
+}
