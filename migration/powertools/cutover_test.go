@@ -189,8 +189,8 @@ func (f *fixture) function() func(context.Context, json.RawMessage) (order, erro
 		middleware.Remember(3*retention), middleware.Logger(slog.New(slog.DiscardHandler)))
 }
 
-// deliver delivers each event three times at once, and once more.
-func deliver(t *testing.T, function func(context.Context, json.RawMessage) (order, error), events []string, check func(event string, o order, err error)) {
+// deliver delivers each event so many times at once, and once more.
+func deliver(t *testing.T, times int, function func(context.Context, json.RawMessage) (order, error), events []string, check func(event string, o order, err error)) {
 	t.Helper()
 	for _, event := range events {
 		once := func() {
@@ -200,7 +200,7 @@ func deliver(t *testing.T, function func(context.Context, json.RawMessage) (orde
 			check(event, o, err)
 		}
 		var all sync.WaitGroup
-		for range 3 {
+		for range times {
 			all.Go(once)
 		}
 		all.Wait()
@@ -258,22 +258,22 @@ func (f *fixture) cutOver(t *testing.T, function func(context.Context, json.RawM
 			t.Errorf("%s: %v", event, err)
 		}
 	}
-	deliver(t, function, completed, shipped)
-	deliver(t, function, fresh, shipped)
+	deliver(t, 3, function, completed, shipped)
+	deliver(t, 3, function, fresh, shipped)
 	f.requests(t, "1 read per unknown event", len(completed)+len(fresh), 0)
-	deliver(t, function, append(ending, endless...), held)
+	deliver(t, 3, function, append(ending, endless...), held)
 	f.reads.Store(0)
 
 	time.Sleep(65 * time.Second)
-	deliver(t, function, ending, shipped)
-	deliver(t, function, completed, shipped)
+	deliver(t, 3, function, ending, shipped)
+	deliver(t, 0, function, completed, shipped)
 	f.requests(t, "1 read per event that was in progress", len(ending), 0)
-	deliver(t, function, endless, held)
+	deliver(t, 3, function, endless, held)
 	f.reads.Store(0)
 
 	time.Sleep(retention)
-	deliver(t, function, append(endless, `{"order": 20000}`), shipped)
-	deliver(t, function, completed, shipped)
+	deliver(t, 3, function, append(endless, `{"order": 20000}`), shipped)
+	deliver(t, 0, function, completed, shipped)
 	f.requests(t, "0 after the window", 0, 0)
 	if want := len(ending) + len(endless) + len(fresh) + 1; len(f.runs) != want {
 		t.Errorf("%d events ran, want %d", len(f.runs), want)

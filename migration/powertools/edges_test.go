@@ -59,25 +59,27 @@ func TestRecords(t *testing.T) {
 		want            string // status of the result; empty: an error
 		err             func(error) bool
 	}{
-		"completed":                     {status: "COMPLETED", expiration: time.Second, end: -time.Hour, want: "before"},
-		"completed, expired":            {status: "COMPLETED", expiration: -time.Second, want: "shipped"},
-		"in progress":                   {status: "INPROGRESS", expiration: time.Hour, end: time.Second, err: held},
-		"in progress, ended just now":   {status: "INPROGRESS", expiration: time.Hour, end: -time.Second, err: held},
-		"in progress, ended":            {status: "INPROGRESS", expiration: time.Hour, end: -3 * time.Second, want: "shipped"},
-		"in progress, without an end":   {status: "INPROGRESS", expiration: time.Hour, err: held},
-		"in progress, expired":          {status: "INPROGRESS", expiration: -time.Second, want: "shipped"},
-		"unknown status":                {status: "PAUSED", expiration: time.Hour, err: wrong},
-		"another payload":               {status: "COMPLETED", expiration: time.Hour, change: validate(3), err: mismatch},
-		"another payload, in progress":  {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: validate(3), err: mismatch},
-		"the same payload":              {status: "COMPLETED", expiration: time.Hour, change: validate(2), want: "before"},
-		"another result":                {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "[]"}`), err: wrong},
-		"no result":                     {status: "COMPLETED", expiration: time.Hour, change: set("data", ""), want: ""},
-		"null":                          {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "null"}`), want: ""},
-		"no status":                     {status: "COMPLETED", expiration: time.Hour, change: set("status", ""), err: wrong},
-		"no expiration":                 {status: "INPROGRESS", expiration: time.Hour, change: set("expiration", ""), err: wrong},
-		"renamed attributes":            {status: "COMPLETED", expiration: time.Hour, change: rename("status", "expiration", "data"), want: "before"},
-		"renamed, in progress":          {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: rename("in_progress_expiration", "validation"), err: held},
-		"renamed, in progress, expired": {status: "INPROGRESS", expiration: time.Hour, end: -time.Hour, change: rename("in_progress_expiration"), want: "shipped"},
+		"completed":                                   {status: "COMPLETED", expiration: time.Second, end: -time.Hour, want: "before"},
+		"completed, expired":                          {status: "COMPLETED", expiration: -time.Second, want: "shipped"},
+		"in progress":                                 {status: "INPROGRESS", expiration: time.Hour, end: time.Second, err: held},
+		"in progress, ended just now":                 {status: "INPROGRESS", expiration: time.Hour, end: -time.Second, err: held},
+		"in progress, ended":                          {status: "INPROGRESS", expiration: time.Hour, end: -3 * time.Second, want: "shipped"},
+		"in progress, without an end":                 {status: "INPROGRESS", expiration: time.Hour, err: held},
+		"in progress, to a fraction of a millisecond": {status: "INPROGRESS", expiration: time.Hour, change: fraction, err: held},
+		"in progress, to a wrong time":                {status: "INPROGRESS", expiration: time.Hour, change: set("in_progress_expiration", `{"S": "noon"}`), err: wrong},
+		"in progress, expired":                        {status: "INPROGRESS", expiration: -time.Second, want: "shipped"},
+		"unknown status":                              {status: "PAUSED", expiration: time.Hour, err: wrong},
+		"another payload":                             {status: "COMPLETED", expiration: time.Hour, change: validate(3), err: mismatch},
+		"another payload, in progress":                {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: validate(3), err: mismatch},
+		"the same payload":                            {status: "COMPLETED", expiration: time.Hour, change: validate(2), want: "before"},
+		"another result":                              {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "[]"}`), err: wrong},
+		"no result":                                   {status: "COMPLETED", expiration: time.Hour, change: set("data", ""), want: ""},
+		"null":                                        {status: "COMPLETED", expiration: time.Hour, change: set("data", `{"S": "null"}`), want: ""},
+		"no status":                                   {status: "COMPLETED", expiration: time.Hour, change: set("status", ""), err: wrong},
+		"no expiration":                               {status: "INPROGRESS", expiration: time.Hour, change: set("expiration", ""), err: wrong},
+		"renamed attributes":                          {status: "COMPLETED", expiration: time.Hour, change: rename("status", "expiration", "data"), want: "before"},
+		"renamed, in progress":                        {status: "INPROGRESS", expiration: time.Hour, end: time.Hour, change: rename("in_progress_expiration", "validation"), err: held},
+		"renamed, in progress, expired":               {status: "INPROGRESS", expiration: time.Hour, end: -time.Hour, change: rename("in_progress_expiration"), want: "shipped"},
 	} {
 		for when, cutOver := range map[string]time.Duration{"before": time.Hour, "after": -time.Hour} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -115,6 +117,10 @@ func set(name, value string) func(*fixture, map[string]json.RawMessage) {
 			delete(item, name)
 		}
 	}
+}
+
+func fraction(_ *fixture, item map[string]json.RawMessage) {
+	item["in_progress_expiration"] = json.RawMessage(fmt.Sprintf(`{"N": "%d.5"}`, time.Now().Add(time.Minute).UnixMilli()))
 }
 
 func rename(names ...string) func(*fixture, map[string]json.RawMessage) {
@@ -347,6 +353,7 @@ func TestWrongUse(t *testing.T) {
 		Client: &broken{}, Name: table, Language: powertools.Python, Prefix: "orders", Part: whole, CutOver: time.Now(), Retention: retention,
 	}
 	for field, leaveOut := range map[string]func(*powertools.Table[json.RawMessage]){
+		"the handler":  nil,
 		"Client":       func(o *powertools.Table[json.RawMessage]) { o.Client = nil },
 		"Name":         func(o *powertools.Table[json.RawMessage]) { o.Name = "" },
 		"Language":     func(o *powertools.Table[json.RawMessage]) { o.Language = 0 },
@@ -363,9 +370,13 @@ func TestWrongUse(t *testing.T) {
 					t.Errorf("panicked with %q", said)
 				}
 			}()
-			options := whole
-			leaveOut(&options)
-			powertools.RecordHandler(options, func(context.Context, json.RawMessage) error { return nil })
+			options, handler := whole, func(context.Context, json.RawMessage) error { return nil }
+			if leaveOut == nil {
+				handler = nil
+			} else {
+				leaveOut(&options)
+			}
+			powertools.RecordHandler(options, handler)
 		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // ID returns the id of the old record of an event, or "" if the old function
-// kept none. Check it in a test with an event whose record you have: of a wrong
-// Prefix or Part nothing else tells you.
+// kept none. Check it in a test with an event whose record you have, because
+// nothing else reports a wrong Prefix or Part.
 func (t Table[E]) ID(event E) (string, error) {
 	part, err := parse("Part", t.Part(event))
 	if err != nil || t.Language.missing(part) {

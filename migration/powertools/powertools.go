@@ -79,9 +79,10 @@ type Table[E any] struct {
 	Client   Client
 	Name     string
 	Language Language
-	// Prefix is what the ids of the table have before the #: for Python function,
-	// module and handler, such as orders.app.handler, for TypeScript the name of
-	// the function, or the key prefix that the old function gave.
+	// Prefix is what the ids of the table have before the #: for Python the names
+	// of Lambda function, module and decorated function, such as
+	// orders.app.handler; for TypeScript that of the Lambda function; for both the
+	// key prefix, if the old function sets one.
 	Prefix string
 	// Part returns what the old function hashed of an event: what its
 	// event_key_jmespath or eventKeyJmesPath selects, or all of it. The value is
@@ -113,14 +114,14 @@ type Table[E any] struct {
 
 // Handler wraps a handler with a result. If the old version completed the
 // event, its stored result is returned, decoded by encoding/json. The wrapped
-// handler must run under a lock of package middleware. Handler panics if a
-// required field of t is missing.
+// handler must run under a lock of package middleware. Handler panics if
+// handler, or a required field of t, is missing.
 //
 // Until CutOver a result without an error completes the event in the old table,
 // as it does in Powertools: also an HTTP response with a status of 500 and
 // above, which a retry then gets again.
 func Handler[E, R any](t Table[E], handler func(context.Context, E) (R, error)) func(context.Context, E) (R, error) {
-	t.check()
+	t.check(handler == nil)
 	return func(ctx context.Context, event E) (result R, err error) {
 		r, err := t.enter(ctx, event)
 		if err != nil {
@@ -140,6 +141,7 @@ func Handler[E, R any](t Table[E], handler func(context.Context, E) (R, error)) 
 // RecordHandler wraps a handler without a result, such as one for each record
 // of a batch. It does what [Handler] does.
 func RecordHandler[E any](t Table[E], handler func(context.Context, E) error) func(context.Context, E) error {
+	t.check(handler == nil)
 	wrapped := Handler(t, func(ctx context.Context, event E) (json.RawMessage, error) { return nil, handler(ctx, event) })
 	return func(ctx context.Context, event E) error {
 		_, err := wrapped(ctx, event)
@@ -147,15 +149,15 @@ func RecordHandler[E any](t Table[E], handler func(context.Context, E) error) fu
 	}
 }
 
-// check panics if a field is missing.
-func (t *Table[E]) check() {
+// check panics if a field, or the handler, is missing.
+func (t *Table[E]) check(noHandler bool) {
 	for field, missing := range map[string]bool{
-		"Client": t.Client == nil, "Name": t.Name == "", "Prefix": t.Prefix == "", "Part": t.Part == nil,
+		"the handler": noHandler, "Client": t.Client == nil, "Name": t.Name == "", "Prefix": t.Prefix == "", "Part": t.Part == nil,
 		"Language": t.Language != Python && t.Language != TypeScript, "CutOver": t.CutOver.IsZero(), "Retention": t.Retention <= 0,
 		"PartitionKey, which a table with a SortKey needs,": (t.SortKey == "") != (t.PartitionKey == ""),
 	} {
 		if missing {
-			panic(fmt.Sprintf("lambdalock: powertools.Table: %s is missing or wrong: set it to what the old function has", field))
+			panic(fmt.Sprintf("lambdalock: powertools: %s is missing or wrong: docs/MIGRATION.md says what goes there", field))
 		}
 	}
 }

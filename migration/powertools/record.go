@@ -86,8 +86,8 @@ func (t *Table[E]) judge(ctx context.Context, r *record, item attributes, now ti
 	status := text(t.get(item, "status"))
 	lease, _ := lock.FromContext(ctx)
 	switch {
-	case expiration == nil || status != completed && status != inProgress:
-		return t.failure(fmt.Errorf("the record %s has the status %q, or no expiration", r.id, status), "")
+	case number(expiration) < 0 || end != nil && number(end) < 0 || status != completed && status != inProgress:
+		return t.failure(fmt.Errorf("the record %s has the status %q, or a time that is missing or wrong", r.id, status), "")
 	case number(expiration) < now.Unix() || status == inProgress && end != nil && number(end) < now.Add(-skew).UnixMilli():
 		return nil
 	case t.Validation != nil && text(t.get(item, "validation")) != r.validation:

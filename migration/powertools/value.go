@@ -40,11 +40,14 @@ func text(v types.AttributeValue) string {
 	return s
 }
 
-// number returns a whole number, or 0 for anything else.
+// number returns a number without its fraction, or -1 for anything else.
 func number(v types.AttributeValue) int64 {
 	s, _ := plain(v).(json.Number)
-	n, _ := s.Int64()
-	return n
+	f, err := s.Float64()
+	if err != nil {
+		return -1
+	}
+	return int64(f)
 }
 
 // decode decodes the stored result: Python stores JSON, TypeScript a value of

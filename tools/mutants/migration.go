@@ -58,7 +58,7 @@ var migration = []mutant{
 	},
 	{
 		file: "migration/powertools/record.go", breaks: "P5", bug: "of attributes with other names every record counts as expired",
-		old: `	case expiration == nil || `,
+		old: `	case number(expiration) < 0 || `,
 		new: `	case `,
 		by:  "TestRecords",
 	},
