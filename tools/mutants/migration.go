@@ -78,6 +78,6 @@ var migration = []mutant{
 		file: "internal/event/canonical/canonical.go", breaks: "P5", bug: "unpaired surrogates are lost on the way to another encoding",
 		old: `if s[0] == mark && s[1] == 'u' {`,
 		new: `if s[0] == mark && s[1] == 'U' {`,
-		by:  "TestID", in: "migration/powertools",
+		by:  "TestUTF16",
 	},
 }

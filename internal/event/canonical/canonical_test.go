@@ -1,7 +1,10 @@
 package canonical_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,5 +94,38 @@ func TestDepth(t *testing.T) {
 		if got, err := canonical.JSON([]byte(nested(depth))); string(got) != nested(depth) || err != nil {
 			t.Errorf("depth %d: %d bytes, %v", depth, len(got), err)
 		}
+	}
+}
+
+func TestParseWritten(t *testing.T) {
+	t.Parallel()
+	got, err := canonical.ParseWritten([]byte(`{"b":1.0,"a":[-0,1E2],"b":null}`))
+	want := canonical.Object{{Name: "b", Value: json.Number("1.0")}, {Name: "a", Value: []any{json.Number("-0"), json.Number("1E2")}}, {Name: "b"}}
+	if !reflect.DeepEqual(got, want) || err != nil {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+func TestUTF16(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]uint16{
+		`""`:                  {},
+		`"aé€"`:               {'a', 'é', '€'},
+		`"💡\ud83d\udca1"`:     {0xd83d, 0xdca1, 0xd83d, 0xdca1},
+		`"\ud83d"`:            {0xd83d},
+		`"\udca1\ud83dx"`:     {0xdca1, 0xd83d, 'x'},
+		"\"\xffud83d\"":       {0xfffd, 'u', 'd', '8', '3', 'd'},
+		"\"\xff\xff\\ud83d\"": {0xfffd, 0xfffd, 0xd83d},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			v, err := canonical.Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := canonical.UTF16(v.(string)); !slices.Equal(got, want) {
+				t.Errorf("%x, want %x", got, want)
+			}
+		})
 	}
 }
