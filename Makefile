@@ -59,7 +59,7 @@ table: ## check that the table of planted bugs fits the code
 	cd tools/mutants && $(GO) test -count=1 ./... # what it reads is outside its module, so the cache would not see a change
 
 .PHONY: composition
-composition: ## run the examples with tracers and HTTP adapters (downloads their modules)
+composition: ## run the examples with tracers, HTTP adapters and dynamolock (downloads their modules)
 	cd examples/composition && $(GO) test -shuffle=on ./...
 
 .PHONY: local
