@@ -87,8 +87,8 @@ func TestGoingBack(t *testing.T) {
 	})
 }
 
-// TestHeldInsideMustFail: if the inner lock acknowledges a payment that is held,
-// the outer one completes it, and it is lost if the holder fails.
+// TestHeldInsideMustFail: if the inner lock acknowledges a payment that is
+// held, the outer one completes it, and it is lost if the holder fails.
 func TestHeldInsideMustFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
