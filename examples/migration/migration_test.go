@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"testing"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("AWS_LAMBDA_FUNCTION_NAME", "payments") // the namespace
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 

@@ -3,9 +3,9 @@ package migration
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -105,10 +105,11 @@ func TestHeldInsideMustFail(t *testing.T) {
 				b.err = errors.New("the bank is closed")
 				inner := middleware.WithLock(byID, b.pay, middleware.Store(oldStore), middleware.OnHeld(c.held))
 				both := middleware.WithLock(byID, inner, middleware.Store(memstore.New()))
-				go func() { _ = b.invoke(middleware.WithLock(byID, b.pay, middleware.Store(oldStore)), payment{"1"}) }()
+				var inOld sync.WaitGroup
+				inOld.Go(func() { _ = b.invoke(middleware.WithLock(byID, b.pay, middleware.Store(oldStore)), payment{"1"}) })
 				synctest.Wait() // the old version is at work
 				_ = b.invoke(both, payment{"1"})
-				time.Sleep(time.Minute) // it has failed
+				inOld.Wait() // it has failed
 				b.err = nil
 				if err := b.invoke(both, payment{"1"}); err != nil || b.paid["1"] != c.paid {
 					t.Errorf("error %v, paid %d times, want %d", err, b.paid["1"], c.paid)
