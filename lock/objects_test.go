@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,7 @@ type way struct {
 	bucket *bucket
 	plan   fault.Plan
 	late   fault.Late
+	adds   string // a member that the client adds to each object, as a later version may
 }
 
 func (*way) String() string { return "bucket" }
@@ -75,6 +77,7 @@ func (w *way) Get(ctx context.Context, key string) (objectstore.Object, error) {
 }
 
 func (w *way) Put(ctx context.Context, key string, body []byte, version string) (string, error) {
+	body = bytes.Replace(body, []byte("{"), []byte("{"+w.adds), 1)
 	return meet(ctx, w, "put", func() (string, error) { return w.bucket.put(key, body, version) })
 }
 

@@ -42,6 +42,27 @@ func TestSimulationOnObjects(t *testing.T) {
 	simulation.Run(t, openObjects, simulation.Config{Histories: 100, Share: 10, ServerClock: true, Skew: 10 * time.Hour})
 }
 
+// TestSimulationOfTwoVersionsOnObjects plays histories in which half of the
+// clients are of a later version that knows one member more. This version
+// understands its objects, and writes them without it.
+func TestSimulationOfTwoVersionsOnObjects(t *testing.T) { // F41
+	t.Parallel()
+	c := simulation.Config{Histories: 50, Share: 20, ServerClock: true, Skew: 10 * time.Hour}
+	if testing.Short() {
+		c.Histories = 5
+	}
+	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+		b := &bucket{t: t, objects: map[string]objectstore.Object{}}
+		return func(client uint64) driver.Store {
+			w := &way{bucket: b, plan: h.Plan(client), late: h.Late}
+			if client%2 == 1 {
+				w.adds = `"addedLater": {"completed": 1}, `
+			}
+			return objectstore.New(w)
+		}
+	}, c)
+}
+
 // onNetwork makes an opener of a store that needs no requests of its own.
 func onNetwork(open func() driver.Store) simulation.Opener {
 	return func(_ *testing.T, h *simulation.History) func(uint64) driver.Store {

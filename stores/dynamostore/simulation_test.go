@@ -16,10 +16,13 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// openTable opens a table of the embedded endpoint. Each request of the SDK
-// meets faults of its own.
 func openTable(t *testing.T, h *simulation.History) func(uint64) driver.Store {
-	server := fakedynamo.New()
+	return openTableOf(t, h, fakedynamo.New())
+}
+
+// openTableOf opens a table of an embedded endpoint. Each request of the SDK
+// meets faults of its own.
+func openTableOf(t *testing.T, h *simulation.History, server http.Handler) func(uint64) driver.Store {
 	client := func(id uint64) *dynamodb.Client {
 		return dynamodb.New(dynamodb.Options{
 			Region: "eu-central-1", BaseEndpoint: aws.String("http://dynamodb"),
