@@ -1,10 +1,7 @@
 package docs
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -156,32 +153,12 @@ var (
 // compile checks that each text is a Go package of this module.
 func compile(t *testing.T, texts []string) {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	var overlay struct{ Replace map[string]string }
-	overlay.Replace = map[string]string{}
-	args := []string{"build"}
+	fragments := map[string]string{}
+	var args []string
 	for i, text := range texts {
-		folder := fmt.Sprintf("fragment%d", i)
-		overlay.Replace[filepath.Join(here, folder, "fragment.go")] = write(folder+".go", text)
+		folder := fmt.Sprintf("docs/fragment%d", i)
+		fragments[folder+"/fragment.go"] = text
 		args = append(args, "./"+folder)
 	}
-	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	args = slices.Insert(args, 1, "-overlay", write("overlay.json", string(b)))
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	goTool(t, fragments, "build", args...)
 }
