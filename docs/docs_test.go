@@ -36,6 +36,7 @@ func documents(t *testing.T) map[string]string {
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	all := documents(t)
+	all["../llms.txt"] = read(t, "../llms.txt")
 	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#:]*)(?:#([^)":]*))?[)"]`)
 	code := regexp.MustCompile("(?ms:^```.*?^```$)|`[^`\n]*`")
 	for name, text := range all {
