@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -55,6 +56,7 @@ type surge struct {
 	began    time.Time
 	table    *fault.Limited
 	mu       sync.Mutex
+	names    *rand.Rand
 	sent     int // messages that were received for the first time
 	flying   int
 	returned []*parcel // by the time at which they become visible
@@ -89,6 +91,7 @@ func (s *surge) messages() int { return int(eventsPerSecond * s.size * s.lasts.S
 func (s *surge) run(t *testing.T) {
 	t.Helper()
 	s.began, s.running, s.runs = time.Now(), map[string]bool{}, make([]int, s.messages())
+	s.names = rand.New(rand.NewPCG(1, 1))
 	partitions := s.part(s.throughput / partitionRate)
 	s.table = &fault.Limited{Store: memstore.New(), Wait: 5 * time.Millisecond, Partitions: &fault.Partitions{
 		Rate: s.throughput * s.size / float64(partitions), First: partitions, Splits: s.splits,
@@ -175,7 +178,7 @@ func (s *surge) receive() []*parcel {
 	}
 	arrived := min(len(s.runs), int(eventsPerSecond*s.size*now.Sub(s.began).Seconds()))
 	for len(batch) < s.batch && s.sent < arrived && s.flying < s.part(inFlight) {
-		m := message(fmt.Sprint(s.sent), fmt.Sprint("name ", scattered(s.sent)%uint64(s.part(namesInAll))))
+		m := message(fmt.Sprint(s.sent), fmt.Sprint("name ", s.names.IntN(s.part(namesInAll))))
 		batch = append(batch, &parcel{SQSMessage: m, index: s.sent})
 		s.sent++
 		s.flying++
@@ -193,14 +196,6 @@ func (s *surge) bury(p *parcel) {
 	if s.runs[p.index] == 0 {
 		s.untried++
 	}
-}
-
-// scattered returns a number that looks random, by SplitMix64.
-func scattered(i int) uint64 {
-	z := uint64(i+1) * 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 func (s *surge) answer(batch []*parcel, r events.SQSEventResponse, failed bool, took time.Duration) {
