@@ -171,7 +171,7 @@ func (t *lockTable) checkAction(a awscloudwatch.Alarm) {
 		return
 	}
 	// One warning for all alarms: the CDK drops repetitions.
-	awscdk.Annotations_Of(t.table).AddWarningV2(jsii.String(WarnNoAction), jsii.String(fmt.Sprintf(
+	addWarning(awscdk.Annotations_Of(t.table), WarnNoAction, fmt.Sprintf(
 		"lambdalock: alarms of lock table %s take no action, so nobody hears them: "+
-			"set Topic or Actions in AlarmsProps, or acknowledge this warning if something else watches them", t.path)))
+			"set Topic or Actions in AlarmsProps, or acknowledge this warning if something else watches them", t.path))
 }

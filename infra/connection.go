@@ -85,7 +85,7 @@ func (c *connection) checkLater() {
 // warn adds a warning about the function, which users can acknowledge by its
 // id.
 func (c *connection) warn(id, format string, args ...any) {
-	c.messages().AddWarningV2(jsii.String(id), jsii.String("lambdalock: function "+c.path+": "+fmt.Sprintf(format, args...)))
+	addWarning(c.messages(), id, "lambdalock: function "+c.path+": "+fmt.Sprintf(format, args...))
 }
 
 // fail adds an error.

@@ -200,7 +200,8 @@ func TestNamespaceOfAFunctionWithoutName(t *testing.T) {
 	connect := func(fn awslambda.Function, prefix string) {
 		t.Helper()
 		locks.Connect(fn, nil)
-		resolved, _ := fn.Stack().Resolve(fn.Node().DefaultChild().(awslambda.CfnFunction).Environment()).(object)
+		properties := *fn.Node().DefaultChild().(awslambda.CfnFunction).CfnProperties()
+		resolved, _ := fn.Stack().Resolve(properties["environment"]).(object)
 		namespace, _ := at(resolved, "variables", "LOCK_NAMESPACE").(string)
 		if seen[namespace] || !strings.HasPrefix(namespace, prefix) {
 			t.Errorf("%s: the namespace is %q", *fn.Node().Path(), namespace)

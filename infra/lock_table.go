@@ -234,9 +234,9 @@ func (t *lockTable) checkRemoval() {
 	}
 	// On the child, because a warning that is acknowledged before it is added is
 	// suppressed on the children only.
-	awscdk.Annotations_Of(t.table).AddWarningV2(jsii.String(WarnRemovalPolicy), jsii.String(fmt.Sprintf(
+	addWarning(awscdk.Annotations_Of(t.table), WarnRemovalPolicy, fmt.Sprintf(
 		"lambdalock: lock table %s is deleted when it leaves the stack: without it, the duplicates of all completed events run. "+
-			"Leave out RemovalPolicy, or acknowledge this warning if that does no harm", t.path)))
+			"Leave out RemovalPolicy, or acknowledge this warning if that does no harm", t.path))
 }
 
 func (t *lockTable) Table() awsdynamodb.ITable { return t.table }

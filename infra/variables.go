@@ -85,7 +85,9 @@ func (c *connection) wrongNamespace(v variables) bool {
 func (c *connection) readVariables() variables {
 	stack := c.fn.Stack()
 	v := variables{wantTable: encoded(stack.Resolve(c.table.table.TableName())), wantNamespace: encoded(stack.Resolve(c.namespace))}
-	environment, _ := resolve(stack, c.resource.Environment()).(map[string]any)
+	// Later versions of the CDK return what Environment returns as a structure,
+	// which loses the variables, because AddEnvironment adds them to a lazy value.
+	environment, _ := resolve(stack, (*c.resource.CfnProperties())["environment"]).(map[string]any)
 	set, _ := environment["variables"].(map[string]any)
 	if value, ok := set[tableVariable]; ok {
 		v.table = encoded(value)

@@ -1,6 +1,12 @@
 package infra
 
-import "github.com/lambdalock/lambdalock/infra/rules"
+import (
+	"reflect"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+
+	"github.com/lambdalock/lambdalock/infra/rules"
+)
 
 // idPrefix tells the ids from those of other constructs.
 const idPrefix = "@lambdalock/infra:"
@@ -52,3 +58,15 @@ const (
 	// no TTL and refuses transactions.
 	WarnStrongGlobalTable = idPrefix + rules.StrongGlobalTable
 )
+
+// addWarning adds a warning that users can acknowledge by its id. It calls
+// AddWarningV2, which has got a parameter in a later version of the CDK, in
+// such a way that both versions compile.
+func addWarning(a awscdk.Annotations, id, text string) {
+	add := reflect.ValueOf(a).MethodByName("AddWarningV2")
+	args := []reflect.Value{reflect.ValueOf(&id), reflect.ValueOf(&text)}
+	if n := len(args); n < add.Type().NumIn() {
+		args = append(args, reflect.Zero(add.Type().In(n))) // no options
+	}
+	add.Call(args)
+}
