@@ -154,10 +154,14 @@ mutants: ## plant bugs, one at a time, and check that the tests notice every one
 	cd tools/mutants && $(GO) run . -only '$(ONLY)'
 
 .PHONY: bench
-bench: ## run the benchmarks, which compare with the bare clients and with other libraries
+bench: ## run the benchmarks, which compare with the bare clients and with other libraries (PEERS=1: only with Powertools and other locks, which are downloaded; needs Node and Python)
+ifdef PEERS
+	cd integration && LAMBDALOCK_PEERS=1 $(GO) test -run '^$$' -bench 'Peers$$' -benchtime 1x -timeout 30m .
+else
 	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./telemetry/...
 	cd telemetry/otellock && $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) .
 	cd integration && $(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCHFLAGS) ./...
+endif
 
 FUZZTIME ?= 1m
 

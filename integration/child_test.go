@@ -27,6 +27,7 @@ var roles = map[string]func(task) error{
 	"faulted": contendFaulted,
 	"hold":    hold,
 	"limited": contendLimited,
+	"peer":    playPeer,
 	"resume":  resume,
 	"several": contendSeveral,
 	"work":    work,

@@ -11,6 +11,7 @@ replace (
 )
 
 require (
+	cirello.io/dynamolock/v2 v2.0.3
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.19.1
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.6.3
 	github.com/alicebob/miniredis/v2 v2.40.0
@@ -32,6 +33,12 @@ require (
 	github.com/lambdalock/lambdalock/stores/s3store v0.0.0
 	github.com/redis/go-redis/v9 v9.17.3
 	go.uber.org/goleak v1.3.0
+)
+
+require (
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.10.43 // indirect
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.4.71 // indirect
+	github.com/aws/aws-sdk-go-v2/service/dynamodbstreams v1.15.7 // indirect
 )
 
 require (
