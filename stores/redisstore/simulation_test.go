@@ -19,3 +19,17 @@ func openServer(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
 	simulation.Run(t, openServer, simulation.Config{Histories: 20, Share: 20, ServerClock: true})
 }
+
+// TestSimulationOfTwoVersions plays histories in which half of the clients are
+// of a later version. This version understands what it writes.
+func TestSimulationOfTwoVersions(t *testing.T) { // F41
+	t.Parallel()
+	var version redistest.LaterVersion
+	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+		m := redistest.NewMachine(t)
+		return func(client uint64) driver.Store {
+			return redistest.Must(redisstore.New(version.Half(client, redistest.Linked(h, m, client, 0))))
+		}
+	}, simulation.Config{Histories: 10, Share: 20, ServerClock: true})
+	version.Check(t)
+}

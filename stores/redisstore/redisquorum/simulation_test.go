@@ -35,3 +35,24 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
 		simulation.Contention(t, openNodes(5), simulation.Config{Histories: 3, Share: 100})
 	})
 }
+
+// TestSimulationOfTwoVersions plays histories in which half of the clients are
+// of a later version. This version understands what it writes.
+func TestSimulationOfTwoVersions(t *testing.T) { // F41
+	t.Parallel()
+	var version redistest.LaterVersion
+	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
+		var nodes []*redistest.Machine
+		for range 3 {
+			nodes = append(nodes, redistest.NewMachine(t))
+		}
+		return func(client uint64) driver.Store {
+			var links []redis.Scripter
+			for i, m := range nodes {
+				links = append(links, version.Half(client, redistest.Linked(h, m, client, uint64(i))))
+			}
+			return redistest.Must(redisquorum.New(links...))
+		}
+	}, simulation.Config{Histories: 4, Share: 60, ServerClock: true})
+	version.Check(t)
+}
