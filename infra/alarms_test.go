@@ -23,7 +23,7 @@ import (
 	"github.com/lambdalock/lambdalock/infra"
 )
 
-var update = flag.Bool("update", false, "write the templates in alarms")
+var update = flag.Bool("update", false, "write the templates in alarms and the picture of the dashboard")
 
 // The alarms whose numbers the library writes, and those of the table.
 var (
@@ -37,21 +37,25 @@ var (
 func TestAlarmTemplates(t *testing.T) {
 	for name, emf := range map[string]bool{"logs": false, "emf": true} {
 		t.Run(name, func(t *testing.T) {
-			file := "alarms/" + name + ".json"
-			got := alarmTemplate(t, emf)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("the construct differs from %s; to see how, run go test -run TestAlarmTemplates . -update and git diff", file)
-			}
+			wantFile(t, "alarms/"+name+".json", alarmTemplate(t, emf))
 		})
+	}
+}
+
+// wantFile checks that a file has what the construct makes.
+func wantFile(t *testing.T, file string, made []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, made, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(made, want) {
+		t.Errorf("the construct differs from %s; to see how, run go test -run %s . -update and git diff", file, strings.Split(t.Name(), "/")[0])
 	}
 }
 
