@@ -3,6 +3,7 @@ package server
 import (
 	_ "embed" // the scripts
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -48,6 +49,7 @@ func parseReply(v any) (reply, error) {
 		return reply{}, fmt.Errorf("the script answered %v", v)
 	}
 	var r reply
+	var err error
 	var now string
 	var settings, fields []any
 	for i, to := range []any{&r.applied, &now, &r.previous, &settings, &fields, &r.before} {
@@ -55,7 +57,7 @@ func parseReply(v any) (reply, error) {
 			return reply{}, fmt.Errorf("the script answered %v", v)
 		}
 	}
-	if _, err := fmt.Sscan(now, &r.now); err != nil {
+	if r.now, err = strconv.ParseInt(now, 10, 64); err != nil {
 		return reply{}, fmt.Errorf("the script answered %v: %w", v, err)
 	}
 	for _, s := range settings {
@@ -63,7 +65,11 @@ func parseReply(v any) (reply, error) {
 	}
 	r.fields = make(map[string]string, len(fields)/2)
 	for i := 0; i+1 < len(fields); i += 2 {
-		r.fields[fmt.Sprint(fields[i])] = fmt.Sprint(fields[i+1])
+		var name, value string
+		if !assign(&name, fields[i]) || !assign(&value, fields[i+1]) {
+			return reply{}, fmt.Errorf("the script answered %v", v)
+		}
+		r.fields[name] = value
 	}
 	return r, nil
 }
