@@ -3,10 +3,15 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock"
@@ -15,10 +20,10 @@ import (
 )
 
 // BenchmarkCompany reports what a batch of messages takes with a store that
-// sends the requests of a batch together, beside one that does not: requests,
-// time, and this process's CPU, with that of the server, which is embedded:
-// dynoxide does not take all of the texts, and DynamoDB Local is too slow for
-// 200 at a time.
+// sends the requests of a batch together, beside one that does not, and beside
+// the SDK alone with the same statements: requests, time, and this process's
+// CPU, with that of the server, which is embedded: dynoxide does not take all
+// of the texts, and DynamoDB Local is too slow for 200 at a time.
 func BenchmarkCompany(b *testing.B) {
 	s := embedded(b)
 	newTable(b, s)
@@ -58,28 +63,36 @@ func benchmarkCompany(b *testing.B, s servers.Server, records, workers int) {
 	}
 	for _, c := range []struct {
 		name string
-		run  func(*testing.B, func(*dynamostore.Store, int))
+		run  func(b *testing.B, measured func(func()))
 	}{
-		{"single", func(_ *testing.B, measured func(*dynamostore.Store, int)) { measured(single, round) }},
-		{"new", func(_ *testing.B, measured func(*dynamostore.Store, int)) { measured(single.InBatches(), round) }},
-		{"existing", func(b *testing.B, measured func(*dynamostore.Store, int)) {
-			deliver(b, single.InBatches(), 0)
-			measured(single.InBatches(), 0)
+		{"single", func(b *testing.B, measured func(func())) { measured(func() { deliver(b, single, round) }) }},
+		{"raw", func(b *testing.B, measured func(func())) {
+			r := &statements{Client: newClient(s.Endpoint, w)}
+			deliver(b, dynamostore.New(r, table).InBatches(), round)
+			r.rename("company/", "raw/")
+			measured(func() { r.replay(b) })
 		}},
-		{"known", func(b *testing.B, measured func(*dynamostore.Store, int)) {
+		{"new", func(b *testing.B, measured func(func())) {
+			measured(func() { deliver(b, single.InBatches(), round) })
+		}},
+		{"existing", func(b *testing.B, measured func(func())) {
+			deliver(b, single.InBatches(), 0)
+			measured(func() { deliver(b, single.InBatches(), 0) })
+		}},
+		{"known", func(b *testing.B, measured func(func())) {
 			store := single.InBatches()
 			deliver(b, store, 0)
-			measured(store, 0)
+			measured(func() { deliver(b, store, 0) })
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var requests int64
 			var wall, cpu time.Duration
 			for b.Loop() {
-				c.run(b, func(store *dynamostore.Store, names int) {
+				c.run(b, func(run func()) {
 					w.take()
 					began, before := time.Now(), cpuTime()
-					deliver(b, store, names)
+					run()
 					requests, wall, cpu = requests+w.take(), wall+time.Since(began), cpu+cpuTime()-before
 				})
 			}
@@ -87,5 +100,62 @@ func benchmarkCompany(b *testing.B, s servers.Server, records, workers int) {
 			b.ReportMetric(float64(wall.Milliseconds())/float64(b.N), "wall-ms/op")
 			b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
+	}
+}
+
+// statements are those that it has sent as a client.
+type statements struct {
+	*dynamodb.Client
+
+	mu                  sync.Mutex
+	claims, completions []types.BatchStatementRequest
+}
+
+func (r *statements) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	r.mu.Lock()
+	for _, s := range in.Statements {
+		if strings.HasPrefix(*s.Statement, "INSERT") {
+			r.claims = append(r.claims, s)
+		} else {
+			r.completions = append(r.completions, s)
+		}
+	}
+	r.mu.Unlock()
+	return r.Client.BatchExecuteStatement(ctx, in, opts...)
+}
+
+// rename changes the names of all statements.
+func (r *statements) rename(from, to string) {
+	for _, s := range slices.Concat(r.claims, r.completions) {
+		for i, v := range s.Parameters {
+			if name, ok := v.(*types.AttributeValueMemberS); ok {
+				s.Parameters[i] = &types.AttributeValueMemberS{Value: strings.Replace(name.Value, from, to, 1)}
+			}
+		}
+	}
+}
+
+// replay sends the statements with the SDK alone, in as few requests as
+// possible, and as many of them at a time as the store does.
+func (r *statements) replay(b *testing.B) {
+	b.Helper()
+	for _, all := range [][]types.BatchStatementRequest{r.claims, r.completions} {
+		chunks := make(chan []types.BatchStatementRequest)
+		var senders sync.WaitGroup
+		for range 8 {
+			senders.Go(func() {
+				for chunk := range chunks {
+					out, err := r.Client.BatchExecuteStatement(b.Context(), &dynamodb.BatchExecuteStatementInput{Statements: chunk})
+					if err != nil || slices.ContainsFunc(out.Responses, func(a types.BatchStatementResponse) bool { return a.Error != nil }) {
+						b.Errorf("the statements: %v", err)
+					}
+				}
+			})
+		}
+		for chunk := range slices.Chunk(all, 25) {
+			chunks <- chunk
+		}
+		close(chunks)
+		senders.Wait()
 	}
 }
