@@ -29,6 +29,7 @@ var roles = map[string]func(task) error{
 	"limited": contendLimited,
 	"peer":    playPeer,
 	"resume":  resume,
+	"serve":   serve,
 	"several": contendSeveral,
 	"work":    work,
 }
@@ -73,14 +74,14 @@ func playRole(role string) {
 
 // child is a process that was started to play a role.
 type child struct {
-	t     *testing.T
+	t     testing.TB
 	who   string
 	cmd   *exec.Cmd
 	lines *json.Decoder
 	stdin io.WriteCloser
 }
 
-func startChild(t *testing.T, role string, do task) *child {
+func startChild(t testing.TB, role string, do task) *child {
 	t.Helper()
 	text, err := json.Marshal(do)
 	if err != nil {

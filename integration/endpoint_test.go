@@ -1,10 +1,12 @@
 package integration_test
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,6 +42,29 @@ func embedded(tb testing.TB) servers.Server {
 	srv := httptest.NewServer(fakedynamo.New())
 	tb.Cleanup(srv.Close)
 	return servers.Server{Name: "embedded endpoint", Endpoint: srv.URL}
+}
+
+// embeddedElsewhere serves the endpoint in a process of its own.
+func embeddedElsewhere(tb testing.TB) servers.Server {
+	s := servers.Server{Name: "embedded endpoint"}
+	c := startChild(tb, "serve", task{Who: s.Name})
+	tb.Cleanup(func() {
+		_ = c.stdin.Close()
+		_ = c.cmd.Wait()
+	})
+	c.read(&s.Endpoint)
+	return s
+}
+
+// serve is the part of that process. It ends with its parent.
+func serve(task) error {
+	srv := httptest.NewServer(fakedynamo.New())
+	defer srv.Close()
+	if err := json.NewEncoder(os.Stdout).Encode(srv.URL); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // newTransport keeps idle connections as the library's own client does.
