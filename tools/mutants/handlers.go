@@ -84,7 +84,7 @@ var handlers = []mutant{
 					return out
 				}`,
 		new: `err != nil {
-					run.complete(nil)
+					run.complete(nil, 0)
 					return out
 				}`,
 		by: "TestFailedEventRunsAgain",
@@ -134,7 +134,7 @@ var handlers = []mutant{
 		old: `		if err := work(run.ctx); err != nil {
 			return err`,
 		new: `		if err := work(run.ctx); err != nil {
-			run.complete(nil)
+			run.complete(nil, 0)
 			return err`,
 		by: "TestBatchPoison|TestEachS3Record|TestEventBridgeDetail",
 	},
