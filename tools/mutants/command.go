@@ -320,6 +320,12 @@ var command = []mutant{
 		by:  "TestDecide",
 	},
 	{
+		file: "cmd/lambdalock/internal/deadletter/judge.go", breaks: "P5", bug: "redrive with a wrong --event sends a message that was completed by its id",
+		old: `err != nil || byID {`,
+		new: `err != nil || byID && false {`,
+		by:  "TestDecide",
+	},
+	{
 		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
 		old: `e.Temporary && e.Answered`,
 		new: `e.Temporary && !e.Answered`,

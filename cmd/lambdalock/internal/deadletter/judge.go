@@ -69,11 +69,16 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	if err := keys.Judge(ctx, j.Store, j.Namespace, time.Now()); err != nil {
 		return d, err
 	}
-	key, why := theKey(keys.Records[0].Keys)
+	all := keys.Records[0].Keys
+	if len(all) == 1 && !all[0].Ignored {
+		d.of(&all[0]) // also if it has no row: it may be a guess
+	}
+	key, why := theKey(all)
 	if key == nil {
 		return j.unknown(d, m, why), nil
 	}
-	d.Function, d.Name, d.Event, d.Row, d.Why = key.Function, key.Name, key.Event, key.Verdict.Row, key.Verdict.Why
+	d.of(key)
+	d.Why = key.Verdict.Why
 	switch {
 	case key.Verdict.Completed:
 		d.Action = Delete
@@ -81,9 +86,30 @@ func (j *Judge) Decide(ctx context.Context, m *Message) (Decision, error) {
 	case m.hasAnotherEvent(key):
 		return j.unknown(d, m, "its Event was the sequence number or the message id in the queue that it came from, which it may have lost on its way here: give --event if the body has one"), nil
 	default:
+		if byID, err := j.completedByID(ctx, key.Name, m); err != nil || byID {
+			d.leave("its row remembers the message's id as completed, and not this event: leave out --event")
+			return d, err
+		}
 		d.send(m)
 	}
 	return d, nil
+}
+
+// of notes whose key it is.
+func (d *Decision) of(k *explain.Key) {
+	d.Function, d.Name, d.Event, d.Row = k.Function, k.Name, k.Event, k.Verdict.Row
+}
+
+// completedByID reports whether the row of the name remembers the message by
+// its id, so that Event is not the key function's. The id changes when the
+// message is sent, and it would run again.
+func (j *Judge) completedByID(ctx context.Context, name string, m *Message) (bool, error) {
+	if j.Event == nil {
+		return false, nil
+	}
+	byID := explain.OfKey(lock.Key{Name: name, Event: m.ID})
+	err := byID.Judge(ctx, j.Store, j.Namespace, time.Now())
+	return err == nil && byID.Records[0].Keys[0].Verdict.Completed, err
 }
 
 // unknown decides about a message of which the rows tell nothing.

@@ -51,6 +51,8 @@ func TestDecide(t *testing.T) {
 		"two rows":                    {body: upload, rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}, lock.Key{Name: "sqs/" + id, Event: id}), action: Leave, why: "both have a row"},
 		"two rows, one key":           {body: upload, key: "SQSMessage", rows: completed(lock.Key{Name: "s3/b/k", Event: "0055"}, lock.Key{Name: "sqs/" + id, Event: id}), action: Delete},
 		"own key, completed":          {body: placed, name: "{{.order}}", event: "{{.order}}", rows: completed(lock.Key{Name: "12345678901234567890", Event: "12345678901234567890"}), action: Delete},
+		"own key, completed by id":    {body: placed, name: "{{.customer}}", event: "{{.order}}", rows: completed(lock.Key{Name: "jane", Event: id}), action: Leave, why: "leave out --event"},
+		"the same, sends unknown":     {body: placed, name: "{{.customer}}", event: "{{.order}}", unknown: true, rows: completed(lock.Key{Name: "jane", Event: id}), action: Leave, why: "leave out --event"},
 		"own name":                    {body: placed, name: "{{.customer}}", rows: completed(lock.Key{Name: "jane", Event: id}), action: Delete},
 		"own name, other event":       {body: placed, name: "{{.customer}}", rows: completed(lock.Key{Name: "jane", Event: "x"}), action: Send},
 		"own key, no such member":     {body: placed, name: "{{.client}}", action: Leave, why: "its body does not fit"},
@@ -103,5 +105,39 @@ func TestDecide(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestDecisionNamesTheKey: a person who guesses the key sees what was looked
+// for, also if there is no such row.
+func TestDecisionNamesTheKey(t *testing.T) {
+	t.Parallel()
+	name, err := Template("customer/{{.customer}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, c := range map[string]struct {
+		judge Judge
+		want  Decision
+	}{
+		placed: {Judge{Name: name}, Decision{Function: "the given key", Name: "customer/jane", Event: "m1", Row: "orders/customer/jane"}},
+		"{}":   {Judge{}, Decision{Function: "SQSMessage", Name: "sqs/m1", Event: "m1", Row: "orders/sqs/m1"}},
+		upload: {Judge{}, Decision{}}, // it has two
+	} {
+		f := sqstest.New("orders", "dlq")
+		f.Put("dlq", "orders", "m1", "", body)
+		q, err := open(t, f, "dlq")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.judge.Store, c.judge.Namespace = memstore.New(), "orders"
+		round, err := NewRun(q, &c.judge).Next(t.Context())
+		if err != nil || len(round) != 1 {
+			t.Fatalf("%+v, %v", round, err)
+		}
+		d := round[0]
+		if got := (Decision{Function: d.Function, Name: d.Name, Event: d.Event, Row: d.Row}); got != c.want || d.Action != Leave {
+			t.Errorf("%s\ngot  %+v\nwant %+v", body, got, c.want)
+		}
 	}
 }
