@@ -109,7 +109,7 @@ func TestFunctionFlag(t *testing.T) {
 		"exec, denied":              {[]string{"exec", "--function", "denied", "--key", "k", "true"}, 69, []string{"was denied"}},
 		"doctor, no such function":  {[]string{"doctor", "--function", "nobody"}, 64, []string{"Lambda function nobody does not exist"}},
 		"doctor":                    {[]string{"doctor", "--function", "thumbnails"}, 0, []string{"warning  visibilityTimeout"}},
-		"doctor, no table":          {[]string{"doctor", "--function", "plain"}, 0, []string{"warning  place", "has no LOCK_TABLE_NAME"}},
+		"doctor, no table":          {[]string{"doctor", "--function", "plain"}, 0, []string{"warning  place", "has no LOCK_TABLE_NAME", "by default in the namespace plain"}},
 		"doctor, a URL":             {[]string{"doctor", "--function", "odd"}, 1, []string{"error    place", "not set up rightly: place"}},
 		"doctor, denied":            {[]string{"doctor", "--function", "denied"}, 69, []string{"was denied"}},
 		"doctor, no such table":     {[]string{"doctor", "--store", "dynamodb://other"}, 1, []string{"error  write", "not set up rightly: write"}},

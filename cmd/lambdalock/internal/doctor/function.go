@@ -11,7 +11,7 @@ func Function(f *deployed.Function) []Line {
 	var found lines
 	subject := "function " + f.Name + ": "
 	if f.Table == "" {
-		found.warn(checkPlace, forFunction, "%sit has no %s: unless its code sets the option Store, every invocation fails", subject, dynamostore.TableVariable)
+		found.warn(checkPlace, forFunction, "%sit has no %s: unless its code sets the option Store, every invocation fails; it locks by default in the namespace %s", subject, dynamostore.TableVariable, f.DefaultNamespace())
 	} else {
 		found.ok(checkPlace, "%sit locks in table %s, by default in the namespace %s", subject, f.Table, f.DefaultNamespace())
 	}
