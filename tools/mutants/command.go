@@ -206,10 +206,11 @@ var command = []mutant{
 		by:  "TestInnerLocks", in: "cmd/lambdalock",
 	},
 	{
-		file: "cmd/lambdalock/internal/shell/namesake.go", breaks: "P1", bug: "exec is silent about the lock that list prints by the name of its key",
-		old: `row, err := reader.Read(ctx, r.Key)`,
-		new: `row, err := reader.Read(ctx, "//"+r.Key)`,
+		file: "cmd/lambdalock/internal/inspect/names.go", breaks: "P1", bug: "exec is silent about the lock that list prints by the name of its key",
+		old: `row, err := store.Read(ctx, name)`,
+		new: `row, err := store.Read(ctx, "//"+name)`,
 		by:  "TestNamesake",
+		in:  "cmd/lambdalock/internal/shell",
 	},
 	{
 		file: "cmd/lambdalock/shell/bash", breaks: "P7", bug: "bash completes the flags of exec for the command that it runs",

@@ -2,6 +2,7 @@
 package inspect
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/event/stored"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // hashPrefix begins a name that the row has only as a hash; see package stored.
@@ -90,4 +92,26 @@ func candidates(namespace, key string) []string {
 		return []string{key, names[0]}
 	}
 	return append(names, key)
+}
+
+// Namesake returns the flags for the lock that list prints by the name, where
+// the name itself is not taken for a stored one; keyFlag is that of the key. It
+// returns "" if there is no such lock. A look that fails does not matter.
+func Namesake(ctx context.Context, store driver.Inspector, name, keyFlag string) string {
+	if !strings.Contains(name, "/") {
+		return ""
+	}
+	row, err := store.Read(ctx, name)
+	if err != nil || row.Unknown() {
+		return ""
+	}
+	p := split(name)
+	if p.hash() != nil {
+		return "" // and the key is not known
+	}
+	flags := keyFlag + " " + Safe(p.name)
+	if namespace := p.namespace(); namespace != "" {
+		flags = "--namespace " + Safe(namespace) + " " + flags
+	}
+	return flags
 }

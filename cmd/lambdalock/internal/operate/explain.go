@@ -103,7 +103,15 @@ func (c *Explain) judge(ctx context.Context, e *explain.Event, now time.Time) er
 	if err != nil {
 		return err
 	}
-	return e.Judge(ctx, store, c.Namespace, now)
+	if err := e.Judge(ctx, store, c.Namespace, now); err != nil || c.Name == "" {
+		return err
+	}
+	if v := e.Records[0].Keys[0].Verdict; v.Would == explain.Unknown {
+		if flags := inspect.Namesake(ctx, store, c.Name, "--name"); flags != "" {
+			v.Why = "there is no such row. list prints another lock by this name: for that one, give " + flags
+		}
+	}
+	return nil
 }
 
 // explained returns the text about an event.

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"regexp"
@@ -71,6 +72,9 @@ func (c *Show) show(ctx context.Context, out io.Writer) error {
 func (c *Show) find(ctx context.Context, store driver.Inspector) ([]driver.NamedRow, error) {
 	if c.Digest == "" {
 		row, err := inspect.Find(ctx, store, c.Namespace, c.Key)
+		if errors.As(err, new(*inspect.NotFoundError)) && digest.MatchString(c.Key) {
+			err = no("%w A digest, as log lines have it, takes --digest", err)
+		}
 		return []driver.NamedRow{row}, err
 	}
 	rows, err := inspect.FindDigest(ctx, store, prefix(c.Namespace), c.Digest)

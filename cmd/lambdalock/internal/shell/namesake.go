@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -21,21 +20,14 @@ const longestLook = time.Second
 // scheduled lock. A look that fails does not matter.
 func (r *guardedRun) warnOfNamesake(ctx context.Context, store driver.Store, refusal error) {
 	reader, ok := store.(driver.Inspector)
-	if !ok || refusal != nil || !strings.Contains(r.Key, "/") {
+	if !ok || refusal != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestLook)
 	defer cancel()
-	row, err := reader.Read(ctx, r.Key)
-	if err != nil || row.Unknown() {
-		return
+	if flags := inspect.Namesake(ctx, reader, r.Key, "--key"); flags != "" {
+		console.Say("warning: %q is another lock than the one that list prints by this name: for that one, give %s", r.Key, flags)
 	}
-	other := inspect.Describe(r.Key, &row, time.Now())
-	flags := "--key " + other.Key
-	if other.Namespace != "" {
-		flags = fmt.Sprintf("--namespace %s %s", other.Namespace, flags)
-	}
-	console.Say("warning: %q is another lock than the one that list prints by this name: for that one, give %s", r.Key, flags)
 }
 
 // syntaxHint is what to add about a command that is not there.
