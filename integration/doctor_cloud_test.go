@@ -232,6 +232,12 @@ func async(retries int32, destinations *lambdatypes.DestinationConfig) invoker {
 	}
 }
 
+// stopped leaves no concurrency to the function.
+func stopped(a *account) {
+	_, err := a.lambda.PutFunctionConcurrency(a.t.Context(), &lambda.PutFunctionConcurrencyInput{FunctionName: &a.function, ReservedConcurrentExecutions: aws.Int32(0)})
+	a.must(err)
+}
+
 // operationOf returns the operation of a request that the doctor sends.
 func operationOf(r *http.Request) string {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
@@ -239,7 +245,7 @@ func operationOf(r *http.Request) string {
 	}
 	for end, name := range map[string]string{
 		"/configuration": "GetFunctionConfiguration", "/policy": "GetPolicy", "/event-invoke-config": "GetFunctionEventInvokeConfig",
-		"/event-source-mappings": "ListEventSourceMappings", "/aliases": "ListAliases",
+		"/event-source-mappings": "ListEventSourceMappings", "/aliases": "ListAliases", "/concurrency": "GetFunctionConcurrency",
 	} {
 		if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), end) {
 			return name

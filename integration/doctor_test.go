@@ -107,6 +107,7 @@ func wrongFunctions() map[string]wrongDeployment {
 		"S3, only success is kept": {deployment{invoked: []invoker{fromService("s3"), async(2, success)}}, []string{"warning failureDestination"}},
 		"S3, tried once":           {deployment{invoked: []invoker{fromService("s3"), async(0, kept)}}, []string{"warning retryAttempts"}},
 		"S3, 179 s":                {deployment{function: timeout(179), invoked: []invoker{fromService("s3"), async(2, kept)}}, []string{"warning asyncTimeout"}},
+		"stopped":                  {deployment{invoked: []invoker{stopped}}, []string{"warning concurrency"}},
 		"a log level of FATAL":     {deployment{answers: logging("FATAL")}, []string{"warning logLevel"}},
 		"two mistakes":             {deployment{invoked: []invoker{fromQueue(map[string]string{"VisibilityTimeout": "30", "RedrivePolicy": ""}, mute)}}, []string{"warning visibilityTimeout", "warning deadLetterQueue", "warning partialAnswer"}},
 	}

@@ -24,6 +24,7 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 	answers := []struct{ path, action, text string }{
 		{"/configuration", "lambda:GetFunctionConfiguration", `{"FunctionName":"thumbnails","FunctionArn":"arn:aws:lambda:eu-central-1:123456789012:function:thumbnails","Timeout":10,
 			"Environment":{"Variables":{"LOCK_TABLE_NAME":"orders-locks"}}}`},
+		{"/concurrency", "lambda:GetFunctionConcurrency", `{}`},
 		{"/aliases", "lambda:ListAliases", `{"Aliases":[]}`},
 		{"/policy", "lambda:GetPolicy", `{"Policy":"{\"Statement\":[{\"Principal\":{\"Service\":\"events.amazonaws.com\"}}]}"}`},
 		{"/event-invoke-config", "lambda:GetFunctionEventInvokeConfig", `{"DestinationConfig":{"OnFailure":{"Destination":"arn:aws:sqs:eu-central-1:123456789012:failed"}}}`},

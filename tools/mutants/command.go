@@ -327,6 +327,12 @@ var command = []mutant{
 		by:  "TestDecide",
 	},
 	{
+		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor does not see that an alias was stopped with its function",
+		old: `	name := f.unqualified()`,
+		new: `	name := f.address`,
+		by:  "TestReadConcurrency",
+	},
+	{
 		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
 		old: `e.Temporary && e.Answered`,
 		new: `e.Temporary && !e.Answered`,

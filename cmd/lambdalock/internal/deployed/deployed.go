@@ -29,6 +29,7 @@ type Function struct {
 	Settings  rules.Function
 	Mappings  []rules.Mapping
 	Disabled  []string // the mappings that deliver nothing
+	Stopped   bool     // its reserved concurrency is 0, which its aliases share
 	Unread    []error  // what could not be read
 
 	address   string // as Lambda takes it
@@ -83,6 +84,14 @@ func Configuration(ctx context.Context, client ConfigurationClient, name string)
 		f.Settings.LogLevel = string(out.LoggingConfig.ApplicationLogLevel)
 	}
 	return f, nil
+}
+
+// unqualified returns the function without an alias, as Lambda takes it.
+func (f *Function) unqualified() string {
+	if part := strings.Split(f.arn, ":"); len(part) >= 7 {
+		return strings.Join(part[:7], ":")
+	}
+	return f.address
 }
 
 // latest returns an ARN without $LATEST, which means the same.

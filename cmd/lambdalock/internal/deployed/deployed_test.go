@@ -34,6 +34,7 @@ type cloud struct {
 	mappings map[string][]types.EventSourceMappingConfiguration
 	queue    map[string]string
 	alias    bool
+	reserved *int32 // concurrency
 	denied   string
 }
 
@@ -70,6 +71,13 @@ func (c *cloud) ListAliases(context.Context, *lambda.ListAliasesInput, ...func(*
 
 func (c *cloud) ListEventSourceMappings(_ context.Context, in *lambda.ListEventSourceMappingsInput, _ ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error) {
 	return &lambda.ListEventSourceMappingsOutput{EventSourceMappings: c.mappings[*in.FunctionName]}, c.refusal("ListEventSourceMappings")
+}
+
+func (c *cloud) GetFunctionConcurrency(_ context.Context, in *lambda.GetFunctionConcurrencyInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionConcurrencyOutput, error) {
+	if *in.FunctionName != "thumbnails" && *in.FunctionName != account {
+		return nil, errors.New("a function without a qualifier is wanted")
+	}
+	return &lambda.GetFunctionConcurrencyOutput{ReservedConcurrentExecutions: c.reserved}, c.refusal("GetFunctionConcurrency")
 }
 
 func (c *cloud) GetPolicy(_ context.Context, in *lambda.GetPolicyInput, _ ...func(*lambda.Options)) (*lambda.GetPolicyOutput, error) {
@@ -163,6 +171,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadConcurrency: a function is stopped as a whole, and only by 0.
+func TestReadConcurrency(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"thumbnails", account + ":live", account + ":$LATEST"} {
+		for reserved, want := range map[*int32]bool{nil: false, aws.Int32(0): true, aws.Int32(5): false} {
+			c := cloud{alias: true, reserved: reserved}
+			all, err := c.reader().Read(t.Context(), name)
+			if err != nil || all[0].Stopped != want || len(all[0].Unread) > 0 || len(all) > 1 && all[1].Stopped {
+				t.Errorf("%s with %v: %+v, %v", name, reserved, all, err)
+			}
+		}
+	}
+}
+
 // TestReadAliases: each alias has its own sources and settings.
 func TestReadAliases(t *testing.T) {
 	t.Parallel()
@@ -193,7 +215,7 @@ func TestReadAliases(t *testing.T) {
 // TestReadIsDenied: what may not be read is named, and the rest is read.
 func TestReadIsDenied(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{"ListAliases", "ListEventSourceMappings", "GetPolicy", "GetFunctionEventInvokeConfig", "GetQueueUrl", "GetQueueAttributes", "DescribeStreamSummary"} {
+	for _, operation := range []string{"ListAliases", "ListEventSourceMappings", "GetPolicy", "GetFunctionConcurrency", "GetFunctionEventInvokeConfig", "GetQueueUrl", "GetQueueAttributes", "DescribeStreamSummary"} {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			c := cloud{

@@ -23,6 +23,7 @@ type LambdaClient interface {
 	ConfigurationClient
 	lambda.ListAliasesAPIClient
 	lambda.ListEventSourceMappingsAPIClient
+	GetFunctionConcurrency(context.Context, *lambda.GetFunctionConcurrencyInput, ...func(*lambda.Options)) (*lambda.GetFunctionConcurrencyOutput, error)
 	GetPolicy(context.Context, *lambda.GetPolicyInput, ...func(*lambda.Options)) (*lambda.GetPolicyOutput, error)
 	GetFunctionEventInvokeConfig(context.Context, *lambda.GetFunctionEventInvokeConfigInput, ...func(*lambda.Options)) (*lambda.GetFunctionEventInvokeConfigOutput, error)
 }
@@ -53,6 +54,7 @@ func (r *Reader) Read(ctx context.Context, name string) ([]*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.readConcurrency(ctx, f)
 	all := []*Function{f}
 	if !f.qualified {
 		all = append(all, r.aliases(ctx, f)...)
@@ -88,6 +90,17 @@ func (r *Reader) aliases(ctx context.Context, f *Function) []*Function {
 		}
 	}
 	return all
+}
+
+// readConcurrency reads whether f is stopped. Lambda takes no alias for that.
+func (r *Reader) readConcurrency(ctx context.Context, f *Function) {
+	name := f.unqualified()
+	out, err := r.Lambda.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{FunctionName: &name})
+	if err != nil {
+		f.unread("the concurrency of "+f.Name, "lambda:GetFunctionConcurrency", err)
+		return
+	}
+	f.Stopped = out.ReservedConcurrentExecutions != nil && *out.ReservedConcurrentExecutions == 0
 }
 
 // readAsync reads how services invoke f asynchronously. Those that are allowed

@@ -53,6 +53,7 @@ const (
 	checkKept     = "persistence"
 	checkPlace    = "place"
 	checkMapping  = "mapping"
+	checkStopped  = "concurrency"
 	checkUnread   = "unread"
 )
 

@@ -281,6 +281,7 @@ func TestFunction(t *testing.T) {
 		"setting":  {deployed.Function{Table: "locks", Settings: rules.Function{LogLevel: "FATAL"}}, []string{"warning " + rules.LogLevel}},
 		"mapping":  {deployed.Function{Table: "locks", Mappings: []rules.Mapping{{Kind: rules.SQS}}}, []string{"warning " + rules.PartialAnswer}},
 		"disabled": {deployed.Function{Table: "locks", Disabled: []string{"7f1b (uploads)"}}, []string{"warning mapping"}},
+		"stopped":  {deployed.Function{Table: "locks", Stopped: true}, []string{"warning concurrency"}},
 		"unread":   {deployed.Function{Table: "locks", Unread: []error{&driver.Error{Action: "lambda:GetPolicy"}}}, []string{"warning unread"}},
 		"its timeout counts": {deployed.Function{Table: "locks", Settings: rules.Function{Timeout: rules.Known(10)}, Mappings: []rules.Mapping{
 			{Kind: rules.SQS, ReportsFailures: true, Queue: &rules.Queue{VisibilityTimeout: rules.Known(59), HasRedrivePolicy: true, MaxReceiveCount: rules.Known(5)}},

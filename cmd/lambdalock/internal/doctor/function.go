@@ -15,6 +15,9 @@ func Function(f *deployed.Function) []Line {
 	} else {
 		found.ok(checkPlace, "%sit locks in table %s, by default in the namespace %s", subject, f.Table, f.DefaultNamespace())
 	}
+	if f.Stopped {
+		found.warn(checkStopped, forFunction, "%sits reserved concurrency is 0, so it does not run, and asynchronous events are lost unless it has a dead-letter queue or failure destination: raise it, or delete it", subject)
+	}
 	for _, finding := range f.Settings.Check() {
 		found.finding(finding, forFunction, subject)
 	}
