@@ -71,7 +71,7 @@ func (c *List) print(ctx context.Context, store driver.Inspector, out, summary i
 	if err := l.flush(); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintln(summary, l.summary())
+	_, err := fmt.Fprintln(summary, l.summary()+inNamespace(c.Namespace))
 	return err
 }
 

@@ -419,7 +419,7 @@ func TestWatch(t *testing.T) {
 						t.Errorf("line %d is %q, want %q", i, got[i], want[i])
 					}
 				}
-				if !strings.Contains(notes.String(), "until Ctrl-C") || !strings.Contains(notes.String(), "flaky") {
+				if !strings.Contains(notes.String(), "until Ctrl-C") || !strings.Contains(notes.String(), "flaky") || strings.Contains(notes.String(), "of the namespace orders") != (keys == nil) {
 					t.Errorf("notes: %s", notes.String())
 				}
 			})

@@ -54,12 +54,15 @@ func (c *Watch) Run(ctx context.Context) error {
 
 func (c *Watch) watch(ctx context.Context, store driver.Inspector, out, notes io.Writer) error {
 	rows := func() iter.Seq2[driver.NamedRow, error] { return store.Rows(ctx, prefix(c.Namespace)) }
-	cost := "the whole store"
+	cost, shown := "the whole store", ""
+	if c.Namespace != "" {
+		shown = ", and shows the locks" + inNamespace(c.Namespace)
+	}
 	if len(c.Keys) > 0 {
 		rows = func() iter.Seq2[driver.NamedRow, error] { return inspect.ReadAll(ctx, store, c.Namespace, c.Keys) }
-		cost = "these rows"
+		cost, shown = "these rows", ""
 	}
-	_, _ = fmt.Fprintf(notes, "Reads %s every %v, until Ctrl-C.\n", cost, c.Interval)
+	_, _ = fmt.Fprintf(notes, "Reads %s every %v, until Ctrl-C%s.\n", cost, c.Interval, shown)
 	ticker := time.NewTicker(c.Interval)
 	defer ticker.Stop()
 	var changes inspect.Changes
