@@ -18,7 +18,7 @@ import (
 func TestShow(t *testing.T) {
 	t.Parallel()
 	s := commandtest.NewTable(t, "locks")
-	rowtest.Acquire(t, s.Store, "f request 1", 24*time.Hour, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
+	rowtest.Acquire(t, s.Store, "f request 1", 23*time.Hour+30*time.Minute, lock.Key{Name: "cat\x1b[2J", Event: "e\u202e1"})
 	rowtest.Acquire(t, s.Store, "f request 2", -time.Second, lock.Key{Name: "dead"})
 	rowtest.Complete(t, s.Store, lock.Key{Name: "bird", Event: "e3", Order: "05"}, []byte("result"))
 	for range 2 {
