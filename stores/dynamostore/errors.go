@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/awserror"
@@ -48,8 +49,20 @@ func (s *Store) classify(err error) error {
 		return e
 	}
 	e.Answered, e.Unapplied, e.Temporary = true, true, false
+	if code == "ResourceNotFoundException" {
+		e.Hint = "the table does not exist in " + s.place() + ": create it with `lambdalock create-table`, or correct LOCK_TABLE_NAME"
+		return e
+	}
 	e.Action, e.Hint = blame(code, api.ErrorMessage())
 	return e
+}
+
+// place says where the client looks for the table.
+func (s *Store) place() string {
+	if c, ok := s.client.(interface{ Options() dynamodb.Options }); ok && c.Options().Region != "" {
+		return "this account in " + c.Options().Region
+	}
+	return "this account and Region"
 }
 
 // keyHint is what to do about a table with another key.
@@ -65,8 +78,6 @@ func blame(code, message string) (action, hint string) {
 			return action, "the table is encrypted with your own key: allow the function's role that action on the key"
 		}
 		return action, "allow exactly that action on the table in the function's role; where the permission is limited to a namespace (dynamodb:LeadingKeys), it must be the one that the function uses"
-	case "ResourceNotFoundException":
-		return "", "the table does not exist in this account and Region: create it with `lambdalock create-table`, or correct LOCK_TABLE_NAME"
 	case "ValidationException":
 		for _, schema := range []string{"does not match the schema", "Type mismatch for key", "Missing the key"} {
 			if strings.Contains(message, schema) {

@@ -90,7 +90,13 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		},
 		"missing table": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store { return dynamostore.New(f.client, "missing") },
-			says: []string{"DynamoDB table missing", "create-table"},
+			says: []string{"DynamoDB table missing", "create-table", "in this account in eu-central-1: "},
+		},
+		"missing table, a client that hides its Region": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
+				return dynamostore.New(refusing{f.client, "ResourceNotFoundException"}, table)
+			},
+			says: []string{"create-table", "in this account and Region: "},
 		},
 		"wrong key": {
 			open: func(t *testing.T, f *fixture) *dynamostore.Store {
