@@ -67,7 +67,7 @@ func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key
 // of its fields.
 func fromEventBridge(e events.EventBridgeEvent) error {
 	if e.Source == "" && e.DetailType == "" {
-		return &lock.NoKeyError{Field: "source", Reason: "is missing: this is an event of another source, whose key function `lambdalock explain` names; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
+		return &lock.NoKeyError{Field: "source", Reason: "is missing: " + anotherSource + "; if it is the input of a schedule of yours, see docs/SOURCES.md#the-input-of-a-schedule"}
 	}
 	return nil
 }

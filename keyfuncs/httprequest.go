@@ -80,8 +80,12 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 }
 
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
-	if e.Version != "" && e.Version != "2.0" {
-		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest", e.Version)}
+	switch e.Version {
+	case "", "2.0":
+	case "1.0":
+		return request{}, &lock.NoKeyError{Field: "version", Reason: "is 1.0, not 2.0: for payload format 1.0 let handler and key function take an events.APIGatewayProxyRequest"}
+	default:
+		return request{}, &lock.NoKeyError{Field: "version", Reason: fmt.Sprintf("is %q, not 2.0: %s", e.Version, anotherSource)}
 	}
 	c := e.RequestContext
 	caller, err := authorizedCaller(c.Authorizer)

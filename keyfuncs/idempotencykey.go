@@ -123,7 +123,7 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 	}
 	for _, p := range []field{r.api, r.method, r.path} {
 		if p.value == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: this is an event of another source, whose key function `lambdalock explain` names; a request that a test builds needs %s, %s and %s", r.api.name, r.method.name, r.path.name)}
+			return lock.Key{}, &lock.NoKeyError{Field: p.name, Reason: fmt.Sprintf("is missing: %s; a request that a test builds needs %s, %s and %s", anotherSource, r.api.name, r.method.name, r.path.name)}
 		}
 	}
 	key, err := headerValue(header, values(header, r.headers, r.multi))

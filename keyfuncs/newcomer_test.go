@@ -30,6 +30,10 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{Customer: "c"})
 			return err
 		},
+		"version is \"0\", not 2.0: this is an event of another source": func(ctx context.Context) error {
+			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{Version: "0"}) // what EventBridge says
+			return err
+		},
 	} {
 		if err := use(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q in it", err, want)
