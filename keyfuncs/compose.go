@@ -138,7 +138,7 @@ func EventFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Event, k.Payload = identity(other), cmp.Or(k.Payload, other.Payload)
 		if err == nil && k.Event == "" {
-			err = &lock.NoKeyError{Field: "Event", Reason: "is missing, because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads", Missing: true}
+			err = nothingFrom("EventFrom", "Event")
 		}
 		return k, err
 	}
@@ -150,6 +150,13 @@ func identity(k lock.Key) string {
 		return k.Name
 	}
 	return keyparts.Name("event", k.Name, k.Event)
+}
+
+// nothingFrom returns the error for an event without what a constructor takes
+// from its second key function. It names no field, because only that function
+// knows which one it reads.
+func nothingFrom(constructor, part string) error {
+	return &lock.NoKeyError{Reason: fmt.Sprintf("gives no %s, because the second key function of %s returned an empty Name: let the sender fill in the field that it reads, or correct its json tag", part, constructor), Missing: true}
 }
 
 // PayloadFrom refuses an event that comes again with another payload: instead
@@ -167,7 +174,7 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 		other, err := from(ctx, event)
 		k.Payload = cmp.Or(other.Payload, other.Name)
 		if err == nil && k.Payload == "" {
-			err = &lock.NoKeyError{Field: "Payload", Reason: "is missing, because the second key function of PayloadFrom returned no Payload and an empty Name: let the sender fill in the field that it reads", Missing: true}
+			err = nothingFrom("PayloadFrom", "Payload")
 		}
 		return k, err
 	}
@@ -208,7 +215,7 @@ func orderOf(k lock.Key) (string, error) {
 	case k.Order != "":
 		return k.Order, nil
 	case k.Name == "":
-		return "", keyparts.Missing("Order")
+		return "", nothingFrom("OrderFrom", "Order")
 	case strings.Trim(k.Name, "0123456789") == "":
 		return ordinal("Order", k.Name)
 	case json.Valid([]byte(k.Name)) && strings.ContainsAny(k.Name[:1], "-0123456789"):
@@ -245,7 +252,7 @@ func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 		for i, key := range keys {
 			k, err := key(ctx, event)
 			if err == nil && k.Name == "" {
-				err = &lock.NoKeyError{Field: "Name", Reason: fmt.Sprintf("is empty in part %d of the joined key", i+1), Missing: true}
+				err = &lock.NoKeyError{Reason: fmt.Sprintf("gives an empty Name in part %d of the joined key", i+1), Missing: true}
 			}
 			if err != nil {
 				return lock.Key{}, err

@@ -50,7 +50,7 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 		if err == nil && k.Name == "" {
 			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
 		}
-		return k, relocated(err, func(e *lock.NoKeyError) { e.Field, e.Client = "body."+e.Field, client })
+		return k, relocated(within("body", err), func(e *lock.NoKeyError) { e.Client = client })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
@@ -12,7 +13,7 @@ import (
 // within puts the place of a record or body in front of the field that the
 // error of a key function names.
 func within(place string, err error) error {
-	return relocated(err, func(e *lock.NoKeyError) { e.Field = place + "." + e.Field })
+	return relocated(err, func(e *lock.NoKeyError) { e.Field = strings.TrimSuffix(place+"."+e.Field, ".") })
 }
 
 // relocated changes the NoKeyError in err. It changes a copy, because a key

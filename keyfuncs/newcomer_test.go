@@ -26,8 +26,24 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{})
 			return err
 		},
-		"the second key function of EventFrom returned an empty Name": func(ctx context.Context) error {
+		"no key: the event gives no Event, because the second key function of EventFrom returned an empty Name": func(ctx context.Context) error {
 			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{Customer: "c"})
+			return err
+		},
+		"no key: body gives no Event, because the second key function of EventFrom": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.EventFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
+			return err
+		},
+		"no key: body gives no Payload, because the second key function of PayloadFrom": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.PayloadFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
+			return err
+		},
+		"no key: body gives no Order, because the second key function of OrderFrom": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.OrderFrom(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
+			return err
+		},
+		"no key: body gives an empty Name in part 2 of the joined key": func(ctx context.Context) error {
+			_, err := keyfuncs.SQSBody(keyfuncs.Join(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
 		"version is \"0\", not 2.0: this is an event of another source": func(ctx context.Context) error {

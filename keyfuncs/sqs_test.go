@@ -84,7 +84,7 @@ func TestSQSDeduplicated(t *testing.T) {
 		"another queue": func(e *events.SQSEvent) { e.Records[0].EventSourceARN += "2" },
 	})
 	refuses(t, "sqs-fifo.json", sqsDeduplicated, map[string]func(*events.SQSEvent){
-		"Records[0].Name": func(e *events.SQSEvent) { e.Records[0].Attributes["MessageDeduplicationId"] = "" },
+		"Records[0]": func(e *events.SQSEvent) { e.Records[0].Attributes["MessageDeduplicationId"] = "" },
 	})
 }
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +218,7 @@ func (e *StoreError) Unwrap() error { return e.Err }
 
 // NoKeyError says that an event has no usable key, so its handler does not run.
 type NoKeyError struct {
-	Field  string // where in the event, for example "Records[0].s3.object.key"
+	Field  string // where in the event, such as "Records[0].s3.object.key"; empty: all of it
 	Reason string // what is wrong with it and what to change
 	Err    error  // what the parser reported; may be nil
 	// Client reports whether the sender of the request can correct the mistake.
@@ -232,7 +233,7 @@ type NoKeyError struct {
 
 // Error implements error.
 func (e *NoKeyError) Error() string {
-	s := "lambdalock: no key: " + e.Field + " " + e.Reason
+	s := "lambdalock: no key: " + cmp.Or(e.Field, "the event") + " " + e.Reason
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}

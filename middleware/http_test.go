@@ -230,6 +230,9 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 	t.Parallel()
 	type request = events.APIGatewayV2HTTPRequest
 	header, body := keyfuncs.Func[request](keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest]), keyfuncs.HTTPBody[request](jmespath.Path("[order.id, tenant]"))
+	own := func(context.Context, request) (lock.Key, error) {
+		return lock.Key{}, &lock.NoKeyError{Reason: "is for a closed account", Client: true}
+	}
 	for name, c := range map[string]struct {
 		key    keyfuncs.Func[request]
 		header string
@@ -243,6 +246,7 @@ func TestBadRequestSpeaksToTheClient(t *testing.T) {
 		"no body":        {body, "", "", "body is not JSON"},
 		"no JSON":        {body, "", "order=7", "body is not JSON"},
 		"no member":      {body, "", `{"order":{"id":7}}`, "missing in part"},
+		"no field":       {own, "", "", "the request is for a closed account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := request{Version: "2.0", RawPath: "/payments", Headers: map[string]string{"idempotency-key": c.header}, Body: c.body}

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -35,7 +36,7 @@ func problemOf(err error, now time.Time) *problem {
 	)
 	switch {
 	case errors.As(err, &noKey) && noKey.Client:
-		return newProblem(http.StatusBadRequest, noKey.Field+" "+noKey.Reason)
+		return newProblem(http.StatusBadRequest, cmp.Or(noKey.Field, "the request")+" "+noKey.Reason)
 	case errors.As(err, new(*lock.PayloadMismatchError)):
 		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries")
 	case errors.As(err, &held):
