@@ -48,7 +48,7 @@ func HTTPBody[E, B any](inner Func[B]) Func[E] {
 		}
 		k, err := faithful(ctx, []byte(text), body, inner, func(text []byte) (b B, err error) { return b, parse(text, &b) })
 		if err == nil && k.Name == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "does not say what it is about", Client: client, Missing: true}
+			return lock.Key{}, &lock.NoKeyError{Field: "body", Reason: "lacks the field that identifies the request", Client: client, Missing: true}
 		}
 		return k, relocated(within("body", err), func(e *lock.NoKeyError) { e.Client = client })
 	}

@@ -50,6 +50,10 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{Version: "0"}) // what EventBridge says
 			return err
 		},
+		"no key: body lacks the field that identifies the request": func(ctx context.Context) error {
+			_, err := keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](byID)(ctx, events.APIGatewayV2HTTPRequest{Body: "{}"})
+			return err
+		},
 	} {
 		if err := use(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q in it", err, want)
