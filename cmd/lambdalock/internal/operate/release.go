@@ -69,7 +69,7 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	if err := r.Text(out, now); err != nil {
 		return err
 	}
-	if err := explainRelease(out, &r); err != nil {
+	if err := explainRelease(out, &row.Row, &r); err != nil {
 		return err
 	}
 	if err := ask(ctx, "Release "+inspect.Safe(row.Name)+"?"); err != nil {
@@ -104,14 +104,20 @@ func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) e
 }
 
 // explainRelease says what the holder can still do.
-func explainRelease(out io.Writer, r *inspect.Row) error {
+func explainRelease(out io.Writer, row *driver.Row, r *inspect.Row) error {
 	text := fmt.Sprintf(`
 This takes the lock from %s.
 If that holder is still alive, it is not stopped: it works on, beside the next holder, until it
 notices. Then its completion is refused, and its event runs again when it is delivered again.
 What it writes meanwhile is refused only by what checks the fence %d: later holders have a higher one.
 `, inspect.Safe(r.Holder), r.Fence)
-	if r.State == inspect.Expired {
+	switch {
+	case row.Cooling():
+		text = `
+The last holder has ended. Only its HoldAtLeast (--hold-at-least) keeps the lock,
+so without it the next run may begin too soon after the last one.
+`
+	case r.State == inspect.Expired:
 		text = fmt.Sprintf(`
 The lease of %s has ended, so the next claim gets the lock anyway.
 `, inspect.Safe(r.Holder))

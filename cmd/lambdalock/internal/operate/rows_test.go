@@ -181,6 +181,25 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestReleaseDuringCooldown: no holder is left who could work on, and nobody is
+// told of one.
+func TestReleaseDuringCooldown(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	lk := rowtest.Acquire(t, store, "f request 1", time.Minute, lock.Key{Name: "a"}, func(o *lock.Options) { o.HoldAtLeast = time.Hour })
+	if err := lk.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err := release(t.Context(), store, "orders", "a", &out, answering(nil, nil))
+	if says := out.String(); err != nil || !strings.Contains(says, "The last holder has ended") || strings.Contains(says, "still alive") {
+		t.Errorf("%v\n%s", err, says)
+	}
+	if row := rowtest.Read(t, store, "orders/a"); row.Token != "" {
+		t.Errorf("the row is %+v, want nobody's", row)
+	}
+}
+
 // status returns the exit status of an error of these commands.
 func status(err error) int {
 	if err == nil {
