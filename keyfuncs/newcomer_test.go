@@ -46,6 +46,10 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.SQSBody(keyfuncs.Join(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
+		"source is missing: this is an event of another source": func(ctx context.Context) error {
+			_, err := keyfuncs.EventBridgeDetail(byID)(ctx, events.EventBridgeEvent{}) // what an S3 notification decodes as
+			return err
+		},
 		"version is \"0\", not 2.0: this is an event of another source": func(ctx context.Context) error {
 			_, err := keyfuncs.IdempotencyKey(ctx, events.APIGatewayV2HTTPRequest{Version: "0"}) // what EventBridge says
 			return err

@@ -529,7 +529,7 @@ func TestEventBridgeDetail(t *testing.T) {
 		}
 		for _, detail := range []string{"", "null", "[]", `{"id":17}`, "{"} {
 			var refused *lock.NoKeyError
-			if err := h(ctx, events.EventBridgeEvent{ID: "e2", Detail: []byte(detail)}); !errors.As(err, &refused) || refused.Field != "detail" {
+			if err := h(ctx, events.EventBridgeEvent{ID: "e2", DetailType: "Order Placed", Detail: []byte(detail)}); !errors.As(err, &refused) || refused.Field != "detail" {
 				t.Errorf("detail %q: %v", detail, err)
 			}
 		}
