@@ -26,7 +26,7 @@ type Command struct {
 	Environments int           `short:"n" default:"1" help:"Number of execution environments (${default})."`
 	Copies       int           `short:"c" default:"1" help:"Number of times to deliver each event, all at the same time (${default})."`
 	Shuffle      bool          `help:"Deliver the events in random order."`
-	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (use it for SNS, EventBridge and all others that invoke asynchronously; for S3, --source s3 does the same and checks the events): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
+	Async        bool          `help:"Deliver as Lambda does for asynchronous invocations (use it for SNS, EventBridge and all others that invoke asynchronously, and for a batch of Kafka, which also comes again whole; for S3, --source s3 does the same and checks the events): retry a failed attempt twice with the same request id, after 1 and 2 minutes."`
 	Scale        float64       `default:"30" help:"Divide the waits before a redelivery by this (${default})."`
 	Timeout      time.Duration `default:"3s" help:"The function's timeout, after which its environment is killed (${default})."`
 	Concurrency  int           `default:"1" help:"Invocations at the same time in one environment; more than 1 stands for Lambda Managed Instances (${default})."`
