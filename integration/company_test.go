@@ -7,24 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// dynamoServers are the servers that know BatchExecuteStatement.
-var dynamoServers = map[string]func(testing.TB) servers.Server{
-	"embedded": embedded, "dynoxide": servers.Dynoxide, "DynamoDBLocal": servers.DynamoDBLocal,
-}
-
 // TestConformanceInCompany runs the suite with a store that sends the requests
 // of a batch together.
 func TestConformanceInCompany(t *testing.T) {
-	for name, start := range dynamoServers {
-		t.Run(name, func(t *testing.T) {
+	for _, backend := range tableServers {
+		t.Run(backend.name, func(t *testing.T) {
 			t.Parallel()
-			p, w := onTable(start)(t), newWire(0)
+			p, w := onTable(backend.start)(t), newWire(0)
 			store := dynamostore.New(newClient(p.Endpoints[0], w), table).InBatches()
 			t.Cleanup(w.next.CloseIdleConnections)
 			locktest.Run(t, locktest.Harness{
@@ -45,10 +39,10 @@ func TestStatements(t *testing.T) {
 		update = `UPDATE "locks" SET stamp = ? REMOVE event WHERE "lock" = ? AND rowFormat IS MISSING AND (((ownerToken IS MISSING OR heldUntil < ?) AND (stamp IS MISSING OR stamp < ?)) OR (ownerToken = ? AND heldUntil <= ? AND stamp <= ?)) AND (completed."e:1" IS MISSING OR completed."e:1" < ?) RETURNING ALL OLD *`
 		remove = `UPDATE "locks" SET deleteAfter = ? REMOVE ownerToken REMOVE heldUntil WHERE "lock" = ? AND rowFormat IS MISSING AND ownerToken = ?`
 	)
-	for name, start := range dynamoServers {
-		t.Run(name, func(t *testing.T) {
+	for _, backend := range tableServers {
+		t.Run(backend.name, func(t *testing.T) {
 			t.Parallel()
-			p, w := onTable(start)(t), newWire(0)
+			p, w := onTable(backend.start)(t), newWire(0)
 			t.Cleanup(w.next.CloseIdleConnections)
 			client := newClient(p.Endpoints[0], w)
 			send := func(statement string, values ...types.AttributeValue) *types.BatchStatementResponse {
@@ -84,7 +78,7 @@ func TestStatements(t *testing.T) {
 			}
 			want("update of the past", claim("a", "1"), "ConditionalCheckFailed")
 			want("update of nothing", claim("b", "1"), "ConditionalCheckFailed")
-			if name != "dynoxide" {
+			if backend.name != "dynoxide" {
 				want("release by another", send(remove, &types.AttributeValueMemberN{Value: "1"}, text("a"), text("token")), "ConditionalCheckFailed")
 			}
 		})

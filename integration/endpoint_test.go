@@ -8,10 +8,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
@@ -27,13 +29,15 @@ const (
 
 // tableServers are the servers of DynamoDB, for tests of what only that store
 // has. All others run on backends.
-var tableServers = []struct {
-	name  string
-	start func(testing.TB) servers.Server
-}{
+var tableServers = []tableServer{
 	{"embedded", embedded},
 	{"dynoxide", servers.Dynoxide},
 	{"DynamoDBLocal", servers.DynamoDBLocal},
+}
+
+type tableServer struct {
+	name  string
+	start func(testing.TB) servers.Server
 }
 
 // embedded serves the module's own endpoint on loopback, so that other
@@ -110,6 +114,23 @@ func newTable(tb testing.TB, s servers.Server) *dynamodb.Client {
 		tb.Fatalf("%s: %v", s.Name, err)
 	}
 	return client
+}
+
+// createTable creates a table with a key of type String, and waits until it can
+// be used.
+func createTable(tb testing.TB, client *dynamodb.Client, name, key string, tags ...types.Tag) {
+	tb.Helper()
+	_, err := client.CreateTable(tb.Context(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest, Tags: tags,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{stringAttribute(key)},
+	})
+	if err == nil {
+		err = dynamodb.NewTableExistsWaiter(client).Wait(tb.Context(), &dynamodb.DescribeTableInput{TableName: &name}, time.Minute)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 var discard = slog.New(slog.DiscardHandler)

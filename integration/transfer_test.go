@@ -168,19 +168,14 @@ func changeBalance(account, operator string, amount int) types.TransactWriteItem
 
 func openAccounts(t *testing.T, client *dynamodb.Client, balance int) {
 	t.Helper()
-	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("accounts"), BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("account"), KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{stringAttribute("account")},
-	})
+	createTable(t, client, "accounts", "account")
 	for _, account := range []string{"a", "b", "c"} {
-		_, put := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
 			"account": &types.AttributeValueMemberS{Value: account}, "balance": &types.AttributeValueMemberN{Value: strconv.Itoa(balance)},
 		}})
-		err = errors.Join(err, put)
-	}
-	if err != nil {
-		t.Fatal(err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
