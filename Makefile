@@ -17,7 +17,16 @@ export GOLANGCI_LINT_CACHE := $(CURDIR)/$(BIN)/lint-cache
 
 # What the shell sets for functions and clients of its own, such as a profile, a lock
 # table or a CA bundle, reaches no demo and no test.
-$(foreach name,$(filter AWS_% LOCK_% LAMBDALOCK_STORE,$(.VARIABLES)),$(eval unexport $(name)))
+unexported := LOCK_% LAMBDALOCK_STORE
+ifeq ($(origin TABLE) for $(MAKECMDGOALS),command line for integration)
+export LAMBDALOCK_TABLE := $(or $(TABLE),$(error TABLE is empty))
+export LAMBDALOCK_BUCKET := $(if $(filter command,$(origin BUCKET)),$(BUCKET))
+else
+$(if $(filter command,$(origin TABLE) $(origin BUCKET)),$(error the command is make integration TABLE=name, or with BUCKET=name as well))
+LAMBDALOCK_TABLE :=
+unexported += AWS_% LAMBDALOCK_TABLE LAMBDALOCK_BUCKET
+endif
+$(foreach name,$(filter $(unexported),$(.VARIABLES)),$(eval unexport $(name)))
 
 .PHONY: help
 help: ## list the targets
@@ -110,8 +119,8 @@ servers: ## fetch the real servers into integration/.servers
 	cd integration && $(GO) run ./servers/fetch
 
 .PHONY: integration
-integration: servers ## run the tests against real servers
-	cd integration && $(GO) test -race -short -parallel 4 -timeout 30m ./... # more than there are processors, because most wait
+integration: $(if $(LAMBDALOCK_TABLE),,servers) ## run the tests on real servers, or (TABLE=name BUCKET=name) in an AWS account: docs/TESTING.md
+	cd integration && $(GO) test -race -short -parallel 4 -timeout 30m $(if $(LAMBDALOCK_TABLE),,./...) # more than there are processors, because most wait
 
 .PHONY: sam
 sam: ## check and build the SAM template (needs Python)

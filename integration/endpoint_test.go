@@ -28,7 +28,7 @@ const (
 )
 
 // tableServers are the servers of DynamoDB, for tests of what only that store
-// has. All others run on backends.
+// has. All others run on backends. [useAccount] replaces both.
 var tableServers = []tableServer{
 	{"embedded", embedded},
 	{"dynoxide", servers.Dynoxide},

@@ -1,0 +1,144 @@
+package integration_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lambdalock/lambdalock/integration/servers"
+)
+
+const (
+	ownTable      = "tests"
+	strangerTable = ownTable + "-of-others"
+)
+
+// fakeAccount is an account of local servers, in which a stranger has a table
+// and an object. It is what the environment says.
+func fakeAccount(t *testing.T) *awsAccount {
+	t.Helper()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_DYNAMODB": servers.Dynoxide(t).Endpoint, "AWS_ENDPOINT_URL_S3": onS3(servers.VersityGW)(t).Endpoints[0],
+		"AWS_REGION": servers.Region, "AWS_ACCESS_KEY_ID": servers.AccessKey, "AWS_SECRET_ACCESS_KEY": servers.SecretKey,
+		"AWS_DEFAULT_REGION": "", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_CONFIG_FILE": "/nowhere", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	a, err := openAccount(t.Context(), ownTable, bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.transport.CloseIdleConnections)
+	a.put(t, strangerTable, ownTag, "others")
+	return a
+}
+
+// put creates a table with a tag, and an object below the same name.
+func (a *awsAccount) put(t *testing.T, name, tag, value string) {
+	t.Helper()
+	createTable(t, a.dynamodb, name, "lock", types.Tag{Key: &tag, Value: &value})
+	if _, err := a.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &a.bucket, Key: aws.String(name + "/1"), Body: bytes.NewReader(nil)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left returns the names of tables and objects.
+func (a *awsAccount) left(t *testing.T) (tables, objects []string) {
+	t.Helper()
+	list, err := a.dynamodb.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents, err := a.s3.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &a.bucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range contents.Versions {
+		objects = append(objects, aws.ToString(v.Key))
+	}
+	return list.TableNames, objects
+}
+
+// TestAccount runs a test on an account, which leaves nothing behind and
+// touches nothing of others, and then with what cannot work, which runs none.
+func TestAccount(t *testing.T) {
+	a := fakeAccount(t)
+	for name, c := range map[string]struct{ set, want string }{
+		"a table and a bucket": {"", "PASS"},
+		"a bad name":           {"LAMBDALOCK_TABLE=a b", "TABLE=a b"},
+		"no table":             {"LAMBDALOCK_TABLE=", "TABLE="},
+		"a table that exists":  {"LAMBDALOCK_TABLE=" + strangerTable, "exists"},
+		"no Region":            {"AWS_REGION=", "AWS_REGION"},
+		"no credentials":       {"AWS_ACCESS_KEY_ID=", "AWS_PROFILE"},
+		"no such bucket":       {"LAMBDALOCK_BUCKET=absent", "BUCKET=absent"},
+		"wrong credentials":    {"AWS_SECRET_ACCESS_KEY=wrong", "BUCKET=" + bucket},
+		"no answer":            {"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1", "DynamoDB in " + servers.Region},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestShortLease$", "-test.v")
+			cmd.Env = append(os.Environ(), "LAMBDALOCK_TABLE="+ownTable, "LAMBDALOCK_BUCKET="+bucket, c.set)
+			out, err := cmd.CombinedOutput()
+			works := c.want == "PASS"
+			if text := string(out); !strings.Contains(text, c.want) || strings.Contains(text, "=== RUN") != works || (err == nil) != works {
+				t.Errorf("%v, want %s:\n%s", err, c.want, out)
+			}
+			tables, objects := a.left(t)
+			if !slices.Equal(tables, []string{strangerTable}) || !slices.Equal(objects, []string{strangerTable + "/1"}) {
+				t.Errorf("left: %v, %v", tables, objects)
+			}
+		})
+	}
+}
+
+// TestLeftovers deletes what killed runs left, and nothing else.
+func TestLeftovers(t *testing.T) {
+	a := fakeAccount(t)
+	own := ownTable + "-" + rand.Text() + "-"
+	keep := []string{
+		strangerTable,
+		"x" + own + "locks", // begins with something else
+		ownTable + "-" + rand.Text()[1:] + "-locks", // has no letters of a test
+		own + "untagged", own + "of-another",
+	}
+	for _, name := range keep[1:3] {
+		a.put(t, name, ownTag, ownTable)
+	}
+	a.put(t, own+"untagged", "name", ownTable)
+	a.put(t, own+"of-another", ownTag, "tests2")
+	a.put(t, own+"locks", ownTag, ownTable)
+	sweep := func(before time.Time) {
+		t.Helper()
+		tables, _ := a.left(t)
+		for _, name := range tables {
+			if err := a.deleteLeft(t.Context(), name, before); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := a.deleteObjects(t.Context(), "", before); err != nil {
+			t.Error(err)
+		}
+	}
+	sweep(time.Now().Add(-leftAfter))
+	if tables, objects := a.left(t); len(tables) != len(keep)+1 || len(objects) != len(keep)+1 {
+		t.Errorf("of a run that may still be at work: %v, %v", tables, objects)
+	}
+	sweep(time.Now().Add(time.Minute))
+	tables, objects := a.left(t)
+	slices.Sort(keep)
+	if slices.Sort(tables); !slices.Equal(tables, keep) {
+		t.Errorf("tables left: %v, want %v", tables, keep)
+	}
+	if want := 3; len(objects) != want {
+		t.Errorf("objects left: %v, want the %d of others", objects, want)
+	}
+}
