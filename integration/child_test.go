@@ -60,6 +60,7 @@ func (o childOptions) lease() lock.LeaseMode {
 
 // playRole runs a child's part and never returns to the tests.
 func playRole(role string) {
+	go endWith(os.Getppid())
 	var t task
 	err := json.Unmarshal([]byte(os.Getenv(taskVariable)), &t)
 	if err == nil {
@@ -70,6 +71,15 @@ func playRole(role string) {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// endWith ends the process soon after its parent was killed. Otherwise a
+// contender would go on asking a server that is gone.
+func endWith(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(time.Second)
+	}
+	os.Exit(1)
 }
 
 // child is a process that was started to play a role.
