@@ -57,7 +57,9 @@ func TestStoppedHolder(t *testing.T) {
 	inEach(t, func(t *testing.T, b backend, p place) {
 		store := p.store(t, nil)
 		key := lock.Key{Name: "stopped/" + rand.Text(), Event: "e1"}
-		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 3 * time.Second}})
+		// Grace leaves three seconds: the first claim on a server of objects, which is
+		// checked first, and a renewal fit in also if each request takes 40 ms.
+		holder := startChild(t, "hold", task{Place: p, Who: "holder", Key: key, Options: childOptions{Heartbeat: 5 * time.Second}})
 		var held, renewed heldLine
 		holder.read(&held)
 		holder.read(&renewed) // it is alive, and its heartbeat works
