@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lambdalock/lambdalock/integration/servers"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 const (
@@ -72,9 +75,10 @@ func (a *awsAccount) left(t *testing.T) (tables, objects []string) {
 // TestAccount runs a test on an account, which leaves nothing behind and
 // touches nothing of others, and then with what cannot work, which runs none.
 func TestAccount(t *testing.T) {
+	const bill = "Requests to the account"
 	a := fakeAccount(t)
 	for name, c := range map[string]struct{ set, want string }{
-		"a table and a bucket": {"", "PASS"},
+		"a table and a bucket": {"", bill},
 		"a bad name":           {"LAMBDALOCK_TABLE=a b", "TABLE=a b"},
 		"no table":             {"LAMBDALOCK_TABLE=", "TABLE="},
 		"a table that exists":  {"LAMBDALOCK_TABLE=" + strangerTable, "exists"},
@@ -88,7 +92,7 @@ func TestAccount(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestShortLease$", "-test.v")
 			cmd.Env = append(os.Environ(), "LAMBDALOCK_TABLE="+ownTable, "LAMBDALOCK_BUCKET="+bucket, c.set)
 			out, err := cmd.CombinedOutput()
-			works := c.want == "PASS"
+			works := c.want == bill
 			if text := string(out); !strings.Contains(text, c.want) || strings.Contains(text, "=== RUN") != works || (err == nil) != works {
 				t.Errorf("%v, want %s:\n%s", err, c.want, out)
 			}
@@ -97,6 +101,53 @@ func TestAccount(t *testing.T) {
 				t.Errorf("left: %v, %v", tables, objects)
 			}
 		})
+	}
+}
+
+// TestGateway shows that two tests have tables and objects of their own under
+// one name, with the tag, and that no request reaches those of others.
+func TestGateway(t *testing.T) {
+	a := fakeAccount(t)
+	if err := errors.Join(a.checkTables(t.Context()), a.checkBucket(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"first", "second"} {
+		clients := map[string]driver.Store{}
+		for kind, service := range map[string]string{"table": "dynamodb", "s3": "s3"} {
+			s := a.gateway(service).forTest(t)
+			if kind == "table" {
+				newTable(t, s)
+			}
+			clients[kind] = place{kind, []string{s.Endpoint}}.store(t, nil)
+		}
+		for kind, store := range clients {
+			if _, err := newLocker(t, store, lock.Options{Lease: lock.FixedLease(time.Minute)}).Acquire(t.Context(), lock.Key{Name: "n"}); err != nil {
+				t.Errorf("%s, %s: %v", who, kind, err)
+			}
+		}
+	}
+	tables, objects := a.left(t)
+	for _, name := range slices.Concat(tables, objects) {
+		if !a.own.MatchString(name) && !strings.HasPrefix(name, strangerTable) {
+			t.Errorf("a test created %s", name)
+		}
+	}
+	for _, name := range tables {
+		if err := a.deleteLeft(t.Context(), name, time.Now().Add(time.Minute)); err != nil {
+			t.Error(err)
+		}
+	}
+	if tables, _ := a.left(t); !slices.Equal(tables, []string{strangerTable}) {
+		t.Errorf("the tables of the tests have no tag: %v", tables)
+	}
+	w := newWire(0)
+	t.Cleanup(w.next.CloseIdleConnections)
+	_, err := newClient(a.gateway("dynamodb").forTest(t).Endpoint, w).BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
+		strangerTable: {{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{"lock": &types.AttributeValueMemberS{Value: "n"}}}}},
+	}})
+	_, errS3 := newS3(a.gateway("s3").forTest(t).Endpoint, w).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: aws.String(bucket)})
+	if err == nil || errS3 == nil {
+		t.Errorf("requests for a stranger's table, and for the bucket: %v, %v", err, errS3)
 	}
 }
 

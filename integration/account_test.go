@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"os/signal"
 	"regexp"
 	"slices"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +52,9 @@ type awsAccount struct {
 	tablesAt      *url.URL
 	objectsAt     *url.URL // with the bucket
 	bill          bill
+
+	mu       sync.Mutex
+	gateways []*gateway
 }
 
 // useAccount lets the tests run on an account. The error says what has to
@@ -57,6 +64,7 @@ func useAccount(ctx context.Context, table, bucket string) (*awsAccount, error) 
 	if err != nil {
 		return nil, err
 	}
+	go a.endOnSignal(ctx)
 	if err := a.checkTables(ctx); err != nil {
 		return nil, fmt.Errorf("DynamoDB in %s: %w", a.cfg.Region, err)
 	}
@@ -120,7 +128,25 @@ func (a *awsAccount) checkTables(ctx context.Context) error {
 	}
 	g := a.gateway("dynamodb")
 	err := dynamostore.EnsureTable(ctx, newClient(g.server.URL, a.transport), table)
-	return errors.Join(err, g.tryLock(ctx, "table"), g.end(ctx))
+	if err == nil {
+		err = g.tryLock(ctx, "table")
+	}
+	return errors.Join(err, g.end(ctx))
+}
+
+// endOnSignal deletes what the tests created if the run is interrupted.
+func (a *awsAccount) endOnSignal(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	fmt.Println(<-signals, "- deleting what the tests created")
+	a.mu.Lock()
+	defer a.mu.Unlock() // meanwhile no test begins
+	for _, g := range a.gateways {
+		if err := g.end(ctx); err != nil {
+			fmt.Println(err)
+		}
+	}
+	os.Exit(1)
 }
 
 // deleteLeft deletes a table if it has the name and the tag of those that the

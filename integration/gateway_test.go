@@ -52,6 +52,9 @@ func (a *awsAccount) gateway(service string) *gateway {
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gateways = append(a.gateways, g)
 	return g
 }
 
@@ -180,8 +183,8 @@ func (g *gateway) toObject(r *http.Request) (kind string, err error) {
 		r.URL.RawQuery = query.Encode()
 		return "LIST", nil
 	}
-	if key == "" {
-		return "", errors.New("tests may send no request for the whole bucket to an account")
+	if key == "" || r.Method != http.MethodGet && r.Method != http.MethodPut {
+		return "", fmt.Errorf("%s %s is none of the requests that tests may send to an account", r.Method, key)
 	}
 	r.URL.RawQuery = query.Encode()
 	r.URL.RawPath = g.objectsAt.EscapedPath() + "/" + g.space + key
