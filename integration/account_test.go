@@ -169,8 +169,9 @@ func (a *awsAccount) deleteLeft(ctx context.Context, name string, before time.Ti
 
 func (a *awsAccount) deleteTable(ctx context.Context, name string) error {
 	_, err := a.dynamodb.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name}, func(o *dynamodb.Options) {
-		// It is perhaps still being created.
-		o.Retryer = retry.AddWithMaxAttempts(retry.AddWithErrorCodes(retry.NewStandard(), "ResourceInUseException"), 10)
+		// It is perhaps still being created, which takes seconds.
+		often := retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 30, 2*time.Second })
+		o.Retryer = retry.AddWithErrorCodes(often, "ResourceInUseException")
 	})
 	return unlessGone(err)
 }
