@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,19 @@ func everyRow(samples []string) string {
 		fmt.Fprintf(&tests, "\tt.Run(%q, row%d.TestDeliveredTwice)\n", sample, i)
 	}
 	return "package assistants\n\nimport \"testing\"\n" + imports.String() + "func TestRows(t *testing.T) {\n" + tests.String() + "}\n"
+}
+
+// TestAssistantsReadBodies checks that the bodies of the HTTP samples are text,
+// as gateways deliver JSON: a handler of the page reads r.Body.
+func TestAssistantsReadBodies(t *testing.T) {
+	t.Parallel()
+	_, apis, _ := strings.Cut(read(t, "ASSISTANTS.md"), "\nFor HTTP, ")
+	for _, sample := range cells(apis, "sample") {
+		var e struct{ Body string }
+		if err := json.Unmarshal([]byte(read(t, "../sam-local/events/"+sample)), &e); err != nil || !json.Valid([]byte(e.Body)) {
+			t.Errorf("%s: the body is %q, want JSON (%v)", sample, e.Body, err)
+		}
+	}
 }
 
 // TestAssistantsGetTheKeyOfTheSource compares the key functions with those of

@@ -232,14 +232,14 @@ func TestOptionalOfRequests(t *testing.T) {
 		}, true},
 		"another source":       {header, func(r *request) { *r = request{} }, false},
 		"no body":              {body, func(r *request) { r.Body = "" }, true},
-		"no member":            {body, func(r *request) { r.Body, r.IsBase64Encoded = "{}", false }, true},
-		"no JSON":              {body, func(r *request) { r.Body, r.IsBase64Encoded = "x", false }, false},
+		"no member":            {body, func(r *request) { r.Body = "{}" }, true},
+		"no JSON":              {body, func(r *request) { r.Body = "x" }, false},
 		"no body, no API":      {body, func(r *request) { *r = request{} }, false},
 		"path, no body":        {path, func(r *request) { r.Body = "" }, true},
-		"path, no member":      {path, func(r *request) { r.Body, r.IsBase64Encoded = "{}", false }, true},
-		"path, null":           {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":null}`, false }, true},
-		"path, empty member":   {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":""}`, false }, false},
-		"path, null in a part": {path, func(r *request) { r.Body, r.IsBase64Encoded = `{"order":[null]}`, false }, false},
+		"path, no member":      {path, func(r *request) { r.Body = "{}" }, true},
+		"path, null":           {path, func(r *request) { r.Body = `{"order":null}` }, true},
+		"path, empty member":   {path, func(r *request) { r.Body = `{"order":""}` }, false},
+		"path, null in a part": {path, func(r *request) { r.Body = `{"order":[null]}` }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

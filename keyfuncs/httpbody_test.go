@@ -30,7 +30,7 @@ func TestHTTPBody(t *testing.T) {
 	t.Parallel()
 	want := lock.Key{Name: "order/9007199254740993", Event: "e", Order: "o"}
 	gives(t, "apigateway-rest.json", keyfuncs.HTTPBody[events.APIGatewayProxyRequest](byPlaced), want)
-	gives(t, "apigateway-http.json", keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](byPlaced), want) // in base64
+	gives(t, "apigateway-http.json", keyfuncs.HTTPBody[events.APIGatewayV2HTTPRequest](byPlaced), want)
 	gives(t, "apigateway-websocket-message.json", keyfuncs.HTTPBody[events.APIGatewayWebsocketProxyRequest](byPlaced), want)
 	gives(t, "alb.json", keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byPlaced), want)
 	gives(t, "alb-multivalue.json", keyfuncs.HTTPBody[events.ALBTargetGroupRequest](byPlaced), want) // in base64

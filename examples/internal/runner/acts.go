@@ -102,7 +102,7 @@ func wrongInput(ctx context.Context, st *stage) {
 // reusedKey sends another payment with a key that was used, and then the first
 // one again.
 func reusedKey(ctx context.Context, st *stage) {
-	other := st.edit("eyJvcmRlciI6IDkwMDcxOTkyNTQ3NDA5OTN9", "eyJvcmRlciI6IDh9")
+	other := st.edit("9007199254740993", "8")
 	st.expect("the first payment", st.once(ctx, st.event), st.answer)
 	st.expect("another payment with its key", st.once(ctx, other), "status 422")
 	st.expect("the first payment again", st.once(ctx, st.event), st.answer)

@@ -85,7 +85,7 @@ var examples = []example{
 		special: []act{reusedKey},
 		wrong: []delivery{
 			{"no Idempotency-Key", []string{"idempotency-key", "x-other"}, "status 400", nil},
-			{"malformed body", []string{"eyJvcmRlciI6IDkwMDcxOTkyNTQ3NDA5OTN9", "b3JkZXI="}, "status 400", nil},
+			{"malformed body in base64", []string{`{\"order\": 9007199254740993}`, "b3JkZXI=", `"isBase64Encoded": false`, `"isBase64Encoded": true`}, "status 400", nil},
 		},
 	},
 	{

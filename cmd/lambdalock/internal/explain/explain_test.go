@@ -297,7 +297,7 @@ func TestVerdicts(t *testing.T) {
 		if err := json.Unmarshal(sample(t, "apigateway-http"), &e); err != nil {
 			t.Fatal(err)
 		}
-		e["body"], e["isBase64Encoded"] = body, false
+		e["body"] = body
 		doc, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
