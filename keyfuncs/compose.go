@@ -156,7 +156,7 @@ func identity(k lock.Key) string {
 // from its second key function. It names no field, because only that function
 // knows which one it reads.
 func nothingFrom(constructor, part string) error {
-	return &lock.NoKeyError{Reason: fmt.Sprintf("gives no %s, because the second key function of %s returned an empty Name: let the sender fill in the field that it reads, or correct its json tag", part, constructor), Missing: true}
+	return &lock.NoKeyError{Reason: fmt.Sprintf("gives no %s, because the second key function of %s returned an empty Name: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names the key function", part, constructor), Missing: true}
 }
 
 // PayloadFrom refuses an event that comes again with another payload: instead

@@ -46,6 +46,10 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			_, err := keyfuncs.SQSBody(keyfuncs.Join(byCustomer, byID))(ctx, events.SQSMessage{Body: `{"Customer":"c"}`})
 			return err
 		},
+		"because the second key function of EventFrom returned an empty Name: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names": func(ctx context.Context) error {
+			_, err := keyfuncs.EventFrom(byCustomer, byID)(ctx, order{}) // what a message of a queue decodes as
+			return err
+		},
 		"source is missing: this is an event of another source": func(ctx context.Context) error {
 			_, err := keyfuncs.EventBridgeDetail(byID)(ctx, events.EventBridgeEvent{}) // what an S3 notification decodes as
 			return err
