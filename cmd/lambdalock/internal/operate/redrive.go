@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -86,6 +87,8 @@ func (c *Redrive) judge() (*deadletter.Judge, error) {
 		return nil, wrongUse("--key and --name both give the key's Name: leave one out")
 	case c.Event != "" && c.Key == "" && c.Name == "":
 		return nil, wrongUse("--event needs --key or --name, which gives the key's Name")
+	case c.Event != "" && !strings.Contains(c.Event, "{{"):
+		return nil, wrongUse("--event %q is the same for every message, so once it is completed all of them would be deleted: take it from the body, such as '{{.order}}'", c.Event)
 	}
 	j := &deadletter.Judge{Function: c.Key, Unknown: c.Unknown}
 	if c.Key != "" {

@@ -92,6 +92,7 @@ func TestRedriveRefusesFlags(t *testing.T) {
 		"SQS takes 1s to 12h":                           {Hide: time.Millisecond},
 		"leave one out":                                 {Hide: time.Minute, Key: "SQSMessage", Name: "x"},
 		"--event needs --key or --name":                 {Hide: time.Minute, Event: "x"},
+		"the same for every message":                    {Hide: time.Minute, Name: "{{.order}}", Event: "4711"},
 		"choose one of SQSMessage, SQSFIFOMessage":      {Hide: time.Minute, Key: "S3Object"},
 		"--name: template: :1: unclosed action":         {Hide: time.Minute, Name: "{{.a"},
 		"--event: template: :1: function \"a\" not def": {Hide: time.Minute, Name: "x", Event: "{{a}}"},
