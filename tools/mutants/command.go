@@ -309,6 +309,12 @@ var command = []mutant{
 		by:  "TestAnswerComesLate",
 	},
 	{
+		file: "cmd/lambdalock/internal/deadletter/queue.go", breaks: "P6", bug: "redrive spends the receives of a queue that is not a dead-letter queue",
+		old: `policy != ""`,
+		new: `policy == "-"`,
+		by:  "TestOpenRefuses",
+	},
+	{
 		file: "cmd/lambdalock/internal/deadletter/queue.go", breaks: "P6", bug: "a message that was sent less than five minutes ago is lost",
 		old: `aws.String(deduplication(m.ID))`,
 		new: `aws.String(m.sqs.Attributes["MessageDeduplicationId"])`,

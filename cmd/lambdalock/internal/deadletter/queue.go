@@ -51,8 +51,9 @@ type Queue struct {
 	ARN string
 	// FIFO reports that groups have an order, which has to be kept.
 	FIFO bool
-	// Messages is how many are in it, approximately.
-	Messages int
+	// Messages is how many are in it, approximately, and InFlight how many more
+	// somebody has received.
+	Messages, InFlight int
 
 	client Client
 	url    string
@@ -81,14 +82,22 @@ type Message struct {
 func Open(ctx context.Context, client Client, name, to string, hide time.Duration) (*Queue, error) {
 	q := &Queue{client: client, hide: hide, urls: map[string]string{}, seen: map[string]bool{}, hidden: map[string]*Message{}}
 	var err error
-	if q.url, q.ARN, q.Messages, err = q.find(ctx, name); err != nil {
+	var has attributes
+	if q.url, has, err = q.find(ctx, name); err != nil {
 		return nil, err
 	}
+	if policy := has[types.QueueAttributeNameRedrivePolicy]; policy != "" {
+		return nil, &driver.ConfigError{Reason: "queue " + name + " has a dead-letter queue: " + policy + "; each look at a message here spends a receive, and may move it there: name the dead-letter queue"}
+	}
+	q.ARN = has[types.QueueAttributeNameQueueArn]
+	q.Messages = has.number(types.QueueAttributeNameApproximateNumberOfMessages)
+	q.InFlight = has.number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
 	q.FIFO = isFIFO(q.ARN)
 	if to == "" {
 		return q, nil
 	}
-	url, arn, _, err := q.find(ctx, to)
+	url, target, err := q.find(ctx, to)
+	arn := target[types.QueueAttributeNameQueueArn]
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,20 +124,35 @@ func (e *QueueError) Unwrap() error { return e.Err }
 
 func isFIFO(arn string) bool { return strings.HasSuffix(arn, ".fifo") }
 
-// find returns a queue's URL, ARN, and about how many messages it has.
-func (q *Queue) find(ctx context.Context, name string) (url, arn string, messages int, err error) {
-	if url, err = q.urlOf(ctx, name); err != nil {
-		return "", "", 0, err
+// attributes are what a queue says of itself.
+type attributes map[types.QueueAttributeName]string
+
+func (a attributes) number(name types.QueueAttributeName) int {
+	n, _ := strconv.Atoi(a[name])
+	return n
+}
+
+// find returns a queue's URL and its attributes.
+func (q *Queue) find(ctx context.Context, name string) (string, attributes, error) {
+	url, err := q.urlOf(ctx, name)
+	if err != nil {
+		return "", nil, err
 	}
 	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl:       &url,
-		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn, types.QueueAttributeNameApproximateNumberOfMessages},
+		QueueUrl: &url,
+		AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameApproximateNumberOfMessages,
+			types.QueueAttributeNameApproximateNumberOfMessagesNotVisible, types.QueueAttributeNameRedrivePolicy,
+		},
 	})
 	if err != nil {
-		return "", "", 0, &QueueError{name, err}
+		return "", nil, &QueueError{name, err}
 	}
-	messages, _ = strconv.Atoi(out.Attributes[string(types.QueueAttributeNameApproximateNumberOfMessages)])
-	return url, out.Attributes[string(types.QueueAttributeNameQueueArn)], messages, nil
+	has := attributes{}
+	for attribute, value := range out.Attributes {
+		has[types.QueueAttributeName(attribute)] = value
+	}
+	return url, has, nil
 }
 
 // queueARN has the account and the name of a queue.

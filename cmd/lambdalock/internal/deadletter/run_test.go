@@ -302,13 +302,18 @@ func TestGivesUp(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	f := sqstest.New("orders", "dlq", "orders.fifo")
+	f.Source = "orders"
 	for name, c := range map[string]struct{ queue, to, want string }{
 		"no such queue": {"dead", "", "there is no queue dead in this account and Region"},
 		"itself":        {"dlq", sqstest.ARNPrefix + "dlq", "the dead-letter queue itself"},
+		"the source":    {"orders", "", `orders has a dead-letter queue: {"deadLetterTargetArn":"`},
 		"another kind":  {"dlq", "orders.fifo", "one of the queues is a FIFO queue"},
 	} {
 		if _, err := Open(t.Context(), f, c.queue, c.to, hide); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	if _, err := Open(t.Context(), f, "dlq", "orders", hide); err != nil {
+		t.Errorf("sending to a queue that has a dead-letter queue: %v", err)
 	}
 }

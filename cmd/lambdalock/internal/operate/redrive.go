@@ -116,7 +116,11 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 			_, _ = fmt.Fprintf(notes, "Messages that stay are invisible for up to %v: %v\n", c.Hide, err)
 		}
 	}()
-	_, _ = fmt.Fprintf(notes, "%s has about %d messages.\n", q.ARN, q.Messages)
+	inFlight := ""
+	if q.InFlight > 0 {
+		inFlight = fmt.Sprintf(", and %d in flight, invisible until deleted or back", q.InFlight)
+	}
+	_, _ = fmt.Fprintf(notes, "%s has about %d messages%s.\n", q.ARN, q.Messages, inFlight)
 	r := redriven{Run: deadletter.NewRun(q, judge), out: out, json: c.JSON, dry: c.DryRun}
 	defer func() { _, _ = fmt.Fprintln(notes, r.summary()) }()
 	for {

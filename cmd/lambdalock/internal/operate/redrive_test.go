@@ -137,3 +137,29 @@ func TestRedriveReportsFailures(t *testing.T) {
 		}
 	})
 }
+
+// TestRedriveSaysWhatIsInFlight: an empty round does not mean an empty queue.
+func TestRedriveSaysWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := sqstest.New("orders", "dlq")
+		f.Put("dlq", "orders", "m1", "", `{}`)
+		open := func() *deadletter.Queue {
+			q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q
+		}
+		if _, err := open().Receive(t.Context()); err != nil { // and dies
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := (&Redrive{}).redrive(t.Context(), open(), &deadletter.Judge{Store: memstore.New()}, &out, &out, answering(nil, nil)); err != nil {
+			t.Error(err)
+		}
+		if want := "dlq has about 0 messages, and 1 in flight, invisible until deleted or back.\n"; !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	})
+}

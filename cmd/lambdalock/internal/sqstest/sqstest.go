@@ -32,6 +32,8 @@ type SQS struct {
 	Fault func(operation string, applied bool) error
 	// Unsendable is the body of a message that no queue takes.
 	Unsendable string
+	// Source is the name of a queue that has a dead-letter queue.
+	Source string
 }
 
 type queue struct {
@@ -116,11 +118,17 @@ func (f *SQS) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...fu
 // GetQueueAttributes implements deadletter.Client.
 func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return do(ctx, f, "GetQueueAttributes", func() (*sqs.GetQueueAttributesOutput, error) {
-		q := f.queues[*in.QueueUrl]
-		return &sqs.GetQueueAttributesOutput{Attributes: map[string]string{
-			"QueueArn":                    ARNPrefix + strings.TrimPrefix(*in.QueueUrl, urlPrefix),
-			"ApproximateNumberOfMessages": fmt.Sprint(len(q.messages)),
-		}}, nil
+		name := strings.TrimPrefix(*in.QueueUrl, urlPrefix)
+		all, hidden := len(f.Messages(name)), f.Hidden(name)
+		a := map[string]string{
+			"QueueArn":                              ARNPrefix + name,
+			"ApproximateNumberOfMessages":           fmt.Sprint(all - hidden),
+			"ApproximateNumberOfMessagesNotVisible": fmt.Sprint(hidden),
+		}
+		if name == f.Source {
+			a["RedrivePolicy"] = `{"deadLetterTargetArn":"` + ARNPrefix + `dlq","maxReceiveCount":2}`
+		}
+		return &sqs.GetQueueAttributesOutput{Attributes: a}, nil
 	})
 }
 
