@@ -198,7 +198,7 @@ func (r *redriven) list(round []deadletter.Decision) error {
 	for i := range round {
 		d := &round[i]
 		_, _ = fmt.Fprint(t, d.Action)
-		for _, text := range []string{d.Message, d.Group, d.Name, d.Event} {
+		for _, text := range []string{d.Message, d.Group, cmp.Or(d.Row, d.Name), d.Event} { // the row shows a wrong namespace
 			if text != "" {
 				text = inspect.Safe(text)
 			}

@@ -36,7 +36,7 @@ func TestRedrive(t *testing.T) {
 		"one stays":       {left: true, question: "Delete 1, and send 1?", status: 1, says: []string{"leave   m-none", "there is no row", "1 deleted, 1 sent, 1 left."}, sent: 1},
 		"all are sent":    {left: true, command: Redrive{Unknown: true}, question: "Delete 1, and send 2?", sent: 2},
 		"no":              {answer: no("nothing was changed"), question: "Delete 1, and send 1?", status: 1, says: []string{"0 deleted, 0 sent, 2 left."}},
-		"a dry run":       {command: Redrive{DryRun: true}, says: []string{"delete  m-done", "Would be: 1 deleted, 1 sent, 0 left."}},
+		"a dry run":       {command: Redrive{DryRun: true}, says: []string{"delete  m-done          orders/sqs/m-done  m-done", "Would be: 1 deleted, 1 sent, 0 left."}},
 		"JSON":            {command: Redrive{jsonFlag: jsonFlag{true}}, question: "Delete 1, and send 1?", says: []string{`"action":"send","why":"nobody holds the name, and the event is not remembered","to":"arn:aws:sqs:eu-west-1:123456789012:orders","done":true}`}, sent: 1},
 		"JSON, a dry run": {command: Redrive{jsonFlag: jsonFlag{true}, DryRun: true}, says: []string{`"done":false}`}},
 		"interrupted":     {ctx: interrupted, status: 69},
