@@ -152,6 +152,9 @@ func (q *Queue) find(ctx context.Context, name string) (string, attributes, erro
 	for attribute, value := range out.Attributes {
 		has[types.QueueAttributeName(attribute)] = value
 	}
+	if arn := has[types.QueueAttributeNameQueueArn]; queueARN.MatchString(name) && name != arn {
+		return "", nil, &driver.ConfigError{Reason: "queue " + name + " is not in the Region that was asked, which has " + arn + ": correct AWS_REGION"}
+	}
 	return url, has, nil
 }
 

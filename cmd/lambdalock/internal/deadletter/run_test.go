@@ -304,10 +304,11 @@ func TestOpenRefuses(t *testing.T) {
 	f := sqstest.New("orders", "dlq", "orders.fifo")
 	f.Source = "orders"
 	for name, c := range map[string]struct{ queue, to, want string }{
-		"no such queue": {"dead", "", "there is no queue dead in this account and Region"},
-		"itself":        {"dlq", sqstest.ARNPrefix + "dlq", "the dead-letter queue itself"},
-		"the source":    {"orders", "", `orders has a dead-letter queue: {"deadLetterTargetArn":"`},
-		"another kind":  {"dlq", "orders.fifo", "one of the queues is a FIFO queue"},
+		"no such queue":  {"dead", "", "there is no queue dead in this account and Region"},
+		"itself":         {"dlq", sqstest.ARNPrefix + "dlq", "the dead-letter queue itself"},
+		"another Region": {strings.Replace(sqstest.ARNPrefix, "eu-west-1", "us-east-1", 1) + "dlq", "", "is not in the Region that was asked"},
+		"the source":     {"orders", "", `orders has a dead-letter queue: {"deadLetterTargetArn":"`},
+		"another kind":   {"dlq", "orders.fifo", "one of the queues is a FIFO queue"},
 	} {
 		if _, err := Open(t.Context(), f, c.queue, c.to, hide); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
