@@ -91,8 +91,18 @@ func judge(row *driver.Row, c *driver.Claim) *Verdict {
 		if row.Token != "" && !row.Cooling() {
 			v.Why = fmt.Sprintf("the holder %s died: its lease ended at %s", inspect.Safe(row.Holder), inspect.Moment(row.Until, c.Now))
 		}
+		v.again(row, c)
 	}
 	return v
+}
+
+// again says that the event was completed, as long as the row tells.
+func (v *Verdict) again(row *driver.Row, c *driver.Claim) {
+	for _, done := range row.Memory.Completed {
+		if done.Event == c.Event {
+			v.Why = "the event was completed, and was remembered until " + inspect.Moment(done.Until, c.Now) + ": it would run again"
+		}
+	}
 }
 
 func (v *Verdict) completed(row *driver.Row, c *driver.Claim) {
