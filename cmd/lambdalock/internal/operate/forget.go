@@ -59,7 +59,7 @@ func (c *Forget) forget(ctx context.Context, store driver.Store, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	row, err := inspect.Find(ctx, inspector, c.Namespace, c.Key)
+	row, err := findToChange(ctx, inspector, c.Namespace, c.Key)
 	if err != nil {
 		return err
 	}

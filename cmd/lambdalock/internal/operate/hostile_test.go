@@ -117,3 +117,29 @@ func checkPrinted(t *testing.T, n int, key, out string) {
 		}
 	}
 }
+
+// TestChangesStayInTheNamespace: a name that the namespace lacks is not looked
+// for in the one that it begins with.
+func TestChangesStayInTheNamespace(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	rowtest.Acquire(t, store, "f request 1", time.Hour, lock.Key{Name: "a"}) // in the namespace orders
+	for name, change := range map[string]func() error{
+		"release": func() error {
+			return release(t.Context(), store, "other", "orders/a", io.Discard, answering(nil, nil))
+		},
+		"forget": func() error {
+			return (&Forget{StoreFlags: console.StoreFlags{Namespace: "other"}, Key: "orders/a", Event: "e"}).forget(t.Context(), store, io.Discard, answering(nil, nil))
+		},
+	} {
+		if err := change(); status(err) != 1 || !strings.Contains(err.Error(), "orders/a is in another namespace than other") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if row := rowtest.Read(t, store, "orders/a"); row.Token == "" {
+		t.Error("the lock of the other namespace was released")
+	}
+	if err := release(t.Context(), store, "orders", "orders/a", io.Discard, answering(nil, nil)); err != nil {
+		t.Errorf("the whole name of a row of the namespace: %v", err)
+	}
+}

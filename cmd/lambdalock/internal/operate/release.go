@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
@@ -54,7 +55,7 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	if err != nil {
 		return err
 	}
-	row, err := inspect.Find(ctx, inspector, namespace, key)
+	row, err := findToChange(ctx, inspector, namespace, key)
 	if err != nil {
 		return err
 	}
@@ -84,6 +85,16 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	}
 	_, err = fmt.Fprintf(out, "Released %s. The next claim gets it.\n", inspect.Safe(row.Name))
 	return err
+}
+
+// findToChange is inspect.Find for a command that changes the row. A name that
+// the namespace lacks may be the whole one of a row elsewhere, by accident.
+func findToChange(ctx context.Context, store driver.Inspector, namespace, key string) (driver.NamedRow, error) {
+	row, err := inspect.Find(ctx, store, namespace, key)
+	if err == nil && !strings.HasPrefix(row.Name, prefix(namespace)) {
+		return row, no("nothing was changed: %s is in another namespace than %s, which has no such row: if you mean it, leave out --namespace, --function and LOCK_NAMESPACE", inspect.Safe(row.Name), inspect.Safe(namespace))
+	}
+	return row, err
 }
 
 // notHeld returns the error for a name that nobody holds, which names the slots
