@@ -68,7 +68,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
 	s.refuseEach()
 	s.refuseLimit()
-	checkPolicies(inspect[D](reflect.TypeOf(handler)), s)
+	checkPolicies(inspect(reflect.TypeOf(handler), reflect.TypeFor[D]()), s)
 	w := newWrapper(s)
 	return func(ctx context.Context, e events.EventBridgeEvent) error {
 		ctx, done := w.measure(withRecord(ctx, &e))
@@ -79,7 +79,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 }
 
 func newBodyBatch[R, B any](lift func(keyfuncs.Func[B]) keyfuncs.Func[R], key keyfuncs.Func[B], handler func(context.Context, B) error, opts []Option) *batch[R] {
-	b := batchOf(bodyOpener(lift, key, handler), inspect[B](reflect.TypeOf(handler)), opts)
+	b := batchOf(bodyOpener(lift, key, handler), inspect(reflect.TypeOf(handler), reflect.TypeFor[B]()), opts)
 	b.refuseLimit()
 	return b
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // wrapFunc returns the body of the function that wraps handler.
-func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
+func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value, sig signature) func([]reflect.Value) []reflect.Value {
 	return func(args []reflect.Value) []reflect.Value {
 		ctx := context.Background()
 		if sig.takesContext {
@@ -18,11 +18,7 @@ func wrapFunc[E any](w *wrapper, key keySource[E], handler reflect.Value, sig si
 		}
 		ctx, done := w.measure(ctx)
 		defer done()
-		event, err := eventOf[E](sig, args)
-		var k keySet
-		if err == nil {
-			k, err = key(ctx, event)
-		}
+		k, err := key(ctx, args)
 		payload := payload(sig, args)
 		gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
 		if err == nil {
@@ -67,6 +63,17 @@ func payload(sig signature, args []reflect.Value) any {
 		return nil
 	}
 	return args[len(args)-1].Interface()
+}
+
+// ofArguments returns key for the arguments of a handler.
+func ofArguments[E any](key keySource[E], sig signature) keySource[[]reflect.Value] {
+	return func(ctx context.Context, args []reflect.Value) (keySet, error) {
+		event, err := eventOf[E](sig, args)
+		if err != nil {
+			return keySet{}, err
+		}
+		return key(ctx, event)
+	}
 }
 
 // eventOf returns the event among the arguments of the handler.

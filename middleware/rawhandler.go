@@ -13,20 +13,20 @@ import (
 )
 
 // rawHandler wraps a lambda.Handler, which takes and returns bytes.
-type rawHandler[E any] struct {
+type rawHandler struct {
 	*wrapper
-	key     keySource[E]
+	key     keySource[[]byte]
 	handler lambda.Handler
 }
 
-// checkRawHandler panics if h, which was passed as an H, cannot be wrapped.
-func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
+// checkRawHandler panics if h, which was passed as declared, cannot be wrapped.
+func checkRawHandler(h lambda.Handler, declared reflect.Type, s *settings) {
 	if reflect.TypeOf(h).String() == "*lambda.handlerOptions" {
 		// Its Invoke returns bytes of a pooled buffer that the next invocation may
 		// overwrite, drops options and buffers streams (aws/aws-lambda-go issue 639).
 		refuse("the handler comes from lambda.NewHandler, or from nrlambda.Wrap without an application: pass the function itself to WithLock, the options to lambda.StartWithOptions, and the wrapped function to nrlambda.Wrap")
 	}
-	if declared := reflect.TypeFor[H](); !reflect.TypeFor[*rawHandler[E]]().AssignableTo(declared) {
+	if !reflect.TypeFor[*rawHandler]().AssignableTo(declared) {
 		refuse("the wrapped handler cannot have the type %s: convert the handler to lambda.Handler before you wrap it", declared)
 	}
 	if takes := s.completedIfTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
@@ -41,14 +41,10 @@ func checkRawHandler[E, H any](h lambda.Handler, s *settings) {
 }
 
 // Invoke implements lambda.Handler.
-func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	ctx, done := h.measure(ctx)
 	defer done()
-	event, err := decodeEvent[E](payload)
-	var k keySet
-	if err == nil {
-		k, err = h.key(ctx, event)
-	}
+	k, err := h.key(ctx, payload)
 	gateway := h.http.gatewayOf(payload)
 	if err == nil {
 		err = h.http.addCaller(ctx, &k, gateway, payload)
@@ -79,6 +75,17 @@ func (h *rawHandler[E]) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		case !owed.Again:
 			return run.reply(&answer{action: fail, err: owed}, rawType).bytes()
 		}
+	}
+}
+
+// ofPayload returns key for the payload that it decodes.
+func ofPayload[E any](key keySource[E]) keySource[[]byte] {
+	return func(ctx context.Context, payload []byte) (keySet, error) {
+		event, err := decodeEvent[E](payload)
+		if err != nil {
+			return keySet{}, err
+		}
+		return key(ctx, event)
 	}
 }
 

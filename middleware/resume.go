@@ -42,7 +42,7 @@ func Resume[E, R any](ticket func(E) lock.Ticket, handler func(context.Context, 
 	if handler == nil {
 		refuse(nilHandler)
 	}
-	sig := inspect[E](reflect.TypeOf(handler))
+	sig := inspect(reflect.TypeOf(handler), reflect.TypeFor[E]())
 	s := newSettings(reflect.TypeFor[E](), opts)
 	checkStep(sig, s)
 	h := httpOf(reflect.TypeFor[E](), sig.result)

@@ -31,10 +31,10 @@ type signature struct {
 	returnsError bool
 }
 
-// inspect returns the signature of a handler of type t for key functions of E.
-// It accepts what lambda.Start accepts.
+// inspect returns the signature of a handler of type t for key functions of
+// event. It accepts what lambda.Start accepts.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-handler.html#golang-handler-signatures
-func inspect[E any](t reflect.Type) signature {
+func inspect(t, event reflect.Type) signature {
 	if t.Implements(reflect.TypeFor[http.Handler]()) || t == reflect.TypeFor[func(http.ResponseWriter, *http.Request)]() {
 		refuse("the handler is a %s, which serves HTTP and knows no events: pass the function of the adapter around it, such as httpadapter.NewV2(handler).ProxyWithContext or lambdaurl.Wrap(handler)", t)
 	}
@@ -59,7 +59,7 @@ func inspect[E any](t reflect.Type) signature {
 	if t.NumOut() == 2 {
 		s.result = t.Out(0)
 	}
-	s.checkEvent(reflect.TypeFor[E]())
+	s.checkEvent(event)
 	return s
 }
 

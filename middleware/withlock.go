@@ -118,24 +118,31 @@ func WithLock[E, H any](key keyfuncs.Func[E], handler H, opts ...Option) H {
 
 // wrap wraps handler so that it runs under the locks of key.
 func wrap[E, H any](key keySource[E], handler H, opts []Option) H {
-	s := newSettings(reflect.TypeFor[E](), opts)
+	return wrapAny(key, handler, reflect.TypeFor[H](), opts).(H)
+}
+
+// wrapAny is wrap for a handler that was declared as that type. It is compiled
+// once for each type of event, however many handlers there are.
+func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts []Option) any {
+	event := reflect.TypeFor[E]()
+	s := newSettings(event, opts)
 	s.refuseEach()
 	key = ofOneRecord(key)
-	switch h := any(handler).(type) {
+	switch h := handler.(type) {
 	case nil:
 		refuse(nilHandler)
 	case lambda.Handler:
-		checkRawHandler[E, H](h, s)
-		s.use(httpOf(reflect.TypeFor[E](), rawType))
-		return any(&rawHandler[E]{newWrapper(s), key, h}).(H)
+		checkRawHandler(h, declared, s)
+		s.use(httpOf(event, rawType))
+		return &rawHandler{newWrapper(s), ofPayload(key), h}
 	}
 	f := reflect.ValueOf(handler)
-	sig := inspect[E](f.Type())
+	sig := inspect(f.Type(), event)
 	if f.IsNil() {
 		refuse(nilHandler)
 	}
 	checkPolicies(sig, s)
-	s.use(httpOf(sig.event(reflect.TypeFor[E]()), sig.result))
-	call := wrapFunc(newWrapper(s), key, f, sig)
-	return reflect.MakeFunc(f.Type(), call).Interface().(H)
+	s.use(httpOf(sig.event(event), sig.result))
+	call := wrapFunc(newWrapper(s), ofArguments(key, sig), f, sig)
+	return reflect.MakeFunc(f.Type(), call).Interface()
 }

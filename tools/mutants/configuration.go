@@ -160,15 +160,15 @@ var configuration = []mutant{
 	},
 	{
 		file: "middleware/withlock.go", breaks: "F49", bug: "a lambda.Handler of requests has no defaults for HTTP",
-		old: `		s.use(httpOf(reflect.TypeFor[E](), rawType))
+		old: `		s.use(httpOf(event, rawType))
 `,
 		new: ``,
 		by:  "TestHTTPReplay",
 	},
 	{
 		file: "middleware/withlock.go", breaks: "F49", bug: "the event of the handler does not show the gateway",
-		old: `s.use(httpOf(sig.event(reflect.TypeFor[E]()), sig.result))`,
-		new: `s.use(httpOf(reflect.TypeFor[E](), sig.result))`,
+		old: `s.use(httpOf(sig.event(event), sig.result))`,
+		new: `s.use(httpOf(event, sig.result))`,
 		by:  "TestHTTPByTheHandlersEvent",
 	},
 }
