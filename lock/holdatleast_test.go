@@ -18,7 +18,10 @@ import (
 // requests as without HoldAtLeast.
 func TestHoldAtLeastOnThreeHosts(t *testing.T) { // F14
 	t.Parallel()
-	const ticks = 10_000
+	ticks := 10_000
+	if testing.Short() {
+		ticks = 1000
+	}
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		var mu sync.Mutex
