@@ -32,10 +32,10 @@ type peer struct {
 	lines      *json.Decoder
 }
 
-// BenchmarkPeers compares one handled event, and its duplicate, with other
-// tools. Each is compared with two requests of the SDK of its own language, in
-// the same round. It prints the table of docs/BENCHMARKS.md and draws
-// docs/benchmarks.svg.
+// BenchmarkPeers compares one handled event, its duplicate, and a batch with
+// other tools. Events are compared with two requests of the SDK of the same
+// language, in the same round. It prints the tables of docs/BENCHMARKS.md and
+// draws docs/benchmarks.svg.
 func BenchmarkPeers(b *testing.B) {
 	if os.Getenv(peersVariable) == "" {
 		b.Skip("downloads other tools: run make bench PEERS=1")
@@ -45,20 +45,21 @@ func BenchmarkPeers(b *testing.B) {
 	const delay = 5 * time.Millisecond
 	peers := startPeers(b, s, delay)
 	rounds, events := 15, 20
+	batches, batchRounds, size := startBatchPeers(b, s, delay), 5, 100
 	for b.Loop() {
-		for r := range rounds + 1 {
-			for i := range peers {
-				peers[(i+r)%len(peers)].round(b, fmt.Sprint("peers/", r, "/"), events)
+		inRounds("event", peers, rounds, func(p *peer, prefix string) {
+			p.blocks = append(p.blocks, p.handle(b, prefix, events, 1, events))
+			if p.remembers {
+				p.duplicates.blocks = append(p.duplicates.blocks, p.handle(b, prefix, events, 1, 0))
 			}
-			if r == 0 { // warm-up
-				for _, p := range peers {
-					p.blocks, p.duplicates.blocks = nil, nil
-				}
-			}
-		}
+		})
+		inRounds("batch", batches, batchRounds, func(p *peer, prefix string) {
+			p.blocks = append(p.blocks, p.handle(b, prefix, 1, size, size))
+		})
 	}
 	title := fmt.Sprintf("%v per request (%s)", delay, s.Name)
 	reportPeers(os.Stdout, peers, title, rounds, events)
+	reportBatches(os.Stdout, batches, batchRounds, size)
 	if err := drawPeers(filepath.Join("..", "docs", "benchmarks.svg"), peers, title); err != nil {
 		b.Fatal(err)
 	}
@@ -68,19 +69,31 @@ func BenchmarkPeers(b *testing.B) {
 // tool.
 type program struct{ args, env []string }
 
+// inRounds lets each of them handle events in each round, and once before, to
+// warm up.
+func inRounds(scenario string, peers []*peer, rounds int, handle func(p *peer, prefix string)) {
+	for r := range rounds + 1 {
+		for i := range peers {
+			p := peers[(i+r)%len(peers)]
+			handle(p, fmt.Sprint(scenario, "/", r, "/", p.slug()))
+		}
+		if r == 0 {
+			for _, p := range peers {
+				p.blocks, p.duplicates.blocks = nil, nil
+			}
+		}
+	}
+}
+
+// tool is a way to handle events, in one of the programs.
+type tool struct {
+	language, tool, name string
+	remembers            bool
+}
+
 func startPeers(b *testing.B, s servers.Server, delay time.Duration) []*peer {
 	b.Helper()
-	programs := map[string]program{
-		"Go":      {[]string{os.Args[0]}, []string{roleVariable + "=peer", taskVariable + "={}"}},
-		"Python":  {[]string{servers.PythonPackages(b, "peers/requirements.txt"), "peers/worker.py"}, nil},
-		"Node.js": {[]string{"node", "--no-warnings", "peers/worker.js"}, []string{"NODE_PATH=" + servers.NodePackages(b, "peers/package-lock.json")}},
-	}
-	var all []*peer
-	raw := map[string]*peer{}
-	for _, c := range []struct {
-		language, tool, name string
-		remembers            bool
-	}{
+	return startTools(b, s, delay, []tool{
 		{"Go", "raw", "raw SDK for Go", false},
 		{"Go", "lambdalock", "lambdalock", true},
 		{"Go", "dynamolock", "dynamolock 2.0.3", false},
@@ -90,10 +103,34 @@ func startPeers(b *testing.B, s servers.Server, delay time.Duration) []*peer {
 		{"Python", "dyndbmutex", "dyndbmutex 0.4.0", false},
 		{"Node.js", "raw", "raw SDK for JavaScript", false},
 		{"Node.js", "powertools", "Powertools for TypeScript 2.35.0", true},
-	} {
+	})
+}
+
+// startBatchPeers starts those that handle a batch of messages.
+func startBatchPeers(b *testing.B, s servers.Server, delay time.Duration) []*peer {
+	b.Helper()
+	return startTools(b, s, delay, []tool{
+		{"Go", "raw_batch", "raw SDK for Go, 16 at a time", false},
+		{"Go", "lambdalock_batch", "lambdalock, 16 at a time", true},
+		{"Go", "dynamolock", "dynamolock 2.0.3, one by one", false},
+		{"Python", "powertools_batch", "Powertools for Python 3.37.0", true},
+		{"Node.js", "powertools_batch", "Powertools for TypeScript 2.35.0", true},
+	})
+}
+
+func startTools(b *testing.B, s servers.Server, delay time.Duration, tools []tool) []*peer {
+	b.Helper()
+	programs := map[string]program{
+		"Go":      {[]string{os.Args[0]}, []string{roleVariable + "=peer", taskVariable + "={}"}},
+		"Python":  {[]string{servers.PythonPackages(b, "peers/requirements.txt"), "peers/worker.py"}, nil},
+		"Node.js": {[]string{"node", "--no-warnings", "peers/worker.js"}, []string{"NODE_PATH=" + servers.NodePackages(b, "peers/package-lock.json")}},
+	}
+	var all []*peer
+	raw := map[string]*peer{}
+	for _, c := range tools {
 		w := newWire(delay)
 		p := &peer{contestant: &contestant{name: c.name, wire: w}, duplicates: &contestant{}, remembers: c.remembers}
-		if c.tool == "raw" {
+		if c.tool == "raw" || c.tool == "raw_batch" {
 			raw[c.language] = p
 		}
 		p.raw = raw[c.language]
@@ -151,33 +188,25 @@ func (p *peer) read(b *testing.B) (a peerAnswer) {
 	return a
 }
 
-// round handles new events and, with a tool that remembers them, the same
-// again.
-func (p *peer) round(b *testing.B, prefix string, events int) {
-	b.Helper()
-	p.blocks = append(p.blocks, p.handle(b, prefix, events, events))
-	if p.remembers {
-		p.duplicates.blocks = append(p.duplicates.blocks, p.handle(b, prefix, events, 0))
-	}
-}
-
-func (p *peer) handle(b *testing.B, prefix string, events, handlers int) block {
+// handle handles deliveries of so many events each, for which so many handlers
+// have to run.
+func (p *peer) handle(b *testing.B, prefix string, deliveries, events, handlers int) block {
 	b.Helper()
 	p.wire.take()
-	if _, err := fmt.Fprintln(p.stdin, prefix+p.slug(), events); err != nil {
+	if _, err := fmt.Fprintln(p.stdin, prefix, deliveries, events); err != nil {
 		b.Fatal(err)
 	}
 	a := p.read(b)
-	if len(a.Took) != events || a.Ran != handlers {
-		b.Fatalf("%s: %d handlers ran for %d events, want %d", p.name, a.Ran, len(a.Took), handlers)
+	if len(a.Took) != deliveries || a.Ran != int64(handlers) {
+		b.Fatalf("%s: %d handlers ran for %d deliveries of %d events, want %d", p.name, a.Ran, len(a.Took), events, handlers)
 	}
 	slices.Sort(a.Took)
 	return block{
-		runs: events, requests: p.wire.take(),
+		runs: deliveries, requests: p.wire.take(),
 		p50: time.Duration(quantile(a.Took, 0.5) * 1e6),
-		cpu: time.Duration(a.CPU / float64(events) * 1e6),
+		cpu: time.Duration(a.CPU / float64(deliveries) * 1e6),
 	}
 }
 
-// slug makes the tool's names its own.
+// slug makes the names of a tool's events its own.
 func (p *peer) slug() string { return strings.ReplaceAll(p.name, " ", "-") + "/" }

@@ -30,6 +30,16 @@ func reportPeers(w io.Writer, peers []*peer, title string, rounds, events int) {
 	}
 }
 
+// reportBatches prints the table of batches.
+func reportBatches(w io.Writer, peers []*peer, rounds, size int) {
+	fmt.Fprintf(w, "\nBatches of %d messages, %d rounds.\n\n", size, rounds)
+	fmt.Fprintln(w, "| tool | requests | ms | CPU ms |")
+	fmt.Fprintln(w, "|---|---|---|---|")
+	for _, p := range peers {
+		fmt.Fprintf(w, "| %s | %.0f | %s | %s |\n", p.name, p.perRun(blockRequests), p.spread(blockP50, 1e6, 0), p.spread(blockCPU, 1e6, 0))
+	}
+}
+
 // spread is the median over all rounds, with the range.
 func (c *contestant) spread(of func(block) float64, unit float64, digits int) string {
 	v := make([]float64, len(c.blocks))

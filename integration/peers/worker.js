@@ -3,15 +3,20 @@
 
 const { randomUUID } = require("node:crypto");
 const readline = require("node:readline");
+const { setTimeout } = require("node:timers/promises");
 const { DynamoDBClient, UpdateItemCommand } = require("@aws-sdk/client-dynamodb");
 
 const table = "locks";
 const minute = 60_000;
 
 let ran = 0;
+let work = 0;
 
 async function handler() {
   ran++;
+  if (work) {
+    await setTimeout(work);
+  }
 }
 
 function raw() {
@@ -40,6 +45,14 @@ function raw() {
   };
 }
 
+const context = {
+  functionName: "peers",
+  invokedFunctionArn: "arn:aws:lambda:eu-central-1:123456789012:function:peers",
+  awsRequestId: "request",
+  memoryLimitInMB: "128",
+  getRemainingTimeInMillis: () => 10 * minute,
+};
+
 function powertools() {
   const { IdempotencyConfig, makeIdempotent } = require("@aws-lambda-powertools/idempotency");
   const { DynamoDBPersistenceLayer } = require("@aws-lambda-powertools/idempotency/dynamodb");
@@ -47,29 +60,44 @@ function powertools() {
     persistenceStore: new DynamoDBPersistenceLayer({ tableName: table, keyAttr: "lock" }),
     config: new IdempotencyConfig({ eventKeyJmesPath: "id" }),
   });
-  const context = {
-    functionName: "peers",
-    invokedFunctionArn: "arn:aws:lambda:eu-central-1:123456789012:function:peers",
-    awsRequestId: "request",
-    memoryLimitInMB: "128",
-    getRemainingTimeInMillis: () => 10 * minute,
-  };
   return (name) => wrapped({ id: name }, context);
+}
+
+function powertoolsBatch() {
+  const { BatchProcessor, EventType, processPartialResponse } = require("@aws-lambda-powertools/batch");
+  const { IdempotencyConfig, makeIdempotent } = require("@aws-lambda-powertools/idempotency");
+  const { DynamoDBPersistenceLayer } = require("@aws-lambda-powertools/idempotency/dynamodb");
+  const config = new IdempotencyConfig({ eventKeyJmesPath: "messageId" });
+  config.registerLambdaContext(context);
+  const handle = makeIdempotent(handler, {
+    persistenceStore: new DynamoDBPersistenceLayer({ tableName: table, keyAttr: "lock" }),
+    config,
+  });
+  const processor = new BatchProcessor(EventType.SQS);
+  return async (names) => {
+    const Records = names.map((messageId) => ({ messageId, body: "{}", eventSource: "aws:sqs" }));
+    const answer = await processPartialResponse({ Records }, handle, processor, { context });
+    if (answer.batchItemFailures.length > 0) {
+      throw new Error(JSON.stringify(answer));
+    }
+  };
 }
 
 const answer = (values) => console.log(JSON.stringify(values));
 
 async function main() {
-  const cycle = { raw, powertools }[process.argv[2]]();
+  const tool = { raw, powertools, powertools_batch: powertoolsBatch }[process.argv[2]]();
   answer({ runtime: `Node.js ${process.versions.node}` });
   for await (const line of readline.createInterface({ input: process.stdin })) {
-    const [prefix, count] = line.split(" ");
+    const [prefix, deliveries, events] = line.split(" ");
     ran = 0;
+    work = Number(events) > 1 ? 1 : 0;
     const took = [];
     const before = process.cpuUsage();
-    for (let i = 0; i < Number(count); i++) {
+    for (let i = 0; i < Number(deliveries); i++) {
+      const names = Array.from({ length: Number(events) }, (_, n) => `${prefix}${i}/${n}`);
       const began = performance.now();
-      await cycle(`${prefix}${i}`);
+      await tool(names.length > 1 ? names : names[0]);
       took.push(performance.now() - began);
     }
     const { user, system } = process.cpuUsage(before);

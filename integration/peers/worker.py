@@ -1,8 +1,9 @@
 """Handles events with one of the libraries that BenchmarkPeers compares.
 
-Its argument is the tool. It answers each line "prefix count" on its input with
-one line of JSON: the time of each event in ms, the CPU time of all of them in
-ms, and how many handlers ran.
+Its argument is the tool. It answers each line "prefix deliveries events" on its
+input with one line of JSON: the time of each delivery of so many events in ms,
+the CPU time of all of them in ms, and how many handlers ran. With more than one
+event, a handler takes 1 ms.
 """
 
 import json
@@ -18,11 +19,14 @@ TABLE = "locks"
 MINUTE = 60_000
 
 ran = 0
+work = 0
 
 
 def handler(event, context):
     global ran
     ran += 1
+    if work:
+        time.sleep(work)
 
 
 def raw():
@@ -81,6 +85,46 @@ def powertools():
     return lambda name: wrapped({"id": name}, Context())
 
 
+def powertools_batch():
+    from aws_lambda_powertools.utilities.batch import (
+        BatchProcessor,
+        EventType,
+        process_partial_response,
+    )
+    from aws_lambda_powertools.utilities.idempotency import (
+        DynamoDBPersistenceLayer,
+        IdempotencyConfig,
+        idempotent_function,
+    )
+
+    store = DynamoDBPersistenceLayer(table_name=TABLE, key_attr="lock")
+    config = IdempotencyConfig(event_key_jmespath="messageId")
+    config.register_lambda_context(Context())
+    processor = BatchProcessor(event_type=EventType.SQS)
+
+    @idempotent_function(
+        data_keyword_argument="record", persistence_store=store, config=config
+    )
+    def handle(record):
+        handler(record, None)
+
+    def deliver(names):
+        records = [
+            {"messageId": name, "body": "{}", "eventSource": "aws:sqs"}
+            for name in names
+        ]
+        answer = process_partial_response(
+            event={"Records": records},
+            record_handler=handle,
+            processor=processor,
+            context=Context(),
+        )
+        if answer["batchItemFailures"]:
+            raise RuntimeError(answer)
+
+    return deliver
+
+
 def dynamo_dlm():
     from dynamo_dlm import DynamoDbLock
 
@@ -119,15 +163,18 @@ def answer(**values):
 
 
 def main():
-    global ran
-    cycle = globals()[sys.argv[1]]()
+    global ran, work
+    tool = globals()[sys.argv[1]]()
     answer(runtime="Python " + platform.python_version())
     for line in sys.stdin:
-        prefix, count = line.split()
+        prefix, deliveries, events = line.split()
+        events = int(events)
+        work = 0.001 if events > 1 else 0
         ran, took, cpu = 0, [], time.process_time()
-        for i in range(int(count)):
+        for i in range(int(deliveries)):
+            names = [f"{prefix}{i}/{n}" for n in range(events)]
             began = time.perf_counter()
-            cycle(f"{prefix}{i}")
+            tool(names if events > 1 else names[0])
             took.append((time.perf_counter() - began) * 1000)
         answer(took=took, cpu=(time.process_time() - cpu) * 1000, ran=ran)
 
