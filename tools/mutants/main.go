@@ -43,7 +43,7 @@ var table = slices.Concat(
 	rows, acquisition, requests, leases, settlements, coalesce, handovers, memory, several,
 	dynamo, company, transactions, redis, quorum, objects, s3, azure,
 	keys, events, callers,
-	handlers, batches, redelivery, http, configuration, telemetry, miscounts(), migration, command, construct,
+	handlers, batches, redelivery, http, configuration, telemetry, miscounts(), migration, command, operator, construct,
 )
 
 func main() {

@@ -11,9 +11,14 @@ import (
 	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
-// openNodes opens a quorum of n. Each request to a node meets faults of its
-// own.
+// openNodes opens a quorum of n for clients of this version.
 func openNodes(n int) simulation.Opener {
+	return openNodesAs(n, func(_ uint64, l *redistest.Link) redis.Scripter { return l })
+}
+
+// openNodesAs opens a quorum of n. Each request to a node meets faults of its
+// own, and each client sends them through what as makes of its links.
+func openNodesAs(n int, as func(client uint64, l *redistest.Link) redis.Scripter) simulation.Opener {
 	return func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
 		nodes := make([]*redistest.Machine, n)
 		for i := range nodes {
@@ -22,7 +27,7 @@ func openNodes(n int) simulation.Opener {
 		return func(client uint64) driver.Store {
 			var links []redis.Scripter
 			for i, m := range nodes {
-				links = append(links, redistest.Linked(h, m, client, uint64(i)))
+				links = append(links, as(client, redistest.Linked(h, m, client, uint64(i))))
 			}
 			return redistest.Must(redisquorum.New(links...))
 		}
@@ -41,18 +46,6 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
 func TestSimulationOfTwoVersions(t *testing.T) { // F41
 	t.Parallel()
 	var version redistest.LaterVersion
-	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
-		var nodes []*redistest.Machine
-		for range 3 {
-			nodes = append(nodes, redistest.NewMachine(t))
-		}
-		return func(client uint64) driver.Store {
-			var links []redis.Scripter
-			for i, m := range nodes {
-				links = append(links, version.Half(client, redistest.Linked(h, m, client, uint64(i))))
-			}
-			return redistest.Must(redisquorum.New(links...))
-		}
-	}, simulation.Config{Histories: 4, Share: 60, ServerClock: true})
+	simulation.Faults(t, openNodesAs(3, version.Half), simulation.Config{Histories: 4, Share: 60, ServerClock: true})
 	version.Check(t)
 }
