@@ -82,11 +82,12 @@ func TestNothingGoesOnInTerminal(t *testing.T) { // F19, F20, F64
 }
 
 // startFamily runs the family under a lock, and returns the process ids of
-// lambdalock, of the command and of what it started. The command does not wait
-// for a child in the end: bash may take Ctrl-C for one that its child handled.
+// lambdalock, of the command and of what it started. The command that prints
+// them is bash no longer: bash may take Ctrl-C for one that its child handled,
+// and loses one that comes between a line that it prints and an exec.
 func startFamily(p *typist, folder, trap string) []int {
 	p.t.Helper()
-	for file, text := range map[string]string{"family": family + trap + "\necho pids $PPID $$ $(cat pids)\nexec sleep 120\n", "pids": ""} {
+	for file, text := range map[string]string{"family": family + trap + "\necho pids $PPID $$ $(cat pids) >told\nexec tail -f told\n", "pids": ""} {
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
 			p.t.Fatal(err)
 		}
