@@ -25,7 +25,7 @@ func reportPeers(w io.Writer, peers []*peer, title string, rounds, events int) {
 		if p.raw != p {
 			wall, cpu = fmt.Sprintf("%.2f times", p.ratio(p.raw.contestant, blockP50)), fmt.Sprintf("%.2f times", p.ratio(p.raw.contestant, blockCPU))
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.name, p.runtime, number(p.perRun(blockRequests)),
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.tool.name, p.runtime, number(p.perRun(blockRequests)),
 			p.spread(blockP50, 1e6, 1), wall, p.spread(blockCPU, 1e6, 2), cpu, duplicate)
 	}
 }
@@ -36,7 +36,7 @@ func reportBatches(w io.Writer, peers []*peer, rounds, size int) {
 	fmt.Fprintln(w, "| tool | requests | ms | CPU ms |")
 	fmt.Fprintln(w, "|---|---|---|---|")
 	for _, p := range peers {
-		fmt.Fprintf(w, "| %s | %.0f | %s | %s |\n", p.name, p.perRun(blockRequests), p.spread(blockP50, 1e6, 0), p.spread(blockCPU, 1e6, 0))
+		fmt.Fprintf(w, "| %s | %.0f | %s | %s |\n", p.tool.name, p.perRun(blockRequests), p.spread(blockP50, 1e6, 0), p.spread(blockCPU, 1e6, 0))
 	}
 }
 
@@ -46,7 +46,16 @@ func (c *contestant) spread(of func(block) float64, unit float64, digits int) st
 	for i, bl := range c.blocks {
 		v[i] = of(bl) / unit
 	}
-	return fmt.Sprintf("%.*f (%.*f to %.*f)", digits, median(v), digits, slices.Min(v), digits, slices.Max(v))
+	return spread(v, digits)
+}
+
+// spread is the median of the values, with the range.
+func spread(v []float64, digits int) string {
+	least, most := fmt.Sprintf("%.*f", digits, slices.Min(v)), fmt.Sprintf("%.*f", digits, slices.Max(v))
+	if least == most {
+		return least
+	}
+	return fmt.Sprintf("%.*f (%s to %s)", digits, median(v), least, most)
 }
 
 // chart is a bar for the time of each tool, with the number of its requests.
@@ -72,13 +81,13 @@ func drawPeers(file string, peers []*peer, title string) error {
 	var bars []bar
 	slowest := slices.MaxFunc(peers, func(a, b *peer) int { return int(a.middle(blockP50) - b.middle(blockP50)) }).middle(blockP50)
 	for i, p := range peers {
-		b := bar{Name: p.name, Y: top + i*step, Width: int(longest * p.middle(blockP50) / slowest)}
+		b := bar{Name: p.tool.name, Y: top + i*step, Width: int(longest * p.middle(blockP50) / slowest)}
 		b.Text, b.After = b.Y+14, left+b.Width+8
 		b.Label = fmt.Sprintf("%.1f ms, %.0f requests", p.middle(blockP50)/float64(time.Millisecond), p.perRun(blockRequests))
 		switch {
 		case p.raw == p:
 			b.Class = "raw"
-		case p.name == "lambdalock":
+		case p.tool.name == "lambdalock":
 			b.Class = "ours"
 		}
 		bars = append(bars, b)

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync/atomic"
+	"strconv"
+	"sync"
 	"time"
 
 	"cirello.io/dynamolock/v2"
@@ -25,35 +26,52 @@ import (
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html.
 const endpointVariable = "AWS_ENDPOINT_URL_DYNAMODB"
 
+// askAgain is how soon a tool that does not wait is asked again, as the source of
+// an event delivers it again; and how often one that waits looks, if that can be
+// set.
+const (
+	askAgain  = 50 * time.Millisecond
+	askPeriod = 30 * time.Second
+)
+
+// dies is what a handler does in which the process ends.
+const dies = -time.Millisecond
+
 // peerAnswer is a line of a process that handles events with one of the tools:
-// at first its runtime, then what it measured.
+// at first its runtime, then what it measured, in ms. Moments are since 1970.
 type peerAnswer struct {
 	Runtime string    `json:"runtime,omitempty"`
-	Took    []float64 `json:"took,omitempty"` // each delivery, in ms
-	CPU     float64   `json:"cpu,omitempty"`  // of all of them, in ms
-	Ran     int64     `json:"ran"`            // handlers
+	Took    []float64 `json:"took,omitempty"`  // each delivery
+	CPU     float64   `json:"cpu,omitempty"`   // of all of them
+	Ran     int64     `json:"ran"`             // handlers
+	Tries   int       `json:"tries"`           // calls of the tool
+	Asked   float64   `json:"asked,omitempty"` // when the last delivery began
+	Began   float64   `json:"began,omitempty"` // when the last handler began
+	Ended   float64   `json:"ended,omitempty"` // when it ended
 }
+
+func moment() float64 { return float64(time.Now().UnixNano()) / 1e6 }
 
 // deliver handles the events of one delivery.
 type deliver func(ctx context.Context, names []string) error
 
 // goPeers make what calls the handler once for each event.
-var goPeers = map[string]func(c *dynamodb.Client, handler func()) (deliver, error){
-	"raw": func(c *dynamodb.Client, handler func()) (deliver, error) {
-		return oneByOne(rawPeer(c, handler)), nil
+var goPeers = map[string]func(c *dynamodb.Client, lease time.Duration, handler func()) (deliver, error){
+	"raw": func(c *dynamodb.Client, lease time.Duration, handler func()) (deliver, error) {
+		return oneByOne(rawPeer(c, lease, handler)), nil
 	},
-	"raw_batch": func(c *dynamodb.Client, handler func()) (deliver, error) {
-		cycle := rawPeer(c, handler)
+	"raw_batch": func(c *dynamodb.Client, lease time.Duration, handler func()) (deliver, error) {
+		cycle := rawPeer(c, lease, handler)
 		return func(ctx context.Context, names []string) error {
 			return inWorkers(middleware.DefaultConcurrency, func(id string) error { return cycle(ctx, id) })(sqsOf(names))
 		}, nil
 	},
-	"lambdalock": func(c *dynamodb.Client, handler func()) (deliver, error) {
+	"lambdalock": func(c *dynamodb.Client, _ time.Duration, handler func()) (deliver, error) {
 		h := middleware.WithLock(itself, func(context.Context, lock.Key) error { handler(); return nil },
 			middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard))
 		return oneByOne(func(ctx context.Context, name string) error { return h(ctx, lock.Key{Name: name, Event: name}) }), nil
 	},
-	"lambdalock_batch": func(c *dynamodb.Client, handler func()) (deliver, error) {
+	"lambdalock_batch": func(c *dynamodb.Client, _ time.Duration, handler func()) (deliver, error) {
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { handler(); return nil },
 			middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard))
 		return func(ctx context.Context, names []string) error {
@@ -64,10 +82,20 @@ var goPeers = map[string]func(c *dynamodb.Client, handler func()) (deliver, erro
 			return err
 		}, nil
 	},
-	"dynamolock": func(c *dynamodb.Client, handler func()) (deliver, error) {
-		locks, err := dynamolock.New(c, table, dynamolock.WithPartitionKeyName("lock"))
+	"lambdalock_lease": func(c *dynamodb.Client, lease time.Duration, handler func()) (deliver, error) {
+		locker, err := lock.New(dynamostore.New(c, table), &lock.Options{
+			Lease: lock.FixedLease(lease), Grace: 500 * time.Millisecond, MaxWait: askPeriod, Logger: discard,
+		})
 		return oneByOne(func(ctx context.Context, name string) error {
-			held, err := locks.AcquireLockWithContext(ctx, name)
+			return locker.Do(ctx, lock.Key{Name: name}, func(context.Context) error { handler(); return nil })
+		}), err
+	},
+	"dynamolock": func(c *dynamodb.Client, lease time.Duration, handler func()) (deliver, error) {
+		locks, err := dynamolock.New(c, table, dynamolock.WithPartitionKeyName("lock"),
+			dynamolock.WithLeaseDuration(lease), dynamolock.WithHeartbeatPeriod(lease/4))
+		return oneByOne(func(ctx context.Context, name string) error {
+			held, err := locks.AcquireLockWithContext(ctx, name,
+				dynamolock.WithRefreshPeriod(askAgain), dynamolock.WithAdditionalTimeToWaitForLock(askPeriod))
 			if err != nil {
 				return err
 			}
@@ -89,10 +117,10 @@ func oneByOne(handle func(ctx context.Context, name string) error) deliver {
 	}
 }
 
-func rawPeer(c *dynamodb.Client, handler func()) func(ctx context.Context, name string) error {
+func rawPeer(c *dynamodb.Client, lease time.Duration, handler func()) func(ctx context.Context, name string) error {
 	return func(ctx context.Context, name string) error {
 		nonce := rand.Text()
-		if err := (rawLock{c}).acquire(ctx, name, nonce, time.Minute); err != nil {
+		if err := (rawLock{c}).acquire(ctx, name, nonce, lease); err != nil {
 			return err
 		}
 		handler()
@@ -107,41 +135,68 @@ func sqsOf(names []string) (e events.SQSEvent) {
 	return e
 }
 
+// peerRun is what one line asks for.
+type peerRun struct {
+	work   time.Duration // of a handler
+	out    *json.Encoder
+	mu     sync.Mutex
+	answer peerAnswer
+}
+
 // playPeer speaks as peers/worker.py does.
 func playPeer(task) error {
-	var ran atomic.Int64
-	work := func() {}
-	tool, err := goPeers[os.Args[1]](newClient(os.Getenv(endpointVariable), newTransport()), func() { ran.Add(1); work() })
+	ms, err := strconv.Atoi(os.Args[2])
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(peerAnswer{Runtime: runtime.Version()}); err != nil {
+	r := &peerRun{out: json.NewEncoder(os.Stdout)}
+	tool, err := goPeers[os.Args[1]](newPeerClient(), time.Duration(ms)*time.Millisecond, r.handler)
+	if err != nil {
+		return err
+	}
+	if err := r.out.Encode(peerAnswer{Runtime: runtime.Version()}); err != nil {
 		return err
 	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var prefix string
-		var deliveries, size int
-		if _, err := fmt.Sscan(in.Text(), &prefix, &deliveries, &size); err != nil {
+		if err := r.handle(tool, in.Text()); err != nil {
 			return err
 		}
-		if size > 1 {
-			work = batchWork
-		}
-		ran.Store(0)
-		a, err := handleDeliveries(tool, prefix, deliveries, size)
-		if err != nil {
-			return err
-		}
-		a.Ran = ran.Load()
-		if err := out.Encode(a); err != nil {
+		if err := r.out.Encode(r.answer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func handleDeliveries(tool deliver, prefix string, deliveries, size int) (a peerAnswer, err error) {
+// newPeerClient has the retries of the SDK, unlike newClient.
+func newPeerClient() *dynamodb.Client {
+	o := newClient(os.Getenv(endpointVariable), newTransport()).Options()
+	o.Retryer = nil
+	return dynamodb.New(o)
+}
+
+func (r *peerRun) handler() {
+	r.mu.Lock()
+	r.answer.Ran++
+	r.answer.Began = moment()
+	if r.work == dies {
+		_ = r.out.Encode(r.answer)
+		os.Exit(1)
+	}
+	r.mu.Unlock()
+	_ = delayFor(context.Background(), r.work)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer.Ended = moment()
+}
+
+func (r *peerRun) handle(tool deliver, line string) error {
+	var prefix string
+	var deliveries, size, work int
+	if _, err := fmt.Sscan(line, &prefix, &deliveries, &size, &work); err != nil {
+		return err
+	}
+	r.work, r.answer = time.Duration(work)*time.Millisecond, peerAnswer{}
 	ctx, cancel := context.WithTimeout(context.Background(), invocationTime)
 	defer cancel()
 	cpu := cpuTime()
@@ -150,12 +205,27 @@ func handleDeliveries(tool deliver, prefix string, deliveries, size int) (a peer
 		for n := range names {
 			names[n] = fmt.Sprint(prefix, i, "/", n)
 		}
+		r.answer.Asked = moment()
 		began := time.Now()
-		if err := tool(ctx, names); err != nil {
-			return a, err
+		if err := r.insist(ctx, tool, names); err != nil {
+			return err
 		}
-		a.Took = append(a.Took, time.Since(began).Seconds()*1e3)
+		r.answer.Took = append(r.answer.Took, time.Since(began).Seconds()*1e3)
 	}
-	a.CPU = (cpuTime() - cpu).Seconds() * 1e3
-	return a, nil
+	r.answer.CPU = (cpuTime() - cpu).Seconds() * 1e3
+	return nil
+}
+
+// insist delivers until the delivery succeeds.
+func (r *peerRun) insist(ctx context.Context, tool deliver, names []string) error {
+	for until := time.Now().Add(askPeriod); ; {
+		r.answer.Tries++
+		err := tool(ctx, names)
+		if err == nil || time.Now().After(until) {
+			return err
+		}
+		if err := delayFor(ctx, askAgain); err != nil {
+			return err
+		}
+	}
 }

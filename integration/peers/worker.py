@@ -1,12 +1,14 @@
-"""Handles events with one of the libraries that BenchmarkPeers compares.
+"""Handles events with one of the libraries that the benchmarks of peers compare.
 
-Its argument is the tool. It answers each line "prefix deliveries events" on its
-input with one line of JSON: the time of each delivery of so many events in ms,
-the CPU time of all of them in ms, and how many handlers ran. With more than one
-event, a handler takes 1 ms.
+Its arguments are the tool and the length of a lease in ms. It answers each line
+"prefix deliveries events work" on its input, once it has delivered so many
+events so many times, with one line of JSON. What it measured is in ms, moments
+since 1970. A handler takes work ms; with -1 the process answers and dies in it.
+A delivery that fails is made again every 50 ms.
 """
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -16,17 +18,37 @@ import uuid
 import boto3
 
 TABLE = "locks"
-MINUTE = 60_000
+LEASE = int(sys.argv[2])
+AGAIN = 0.05
+PATIENCE = 30
 
-ran = 0
 work = 0
+measured = {}
+
+
+def now():
+    return time.time_ns() / 1e6
 
 
 def handler(event, context):
-    global ran
-    ran += 1
+    measured["ran"] += 1
+    measured["began"] = now()
+    if work < 0:
+        answer(measured)
+        os._exit(1)
     if work:
-        time.sleep(work)
+        time.sleep(work / 1000)
+    measured["ended"] = now()
+
+
+def each(cycle):
+    """Returns what handles the events of a delivery one after the other."""
+
+    def deliver(names):
+        for name in names:
+            cycle(name)
+
+    return deliver
 
 
 def raw():
@@ -41,15 +63,15 @@ def raw():
         )
 
     def cycle(name):
-        nonce, now = {"S": uuid.uuid4().hex}, time.time_ns() // 1_000_000
+        nonce, began = {"S": uuid.uuid4().hex}, int(now())
         update(
             name,
             UpdateExpression="SET nonce = :n, expires = :e",
             ConditionExpression="attribute_not_exists(nonce) OR expires < :now OR nonce = :n",
             ExpressionAttributeValues={
                 ":n": nonce,
-                ":e": {"N": str(now + MINUTE)},
-                ":now": {"N": str(now)},
+                ":e": {"N": str(began + LEASE)},
+                ":now": {"N": str(began)},
             },
         )
         handler(name, None)
@@ -60,7 +82,7 @@ def raw():
             ExpressionAttributeValues={":n": nonce},
         )
 
-    return cycle
+    return each(cycle)
 
 
 class Context:
@@ -69,7 +91,7 @@ class Context:
     function_name = "peers"
 
     def get_remaining_time_in_millis(self):
-        return 10 * MINUTE
+        return LEASE
 
 
 def powertools():
@@ -82,7 +104,7 @@ def powertools():
     store = DynamoDBPersistenceLayer(table_name=TABLE, key_attr="lock")
     config = IdempotencyConfig(event_key_jmespath="id")
     wrapped = idempotent(handler, persistence_store=store, config=config)
-    return lambda name: wrapped({"id": name}, Context())
+    return each(lambda name: wrapped({"id": name}, Context()))
 
 
 def powertools_batch():
@@ -128,55 +150,61 @@ def powertools_batch():
 def dynamo_dlm():
     from dynamo_dlm import DynamoDbLock
 
-    boto3.client("dynamodb").create_table(
-        TableName="dynamo_dlm_locks",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[
-            {"AttributeName": "resource_id", "KeyType": "HASH"},
-            {"AttributeName": "concurrency_id", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "resource_id", "AttributeType": "S"},
-            {"AttributeName": "concurrency_id", "AttributeType": "N"},
-        ],
-    )
-
     def cycle(name):
-        with DynamoDbLock(name, wait_forever=False):
+        with DynamoDbLock(name, duration=LEASE // 1000):
             handler(name, None)
 
-    return cycle
+    return each(cycle)
 
 
 def dyndbmutex():
     from dyndbmutex.dyndbmutex import DynamoDbMutex
 
+    logging.getLogger("dyndbmutex").setLevel(logging.ERROR)
+
     def cycle(name):
-        with DynamoDbMutex(name, region_name=os.environ["AWS_REGION"]):
-            handler(name, None)
+        mutex = DynamoDbMutex(name, timeoutms=LEASE, region_name=os.environ["AWS_REGION"])
+        while not mutex.lock():
+            time.sleep(AGAIN)
+        handler(name, None)
+        mutex.release()
 
-    return cycle
+    return each(cycle)
 
 
-def answer(**values):
+def answer(values):
     print(json.dumps(values), flush=True)
 
 
+def insist(tool, names):
+    """Delivers until the delivery succeeds."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        measured["tries"] += 1
+        try:
+            return tool(names)
+        except Exception:
+            if time.monotonic() > until:
+                raise
+        time.sleep(AGAIN)
+
+
 def main():
-    global ran, work
+    global measured, work
     tool = globals()[sys.argv[1]]()
-    answer(runtime="Python " + platform.python_version())
+    answer({"runtime": "Python " + platform.python_version()})
     for line in sys.stdin:
-        prefix, deliveries, events = line.split()
-        events = int(events)
-        work = 0.001 if events > 1 else 0
-        ran, took, cpu = 0, [], time.process_time()
-        for i in range(int(deliveries)):
+        prefix, *numbers = line.split()
+        deliveries, events, work = map(int, numbers)
+        measured = {"ran": 0, "tries": 0, "took": []}
+        cpu = time.process_time()
+        for i in range(deliveries):
             names = [f"{prefix}{i}/{n}" for n in range(events)]
-            began = time.perf_counter()
-            tool(names if events > 1 else names[0])
-            took.append((time.perf_counter() - began) * 1000)
-        answer(took=took, cpu=(time.process_time() - cpu) * 1000, ran=ran)
+            measured["asked"], began = now(), time.perf_counter()
+            insist(tool, names)
+            measured["took"].append((time.perf_counter() - began) * 1000)
+        measured["cpu"] = (time.process_time() - cpu) * 1000
+        answer(measured)
 
 
 main()
