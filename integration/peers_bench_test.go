@@ -22,24 +22,14 @@ var eventTools = []tool{
 	{"Node.js", "powertools", "Powertools for TypeScript 2.35.0", true},
 }
 
-// batchTools handle a batch of messages. They get each batch once.
-var batchTools = []tool{
-	{"Go", "raw_batch", "raw SDK for Go, 16 at a time", false},
-	{"Go", "lambdalock_batch", "lambdalock, 16 at a time", false},
-	{"Go", "dynamolock", "dynamolock 2.0.3, one by one", false},
-	{"Python", "powertools_batch", "Powertools for Python 3.37.0", false},
-	{"Node.js", "powertools_batch", "Powertools for TypeScript 2.35.0", false},
-}
-
-// BenchmarkPeers compares one handled event, its duplicate, and a batch with
-// other tools. Events are compared with two requests of the SDK of the same
-// language, in the same round. It prints the tables of docs/BENCHMARKS.md and
-// draws docs/benchmarks.svg.
+// BenchmarkPeers compares one handled event and its duplicate with other tools.
+// Events are compared with two requests of the SDK of the same language, in the
+// same round. It prints the table of docs/BENCHMARKS.md and draws
+// docs/benchmarks.svg.
 func BenchmarkPeers(b *testing.B) {
 	s := peersServer(b)
 	peers := startPeers(b, s, time.Minute, eventTools)
 	rounds, events := 15, 20
-	batches, batchRounds, size := startPeers(b, s, time.Minute, batchTools), 5, 100
 	for b.Loop() {
 		inRounds("event", peers, rounds, func(p *peer, prefix string) {
 			p.blocks = append(p.blocks, p.handle(b, prefix, events, 1, events, 0))
@@ -47,13 +37,9 @@ func BenchmarkPeers(b *testing.B) {
 				p.duplicates.blocks = append(p.duplicates.blocks, p.handle(b, prefix, events, 1, 0, 0))
 			}
 		})
-		inRounds("batch", batches, batchRounds, func(p *peer, prefix string) {
-			p.blocks = append(p.blocks, p.handle(b, prefix, 1, size, size, batchHandler))
-		})
 	}
 	title := fmt.Sprintf("%v per request (%s)", requestDelay, s.Name)
-	reportPeers(os.Stdout, peers, title, rounds, events)
-	reportBatches(os.Stdout, batches, batchRounds, size)
+	reportPeers(os.Stdout, peers, rounds, events)
 	if err := drawPeers(filepath.Join("..", "docs", "benchmarks.svg"), peers, title); err != nil {
 		b.Fatal(err)
 	}

@@ -5,15 +5,14 @@ import (
 	"html/template"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 )
 
 // reportPeers prints the table as Markdown.
-func reportPeers(w io.Writer, peers []*peer, title string, rounds, events int) {
-	fmt.Fprintf(w, "\n%s, %d rounds of %d events, %d processors, %s/%s. Command: `make bench PEERS=1`.\n\n",
-		title, rounds, events, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+func reportPeers(w io.Writer, peers []*peer, rounds, events int) {
+	fmt.Fprintf(w, "\n### One event\n\nAcquire, an empty handler, complete or release; then the event comes again. "+
+		"%d rounds of %d events\nfor each tool in turn.\n\n", rounds, events)
 	fmt.Fprintln(w, "| tool | runtime | requests | ms | of its raw SDK | CPU ms | of its raw SDK | a duplicate: requests, ms |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, p := range peers {
@@ -27,16 +26,6 @@ func reportPeers(w io.Writer, peers []*peer, title string, rounds, events int) {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.tool.name, p.runtime, number(p.perRun(blockRequests)),
 			p.spread(blockP50, 1e6, 1), wall, p.spread(blockCPU, 1e6, 2), cpu, duplicate)
-	}
-}
-
-// reportBatches prints the table of batches.
-func reportBatches(w io.Writer, peers []*peer, rounds, size int) {
-	fmt.Fprintf(w, "\nBatches of %d messages, %d rounds.\n\n", size, rounds)
-	fmt.Fprintln(w, "| tool | requests | ms | CPU ms |")
-	fmt.Fprintln(w, "|---|---|---|---|")
-	for _, p := range peers {
-		fmt.Fprintf(w, "| %s | %.0f | %s | %s |\n", p.tool.name, p.perRun(blockRequests), p.spread(blockP50, 1e6, 0), p.spread(blockCPU, 1e6, 0))
 	}
 }
 

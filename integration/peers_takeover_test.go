@@ -76,9 +76,12 @@ func (p *peer) die(b *testing.B, prefix string) float64 {
 	b.Helper()
 	q := p.launch(b)
 	q.send(b, prefix+p.slug(), 1, 1, dies)
-	end := q.one(b).Asked + float64(p.lease.Milliseconds())
+	a := q.one(b)
+	if a.Ended != 0 {
+		b.Fatalf("%s: the handler ended, so its process did not die in it", q.name)
+	}
 	p.wire.take()
-	return end
+	return a.Asked + float64(p.lease.Milliseconds())
 }
 
 func (t *takeovers) add(waited float64, requests int64) {
@@ -86,8 +89,9 @@ func (t *takeovers) add(waited float64, requests int64) {
 }
 
 func reportTakeovers(w io.Writer, peers []*peer, early, late []takeovers, rounds int) {
-	fmt.Fprintf(w, "\n%d rounds, leases of %v.\n\n", rounds, crashLease)
-	fmt.Fprintf(w, "| tool | comes at once: ms after the lease | requests | comes %v after the lease: ms | requests |\n", lateBy)
+	fmt.Fprintf(w, "\n### A crash\n\nA process dies in its handler, and another one gets the event: at once, or %v after the lease.\n"+
+		"Leases of %v, %d crashes of each kind.\n\n", lateBy, crashLease, rounds)
+	fmt.Fprintf(w, "| tool | comes at once: ms after the lease | requests | comes %v after it: ms | requests |\n", lateBy)
 	fmt.Fprintln(w, "|---|---|---|---|---|")
 	for i, p := range peers {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", p.tool.name, spread(early[i].waited, 0), spread(early[i].requests, 0),
