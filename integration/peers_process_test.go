@@ -184,5 +184,15 @@ func (q *process) one(b *testing.B) peerAnswer {
 	return a
 }
 
+// end lets the process end, and returns the CPU time that it has used.
+func (q *process) end(b *testing.B) time.Duration {
+	b.Helper()
+	_ = q.stdin.Close()
+	if err := q.cmd.Wait(); err != nil {
+		b.Fatalf("%s: %v", q.name, err)
+	}
+	return q.cmd.ProcessState.UserTime() + q.cmd.ProcessState.SystemTime()
+}
+
 // slug makes the names of a tool's events its own.
 func (p *peer) slug() string { return strings.ReplaceAll(p.tool.name, " ", "-") + "/" }
