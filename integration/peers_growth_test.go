@@ -20,49 +20,61 @@ var batchTools = []tool{
 	{"Node.js", "powertools_batch", "Powertools for TypeScript 2.35.0", false},
 }
 
-// growth are the sizes of batches. Each is measured ten times, but not begun
-// again after growthTime; nor is the next size begun if one batch takes longer.
+// growth are the sizes of batches. Tools are measured in turn, ten times for
+// each size; but one whose batches have taken growthTime has no further one of
+// that size, and one for which a single batch takes longer has no larger one.
 var growth = []int{1, 10, 100, 1000, 10_000}
 
 const (
 	growthRounds = 10
-	growthTime   = 3 * time.Second
+	growthTime   = 4 * time.Second
 )
 
 // BenchmarkBatchPeers compares batches that grow. It prints the table of
 // docs/BENCHMARKS.md.
 func BenchmarkBatchPeers(b *testing.B) {
 	peers := startPeers(b, peersServer(b), time.Minute, batchTools)
-	grown := make([][]*contestant, len(peers)) // of each tool, for each size
+	var grown [][]*contestant // of each tool, for each size
 	for b.Loop() {
 		inRounds("warm", peers, 0, func(p *peer, prefix string) { p.handle(b, prefix, 1, 50, 50, batchHandler) })
-		for i, p := range peers {
-			grown[i] = p.grow(b)
+		grown = make([][]*contestant, len(peers))
+		for i := range growth {
+			for round := range growthRounds {
+				for j := range peers {
+					n := (j + round) % len(peers)
+					grown[n] = peers[n].grow(b, grown[n], i, round)
+				}
+			}
 		}
 	}
 	reportGrowth(os.Stdout, peers, grown)
 }
 
-// grow handles batches of all sizes.
-func (p *peer) grow(b *testing.B) (grown []*contestant) {
+// grow handles a batch of the size, if it is the tool's turn to.
+func (p *peer) grow(b *testing.B, grown []*contestant, i, round int) []*contestant {
 	b.Helper()
-	for _, size := range growth {
-		c := &contestant{}
-		for began := time.Now(); len(c.blocks) < growthRounds && time.Since(began) < growthTime; {
-			prefix := fmt.Sprint("batch/", size, "/", len(c.blocks), "/", p.slug())
-			c.blocks = append(c.blocks, p.handle(b, prefix, 1, size, size, batchHandler))
-		}
-		grown = append(grown, c)
-		if c.middle(blockP50) > float64(growthTime) {
-			break
-		}
+	if len(grown) < i || i > 0 && grown[i-1].middle(blockP50) > float64(growthTime) {
+		return grown
+	}
+	if len(grown) == i {
+		grown = append(grown, &contestant{})
+	}
+	var spent time.Duration
+	for _, bl := range grown[i].blocks {
+		spent += bl.p50
+	}
+	if spent < growthTime {
+		size := growth[i]
+		prefix := fmt.Sprint("batch/", size, "/", round, "/", p.slug())
+		grown[i].blocks = append(grown[i].blocks, p.handle(b, prefix, 1, size, size, batchHandler))
 	}
 	return grown
 }
 
 func reportGrowth(w io.Writer, peers []*peer, grown [][]*contestant) {
-	fmt.Fprintf(w, "\n### Batches\n\nMessages of a queue, each with a name of its own, and a handler of %v. Up to %d batches of a size,\n"+
-		"but none is begun after %v; nor is a larger one if one takes longer.\n\n", batchHandler, growthRounds, growthTime)
+	fmt.Fprintf(w, "\n### Batches\n\nMessages of a queue, each with a name of its own, and a handler of %d ms. %d batches of each size\n"+
+		"for each tool in turn, or fewer if they take %.0f s; no larger ones if a single one takes longer.\n\n",
+		batchHandler.Milliseconds(), growthRounds, growthTime.Seconds())
 	fmt.Fprint(w, "| tool | requests per message | a message takes | 1 at a time | batches of 10 | 100 | 1,000 | 10,000 |\n|---|---|---|---|---|---|---|---|\n")
 	for i, p := range peers {
 		requests := make([]float64, len(grown[i]))
@@ -70,7 +82,7 @@ func reportGrowth(w io.Writer, peers []*peer, grown [][]*contestant) {
 			requests[j] = c.perRun(blockRequests) / float64(growth[j])
 		}
 		reportMessage(w, fmt.Sprintf("%s | %s | ms", p.tool.name, spread(requests, 1)), grown[i], blockP50)
-		reportMessage(w, " | | CPU ms", grown[i], blockCPU)
+		reportMessage(w, "| | CPU ms", grown[i], blockCPU)
 	}
 }
 

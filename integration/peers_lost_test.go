@@ -68,8 +68,8 @@ func (p *peer) loseAnswer() {
 }
 
 func reportLostAnswers(w io.Writer, peers []*peer, lost []lostAnswers, rounds int) {
-	fmt.Fprintf(w, "\n### A lost answer\n\nThe write that takes the lock is applied, and the connection breaks before its answer. "+
-		"Leases of %v,\n%d events for each tool.\n\n", crashLease, rounds)
+	fmt.Fprintf(w, "\n### A lost answer\n\nThe write that takes the lock is applied, and the connection breaks before its answer.\n"+
+		"Leases of %.0f s, %d events for each tool.\n\n", crashLease.Seconds(), rounds)
 	fmt.Fprintln(w, "| tool | ms until its handler began | requests | its handler ran |")
 	fmt.Fprintln(w, "|---|---|---|---|")
 	for i, p := range peers {

@@ -89,9 +89,9 @@ func (t *takeovers) add(waited float64, requests int64) {
 }
 
 func reportTakeovers(w io.Writer, peers []*peer, early, late []takeovers, rounds int) {
-	fmt.Fprintf(w, "\n### A crash\n\nA process dies in its handler, and another one gets the event: at once, or %v after the lease.\n"+
-		"Leases of %v, %d crashes of each kind.\n\n", lateBy, crashLease, rounds)
-	fmt.Fprintf(w, "| tool | comes at once: ms after the lease | requests | comes %v after it: ms | requests |\n", lateBy)
+	fmt.Fprintf(w, "\n### A crash\n\nA process dies in its handler, and another one gets the event: at once, or %.0f s after the lease.\n"+
+		"Leases of %.0f s, %d crashes of each kind.\n\n", lateBy.Seconds(), crashLease.Seconds(), rounds)
+	fmt.Fprintf(w, "| tool | comes at once: ms after the lease | requests | comes %.0f s after it: ms | requests |\n", lateBy.Seconds())
 	fmt.Fprintln(w, "|---|---|---|---|---|")
 	for i, p := range peers {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", p.tool.name, spread(early[i].waited, 0), spread(early[i].requests, 0),

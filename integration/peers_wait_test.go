@@ -83,8 +83,8 @@ func (p *passes) add(h handover) {
 }
 
 func reportPasses(w io.Writer, peers []*peer, passed []passes, rounds int) {
-	fmt.Fprintf(w, "\n### Waiting\n\n%d processes take %d turns of %v each with one name. The ideal is one turn and two requests\n"+
-		"after the other. %d rounds.\n\n", waiters, turns, turnTime, rounds)
+	fmt.Fprintf(w, "\n### Waiting\n\n%d processes take %d turns of %d ms each with one name. The ideal is one turn and two requests\n"+
+		"after the other. %d rounds.\n\n", waiters, turns, turnTime.Milliseconds(), rounds)
 	fmt.Fprintln(w, "| tool | of the ideal time | requests per turn | last to first that finishes |")
 	fmt.Fprintln(w, "|---|---|---|---|")
 	for i, p := range peers {

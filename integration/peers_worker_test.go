@@ -26,10 +26,10 @@ import (
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html.
 const endpointVariable = "AWS_ENDPOINT_URL_DYNAMODB"
 
-// askAgain is how soon a tool that does not wait is asked again, as the source of
-// an event delivers it again; and how often one that waits looks, if that can be
-// set.
 const (
+	// askAgain is how soon a tool that does not wait is asked again, as the source
+	// of an event delivers it again; and how often one that waits looks, if that
+	// can be set.
 	askAgain  = 50 * time.Millisecond
 	askPeriod = 30 * time.Second
 )
