@@ -69,7 +69,7 @@ func (p *peer) handle(b *testing.B, prefix string, deliveries, events, handlers 
 	p.send(b, prefix, deliveries, events, work)
 	a := p.read(b)
 	if len(a.Took) != deliveries || a.Tries != deliveries || a.Ran != int64(handlers) {
-		b.Fatalf("%s: %d handlers ran in %d tries to make %d deliveries of %d events, want %d", p.tool.name, a.Ran, a.Tries, len(a.Took), events, handlers)
+		b.Fatalf("%s: %d handlers ran in %d tries to make %d deliveries of %d events, want %d %s", p.tool.name, a.Ran, a.Tries, len(a.Took), events, handlers, a.Failed)
 	}
 	slices.Sort(a.Took)
 	return block{

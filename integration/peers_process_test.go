@@ -179,7 +179,7 @@ func (q *process) one(b *testing.B) peerAnswer {
 	b.Helper()
 	a := q.read(b)
 	if a.Ran == 0 {
-		b.Fatalf("%s: no handler ran in %d tries", q.name, a.Tries)
+		b.Fatalf("%s: no handler ran in %d tries %s", q.name, a.Tries, a.Failed)
 	}
 	return a
 }

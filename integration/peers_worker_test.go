@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -41,16 +42,20 @@ const dies = -time.Millisecond
 // at first its runtime, then what it measured, in ms. Moments are since 1970.
 type peerAnswer struct {
 	Runtime string    `json:"runtime,omitempty"`
-	Took    []float64 `json:"took,omitempty"`  // each delivery
-	CPU     float64   `json:"cpu,omitempty"`   // of all of them
-	Ran     int64     `json:"ran"`             // handlers
-	Tries   int       `json:"tries"`           // calls of the tool
-	Asked   float64   `json:"asked,omitempty"` // when the last delivery began
-	Began   float64   `json:"began,omitempty"` // when the last handler began
-	Ended   float64   `json:"ended,omitempty"` // when it ended
+	Took    []float64 `json:"took,omitempty"`   // each delivery
+	CPU     float64   `json:"cpu,omitempty"`    // of all of them
+	Ran     int64     `json:"ran"`              // handlers
+	Tries   int       `json:"tries"`            // calls of the tool
+	Failed  string    `json:"failed,omitempty"` // why the last one did that failed
+	Asked   float64   `json:"asked,omitempty"`  // when the last delivery began
+	Began   float64   `json:"began,omitempty"`  // when the last handler began
+	Ended   float64   `json:"ended,omitempty"`  // when it ended
 }
 
 func moment() float64 { return float64(time.Now().UnixNano()) / 1e6 }
+
+// complaints gets what lambdalock says of requests without an answer.
+var complaints = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
 // deliver handles the events of one delivery.
 type deliver func(ctx context.Context, names []string) error
@@ -68,12 +73,12 @@ var goPeers = map[string]func(c *dynamodb.Client, lease time.Duration, handler f
 	},
 	"lambdalock": func(c *dynamodb.Client, _ time.Duration, handler func()) (deliver, error) {
 		h := middleware.WithLock(itself, func(context.Context, lock.Key) error { handler(); return nil },
-			middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard))
+			middleware.Store(dynamostore.New(c, table)), middleware.Logger(complaints))
 		return oneByOne(func(ctx context.Context, name string) error { return h(ctx, lock.Key{Name: name, Event: name}) }), nil
 	},
 	"lambdalock_batch": func(c *dynamodb.Client, _ time.Duration, handler func()) (deliver, error) {
 		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error { handler(); return nil },
-			middleware.Store(dynamostore.New(c, table)), middleware.Logger(discard))
+			middleware.Store(dynamostore.New(c, table)), middleware.Logger(complaints))
 		return func(ctx context.Context, names []string) error {
 			r, err := h(ctx, sqsOf(names))
 			if err == nil && len(r.BatchItemFailures) > 0 {
@@ -224,6 +229,7 @@ func (r *peerRun) insist(ctx context.Context, tool deliver, names []string) erro
 		if err == nil || time.Now().After(until) {
 			return err
 		}
+		r.answer.Failed = err.Error()
 		if err := delayFor(ctx, askAgain); err != nil {
 			return err
 		}

@@ -113,6 +113,7 @@ async function insist(tool, names) {
       if (performance.now() > until) {
         throw error;
       }
+      measured.failed = String(error);
     }
     await setTimeout(again);
   }

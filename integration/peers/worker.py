@@ -183,9 +183,10 @@ def insist(tool, names):
         measured["tries"] += 1
         try:
             return tool(names)
-        except Exception:
+        except Exception as error:
             if time.monotonic() > until:
                 raise
+            measured["failed"] = repr(error)
         time.sleep(AGAIN)
 
 
