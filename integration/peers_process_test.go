@@ -49,7 +49,7 @@ type peer struct {
 	lease      time.Duration
 }
 
-// process is one of a tool's.
+// process handles events with a tool, as peers/worker.py says.
 type process struct {
 	name    string
 	cmd     *exec.Cmd

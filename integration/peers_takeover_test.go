@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// takeoverTools do not differ from the raw SDK for Go where it is another
-// language's.
+// takeoverTools have the raw SDK of one language only: those of the others send
+// the same requests.
 var takeoverTools = slices.DeleteFunc(slices.Clone(leaseTools), func(t tool) bool { return t.id == "raw" && t.language != "Go" })
 
 // takeovers are what became of a tool's events whose first handler died.
