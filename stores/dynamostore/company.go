@@ -39,9 +39,8 @@ func (s *Store) InBatches() *Store {
 	if !ok {
 		panic("lambdalock: InBatches: the store's client has no BatchExecuteStatement: give dynamostore.New a *dynamodb.Client")
 	}
-	return &Store{client: s.client, table: s.table, options: s.options, company: &company{
-		queue: &queue{client: client, options: s.options}, table: s.table, seed: maphash.MakeSeed(),
-	}}
+	c := &company{queue: newQueue(client, s.options), table: s.table, seed: maphash.MakeSeed()}
+	return &Store{client: s.client, table: s.table, options: s.options, company: c}
 }
 
 // company sends an UpdateItem of the store together with others, as PartiQL,
@@ -71,7 +70,7 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	name := str(in.Key, "lock")
 	out, err := (*dynamodb.UpdateItemOutput)(nil), errInDoubt
 	for _, s := range c.statementsFor(name, in) {
-		out, err = c.queue.send(ctx, &member{name: name, statement: s.of(in), present: batch.Claims})
+		out, err = c.queue.send(ctx, &member{name: name, statement: s.of(in), batch: batch})
 		if !errors.Is(err, errExists) {
 			break
 		}
@@ -79,7 +78,7 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	}
 	denied := errors.Is(err, errDenied)
 	if denied || errors.Is(err, errInDoubt) || errors.Is(err, errExists) {
-		out, err = c.queue.alone(ctx, in, options...)
+		out, err = c.queue.alone(ctx, batch, in, options...)
 	}
 	if err == nil {
 		c.learn(name)

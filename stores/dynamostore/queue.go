@@ -2,24 +2,30 @@ package dynamostore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 const (
 	// maxStatements is the service's limit on a batch.
 	// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
 	maxStatements = 25
-	// maxRequests is how many requests are under way at a time. More would not be
-	// sooner, but less full.
+	// maxRequests is how many requests are under way at a time before one leaves
+	// that is not full. More would not be sooner, but less full.
 	maxRequests = 8
 	// longestWait is how long a request waits for others, unless all that may come
 	// are there. A request takes several times as long.
 	longestWait = time.Millisecond
+	// patience is how long a request that is due waits for earlier ones to be
+	// answered. One that is slow or hangs must not hold up claims of other names.
+	patience = 10 * longestWait
 )
 
 // queue holds the statements that wait for others to travel with.
@@ -28,18 +34,23 @@ type queue struct {
 	options []func(*dynamodb.Options)
 
 	mu       sync.Mutex
-	waiting  []*member
-	due      bool // those that wait have waited long enough
+	callers  map[*invocation.Batch]int // that have no answer yet
+	waiting  []*member                 // some of them
+	due      bool                      // those that wait have waited long enough
 	timer    *time.Timer
-	requests int // under way, with several members each
-	underWay int // members that do not wait, but have no answer yet
+	waited   time.Duration // how long somebody has waited, as far as the timer tells
+	requests int           // under way, with several members each
+}
+
+func newQueue(client batchClient, options []func(*dynamodb.Options)) *queue {
+	return &queue{client: client, options: options, callers: map[*invocation.Batch]int{}}
 }
 
 // member is a statement with its caller.
 type member struct {
 	name      string
 	statement types.BatchStatementRequest
-	present   int // as many callers may come at the same time
+	batch     *invocation.Batch
 
 	ctx    context.Context
 	travel *travel // nil while it waits
@@ -65,6 +76,9 @@ func (q *queue) send(ctx context.Context, m *member) (*dynamodb.UpdateItemOutput
 		if !q.leave(m) {
 			return nil, ctx.Err()
 		}
+		if <-m.done; errors.Is(m.err, context.Canceled) {
+			return nil, ctx.Err()
+		}
 	}
 	if m.panicked != nil {
 		panic(m.panicked) // on the goroutine of the record, which recovers
@@ -75,24 +89,33 @@ func (q *queue) send(ctx context.Context, m *member) (*dynamodb.UpdateItemOutput
 func (q *queue) join(m *member) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	first := len(q.waiting) == 0
 	q.waiting = append(q.waiting, m)
-	q.due = q.due || len(q.waiting)+q.underWay >= m.present
+	q.count(m.batch, 1)
+	q.due = q.due || q.callers[m.batch] >= m.batch.Claims
 	q.depart()
-	if len(q.waiting) == 1 && !q.due {
-		q.timer = time.AfterFunc(longestWait, q.expire)
+	if first && len(q.waiting) > 0 {
+		q.timer = time.AfterFunc(longestWait, q.tick)
 	}
 }
 
-func (q *queue) expire() {
+// tick is called each time that longestWait has passed while somebody waits.
+func (q *queue) tick() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.due = len(q.waiting) > 0
+	if len(q.waiting) == 0 {
+		return
+	}
+	q.waited += longestWait
+	q.due = true
+	q.timer.Reset(longestWait)
 	q.depart()
 }
 
-// leave takes m out of the queue, so that no late copy of it is sent, and ends
-// a request that nobody waits for any more. It reports whether m has its answer
-// already.
+// leave takes m out of the queue, so that no late copy of it is sent. If nobody
+// else waits for its request, it ends the request. It reports whether to wait
+// for the answer: if it is there already, or if the request is ending, which
+// must not outlive its last caller.
 func (q *queue) leave(m *member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,28 +126,39 @@ func (q *queue) leave(m *member) bool {
 	}
 	if m.travel == nil {
 		q.waiting = slices.DeleteFunc(q.waiting, func(w *member) bool { return w == m })
+		q.count(m.batch, -1)
 		q.depart()
-	} else if m.travel.callers--; m.travel.callers == 0 {
-		m.travel.cancel()
+		return false
 	}
-	return false
+	if m.travel.callers--; m.travel.callers > 0 {
+		return false
+	}
+	m.travel.cancel()
+	return true
 }
 
-// depart sends what is due, or fills a request, as long as not too many
-// requests are under way.
+// count counts the callers of a batch.
+func (q *queue) count(b *invocation.Batch, by int) {
+	if q.callers[b] += by; q.callers[b] == 0 {
+		delete(q.callers, b)
+	}
+}
+
+// depart sends what may leave: a full request, or what is due as long as not
+// too many requests are under way. If full ones had to wait as well, a slow
+// table would get no more than so many, however many claims run out of time.
 func (q *queue) depart() {
-	for q.requests < maxRequests && (len(q.waiting) >= maxStatements || q.due && len(q.waiting) > 0) {
+	for len(q.waiting) >= maxStatements || q.due && len(q.waiting) > 0 && (q.requests < maxRequests || q.waited >= patience) {
 		switch members := q.take(); len(members) {
 		case 0:
 		case 1:
-			members[0].err = errInDoubt
-			close(members[0].done)
+			q.answer(members[0], answer{err: errInDoubt}, nil)
 		default:
 			q.start(members)
 		}
 	}
 	if len(q.waiting) == 0 {
-		q.due = false
+		q.due, q.waited = false, 0
 		if q.timer != nil {
 			q.timer.Stop()
 		}
@@ -157,46 +191,54 @@ func (q *queue) start(members []*member) {
 		m.travel = t
 	}
 	q.requests++
-	q.underWay += len(members)
 	go func() {
-		defer cancel()
-		answers, panicked := q.execute(ctx, members)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.requests--
-		q.underWay -= len(members)
-		for i, m := range members {
-			m.answer, m.panicked = answers[i], panicked
-			close(m.done)
-		}
-		q.depart()
+		all := answers(len(members), nil, errNoAnswer)
+		defer func() { // also after a panic or a runtime.Goexit of the client
+			cancel()
+			q.arrive(members, all, recover())
+		}()
+		all = q.execute(ctx, members)
 	}()
 }
 
-// execute sends the request. It returns what the client panicked with.
-func (q *queue) execute(ctx context.Context, members []*member) (all []answer, panicked any) {
-	defer func() {
-		if panicked = recover(); panicked != nil {
-			all = make([]answer, len(members))
-		}
-	}()
+func (q *queue) execute(ctx context.Context, members []*member) []answer {
 	in := &dynamodb.BatchExecuteStatementInput{Statements: make([]types.BatchStatementRequest, len(members))}
 	for i, m := range members {
 		in.Statements[i] = m.statement
 	}
 	out, err := q.client.BatchExecuteStatement(ctx, in, q.options...)
-	return answers(len(members), out, err), nil
+	return answers(len(members), out, err)
 }
 
-// alone sends a request by itself. It counts among those under way, so that
-// nobody waits for its caller.
-func (q *queue) alone(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+// arrive hands out the answers to a request, or what the client panicked with.
+func (q *queue) arrive(members []*member, all []answer, panicked any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.requests--
+	for i, m := range members {
+		q.answer(m, all[i], panicked)
+	}
+	q.depart()
+}
+
+func (q *queue) answer(m *member, a answer, panicked any) {
+	q.count(m.batch, -1)
+	m.answer, m.panicked = a, panicked
+	close(m.done)
+}
+
+// alone sends a request by itself. Its caller counts, so that nobody waits for
+// it.
+func (q *queue) alone(ctx context.Context, b *invocation.Batch, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	count := func(by int) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.underWay += by
+		q.count(b, by)
 	}
 	count(1)
 	defer count(-1)
 	return q.client.UpdateItem(ctx, in, options...)
 }
+
+// errNoAnswer is the error of a request whose client returned nothing.
+var errNoAnswer = errors.New("the client has ended its goroutine")

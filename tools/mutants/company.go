@@ -4,8 +4,8 @@ package main
 var company = []mutant{
 	{
 		file: "stores/dynamostore/queue.go", breaks: "P1", bug: "a member gets the answer of another",
-		old: `m.answer, m.panicked = answers[i], panicked`,
-		new: `m.answer, m.panicked = answers[len(answers)-1-i], panicked`,
+		old: `q.answer(m, all[i], panicked)`,
+		new: `q.answer(m, all[len(all)-1-i], panicked)`,
 		by:  "TestConformanceInCompany",
 	},
 	{
@@ -24,8 +24,8 @@ var company = []mutant{
 	},
 	{
 		file: "stores/dynamostore/queue.go", breaks: "F2", bug: "the first caller that goes ends the request of all",
-		old: `m.travel.callers == 0 {`,
-		new: `m.travel.callers >= 0 {`,
+		old: `m.travel.callers > 0 {`,
+		new: `m.travel.callers < 0 {`,
 		by:  "TestRequestLivesAsLongAsItsMembers",
 	},
 	{
@@ -60,5 +60,33 @@ var company = []mutant{
 		old: `if denied && isAllowed(err) {`,
 		new: `if denied {`,
 		by:  "TestDenied",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F11", bug: "claims run out of time behind eight slow requests",
+		old: `for len(q.waiting) >= maxStatements || `,
+		new: `for `,
+		by:  "TestFullRequestsWaitForNobody",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F11", bug: "claims wait as long as eight requests hang",
+		old: `(q.requests < maxRequests || q.waited >= patience)`,
+		new: `q.requests < maxRequests`,
+		by:  "TestHungRequestsHoldUpNobody",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F39", bug: "a batch counts the callers of another as its own",
+		old: `q.callers[m.batch] >= m.batch.Claims`,
+		new: `len(q.waiting)+maxStatements*q.requests >= m.batch.Claims`,
+		by:  "TestBatchesAtTheSameTime",
+	},
+	{
+		file: "stores/dynamostore/queue.go", breaks: "F17", bug: "a request goes on after its last caller has gone",
+		old: `	m.travel.cancel()
+	return true
+`,
+		new: `	m.travel.cancel()
+	return false
+`,
+		by: "TestRequestEndsBeforeItsLastCaller",
 	},
 }
