@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -34,12 +35,20 @@ type batchClient interface {
 // this process has not seen but the table has: it costs one more write of the
 // row. InBatches panics if the Store's client has no BatchExecuteStatement.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html.
+//
+// DynamoDB takes no ARN of a table here, and no table of another account. For a
+// Store whose table is an ARN, InBatches warns, and each request is sent by
+// itself.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/rbac-iam-actions.html.
 func (s *Store) InBatches() *Store {
 	client, ok := s.client.(batchClient)
 	if !ok {
 		panic("lambdalock: InBatches: the store's client has no BatchExecuteStatement: give dynamostore.New a *dynamodb.Client")
 	}
 	c := &company{queue: newQueue(client, s.options), table: s.table, seed: maphash.MakeSeed()}
+	if strings.HasPrefix(s.table, "arn:") {
+		c.switchOff(context.Background(), "the table is named by its ARN: give dynamostore.New the name of a table in this account, or leave InBatches out")
+	}
 	return &Store{client: s.client, table: s.table, options: s.options, company: c}
 }
 
@@ -71,6 +80,9 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	out, err := (*dynamodb.UpdateItemOutput)(nil), errInDoubt
 	for _, s := range c.statementsFor(name, in) {
 		out, err = c.queue.send(ctx, &member{name: name, statement: s.of(in), batch: batch})
+		if err == nil && s.returning && len(out.Attributes) <= 1 { // the memory of the row would be lost
+			err = errInDoubt
+		}
 		if !errors.Is(err, errExists) {
 			break
 		}
@@ -83,8 +95,8 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	if err == nil {
 		c.learn(name)
 	}
-	if denied && isAllowed(err) {
-		c.switchOff(ctx)
+	if denied && isAllowed(err) { // so it was not the name that is denied
+		c.switchOff(ctx, "the table does not take them together: allow the function's role dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the table, or leave InBatches out")
 	}
 	return out, err
 }
@@ -138,20 +150,19 @@ func (c *company) learn(name string) {
 	c.recent[h] = true
 }
 
-// switchOff is called when a write was allowed that was denied as PartiQL. So
-// it was not the name that is denied.
-func (c *company) switchOff(ctx context.Context) {
+// switchOff lets each request be sent by itself from now on, and warns once.
+func (c *company) switchOff(ctx context.Context, why string) {
 	c.mu.Lock()
 	before := c.off
 	c.off = true
 	c.mu.Unlock()
 	if !before {
-		slog.WarnContext(ctx, "lambdalock: the requests of a batch are sent one by one, because the table does not take them together: allow the function's role dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the table, or leave InBatches out", "table", c.table)
+		slog.WarnContext(ctx, "lambdalock: the requests of a batch are sent one by one, because "+why, "table", c.table)
 	}
 }
 
-// Why a request goes on alone, or as another statement. In all cases it was not
-// applied.
+// Why a request goes on alone, or as another statement. It was not applied, or
+// can be applied once more.
 var (
 	errExists  = errors.New("the name has a row")
 	errInDoubt = errors.New("only a request by itself tells")

@@ -335,6 +335,57 @@ func TestDeletedRow(t *testing.T) {
 	})
 }
 
+// clientWithoutReturning is the client of a server that ignores RETURNING, as
+// some emulators do.
+type clientWithoutReturning struct{ *dynamodb.Client }
+
+func (c clientWithoutReturning) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, options ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	out, err := c.Client.BatchExecuteStatement(ctx, in, options...)
+	if err == nil {
+		for i := range out.Responses {
+			out.Responses[i].Item = nil
+		}
+	}
+	return out, err
+}
+
+// TestMemoryWithoutReturning shows that what a name remembers is not lost on a
+// server that applies a claim and does not return the row. The release would
+// write the memory without it.
+func TestMemoryWithoutReturning(t *testing.T) { // P5
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, f *companyFixture) {
+		f.store = dynamostore.New(clientWithoutReturning{clientOf(f)}, table).InBatches()
+		claims := claimsOf("name", 2)
+		f.mustAcquire(t, claims...)
+		for _, c := range claims {
+			memory := &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e:1", Until: time.Now().Add(time.Hour)}}}
+			if _, ok, err := f.store.Settle(t.Context(), &driver.Settlement{Name: c.Name, Token: c.Token, Memory: memory, DeleteAfter: c.DeleteAfter}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		time.Sleep(time.Second)
+		for i, o := range f.acquire(t.Context(), claimsOf("name", 2)...) {
+			if !o.ok || len(o.row.Memory.Completed) != 1 {
+				t.Errorf("claim %d: %v, %v, %+v, want the completed event", i, o.ok, o.err, o.row)
+			}
+		}
+	})
+}
+
+// byARN takes the ARN of the table for its name, as DynamoDB does except in
+// PartiQL.
+type byARN struct{ *companyFixture }
+
+const tableARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/" + table
+
+func (s byARN) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	body = bytes.ReplaceAll(body, []byte(`"TableName":"`+tableARN+`"`), []byte(`"TableName":"`+table+`"`))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	s.companyFixture.ServeHTTP(w, r)
+}
+
 // TestInDoubtAlone lists the claims that do not travel together, whatever
 // servers make of them.
 func TestInDoubtAlone(t *testing.T) {
@@ -450,8 +501,8 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// TestDenied shows when requests stop travelling together: if the action is
-// denied, with one warning, and not if a name is.
+// TestDenied shows when requests do not travel together: if the action is
+// denied or the table is an ARN, with one warning, and not if a name is.
 func TestDenied(t *testing.T) {
 	inFakeTime := func(t *testing.T, test func(*testing.T, *companyFixture, *bytes.Buffer)) {
 		t.Helper()
@@ -482,6 +533,15 @@ func TestDenied(t *testing.T) {
 			})
 		})
 	}
+	t.Run("ARN", func(t *testing.T) {
+		inFakeTime(t, func(t *testing.T, f *companyFixture, log *bytes.Buffer) {
+			f.store = dynamostore.New(clientOf(byARN{f}), tableARN).InBatches()
+			f.mustAcquire(t, claimsOf("name", 3)...)
+			if got := f.take(); len(got) != 3 || slices.Contains(got, "BatchExecuteStatement") || strings.Count(log.String(), "by its ARN") != 1 {
+				t.Errorf("%q, log %q, want 3 single writes and one warning", got, log)
+			}
+		})
+	})
 	t.Run("name", func(t *testing.T) {
 		inFakeTime(t, func(t *testing.T, f *companyFixture, log *bytes.Buffer) {
 			f.OnRequest(func(r fakedynamo.Request) fakedynamo.Fault {

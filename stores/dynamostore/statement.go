@@ -14,6 +14,7 @@ import (
 type statement struct {
 	text       string
 	parameters []string
+	returning  bool // the row as it was before
 }
 
 // shape is what an UpdateItem with constant expressions is in PartiQL.
@@ -42,7 +43,7 @@ func shapeOf(table, update, condition string) (shape, bool) {
 	s := shape{claim: claim, update: updateStatement(table, update, condition)}
 	if claim {
 		s.insert = insertStatement(table, update)
-		s.update.text += " RETURNING ALL OLD *"
+		s.update.text, s.update.returning = s.update.text+" RETURNING ALL OLD *", true
 	}
 	return s, true
 }
@@ -63,7 +64,7 @@ func insertStatement(table, update string) statement {
 }
 
 func newStatement(text string) statement {
-	return statement{placeholder.ReplaceAllString(text, "?"), placeholder.FindAllString(text, -1)}
+	return statement{text: placeholder.ReplaceAllString(text, "?"), parameters: placeholder.FindAllString(text, -1)}
 }
 
 // of returns the statement with the values of in.

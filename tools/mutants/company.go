@@ -89,4 +89,16 @@ var company = []mutant{
 `,
 		by: "TestRequestEndsBeforeItsLastCaller",
 	},
+	{
+		file: "stores/dynamostore/company.go", breaks: "P5", bug: "a claim that a server applied without returning the row forgets what was completed",
+		old: `if err == nil && s.returning && len(out.Attributes) <= 1 {`,
+		new: `if err == nil && s.returning && out == nil {`,
+		by:  "TestMemoryWithoutReturning",
+	},
+	{
+		file: "stores/dynamostore/company.go", breaks: "P4", bug: "no record of a batch gets its lock in a table that is named by its ARN",
+		old: `strings.HasPrefix(s.table, "arn:")`,
+		new: `strings.HasPrefix(s.table, ":arn")`,
+		by:  "TestDenied",
+	},
 }
