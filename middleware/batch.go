@@ -77,8 +77,8 @@ func (b *batch[R]) run(ctx context.Context, src source[R], records []R) []error 
 		t.index, t.record = i, &records[i]
 		t.key, t.handler, t.err = d.openRecord(t)
 	}
-	d.ctx = invocation.WithBatch(ctx, d.rememberedTogether())
 	d.chain()
+	d.ctx = invocation.WithBatch(ctx, d.rememberedTogether())
 	for range d.claims() {
 		d.workers.Go(d.work)
 	}
@@ -110,9 +110,11 @@ func (d *delivery[R]) claims() int { return min(d.each.concurrency, len(d.tasks)
 
 // rememberedTogether returns the events of the batch that should not be
 // forgotten for lack of room while the batch is handled. An event with an Order
-// needs no room, because its order tells that it is completed.
+// needs no room, because its order tells that it is completed. Of the records
+// of a group or of a name only one is handled at a time, so no more locks are
+// claimed at the same time than there are records that wait for none.
 func (d *delivery[R]) rememberedTogether() *invocation.Batch {
-	b := &invocation.Batch{Claims: d.claims()}
+	b := &invocation.Batch{Claims: min(d.claims(), len(d.ready))}
 	for i := range d.tasks {
 		if k := d.tasks[i].key; k.Event != "" && k.Order == "" {
 			b.Add(k.Name, k.Event)

@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -34,17 +33,27 @@ func (s *hinted) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, 
 }
 
 // TestBatchTellsHowManyClaims shows that a store knows how many claims and
-// releases may come at the same time.
+// releases may come at the same time: not more than records that wait for none.
 func TestBatchTellsHowManyClaims(t *testing.T) {
 	t.Parallel()
-	messages := []events.SQSMessage{message("a", ""), message("b", ""), message("c", "")}
-	for _, c := range []struct{ records, concurrency, want int }{{1, 16, 1}, {3, 16, 3}, {3, 2, 2}} {
-		t.Run(fmt.Sprintf("%d records, %d at a time", c.records, c.concurrency), func(t *testing.T) {
+	single := []events.SQSMessage{message("a", ""), message("b", ""), message("c", "")}
+	for name, c := range map[string]struct {
+		messages          []events.SQSMessage
+		concurrency, want int
+	}{
+		"one record":      {single[:1], 16, 1},
+		"three records":   {single, 16, 3},
+		"two at a time":   {single, 2, 2},
+		"one group":       {[]events.SQSMessage{inGroup("g", message("a", "")), inGroup("g", message("b", "")), inGroup("g", message("c", ""))}, 16, 1},
+		"two groups":      {[]events.SQSMessage{inGroup("g", message("a", "")), inGroup("h", message("b", "")), inGroup("g", message("c", ""))}, 16, 2},
+		"two of one name": {[]events.SQSMessage{message("a", ""), message("a", ""), message("b", "")}, 16, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := &hinted{memstore.New(), make(chan int, 2*c.records)}
+			store := &hinted{memstore.New(), make(chan int, 2*len(c.messages))}
 			runs := &runLog{}
 			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, middleware.Store(store), noLog, middleware.Concurrency(c.concurrency))
-			r, err := h(t.Context(), sqsBatch(messages[:c.records]...))
+			r, err := h(t.Context(), sqsBatch(c.messages...))
 			wantReturned(t, r, err)
 			close(store.claims)
 			for got := range store.claims {

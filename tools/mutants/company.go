@@ -101,4 +101,10 @@ var company = []mutant{
 		new: `strings.HasPrefix(s.table, ":arn")`,
 		by:  "TestDenied",
 	},
+	{
+		file: "middleware/batch.go", breaks: "F20", bug: "each record of a group waits for company that never comes",
+		old: `min(d.claims(), len(d.ready))`,
+		new: `d.claims()`,
+		by:  "TestBatchTellsHowManyClaims",
+	},
 }
