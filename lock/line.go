@@ -22,6 +22,10 @@ type line struct {
 	turn   time.Duration // zero: served has not moved on yet
 }
 
+// keenest is how many waiters look as soon as a cooldown is over. The first may
+// have given up, and more would only be refused.
+const keenest = 8
+
 // joins reports whether it is time to ask for a place: the waiter has seen the
 // name pass from one holder to another, so others wait too. If it waits alone,
 // a place would only cost a request.
@@ -46,20 +50,25 @@ func (a *acquisition) join(end time.Time) {
 	})
 	a.requests.sent += r.sent
 	if ok && err == nil {
-		a.line.place, a.line.served, a.line.owner, a.line.at = a.row.Line, a.row.Served, a.row.Token, a.clock.Now()
+		a.line.place, a.line.served, a.line.owner, a.line.at = a.row.Line, a.row.Served, a.row.Owner(), a.clock.Now()
 	}
 }
 
 // turnComes returns how long to wait until the waiter's turn is likely to come,
-// or otherwise if it has no place. held is how long the owner has had the name.
-func (a *acquisition) turnComes(now time.Time, held, otherwise time.Duration) time.Duration {
+// or otherwise if it has no place. held is how long the owner has had the name,
+// and toEnd how long it may still have it.
+func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Duration) time.Duration {
 	l := &a.line
 	if l.place == 0 {
-		return otherwise
+		return min(otherwise, toEnd)
 	}
 	turn := l.length(now, &a.row)
 	held = max(min(held, now.Sub(l.others)), 0) // the holder's clock may be wrong
-	left := time.Duration(l.before(&a.row))*max(turn, held) - held
+	turns := time.Duration(l.before(&a.row))
+	left := turns*max(turn, held) - held
+	if a.row.Cooling() { // nobody has the name before it is over
+		left = toEnd + (turns-1)*turn
+	}
 	// One that is far from its turn may find the name free all the same. Its place
 	// must not count as served, because those before it still wait.
 	a.claim.Place = 0
@@ -68,7 +77,14 @@ func (a *acquisition) turnComes(now time.Time, held, otherwise time.Duration) ti
 	}
 	look := min(max(left*95/100, held/2, turn/4), longestPoll)
 	// After the lease of a dead holder, all of them have looked at the same moment.
-	return look + clock.Jitter(a.clock, min(turn, longestPoll)/8)
+	look += clock.Jitter(a.clock, min(turn, longestPoll)/8)
+	switch {
+	case a.row.Cooling() && turns <= keenest:
+		return min(toEnd, longestPoll)
+	case a.row.Cooling(): // another's turn is next
+		return look
+	}
+	return min(look, toEnd)
 }
 
 // length returns how long a turn takes: as long as those that the waiter has
@@ -80,10 +96,10 @@ func (l *line) length(now time.Time, row *driver.Row) time.Duration {
 		fallthrough
 	case moved < 0:
 		l.served, l.at, l.idle = row.Served, now, 0
-	case row.Token != l.owner:
+	case row.Owner() != l.owner:
 		l.idle++
 	}
-	l.owner = row.Token
+	l.owner = row.Owner()
 	return cmp.Or(l.turn, min(now.Sub(l.others)/2, shortestPoll))
 }
 

@@ -73,7 +73,8 @@ type crowd struct {
 	apart   time.Duration // by how much the clocks of neighbours differ
 	gone    int           // how many of them give up after 200 ms
 	joins   error
-	dead    int // how many died in line before
+	dead    int           // how many died in line before
+	least   time.Duration // for which each holds the name at least
 }
 
 // figures are those of one crowd, or the medians of several. Rate is the number
@@ -96,7 +97,7 @@ func (c *crowd) run(t *testing.T) figures {
 	var ends []time.Duration
 	var wg sync.WaitGroup
 	for i := range c.waiters {
-		o := lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard, Limit: c.limit}
+		o := lock.Options{Lease: lock.FixedLease(10 * time.Second), MaxWait: time.Hour, Logger: discard, Limit: c.limit, HoldAtLeast: c.least}
 		if i < c.gone {
 			o.MaxWait = 200 * time.Millisecond
 		}
@@ -128,7 +129,8 @@ func (c *crowd) run(t *testing.T) figures {
 	wg.Wait()
 	slices.Sort(ends)
 	wall := ends[len(ends)-1]
-	ideal := time.Duration(len(ends)) * (lineTurn + 2*lineLatency) / time.Duration(max(c.limit, 1))
+	turn := max(lineTurn+2*lineLatency, c.least+lineLatency)
+	ideal := time.Duration(len(ends)) * turn / time.Duration(max(c.limit, 1))
 	later := 0
 	for _, at := range s.sent {
 		if at.Sub(began) >= lineBurst {
@@ -178,6 +180,10 @@ func TestLine(t *testing.T) { // F19
 		"32, clocks 1.9 s apart":    {crowd{waiters: 32, apart: 1900 * time.Millisecond}, 10, figures{12, 250, 12, 7}},
 		"40, of which many give up": {crowd{waiters: 40, gone: 20}, 10, figures{12, 200, 3, 4.5}},
 		"32, after 500 that died":   {crowd{waiters: 32, dead: 500}, 15, figures{18, 100, 20, 3}},
+		"1 alone, HoldAtLeast":      {crowd{waiters: 1, least: 200 * time.Millisecond}, 1, figures{2, 0, 1, 1}},
+		"2, HoldAtLeast":            {crowd{waiters: 2, least: 200 * time.Millisecond}, 5, figures{3, 10, 1.1, 1.1}},
+		"32, HoldAtLeast":           {crowd{waiters: 32, least: 200 * time.Millisecond}, 9, figures{28, 150, 1.7, 3}},
+		"128, HoldAtLeast":          {crowd{waiters: 128, least: 200 * time.Millisecond}, 9, figures{60, 300, 1.7, 3.5}},
 		"32, and the answers about places are lost": {crowd{waiters: 32, joins: &driver.Error{Temporary: true, Err: errors.New("no")}}, 10, figures{14, 500, 2, 3.5}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,9 +81,9 @@ func (a *acquisition) waitEnd() (end time.Time, cause error) {
 // whose clock is an hour ahead would look as if it had just begun, all the
 // time.
 func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
-	if a.seen.token != a.row.Token {
+	if owner := a.row.Owner(); a.seen.token != owner {
 		a.line.others = a.seen.last
-		a.seen = sight{token: a.row.Token, at: now}
+		a.seen = sight{token: owner, at: now}
 	}
 	a.seen.last = now
 	look := shortestPoll << min(round, 5)
@@ -99,6 +99,5 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out
-	look = a.turnComes(now, held, look)
-	return max(min(look, toEnd), time.Millisecond)
+	return max(a.turnComes(now, held, toEnd, look), time.Millisecond)
 }

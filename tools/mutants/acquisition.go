@@ -243,14 +243,14 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/wait.go", breaks: "P4", bug: "a waiter takes the next holder for the one before",
-		old: `if a.seen.token != a.row.Token {`,
-		new: `if a.seen.token == "" {`,
+		old: `a.seen.token != owner {`,
+		new: `a.seen.token == "" {`,
 		by:  "TestWaitForTheNextHolder",
 	},
 	{
-		file: "lock/wait.go", breaks: "P4", bug: "a waiter sleeps past the end of a dead holder's lease",
-		old: `return max(min(look, toEnd), time.Millisecond)`,
-		new: `return max(look, min(look, toEnd), time.Millisecond)`,
+		file: "lock/line.go", breaks: "P4", bug: "a waiter sleeps past the end of a dead holder's lease",
+		old: `return min(otherwise, toEnd)`,
+		new: `return otherwise`,
 		by:  "TestWaitForDeadHolder",
 	},
 	{
@@ -285,6 +285,18 @@ var acquisition = []mutant{
 		old: `		l.idle++
 `,
 		new: ``,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/line.go", breaks: "F38", bug: "everybody looks as soon as a cooldown is over",
+		old: `a.row.Cooling() && turns <= keenest:`,
+		new: `a.row.Cooling():`,
+		by:  "TestLine",
+	},
+	{
+		file: "lock/wait.go", breaks: "F38", bug: "the cooldown after a lease looks like another holder",
+		old: `owner := a.row.Owner();`,
+		new: `owner := a.row.Token;`,
 		by:  "TestLine",
 	},
 	{
