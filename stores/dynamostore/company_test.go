@@ -156,6 +156,7 @@ func TestStatementTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		event, order, payload string
 		memory                *driver.Memory
+		cooldown              bool
 		want                  []string
 	}{
 		"mutex":             {want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
@@ -164,6 +165,7 @@ func TestStatementTexts(t *testing.T) {
 		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
 		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE highestOrder" + owner}},
 		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + owner}},
+		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload REMOVE marks" + owner}},
 		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +179,11 @@ func TestStatementTexts(t *testing.T) {
 				f.mustAcquire(t, claims...) // the names are known
 				release := func(i int) func(context.Context) {
 					return func(ctx context.Context) {
-						if _, ok, err := f.store.Settle(ctx, &driver.Settlement{Name: claims[i].Name, Token: claims[i].Token, Memory: c.memory}); !ok || err != nil {
+						s := &driver.Settlement{Name: claims[i].Name, Token: claims[i].Token, Memory: c.memory}
+						if c.cooldown {
+							s.Until = claims[i].Until
+						}
+						if _, ok, err := f.store.Settle(ctx, s); !ok || err != nil {
 							t.Errorf("release: %v, %v", ok, err)
 						}
 					}
