@@ -288,6 +288,12 @@ var acquisition = []mutant{
 		by:  "TestLine",
 	},
 	{
+		file: "lock/line.go", breaks: "P4", bug: "a waiter in line sleeps past the end of a dead holder's lease",
+		old: `return min(look, toEnd)`,
+		new: `return look`,
+		by:  "TestLineWithDeadHolder",
+	},
+	{
 		file: "lock/line.go", breaks: "F38", bug: "everybody looks as soon as a cooldown is over",
 		old: `a.row.Cooling() && turns <= keenest:`,
 		new: `a.row.Cooling():`,
