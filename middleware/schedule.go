@@ -4,14 +4,16 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
-// with the same name, so that it never finds its lock held by its own batch:
-// unless it is to be coalesced then.
+// with the same name, so that it never finds its lock held by its own batch. If
+// it is to be coalesced then, it waits only for the one before it with the same
+// event, which would not be.
 func (d *delivery[R]) chain() {
-	lastInGroup, lastOfName := map[string]*task[R]{}, map[string]*task[R]{}
+	lastInGroup, lastOfName := map[string]*task[R]{}, map[lock.Key]*task[R]{}
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		if group := d.groupOf(t); group != "" {
@@ -21,12 +23,16 @@ func (d *delivery[R]) chain() {
 			}
 			lastInGroup[group] = t
 		}
-		if name := t.key.Name; name != "" && d.held.action != coalesce {
-			if before := lastOfName[name]; before != nil {
+		same := lock.Key{Name: t.key.Name}
+		if d.held.action == coalesce {
+			same.Event = t.key.Event
+		}
+		if same.Name != "" {
+			if before := lastOfName[same]; before != nil {
 				before.nextOfName = t
 				t.waitsFor++
 			}
-			lastOfName[name] = t
+			lastOfName[same] = t
 		}
 	}
 	for i := range d.tasks {

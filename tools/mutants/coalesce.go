@@ -131,6 +131,12 @@ var coalesce = []mutant{
 		by:  "TestConformance", in: "stores/redisstore",
 	},
 	{
+		file: "middleware/schedule.go", breaks: "F32", bug: "copies in a batch that is coalesced find their lock held and count a receive",
+		old: `same.Event = t.key.Event`,
+		new: `same.Name = ""`,
+		by:  "TestDuplicatesInACoalescedBatch",
+	},
+	{
 		file: "middleware/handlerrun.go", breaks: "F51", bug: "a result that must not be kept is",
 		old: `stored, remember = nil, 0`,
 		new: `remember = 0`,
