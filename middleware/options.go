@@ -193,8 +193,9 @@ func Remember(d time.Duration) Option {
 // RememberFor says how long an event is remembered with the result that the
 // handler returned, instead of [Remember]; at most 366 days. If f returns zero
 // or less, the result is not kept, for example because it has a secret: the
-// event is remembered as Remember says, and a duplicate gets no result. T is as
-// for [CompletedIf]. Default: every result, as Remember says.
+// event is remembered as Remember says, and a duplicate gets no result. So it
+// is with a stream that the type of the result hides. T is as for
+// [CompletedIf]. Default: every result, as Remember says.
 func RememberFor[T any](f func(result T) time.Duration) Option {
 	if f == nil {
 		refuse("RememberFor(nil): pass a function, or leave the option out")

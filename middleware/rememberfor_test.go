@@ -2,6 +2,8 @@ package middleware_test
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -88,5 +91,32 @@ func TestSecretIsNotKept(t *testing.T) {
 				t.Errorf("%d runs, %+v, %v", runs, row, err)
 			}
 		}
+	})
+}
+
+// TestSecretStreamIsNotKept shows that a streamed response, which the type of
+// the result hides from RememberFor, is not stored either.
+func TestSecretStreamIsNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		h := middleware.WithLock(func(context.Context, events.LambdaFunctionURLRequest) (lock.Key, error) {
+			return lock.Key{Name: "token", Event: "1"}, nil
+		}, func(context.Context, events.LambdaFunctionURLRequest) (any, error) {
+			return &events.LambdaFunctionURLStreamingResponse{Body: strings.NewReader("secret")}, nil
+		}, f.options(middleware.RememberFor(func(any) time.Duration { return 0 }))...)
+		r, err := h(t.Context(), events.LambdaFunctionURLRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, r.(*events.LambdaFunctionURLStreamingResponse).Body); err != nil {
+			t.Error(err)
+		}
+		for row, err := range f.faulty.Store.(driver.Inspector).Rows(t.Context(), "") {
+			if err != nil || len(row.Memory.Completed) != 1 || row.Memory.Result.Event != "" {
+				t.Errorf("%+v, %v", row, err)
+			}
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeResultDropped, lock.OutcomeReleased)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 var (
 	errNotStored    = errors.New("lambdalock: only a streaming response of a Function URL or of API Gateway is stored for Replay, no other stream")
+	errNotJudged    = errors.New("lambdalock: RememberFor cannot judge a streamed response before it is read, so it is not stored for Replay")
 	errTooLong      = errors.New("lambdalock: a streamed response is too long to be stored for Replay")
 	errNotStream    = errors.New("lambdalock: the stored result is not a response that can be streamed")
 	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
@@ -54,7 +55,11 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		doc := head.encoded() // now, because the handler may change its maps while the body is read
 		r.judge(doc)
 		s := &stream{body: *body, run: *r, completes: r.completes(v, doc), measured: keepOpen(r.ctx)}
-		if s.completes && r.storesResult() {
+		switch {
+		case !s.completes || !r.storesResult():
+		case r.w.rememberFor != nil: // the result is declared as an interface: others are refused immediately
+			r.reportDropped(errNotJudged)
+		default:
 			s.head = doc
 		}
 		*body = s

@@ -137,6 +137,12 @@ var coalesce = []mutant{
 		by:  "TestDuplicatesInACoalescedBatch",
 	},
 	{
+		file: "middleware/stream.go", breaks: "F51", bug: "a streamed response is kept although RememberFor cannot judge it",
+		old: `case r.w.rememberFor != nil:`,
+		new: `case r.w.failOpen:`,
+		by:  "TestSecretStreamIsNotKept",
+	},
+	{
 		file: "middleware/handlerrun.go", breaks: "F51", bug: "a result that must not be kept is",
 		old: `stored, remember = nil, 0`,
 		new: `remember = 0`,
