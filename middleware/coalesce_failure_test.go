@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
 )
@@ -36,4 +37,13 @@ func TestDuplicatesInACoalescedBatch(t *testing.T) { // F32
 			t.Errorf("%d runs, %+v, %v, observed %v", runs, answer, err, f.outcomes())
 		}
 	})
+}
+
+// TestCoalesceRefusesSeveralLocks shows that the mistake is found before an
+// event comes.
+func TestCoalesceRefusesSeveralLocks(t *testing.T) {
+	t.Parallel()
+	wantPanic(t, func() {
+		middleware.WithLocks(keyfuncs.All(keyfuncs.Func[order](ofItem)), func(context.Context, order) error { return nil }, newFixture().options(middleware.OnHeld(middleware.Coalesce))...)
+	}, "OnHeld(Coalesce)", "one lock")
 }

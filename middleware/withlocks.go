@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
@@ -28,6 +29,8 @@ import (
 //     because both are for a single one. To use them, put a WithLock inside
 //     whose key has the Event, and give the keys here none:
 //     WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
+//   - OnHeld([Coalesce]) is refused: the holders of several locks do not know
+//     which of them has to run once more.
 //
 // The store gets two requests for each key, one after the other.
 func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
@@ -37,7 +40,14 @@ func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	return wrap(func(ctx context.Context, event E) (keySet, error) {
 		all, err := keys(ctx, event)
 		return setOf(all), err
-	}, handler, opts)
+	}, handler, append(slices.Clone(opts), forSeveral))
+}
+
+// forSeveral panics if an option is for one lock. It is the last one.
+func forSeveral(s *settings) {
+	if s.held.action == coalesce {
+		refuse("OnHeld(Coalesce) is for one lock, because the holders of several do not know which of them has to run once more: use WithLock, or leave the option out")
+	}
 }
 
 // keySet is what to lock for an event.
