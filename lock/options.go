@@ -48,11 +48,13 @@ type Options struct {
 	// before it: an event that finds the name held marks the row, with one request,
 	// and its [*HeldError] is Coalesced. The holder's Complete then returns an
 	// [*OwedError], and its work runs once more. It is for work that looks at the
-	// present state of what the name stands for, whatever the event says.
+	// present state of what the name stands for, whatever the event says. All who
+	// share a name do the same work.
 	//
 	// After the last event of a burst at least one whole run begins. A coalesced
 	// event is lost only if that of the holder is: it was not completed, and its
-	// source gave it up. Every key needs an Event. Holder and refused event must
+	// source gave it up. So after any error of Complete let the source deliver the
+	// holder's event again. Every key needs an Event. Holder and refused event must
 	// both be of a Locker with Coalesce; otherwise the event is refused as usual.
 	// Not together with MaxWait, Limit, several keys, [Lock.HandOver] or
 	// transactions.

@@ -20,9 +20,11 @@ import (
 // lease meanwhile.
 //
 // After an error the name stays held until its lease ends, because a release
-// would let a duplicate run: keep the work's result and report the error. A
-// second call returns what the first call returned. After Release it returns
-// [ErrReleased]. After [Lock.HandOver] it completes nothing and returns nil.
+// would let a duplicate run: keep the work's result and report the error. With
+// [Options.Coalesce] others may rely on another run: do not acknowledge the
+// event. A second call returns what the first call returned. After Release it
+// returns [ErrReleased]. After [Lock.HandOver] it completes nothing and returns
+// nil.
 func (l *Lock) Complete() error { return l.CompleteWith(nil) }
 
 // CompleteWith does what [Lock.Complete] does, and keeps the result for replay.

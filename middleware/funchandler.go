@@ -40,17 +40,17 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 					return out
 				}
 			}
-			var owed *lock.OwedError
+			var err error
 			if sig.result == nil {
-				owed = run.complete(nil, 0)
+				err = run.complete(nil, 0)
 			} else {
-				owed = run.settle(&out[0])
+				err = run.settle(&out[0])
 			}
 			switch {
-			case owed == nil:
+			case err == nil:
 				return out
-			case !owed.Again:
-				return run.reply(&answer{action: fail, err: owed}, sig.result).values(&run, sig)
+			case !runsAgain(err):
+				return run.reply(&answer{action: fail, err: err}, sig.result).values(&run, sig)
 			}
 		}
 	}

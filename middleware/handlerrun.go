@@ -31,19 +31,29 @@ func (r *handlerRun) release() {
 }
 
 // complete completes the event after the handler succeeded, and releases the
-// lock. If that fails, the handler's result still counts, unless another run is
-// owed.
-func (r *handlerRun) complete(result []byte, remember time.Duration) (owed *lock.OwedError) {
-	if r.lock != nil {
-		err := r.lock.CompleteFor(result, remember) // package lock has reported any other error
-		errors.As(err, &owed)
+// lock. If that fails, the handler's result still counts: the error is nil,
+// except with Coalesce. Then events that were acknowledged may rely on another
+// run, and nobody else begins one.
+func (r *handlerRun) complete(result []byte, remember time.Duration) error {
+	if r.lock == nil {
+		return nil
 	}
-	return owed
+	err := r.lock.CompleteFor(result, remember) // package lock has reported the error
+	if r.w.held.action != coalesce {
+		return nil
+	}
+	return err
+}
+
+// runsAgain reports whether complete says that the handler runs once more.
+func runsAgain(err error) bool {
+	var owed *lock.OwedError
+	return errors.As(err, &owed) && owed.Again
 }
 
 // completeFor completes the event as RememberFor says of the result. stored is
 // what is kept of it; nil: nothing.
-func (r *handlerRun) completeFor(stored []byte, result any) (owed *lock.OwedError) {
+func (r *handlerRun) completeFor(stored []byte, result any) error {
 	remember := time.Duration(0)
 	if r.w.rememberFor != nil {
 		if remember = r.w.rememberFor(result); remember <= 0 {
@@ -53,13 +63,20 @@ func (r *handlerRun) completeFor(stored []byte, result any) (owed *lock.OwedErro
 	return r.complete(stored, remember)
 }
 
-// settle ends the lock after a handler whose result is not an error. It does
-// nothing if the event is not completed, because release follows.
-func (r *handlerRun) settle(result *reflect.Value) (owed *lock.OwedError) {
-	if r.lock == nil || r.stream(result) {
+// settle ends the lock after a handler whose result is not an error, and
+// returns what complete does. It does nothing if the event is not completed,
+// because release follows.
+func (r *handlerRun) settle(result *reflect.Value) error {
+	if r.lock == nil {
 		return nil
 	}
 	v := result.Interface()
+	if body := bodyOf(v); body != nil && r.w.held.action == coalesce {
+		return refuseStream(body)
+	}
+	if r.stream(result) {
+		return nil
+	}
 	doc, err := []byte(nil), error(nil)
 	if r.storesResult() || r.gateway != eventkind.NoGateway || r.w.http.byValue {
 		doc, err = encode(v)
@@ -94,6 +111,8 @@ func (r *handlerRun) judge(doc []byte) {
 // if a gateway may wait for it.
 func (r *handlerRun) completes(result any, doc []byte) bool {
 	switch {
+	case r.w.held.action == coalesce: // otherwise nobody runs for the events that were coalesced
+		return true
 	case r.w.completedIf != nil:
 		return r.w.completedIf(result)
 	case r.gateway != eventkind.NoGateway:
@@ -120,12 +139,8 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 		if err := work(run.ctx); err != nil {
 			return err
 		}
-		owed := run.complete(nil, 0)
-		switch {
-		case owed == nil:
-			return nil
-		case !owed.Again:
-			return owed
+		if err := run.complete(nil, 0); !runsAgain(err) {
+			return err
 		}
 	}
 }

@@ -61,18 +61,24 @@ type coalescePolicy int
 // result, and the handler that holds the lock runs once more before its own
 // event is completed. So a thousand events that come during one run cost one
 // more run, or two, and after the last of them at least one whole run begins.
+// So all handlers that share a name must do the same work; and a lock inside
+// the handler must not have the same Event, or the second run is skipped there.
 //
 // If the time left is shorter than the last run, the invocation fails with a
-// *lock.OwedError instead, and its source delivers its event again. So an event
-// that was coalesced is lost only if the holder's event is, which then is in
-// the dead-letter queue of its source, if that has one.
+// *lock.OwedError instead, and its source delivers its event again. So it does
+// with another error if the event cannot be completed although the handler
+// succeeded. So an event that was coalesced is lost only if the holder's event
+// is, which then is in the dead-letter queue of its source, if that has one. A
+// handler that fails with [Permanent] puts it there.
 //
 // Another delivery of the holder's own event fails with a *lock.HeldError, and
-// so does an event whose lock is held by a function without Coalesce. Every key
-// needs an Event. Each refused event takes two requests. The records of a batch
-// are coalesced with each other, too, up to [Concurrency] at a time. The store
-// must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage
-// are.
+// so does an event whose lock is held by a function without Coalesce, or stays
+// held because of [HoldAtLeast]. Every key needs an Event. Each refused event
+// takes two requests. The records of a batch are coalesced with each other,
+// too, up to [Concurrency] at a time, unless the source has an order. Every
+// result without an error completes the event, whatever status it has. The
+// store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
+// Storage are.
 const Coalesce coalescePolicy = 0
 
 type waitPolicy time.Duration

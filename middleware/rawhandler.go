@@ -68,12 +68,11 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 		if run.storesResult() {
 			stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
 		}
-		owed := run.completeFor(stored, out)
-		switch {
-		case owed == nil:
+		switch err := run.completeFor(stored, out); {
+		case err == nil:
 			return out, nil
-		case !owed.Again:
-			return run.reply(&answer{action: fail, err: owed}, rawType).bytes()
+		case !runsAgain(err):
+			return run.reply(&answer{action: fail, err: err}, rawType).bytes()
 		}
 	}
 }

@@ -64,7 +64,7 @@ func Resume[E, R any](ticket func(E) lock.Ticket, handler func(context.Context, 
 			return result, err
 		}
 		v := reflect.ValueOf(&result).Elem()
-		_ = run.settle(&v) // nobody is owed a run, because OnHeld is refused
+		_ = run.settle(&v) // it is nil, because OnHeld is refused
 		return resultOf[R]([]reflect.Value{v, reflect.Zero(errorType)})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 var (
@@ -38,6 +40,27 @@ type stream struct {
 	recorded  []byte // what was read of the body
 	measured  func() // ends the totals of the invocation
 	once      sync.Once
+}
+
+// bodyOf returns what the runtime reads after the handler returned v, or nil.
+func bodyOf(v any) io.Reader {
+	if isNil(v) {
+		return nil
+	}
+	if _, body := streamingResponse(v); body != nil {
+		return *body
+	}
+	reader, _ := v.(io.Reader)
+	return reader
+}
+
+// refuseStream closes the stream of a handler that may have to run again, and
+// returns the error for it. The type of the handler's result has hidden it.
+func refuseStream(body io.Reader) error {
+	if c, ok := body.(io.Closer); ok {
+		_ = c.Close()
+	}
+	return &lock.ConfigError{Reason: "OnHeld(Coalesce) may run the handler again, but the stream that it returned has been sent by then: return a value"}
 }
 
 // stream wraps a result that the runtime reads after the handler returned. It

@@ -131,6 +131,24 @@ var coalesce = []mutant{
 		by:  "TestConformance", in: "stores/redisstore",
 	},
 	{
+		file: "middleware/handlerrun.go", breaks: "P6, F7", bug: "an event is acknowledged whose completion is not confirmed, and with it those that were coalesced",
+		old: `r.w.held.action != coalesce`,
+		new: `!runsAgain(err)`,
+		by:  "TestCoalescedBeforeAFailedCompletion",
+	},
+	{
+		file: "middleware/handlerrun.go", breaks: "P6", bug: "nobody runs for coalesced events after a result with status 503",
+		old: `	case r.w.held.action == coalesce:`,
+		new: `	case r.w.held.action == coalesce && r.gateway == eventkind.NoGateway:`,
+		by:  "TestCoalescedDuringAnyResult",
+	},
+	{
+		file: "middleware/handlerrun.go", breaks: "P6", bug: "nobody runs for events that were coalesced during a stream",
+		old: `body != nil && r.w.held.action == coalesce`,
+		new: `body != nil && r.w.failOpen`,
+		by:  "TestCoalesceRefusesStreams",
+	},
+	{
 		file: "middleware/schedule.go", breaks: "F32", bug: "copies in a batch that is coalesced find their lock held and count a receive",
 		old: `same.Event = t.key.Event`,
 		new: `same.Name = ""`,

@@ -111,10 +111,14 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P5", bug: "the event of a handler without a result is not completed",
-		old: `	if r.lock != nil {
-		err := r.lock.CompleteFor(result, remember)`,
-		new: `	if r.lock != nil && result != nil {
-		err := r.lock.CompleteFor(result, remember)`,
+		old: `	if r.lock == nil {
+		return nil
+	}
+	err := r.lock.CompleteFor(result, remember)`,
+		new: `	if r.lock == nil || result == nil {
+		return nil
+	}
+	err := r.lock.CompleteFor(result, remember)`,
 		by: "TestDuplicateIsSkipped",
 	},
 	{
