@@ -327,6 +327,8 @@ func TestDescribe(t *testing.T) {
 	cooling := driver.Row{Token: (&driver.Settlement{Token: "t"}).Cooldown(), Stamp: noon, Until: noon.Add(time.Minute), Fence: 9}
 	cooled := cooling
 	cooled.Until = noon.Add(-time.Microsecond)
+	coalescing := full
+	coalescing.Event, coalescing.Marks = "", 3
 	for name, c := range map[string]struct {
 		row  driver.Row
 		want string
@@ -347,6 +349,7 @@ func TestDescribe(t *testing.T) {
 `},
 		"expired":     {expired, "state          expired: the holder did not release it, and the next claim gets it\n  holder"},
 		"last moment": {last, "state          held\n"},
+		"coalescing":  {coalescing, "until          2026-11-21T12:00:28Z (in 28s)\n  coalesced      3: they are served by a run of the holder, or of its event when that comes again\n"},
 		"free":        {free, "state          free\n  fence          9\n"},
 		"cooling":     {cooling, "state          held\n  holder         nobody: its last holder's HoldAtLeast\n"},
 		"cooled":      {cooled, "state          free\n  fence          9\n"},

@@ -34,6 +34,7 @@ type Row struct {
 	Until        time.Time   `json:"until,omitzero"`
 	Event        string      `json:"event,omitempty"`
 	Payload      string      `json:"payload,omitempty"`
+	Marks        int64       `json:"marks,omitempty"` // of events that were coalesced, for which the holder runs once more
 	Fence        int64       `json:"fence,omitempty"`
 	Completed    []Completed `json:"completed,omitempty"`
 	HighestOrder string      `json:"highestOrder,omitempty"`
@@ -71,7 +72,7 @@ func Describe(name string, row *driver.Row, now time.Time) Row {
 		r.DeleteAfter = time.Time{}
 	}
 	if r.State == Held || r.State == Expired {
-		r.Holder, r.Event, r.Payload = holder(row), row.Event, row.Payload
+		r.Holder, r.Event, r.Payload, r.Marks = holder(row), row.Event, row.Payload, row.Marks
 		r.Since, r.Until = row.Stamp.UTC(), row.Until.UTC()
 	}
 	for _, c := range row.Memory.Completed {
@@ -128,6 +129,9 @@ func (r *Row) details(line func(label, format string, args ...any), now time.Tim
 		line("until", "%s", Moment(r.Until, now))
 		if r.Event != "" {
 			line("event", "%s", Safe(r.Event))
+		}
+		if r.Marks != 0 {
+			line("coalesced", "%d: they are served by a run of the holder, or of its event when that comes again", r.Marks)
 		}
 	}
 	if r.Fence != 0 {
