@@ -52,7 +52,7 @@ func TestBurst(t *testing.T) {
 				t.Fatalf("%+v", o)
 			}
 		}
-		if requests[lock.OutcomeAcquired] != 1 || requests[lock.OutcomeCoalesced] != 2000 || requests[lock.OutcomeReleased] != 2 || len(requests) != 3 {
+		if requests[lock.OutcomeAcquired] != 1 || requests[lock.OutcomeCoalesced] != 2000 || requests[lock.OutcomeOwed] != 1 || requests[lock.OutcomeReleased] != 1 || len(requests) != 4 {
 			t.Errorf("requests by outcome: %v", requests)
 		}
 	})

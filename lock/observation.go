@@ -21,6 +21,7 @@ const (
 	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
 	OutcomeCoalesced        Outcome = "coalesced"         // the holder runs once more for it: info
+	OutcomeOwed             Outcome = "owed"              // events were coalesced during the work: it runs once more, or the event has to come again: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
@@ -40,7 +41,7 @@ func (o Outcome) level() slog.Level {
 	switch o {
 	case OutcomeAcquired, OutcomeRequeued, OutcomeRenewed, OutcomeReleased:
 		return slog.LevelDebug
-	case OutcomeHeld, OutcomeCoalesced, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
+	case OutcomeHeld, OutcomeCoalesced, OutcomeOwed, OutcomeAlreadyCompleted, OutcomeStale, OutcomeForgotten, OutcomeHandedOver, OutcomeResumed:
 		return slog.LevelInfo
 	case OutcomeLost, OutcomeCompleteFailed, OutcomeStoreFailed, OutcomeRefused:
 		return slog.LevelError

@@ -97,18 +97,6 @@ func (l *Lock) release(limit time.Time) error {
 	return l.settle(s)
 }
 
-// coolDown keeps the name held until Options.HoldAtLeast have passed.
-func (l *Lock) coolDown(s *settlement) {
-	least, now := l.locker.opts.HoldAtLeast, clock.Wall(l.clock)
-	until := l.decided.Round(0).Add(least)
-	if longest := now.Add(least); until.After(longest) {
-		until = longest // the clock was set back
-	}
-	if until.After(now) {
-		s.request.Now, s.request.Until = now, until.Truncate(time.Microsecond)
-	}
-}
-
 // drop releases a lock that the caller does not get, and reports nothing. It
 // returns the number of requests.
 func (l *Lock) drop() int {
@@ -247,10 +235,13 @@ func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
 
 func (l *Lock) settle(s *settlement) error {
 	outcome, err := l.write(s)
-	if outcome == "" { // the lock goes on
+	if outcome == "" { // nobody needs to know
 		return err
 	}
 	l.observeSettled(outcome, s, err)
+	if outcome == OutcomeOwed { // the lock goes on
+		return err
+	}
 	if outcome == OutcomeReleased && s.resultDropped {
 		l.observeMemory(OutcomeResultDropped, s)
 	}
@@ -264,8 +255,8 @@ func (l *Lock) settle(s *settlement) error {
 }
 
 // write sends the settlement. Heartbeat and context end with it, even if the
-// store panics. The outcome is empty if the lock goes on, because the
-// transaction was refused for another reason, or because another run is owed.
+// store panics. The outcome is empty if the lock goes on because the
+// transaction was refused for another reason.
 func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	goesOn := false
 	defer func() { <-l.settling }() // after endWork, so that a second caller finds nothing running
@@ -294,8 +285,11 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	}
 	if goesOn = owed != nil || err != nil && s.transaction != nil && !s.unsure; goesOn {
 		l.outcome = nil
-		l.unreported.Add(int64(s.sent))
 		l.ending.Store(0)
+		if owed != nil {
+			return OutcomeOwed, err
+		}
+		l.unreported.Add(int64(s.sent))
 		return "", err
 	}
 	outcome, err = l.ended(s, ok, err)

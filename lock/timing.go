@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
@@ -105,6 +106,18 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 		return last
 	}
 	return until
+}
+
+// coolDown keeps the name held until Options.HoldAtLeast have passed.
+func (l *Lock) coolDown(s *settlement) {
+	least, now := l.locker.opts.HoldAtLeast, clock.Wall(l.clock)
+	until := l.decided.Round(0).Add(least)
+	if longest := now.Add(least); until.After(longest) {
+		until = longest // the clock was set back
+	}
+	if until.After(now) {
+		s.request.Now, s.request.Until = now, until.Truncate(time.Microsecond)
+	}
 }
 
 // deadline returns the lock's deadline or, once that has passed, the next one

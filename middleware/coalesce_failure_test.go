@@ -157,6 +157,26 @@ func TestDuplicatesInACoalescedBatch(t *testing.T) { // F32
 	})
 }
 
+// TestOwedRecordIsReported shows that a record which is returned although its
+// handler succeeded can be found in the log.
+func TestOwedRecordIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		var h func(context.Context, order) error
+		h = rebuilds["records"](t, func(context.Context) error {
+			time.Sleep(6 * time.Second) // of 10
+			return h(t.Context(), order{ID: "other"})
+		}, f.options(middleware.OnHeld(middleware.Coalesce))...)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := h(ctx, order{ID: "first"}); err == nil {
+			t.Error("the message does not come back")
+		}
+		f.want(t, lock.OutcomeAcquired, lock.OutcomeCoalesced, lock.OutcomeOwed, lock.OutcomeReleased, middleware.OutcomeHandlerFailed)
+	})
+}
+
 // TestCoalesceRefusesSeveralLocks shows that the mistake is found before an
 // event comes.
 func TestCoalesceRefusesSeveralLocks(t *testing.T) {

@@ -206,12 +206,6 @@ func RememberFor[T any](f func(result T) time.Duration) Option {
 	}
 }
 
-// typed returns a result for a callback that takes a T.
-func typed[T any](result any) T {
-	r, _ := result.(T) // a nil interface stays nil
-	return r
-}
-
 // RememberEvents sets how many completed events of a name are remembered
 // whatever the row costs, each for as long as [Remember] says. Beyond that
 // number, the events completed first are forgotten as soon as the row would

@@ -42,6 +42,12 @@ func decode(stored []byte, result reflect.Type) (reflect.Value, error) {
 	return v.Elem(), err
 }
 
+// typed returns a result for a callback that takes a T.
+func typed[T any](result any) T {
+	r, _ := result.(T) // a nil interface stays nil
+	return r
+}
+
 // reportDropped reports that Replay has no result to return.
 func (r *handlerRun) reportDropped(err error) {
 	o := lock.Observation{Outcome: lock.OutcomeResultDropped, Key: r.key, Err: err}

@@ -110,6 +110,9 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if turn.Throttled {
 		t.again, t.throttled = true, err
 	}
+	if errors.Is(err, lock.ErrOwed) { // the handler succeeded
+		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
+	}
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 type Row struct {
 	Token string // of the owner; empty if the name is free
 	// Stamp is the stamp of the last owner's claim or, if that is later, of a claim
-	// that was given up since. A release keeps it.
+	// that was given up since, or of a mark. A release keeps it.
 	Stamp time.Time
 	Until time.Time // end of the owner's lease
 	Fence int64     // rises with every acquisition

@@ -10,7 +10,7 @@ var coalesce = []mutant{
 		by:  "TestHoldAtLeastNeedsWork",
 	},
 	{
-		file: "lock/settlement.go", breaks: "P4, F14", bug: "a clock that was set back keeps a name held for days",
+		file: "lock/timing.go", breaks: "P4, F14", bug: "a clock that was set back keeps a name held for days",
 		old: `until.After(longest)`,
 		new: `until.Before(now)`,
 		by:  "TestHoldAtLeastClockSetBack",
@@ -153,6 +153,20 @@ var coalesce = []mutant{
 		old: `same.Event = t.key.Event`,
 		new: `same.Name = ""`,
 		by:  "TestDuplicatesInACoalescedBatch",
+	},
+	{
+		file: "middleware/task.go", breaks: "observation", bug: "a record that is returned because a run is owed is in no log",
+		old: `errors.Is(err, lock.ErrOwed)`,
+		new: `errors.Is(err, lock.ErrReleased)`,
+		by:  "TestOwedRecordIsReported",
+	},
+	{
+		file: "lock/settlement.go", breaks: "observation", bug: "the requests that were refused because of marks are counted twice",
+		old: `		if owed != nil {
+			return`,
+		new: `		if l.unreported.Add(int64(s.sent)); owed != nil {
+			return`,
+		by: "TestBurst",
 	},
 	{
 		file: "middleware/stream.go", breaks: "F51", bug: "a streamed response is kept although RememberFor cannot judge it",
