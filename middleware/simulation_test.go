@@ -45,6 +45,9 @@ func wrapSimulated(store driver.Store, o *lock.Options, key lock.Key, handler fu
 	if o.MaxWait > 0 {
 		options = append(options, middleware.OnHeld(middleware.Wait(o.MaxWait)))
 	}
+	if o.Coalesce {
+		options = append(options, middleware.OnHeld(middleware.Coalesce))
+	}
 	wrapped := middleware.WithLock(
 		func(_ context.Context, k lock.Key) (lock.Key, error) { return k, nil },
 		func(ctx context.Context, _ lock.Key) error { return handler(ctx) },

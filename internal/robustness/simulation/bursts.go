@@ -124,15 +124,11 @@ func (b *bursts) after(client uint64, d time.Duration, do func()) {
 func (b *bursts) deliver(e string, client uint64, random *rand.Rand, times int) {
 	err := b.invoke(e, b.stores[client%uint64(b.c.Clients)], random)
 	var held *lock.HeldError
-	coalesced := errors.As(err, &held) && held.Coalesced
-	acknowledged := err == nil || errors.Is(err, lock.ErrCompleted) || coalesced
+	acknowledged := err == nil || errors.As(err, &held) && held.Coalesced
 	if b.note != nil {
 		b.note(fmt.Sprintf("%v: %s ends with %v", time.Now(), e, err))
 	}
 	b.mu.Lock()
-	if coalesced {
-		b.coalesced++
-	}
 	lost := random.IntN(10) == 0 // the acknowledgement
 	b.gone[e] = acknowledged && !lost
 	gone := b.gone[e]
@@ -141,6 +137,14 @@ func (b *bursts) deliver(e string, client uint64, random *rand.Rand, times int) 
 		return
 	}
 	b.after(client, time.Duration(500+random.IntN(4000))*time.Millisecond, func() { b.deliver(e, client, random, times+1) })
+}
+
+func (b *bursts) observe(_ context.Context, o lock.Observation) {
+	if o.Outcome == lock.OutcomeCoalesced {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.coalesced++
+	}
 }
 
 var errDies = errors.New("the process has died")
@@ -158,14 +162,11 @@ func (b *bursts) invoke(e string, store driver.Store, random *rand.Rand) error {
 	if random.IntN(5) == 0 {
 		p.lastRequest = random.IntN(5)
 	}
-	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(6 * time.Second), lock.Heartbeat(4 * time.Second)}
-	l, err := lock.New(p, &lock.Options{Coalesce: true, Lease: modes[random.IntN(len(modes))], Logger: quiet})
-	if err != nil {
-		return err
-	}
+	modes := []lock.LeaseMode{lock.UntilDeadline(), lock.FixedLease(5 * time.Second), lock.Heartbeat(4 * time.Second)}
+	options := &lock.Options{Coalesce: true, Lease: modes[random.IntN(len(modes))], Logger: quiet, Observe: b.observe}
 	ctx, cancel := at.WithDeadlineCause(clock.With(context.Background(), at), at.Now().Add(10*time.Second), nil)
 	defer cancel()
-	err = l.Do(ctx, lock.Key{Name: "n0", Event: e}, func(ctx context.Context) error {
+	err := b.c.Wrap(p, options, lock.Key{Name: "n0", Event: e}, func(ctx context.Context) error {
 		r := span{start: time.Now()}
 		err := at.Sleep(ctx, time.Duration(random.IntN(2500))*time.Millisecond)
 		if err == nil && p.dead {
@@ -179,7 +180,7 @@ func (b *bursts) invoke(e string, store driver.Store, random *rand.Rand) error {
 		defer b.mu.Unlock()
 		b.runs = append(b.runs, r)
 		return err
-	})
+	})(ctx)
 	if p.dead {
 		return errDies
 	}

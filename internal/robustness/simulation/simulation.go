@@ -111,8 +111,9 @@ type Config struct {
 	// LateBy is the longest time by which a copy is late. Default: 30 s.
 	LateBy time.Duration
 	// Wrap wraps the handler of every third invocation, which skips an event that
-	// was completed. Default: Locker.Do. The tests of package middleware give its
-	// wrapper, so that no others depend on it and on the key functions.
+	// was completed, and all of [Bursts]. Default: Locker.Do. The tests of package
+	// middleware give its wrapper, so that no others depend on it and on the key
+	// functions.
 	Wrap func(store driver.Store, o *lock.Options, key lock.Key, handler func(context.Context) error) func(context.Context) error
 
 	tests string // the package of the test, for the command that replays it
