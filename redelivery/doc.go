@@ -22,9 +22,10 @@
 //   - If the lease ends before that, or nothing is known, the message comes
 //     back at the end of the lease or up to one second later.
 //   - Messages of one batch that wait for the same lock come back one hold
-//     after the other. If another holder was faster than a message that came
-//     back, several wait, so the next attempt is up to 7 holds later by chance,
-//     and the one after it up to 63.
+//     after the other, or one cooldown of middleware.HoldAtLeast. If another
+//     holder was faster than a message that came back, several wait, so the
+//     next attempt is up to 7 holds later by chance, and the one after it up to
+//     63.
 //   - A message that was received four times keeps the timeout of its queue.
 //     Each receive brings it nearer to the dead-letter queue, so set
 //     maxReceiveCount to at least 5, as AWS advises.

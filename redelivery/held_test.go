@@ -93,6 +93,31 @@ func TestCooldownIsOver(t *testing.T) {
 	})
 }
 
+// TestOneMessageInEachCooldown shows that messages of one name that must run a
+// minute apart come back a minute apart.
+func TestOneMessageInEachCooldown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		p := q.process(&redelivery.Options{HoldTime: time.Second}, middleware.HoldAtLeast(time.Minute))
+		began := time.Now()
+		for i := range 10 {
+			q.send(message(fmt.Sprint("m", i), "customer", "1ms"))
+		}
+		q.poll(10, p)
+		for id, times := range q.received {
+			if len(times) > 2 {
+				t.Errorf("%s was received %d times", id, len(times))
+			}
+		}
+		for i, id := range q.order {
+			if late := q.handled[id].Sub(began) - time.Duration(i)*time.Minute; late < 0 || late > 20*time.Second {
+				t.Errorf("message %d was handled %v after its minute", i, late)
+			}
+		}
+	})
+}
+
 // TestThousandHeldMessages shows that each of 1,000 messages of as many
 // customers comes back as soon as a single one, whether they come in one batch
 // or in hundreds.

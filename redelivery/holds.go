@@ -75,8 +75,9 @@ func (h *holds) longerThan(age time.Duration, longest bool) (hold time.Duration,
 }
 
 // back returns when a message should come back that found its lock held: when
-// the lock is likely to be free and those ahead have had it. ahead is how many
-// messages of its batch wait for the same lock before it.
+// the lock is likely to be free and those ahead have had it, each with a
+// cooldown of its own if it is in one. ahead is how many messages of its batch
+// wait for the same lock before it.
 func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahead int) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
@@ -87,6 +88,9 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahea
 	}
 	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
 		ahead += rand.New(clock.From(ctx)).IntN(1 << (3 * (receives(m) - 1)))
+	}
+	if held.Cooldown {
+		hold = max(hold, held.Until.Sub(held.Since))
 	}
 	return free.Add(time.Duration(ahead) * (hold + time.Second)) // a second, because timeouts are rounded up
 }

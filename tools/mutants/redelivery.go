@@ -177,6 +177,12 @@ var redelivery = []mutant{
 		by:  "TestHeldMessageComesBack",
 	},
 	{
+		file: "redelivery/holds.go", breaks: "redelivery", bug: "messages that must run a minute apart come back in the same second",
+		old: `hold = max(hold, held.Until.Sub(held.Since))`,
+		new: `hold = max(hold, 0)`,
+		by:  "TestOneMessageInEachCooldown",
+	},
+	{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "one long hold makes all messages late",
 		old: `	if !longest {`,
 		new: `	if false {`,
