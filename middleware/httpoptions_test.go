@@ -67,7 +67,7 @@ func TestRetryAfterCooldown(t *testing.T) {
 		for range 2 {
 			r, err := h(t.Context(), order{})
 			time.Sleep(time.Second)
-			if want := map[int]string{200: "", 409: "59"}; err != nil || r.Headers["Retry-After"] != want[r.StatusCode] {
+			if want := map[int]string{200: "", 409: "59"}; err != nil || r.Headers["Retry-After"] != want[r.StatusCode] || strings.Contains(r.Body, "in progress") {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}

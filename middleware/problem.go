@@ -41,8 +41,11 @@ func problemOf(err error, now time.Time) *problem {
 		return newProblem(http.StatusUnprocessableEntity, "the key was used for another request or by another caller: send a new key with every request, and the same one only with its retries")
 	case errors.As(err, &held):
 		detail := "another request for the same resource is in progress"
-		if held.Duplicate {
+		switch {
+		case held.Duplicate:
 			detail = "this request is already in progress"
+		case held.Cooldown:
+			detail = "the last request for the same resource was too short a time ago"
 		}
 		p := newProblem(http.StatusConflict, detail)
 		p.retryAfter = retryAfter(held, now)
