@@ -78,7 +78,8 @@ type Options struct {
 	// HoldAtLeast keeps a name held for at least that long from when it was
 	// acquired or resumed, whether the work succeeds or fails, and without a
 	// further request: jobs that the clocks of several hosts begin, or at most one
-	// run a minute for each name. With [Options.Limit], each slot stays held. At
+	// run a minute for each name. With [Options.Limit], each slot stays held. A
+	// holder that dies leaves the name held until its lease ends, as without it. At
 	// most 366 days. Zero: the end of the work frees the name.
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. A

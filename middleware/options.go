@@ -169,8 +169,9 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 // d. It takes no further request. An event that comes meanwhile meets a
 // *lock.HeldError with Cooldown, and [OnHeld] says what becomes of it: for a
 // schedule, [Skip] it. Choose d above how much the clocks differ, and below the
-// time between two runs. At least 1 ms, at most 366 days. Default, and zero:
-// the name is free when the handler ends.
+// time between two runs. A run that [Coalesce] owes does not wait for d, and if
+// the process dies, the name is free when its lease ends. At least 1 ms, at
+// most 366 days. Default, and zero: the name is free when the handler ends.
 func HoldAtLeast(d time.Duration) Option {
 	return func(o *settings) { o.engine.HoldAtLeast = d }
 }
@@ -194,8 +195,9 @@ func Remember(d time.Duration) Option {
 // handler returned, instead of [Remember]; at most 366 days. If f returns zero
 // or less, the result is not kept, for example because it has a secret: the
 // event is remembered as Remember says, and a duplicate gets no result. So it
-// is with a stream that the type of the result hides. T is as for
-// [CompletedIf]. Default: every result, as Remember says.
+// is with a stream that the type of the result hides. A result that is kept
+// stays in the row after that time, until the name is used again or the row is
+// deleted. T is as for [CompletedIf]. Default: every result, as Remember says.
 func RememberFor[T any](f func(result T) time.Duration) Option {
 	if f == nil {
 		refuse("RememberFor(nil): pass a function, or leave the option out")

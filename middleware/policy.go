@@ -61,8 +61,9 @@ type coalescePolicy int
 // result, and the handler that holds the lock runs once more before its own
 // event is completed. So a thousand events that come during one run cost one
 // more run, or two, and after the last of them at least one whole run begins.
-// So all handlers that share a name must do the same work; and a lock inside
-// the handler must not have the same Event, or the second run is skipped there.
+// So all handlers that share a name must do the same work; a lock inside the
+// handler must not have the same Event, or the second run is skipped there; and
+// the key has no Order, or a stale event is skipped without another run.
 //
 // If the time left is shorter than the last run, the invocation fails with a
 // *lock.OwedError instead, and its source delivers its event again. So it does

@@ -73,7 +73,7 @@ func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactW
 
 // TransactWithResult is Transact for a handler whose result is replayed to
 // duplicates: it keeps the JSON of result, which must be what the handler
-// returns.
+// returns, whatever middleware.RememberFor says of it.
 func TransactWithResult(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput, result any) (*dynamodb.TransactWriteItemsOutput, error) {
 	body, err := json.Marshal(result)
 	if err != nil {

@@ -32,7 +32,7 @@ type Exec struct {
 	Key              string        `required:"" placeholder:"NAME" help:"What to lock: at most one command runs for a name. A slash is a part of the name: a namespace is given with --namespace only."`
 	Wait             time.Duration `type:"wait" default:"0s" placeholder:"DURATION" help:"How long to wait if somebody else holds the name, or the store does not answer: a duration, or forever (not at all)."`
 	Lease            time.Duration `default:"30s" help:"How long the name stays held if this process dies, 4s to 24h; renewed at a third of it (${default})."`
-	HoldAtLeast      time.Duration `default:"0" help:"How long the name stays held at least, whatever becomes of the command, so that hosts whose clocks differ run a job once; less than the time between two runs (${default})."`
+	HoldAtLeast      time.Duration `default:"0" help:"How long the name stays held at least, whatever becomes of the command, so that hosts whose clocks differ run a job once; less than the time between two runs (${default}). If this process dies, it is as long as --lease."`
 	Event            *string       `placeholder:"ID" help:"Run the command once for this event: once it has succeeded, later runs for the same key and event do nothing."`
 	Remember         time.Duration `default:"24h" help:"How long an event that succeeded is not run again (${default})."`
 	Holder           string        `placeholder:"TEXT" env:"LAMBDALOCK_HOLDER" help:"What others are told of who holds the name (the command, the host and the process id)."`
