@@ -30,6 +30,8 @@
 //     Each receive brings it nearer to the dead-letter queue, so set
 //     maxReceiveCount to at least 5, as AWS advises.
 //   - What waits behind a held message in its message group comes back with it.
+//   - A message that failed with a *lock.OwedError comes back after a second:
+//     nothing is wrong with it, and others rely on its run.
 //   - The timeouts are changed when the whole batch has ended, so a message
 //     does not come back while other messages of its batch are being handled.
 //

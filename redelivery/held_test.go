@@ -118,6 +118,31 @@ func TestOneMessageInEachCooldown(t *testing.T) {
 	})
 }
 
+// TestOwedMessageComesBack shows that a message whose handler has to run once
+// more, for others that were coalesced, comes back at once if no time was left.
+func TestOwedMessageComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		p := q.process(nil, middleware.OnHeld(middleware.Coalesce))
+		const run = 8 * time.Minute // of 15
+		began := time.Now()
+		q.send(message("m1", "customer", run.String()))
+		q.send(message("m2", "customer", run.String()))
+		q.poll(10, p)
+		for id, times := range q.received {
+			if len(times) == 2 {
+				if late := times[1].Sub(began) - run; late < 0 || late > 2*time.Second {
+					t.Errorf("%s came back %v after its run", id, late)
+				}
+			}
+		}
+		if n := len(q.received["m1"]) + len(q.received["m2"]); n != 3 {
+			t.Errorf("received %d times", n)
+		}
+	})
+}
+
 // TestThousandHeldMessages shows that each of 1,000 messages of as many
 // customers comes back as soon as a single one, whether they come in one batch
 // or in hundreds.

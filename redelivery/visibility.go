@@ -41,7 +41,8 @@ type change struct {
 	back    time.Time // when it should come back; zero: immediately
 }
 
-// bringBack changes the visibility timeouts of held messages.
+// bringBack changes the visibility timeouts of messages that are held, or whose
+// handler has to run once more.
 func (r *redeliverer) bringBack(ctx context.Context, failed []*failure) {
 	var requests [][]change
 	messages := 0
@@ -92,14 +93,20 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 			continue
 		}
 		var held *lock.HeldError
-		isHeld := errors.As(f.Err, &held) && !held.Until.IsZero() && receives(m) <= mostReceives
-		groups[group] = first{leads: isHeld || f.Err == nil}
-		if !isHeld {
+		var back time.Time
+		switch early := receives(m) <= mostReceives; {
+		case f.Err == nil:
+			groups[group] = first{leads: true}
+			continue
+		case early && errors.As(f.Err, &held) && !held.Until.IsZero():
+			back = r.holds.back(ctx, held, f, ahead[held.Key.Name])
+			ahead[held.Key.Name]++
+		case early && errors.Is(f.Err, lock.ErrOwed):
+			back = f.Ended
+		default:
+			groups[group] = first{}
 			continue
 		}
-		name := held.Key.Name
-		back := r.holds.back(ctx, held, f, ahead[name])
-		ahead[name]++
 		groups[group] = first{true, back}
 		add(m, back)
 	}

@@ -98,7 +98,7 @@ var configuration = []mutant{
 		by:  "TestLimit",
 	},
 	{
-		file: "middleware/options.go", breaks: "P5", bug: "CompletedIf sees a zero result",
+		file: "middleware/result.go", breaks: "P5", bug: "CompletedIf sees a zero result",
 		old: `r, _ := result.(T) // a nil`,
 		new: `r, _ := any(nil).(T) // a nil`,
 		by:  "TestCompletedIf",
