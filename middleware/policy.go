@@ -162,6 +162,15 @@ func checkRespond(sig signature, response any) {
 	case sig.streams():
 		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: use OnError, which makes a new one for each", sig.t)
 	}
+	refuseStreamed(response)
+}
+
+// refuseStreamed panics if Respond was given a stream that the type of the
+// handler's result hides.
+func refuseStreamed(response any) {
+	if bodyOf(response) != nil {
+		refuse("OnHeld(Respond) cannot return a %T to several callers, because a stream can be read once: use OnError, which makes a new one for each", response)
+	}
 }
 
 func checkReplay(sig signature) {

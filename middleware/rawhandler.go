@@ -35,6 +35,7 @@ func checkRawHandler(h lambda.Handler, declared reflect.Type, s *settings) {
 	if takes := s.rememberForTakes; takes != nil && !isOrImplements(reflect.TypeFor[[]byte](), takes) {
 		refuse("RememberFor was given a func(%s) time.Duration, but a lambda.Handler returns bytes: pass a func([]byte) time.Duration", takes)
 	}
+	refuseStreamed(s.held.response)
 	if _, err := json.Marshal(s.held.response); err != nil {
 		refuse("OnHeld(Respond) was given a %T, which has no JSON form to answer with: %v", s.held.response, err)
 	}

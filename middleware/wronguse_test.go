@@ -68,6 +68,12 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"Respond with a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
+		"Respond with a stream, hidden": {func() {
+			middleware.WithLock(byOrder, func(order) (any, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(&events.LambdaFunctionURLStreamingResponse{Body: strings.NewReader("busy")})))...)
+		}, "read once"},
+		"Respond with a stream, raw": {func() {
+			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
+		}, "read once"},
 		"Replay of a stream": {func() {
 			middleware.WithLock(byOrder, func(order) (io.Reader, error) { return nil, nil }, opts(middleware.OnCompleted(middleware.Replay))...)
 		}, "stream"},

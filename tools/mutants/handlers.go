@@ -188,6 +188,12 @@ var handlers = []mutant{
 		by:  "TestReplayNeedsAResultThatCanBeDecoded",
 	},
 	{
+		file: "middleware/policy.go", breaks: "P6", bug: "one stream that the type of the result hides is returned to several callers",
+		old: `if bodyOf(response) != nil {`,
+		new: `if false {`,
+		by:  "TestWrongUsePanicsAtConstruction",
+	},
+	{
 		file: "middleware/policy.go", breaks: "P6", bug: "one stream is returned to several callers",
 		old: `	case sig.streams():
 		refuse("OnHeld(Respond)`,
