@@ -177,6 +177,20 @@ func TestOwedRecordIsReported(t *testing.T) {
 	})
 }
 
+// TestOwedInsideARecordIsReportedOnce shows that a record whose handler returns
+// the error of a wrapper inside it counts as one failure.
+func TestOwedInsideARecordIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+		return &lock.OwedError{Key: lock.Key{Name: "item"}}
+	}, f.options()...)
+	if _, err := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", EventSource: "aws:sqs"}}}); err == nil {
+		t.Error("the message does not come back")
+	}
+	f.want(t, lock.OutcomeAcquired, middleware.OutcomeHandlerFailed, lock.OutcomeReleased)
+}
+
 // TestCoalesceRefusesSeveralLocks shows that the mistake is found before an
 // event comes.
 func TestCoalesceRefusesSeveralLocks(t *testing.T) {

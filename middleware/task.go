@@ -99,10 +99,12 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 // underLock runs the handler of a record under its lock.
 func (d *delivery[R]) underLock(t *task[R]) error {
 	turn := &invocation.Turn{Pace: &d.pace}
+	reported := false
 	err := d.locked(invocation.WithTurn(t.ctx, turn), t.key, t.err, func(ctx context.Context) error {
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
+			reported = true
 			d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 		}
 		return err
@@ -110,7 +112,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 	if turn.Throttled {
 		t.again, t.throttled = true, err
 	}
-	if errors.Is(err, lock.ErrOwed) { // the handler succeeded
+	if errors.Is(err, lock.ErrOwed) && !reported { // the handler succeeded
 		d.report(t.ctx, lock.Observation{Outcome: OutcomeHandlerFailed, Key: t.key, Err: err})
 	}
 	return err

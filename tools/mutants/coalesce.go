@@ -155,6 +155,12 @@ var coalesce = []mutant{
 		by:  "TestDuplicatesInACoalescedBatch",
 	},
 	{
+		file: "middleware/task.go", breaks: "observation", bug: "a run that a wrapper inside the handler owes counts as two failures",
+		old: ` && !reported {`,
+		new: ` {`,
+		by:  "TestOwedInsideARecordIsReportedOnce",
+	},
+	{
 		file: "middleware/task.go", breaks: "observation", bug: "a record that is returned because a run is owed is in no log",
 		old: `errors.Is(err, lock.ErrOwed)`,
 		new: `errors.Is(err, lock.ErrReleased)`,
