@@ -39,7 +39,7 @@ type Ticket struct {
 // meanwhile, and the ticket is worth nothing. Locks around the innermost one
 // are not handed over: they are completed when their handlers succeed.
 func HandOver(ctx context.Context, lease time.Duration) (Ticket, error) {
-	l := heldIn(ctx)
+	l := innermost(ctx)
 	if l == nil {
 		return Ticket{}, &ConfigError{Reason: "there is no lock to hand over: call HandOver in a handler that WithLock wraps, with the context that it was given"}
 	}

@@ -25,7 +25,7 @@ type Lease struct {
 // there are several. It reports false outside any lock, and where
 // middleware.FailOpen let a handler run without one.
 func FromContext(ctx context.Context) (Lease, bool) {
-	l := heldIn(ctx)
+	l := innermost(ctx)
 	if l == nil {
 		return Lease{}, false
 	}
@@ -48,9 +48,18 @@ type heldLock Lock
 // Store implements [driver.Lock].
 func (h *heldLock) Store() driver.Store { return h.locker.store }
 
-// heldIn returns the innermost lock under which the code runs, or nil.
-func heldIn(ctx context.Context) *Lock {
+// innermost returns the lock that the code asked for last, or nil if it has not
+// got that one. Nothing may be done to the locks around it instead.
+func innermost(ctx context.Context) *Lock {
 	d, _ := driver.FromContext(ctx)
 	h, _ := d.(*heldLock)
 	return (*Lock)(h)
+}
+
+type heldKey struct{}
+
+// heldIn returns the first of the locks that are held around the code, or nil.
+func heldIn(ctx context.Context) *Lock {
+	l, _ := ctx.Value(heldKey{}).(*Lock)
+	return l
 }

@@ -120,7 +120,7 @@ func (l *Lock) startTime(read time.Time) { l.read, l.time = read, read.Round(0) 
 // timers stood still if the process was frozen meanwhile.
 func (l *Lock) begin() {
 	l.runBegan = l.clock.Now()
-	ctx := driver.NewContext(l.ctx, (*heldLock)(l))
+	ctx := context.WithValue(driver.NewContext(l.ctx, (*heldLock)(l)), heldKey{}, l)
 	for held := range l.chain {
 		if held.beat != nil { // this one's begins below
 			held.beat.look()

@@ -186,3 +186,41 @@ func TestFailOpenWithAStream(t *testing.T) {
 		t.Errorf("got %v, %v", r, err)
 	}
 }
+
+// TestFailOpenInsideALock shows what a handler sees that runs without its lock
+// inside another wrapper: no lease, and nothing to hand over. The lock around
+// it is still known to those inside.
+func TestFailOpenInsideALock(t *testing.T) { // F13
+	t.Parallel()
+	outer, inner := newFixture(), newFixture()
+	inner.faulty.Always(fault.Acquire, fault.DropBefore)
+	var ran, nested bool
+	around := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "around"}, nil }
+	h := middleware.WithLock(around, middleware.WithLock(byOrder, func(ctx context.Context, o order) error {
+		ran = true
+		if lease, ok := lock.FromContext(ctx); ok {
+			t.Errorf("the handler seems to have a lease of %q", lease.Key.Name)
+		}
+		if _, err := lock.HandOver(ctx, time.Minute); !errors.As(err, new(*lock.ConfigError)) {
+			t.Errorf("handed over: %v", err)
+		}
+		if all := lock.Leases(ctx); len(all) != 1 || all[0].Key.Name != "around" {
+			t.Errorf("leases %+v", all)
+		}
+		again := middleware.WithLock(around, func(context.Context, order) error { return nil }, outer.options()...)
+		if err := again(ctx, o); !errors.As(err, new(*lock.ConfigError)) {
+			t.Errorf("the same name inside itself: %v", err)
+		}
+		other := middleware.WithLock(lockPerOrder, func(ctx context.Context, _ order) error {
+			lease, ok := lock.FromContext(ctx)
+			nested = ok && lease.Key.Name == "1" && len(lock.Leases(ctx)) == 2
+			return nil
+		}, outer.options()...)
+		return other(ctx, o)
+	}, inner.options(middleware.FailOpen())...), outer.options()...)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := h(ctx, order{ID: "1"}); err != nil || !ran || !nested {
+		t.Errorf("ran: %v, with a lock inside: %v, %v", ran, nested, err)
+	}
+}

@@ -274,7 +274,8 @@ func Heartbeat(lease time.Duration) Option {
 // if the store cannot be opened (no table name, no credentials), and if the
 // invocation itself has ended. Otherwise a mistake in the deployment would
 // switch the locks off for good. Under FailOpen, lock.FromContext tells the
-// handler whether it has a lease.
+// handler whether it has a lease. Without one lock.HandOver and
+// dynamostore.Transact fail, and leave the locks of other wrappers alone.
 func FailOpen() Option {
 	return func(o *settings) { o.failOpen = true }
 }

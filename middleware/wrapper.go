@@ -68,6 +68,7 @@ func (w *wrapper) enter(ctx context.Context, keys keySet, keyErr error) (handler
 		return run, &answer{action: w.held.action, response: w.held.response, err: err}
 	case w.failOpen && ctx.Err() == nil && unanswered(err):
 		w.report(ctx, lock.Observation{Outcome: OutcomeUnlocked, Key: key, Err: err})
+		run.ctx = driver.NewContext(ctx, nil)
 		return run, nil
 	}
 	return run, &answer{action: fail, err: err}

@@ -26,13 +26,15 @@ type Lock interface {
 type lockKey struct{}
 
 // NewContext returns a context for work that runs under l. Package lock calls
-// it.
+// it. If l is nil, the work runs without the lock that it asked for, and
+// [FromContext] must not take one around it for that.
 func NewContext(ctx context.Context, l Lock) context.Context {
 	return context.WithValue(ctx, lockKey{}, l)
 }
 
 // FromContext returns the lock under which the code runs: the innermost one if
-// there are several. It reports false if there is none.
+// there are several. It reports false if there is none, or if
+// middleware.FailOpen let the code run without that one.
 func FromContext(ctx context.Context) (Lock, bool) {
 	l, ok := ctx.Value(lockKey{}).(Lock)
 	return l, ok

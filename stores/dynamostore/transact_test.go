@@ -583,6 +583,7 @@ func TestTransactWrongUse(t *testing.T) {
 		"no input":             {ctx, b.client, nil, "the transaction is nil"},
 		"100 actions":          {ctx, b.client, many(100), "the transaction has 100 actions, and the completion of the event is one more: DynamoDB takes 100, so write at most 99"},
 		"no lock":              {t.Context(), b.client, transfer("a", "b", "1"), "the context carries no lock"},
+		"no lock inside one":   {driver.NewContext(ctx, nil), b.client, transfer("a", "b", "1"), "the context carries no lock"},
 		"another store":        {inMemory, b.client, transfer("a", "b", "1"), "the lock is in a *memstore.Store"},
 		"a lock of several":    {together.Context(), b.client, transfer("a", "b", "1"), "was locked together with others"},
 		"a store without open": {broken, b.client, transfer("a", "b", "1"), "cannot be opened"},

@@ -39,6 +39,18 @@ var handlers = []mutant{
 		by:  "TestStoreFailure",
 	},
 	{
+		file: "middleware/wrapper.go", breaks: "P3, F13", bug: "a handler without its lock seems to have that of a wrapper around it, and hands it over",
+		old: `run.ctx = driver.NewContext(ctx, nil)`,
+		new: `run.ctx = ctx`,
+		by:  "TestFailOpenInsideALock",
+	},
+	{
+		file: "lock/lease.go", breaks: "P2, F33", bug: "inside a handler without its lock, those around it are not known",
+		old: `l, _ := ctx.Value(heldKey{}).(*Lock)`,
+		new: `l := innermost(ctx)`,
+		by:  "TestFailOpenInsideALock",
+	},
+	{
 		file: "middleware/wrapper.go", breaks: "P6", bug: "a duplicate in progress is acknowledged",
 		old: `return run, &answer{action: w.held.action, response`,
 		new: `return run, &answer{action: max(w.held.action, skip), response`,
