@@ -14,7 +14,8 @@ import (
 // does not run, and the invocation fails.
 //
 // Every Event must stand for the whole event, and not for what its own key
-// locks: the event counts as completed if it is completed under any key.
+// locks: the event counts as completed if it is completed under any key, and as
+// stale if its Order is stale under any.
 type Keys[E any] func(context.Context, E) ([]lock.Key, error)
 
 // All takes several locks for an event: that of every key function. For example

@@ -32,7 +32,8 @@ type Locks struct {
 // that was refused. A [*CompletedError] means that the event is completed under
 // that key. Therefore every Event must stand for the whole event, and not for
 // what its own key locks: otherwise an event that has only one key in common
-// with an earlier event would be skipped.
+// with an earlier event would be skipped. So it is with an Order, which is for
+// events that all have the same keys.
 //
 // The names are acquired one after the other, always in the same order
 // (bytewise, as they are stored), so that two calls never deadlock. That holds
