@@ -23,7 +23,8 @@ const (
 	// Skip returns the zero result and no error, which acknowledges the event. If
 	// the lock is held, the event may be lost: the holder may fail, or work on
 	// another event. A zero HTTP response is not valid, so Skip is refused for
-	// handlers that answer over HTTP.
+	// handlers that answer over HTTP; where only the payload shows that, the answer
+	// has status 409.
 	Skip
 )
 
@@ -79,7 +80,8 @@ type coalescePolicy int
 // too, up to [Concurrency] at a time, unless the source has an order. Every
 // result without an error completes the event, whatever status it has. The
 // store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
-// Storage are.
+// Storage are. Over HTTP it is refused like [Skip], because nobody delivers a
+// request again.
 const Coalesce coalescePolicy = 0
 
 type waitPolicy time.Duration

@@ -35,7 +35,7 @@ func (r *handlerRun) reply(a *answer, result reflect.Type) *answer {
 		return a
 	}
 	switch p := problemOf(a.err, clock.Wall(clock.From(r.ctx))); {
-	case a.action == fail && p != nil && !r.w.failsByChoice(a.err):
+	case a.action == fail && p != nil && !r.w.failsByChoice(a.err), a.action == skip && p != nil:
 		return r.respond(p.response(r), result, a.err)
 	case a.action == skip && a.err == nil: // nothing to work on
 		return r.respond(newResponse(r.gateway, http.StatusNoContent, nil, ""), result, nil)

@@ -3,6 +3,12 @@ package main
 // http has the bugs in handlers behind HTTP, and what a caller is answered.
 var http = []mutant{
 	{
+		file: "middleware/reply.go", breaks: "P6", bug: "a request that did not run gets an answer without a status, where the type any hides that it is one",
+		old: `, a.action == skip && p != nil:`,
+		new: `:`,
+		by:  "TestHTTPSkipBehindAny",
+	},
+	{
 		file: "middleware/stream.go", breaks: "P5, F35", bug: "a stream that broke off completes the event",
 		old: `if err == io.EOF && s.completes {`,
 		new: `if s.completes {`,
