@@ -71,8 +71,15 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 		return nil
 	}
 	v := result.Interface()
-	if body := bodyOf(v); body != nil && r.w.held.action == coalesce {
-		return refuseStream(body)
+	if body := bodyOf(v); body != nil {
+		defer func() {
+			if !r.streamed { // nobody reads it, for example because a callback panicked
+				closeBody(body)
+			}
+		}()
+		if r.w.held.action == coalesce {
+			return errStreamed
+		}
 	}
 	if r.stream(result) {
 		return nil

@@ -54,13 +54,16 @@ func bodyOf(v any) io.Reader {
 	return reader
 }
 
-// refuseStream closes the stream of a handler that may have to run again, and
-// returns the error for it. The type of the handler's result has hidden it.
-func refuseStream(body io.Reader) error {
+// errStreamed is for a handler that may have to run again, but returned a
+// stream that the type of its result hides.
+var errStreamed = &lock.ConfigError{Reason: "OnHeld(Coalesce) may run the handler again, but the stream that it returned has been sent by then: return a value"}
+
+// closeBody closes a stream, so that a wrapper inside the handler can release
+// its lock.
+func closeBody(body io.Reader) {
 	if c, ok := body.(io.Closer); ok {
 		_ = c.Close()
 	}
-	return &lock.ConfigError{Reason: "OnHeld(Coalesce) may run the handler again, but the stream that it returned has been sent by then: return a value"}
 }
 
 // stream wraps a result that the runtime reads after the handler returned. It
@@ -87,10 +90,14 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		}
 		*body = s
 	} else if reader, ok := v.(io.Reader); ok {
+		sent := &response{StatusCode: http.StatusOK} // by the runtime
+		if head, _ := streamingResponse(embedded(v)); head != nil {
+			sent = head
+			r.judge(sent.encoded())
+		}
 		if r.storesResult() { // the result is declared as an interface: others are refused immediately
 			r.reportDropped(errNotStored)
 		}
-		sent := response{StatusCode: http.StatusOK} // by the runtime
 		s := &stream{body: reader, run: *r, completes: r.completes(v, sent.encoded()), measured: keepOpen(r.ctx)}
 		*result = reflect.ValueOf(s)
 	} else {
@@ -118,6 +125,25 @@ func streamingResponse(v any) (*response, *io.Reader) {
 		}
 	}
 	return nil, nil
+}
+
+// embedded returns the streaming response that a struct of the user's embeds,
+// or nil.
+func embedded(v any) any {
+	s := reflect.Indirect(reflect.ValueOf(v))
+	if s.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, t := range []reflect.Type{urlStreamType, apiStreamType} {
+		switch f, _ := s.Type().FieldByName(t.Elem().Name()); {
+		case !f.Anonymous || len(f.Index) > 1:
+		case f.Type == t:
+			return s.FieldByIndex(f.Index).Interface()
+		case f.Type == t.Elem(): // v is a pointer, because it is a stream
+			return s.FieldByIndex(f.Index).Addr().Interface()
+		}
+	}
+	return nil
 }
 
 // decodeStream returns a stored response as a streaming response for a handler

@@ -144,9 +144,11 @@ var coalesce = []mutant{
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P6", bug: "nobody runs for events that were coalesced during a stream",
-		old: `body != nil && r.w.held.action == coalesce`,
-		new: `body != nil && r.w.failOpen`,
-		by:  "TestCoalesceRefusesStreams",
+		old: `		if r.w.held.action == coalesce {
+			return errStreamed`,
+		new: `		if r.w.failOpen {
+			return errStreamed`,
+		by: "TestCoalesceRefusesStreams",
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F32", bug: "copies in a batch that is coalesced find their lock held and count a receive",
@@ -156,8 +158,8 @@ var coalesce = []mutant{
 	},
 	{
 		file: "middleware/task.go", breaks: "observation", bug: "a run that a wrapper inside the handler owes counts as two failures",
-		old: ` && !reported {`,
-		new: ` {`,
+		old: `reported = true`,
+		new: `reported = false`,
 		by:  "TestOwedInsideARecordIsReportedOnce",
 	},
 	{

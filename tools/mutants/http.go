@@ -9,6 +9,12 @@ var http = []mutant{
 		by:  "TestHTTPSkipBehindAny",
 	},
 	{
+		file: "middleware/stream.go", breaks: "F49", bug: "a failed response that is streamed inside a type of the user's completes the request",
+		old: `streamingResponse(embedded(v)); head != nil {`,
+		new: `streamingResponse(embedded(v)); head != nil && false {`,
+		by:  "TestEmbeddedStreamBehindAny",
+	},
+	{
 		file: "middleware/stream.go", breaks: "P5, F35", bug: "a stream that broke off completes the event",
 		old: `if err == io.EOF && s.completes {`,
 		new: `if s.completes {`,
