@@ -140,12 +140,12 @@ func CompletedIf[T any](f func(result T) bool) Option {
 // OnError turns the error that says why the handler did not run into a result:
 // a *lock.HeldError, *lock.CompletedError, *lock.PayloadMismatchError,
 // *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
-// *lock.ConfigError, or with [Coalesce] a *lock.OwedError. T must be assignable
-// to the handler's result type; for a [lambda.Handler], what f returns is
-// encoded as JSON unless it is bytes. If f returns the error it was given, that
-// error is answered as without OnError: over HTTP with a problem document, if
-// the client can do something about it. If f returns another error, the
-// invocation fails with that. Default: none.
+// *lock.ConfigError; with [Coalesce] also why a handled event comes back, such
+// as a *lock.OwedError. T must be assignable to the handler's result type; for
+// a [lambda.Handler], what f returns is encoded as JSON unless it is bytes. If
+// f returns the error it was given, it is answered as without OnError: over
+// HTTP with a problem document, if the client can act on it. If f returns
+// another error, the invocation fails with that. Default: none.
 //
 // f is called only where the invocation would fail. [Skip], OnHeld([Respond])
 // and a replayed result are not errors, so they come first: f gets a
