@@ -39,6 +39,9 @@ import (
 //   - if the gateway named nobody, or by a principalId, which may be the same
 //     for everybody: the headers Authorization, Cookie and X-Api-Key, and the
 //     client certificate of mutual TLS
+//   - if it named a user or role of IAM: the same without Authorization, which
+//     has another signature in every try. A proxy may sign for everybody, as
+//     CloudFront does in front of a Function URL
 //
 // There is no Event and no Order. Package middleware adds who asked to a key of
 // your own that has an Event and no Payload, as PayloadFrom(key, Caller) does:
@@ -96,10 +99,14 @@ func (r request) credentials() ([]string, error) {
 		}
 		found = append(found, "authorizer", string(b))
 	}
-	if r.caller != "" && !r.byFunction {
+	if r.caller != "" && !r.byFunction && !r.bySignature {
 		return found, nil
 	}
-	for _, name := range []string{"Authorization", "X-Api-Key", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Issuer", "X-Amzn-Mtls-Clientcert-Serial-Number"} {
+	names := []string{"Authorization", "X-Api-Key", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Issuer", "X-Amzn-Mtls-Clientcert-Serial-Number"}
+	if r.bySignature {
+		names = names[1:] // a retry has another signature
+	}
+	for _, name := range names {
 		for _, v := range values(name, r.headers, r.multi) {
 			found = append(found, name, v)
 		}
@@ -180,6 +187,12 @@ func authorizedCaller(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescript
 		return iamCaller(a.IAM.CallerID, a.IAM.CognitoIdentity.IdentityID), nil
 	}
 	return "", nil
+}
+
+// namesSigner reports whether the caller is the IAM user or role that signed
+// the request.
+func namesSigner(id events.APIGatewayRequestIdentity) bool {
+	return id.Caller != "" && id.CognitoIdentityID == ""
 }
 
 // subject returns the user that a token names. The issuer is a URL, so it ends

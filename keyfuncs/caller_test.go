@@ -82,6 +82,23 @@ func principal(header, credential string) func(*restRequest) {
 	}
 }
 
+// signedREST is a request that a proxy signed with IAM credentials of its own.
+func signedREST(header, credential string) func(*restRequest) {
+	return func(e *restRequest) {
+		e.RequestContext.Identity.Caller = "AIDAEXAMPLE"
+		e.Headers[header] = credential
+	}
+}
+
+// throughCloudFront is a request that an origin access control signed, which
+// has one role for everybody.
+func throughCloudFront(cookies ...string) func(*urlRequest) {
+	return func(e *urlRequest) {
+		e.RequestContext.Authorizer = &events.LambdaFunctionURLRequestContextAuthorizerDescription{IAM: &events.LambdaFunctionURLRequestContextAuthorizerIAMDescription{CallerID: "AROAEXAMPLE:OriginAccessSession"}}
+		e.Cookies = cookies
+	}
+}
+
 // TestStrangers shows that nothing that authenticates the sender of a request
 // is the same for two of them.
 func TestStrangers(t *testing.T) { // F28, F61
@@ -115,7 +132,10 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"Cognito user": func(e *restRequest) {
 			e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"sub": "a"}}
 		},
-		"IAM user": func(e *restRequest) { e.RequestContext.Identity.Caller = "AIDAEXAMPLE" },
+		"IAM user":    func(e *restRequest) { e.RequestContext.Identity.Caller = "AIDAEXAMPLE" },
+		"its visitor": signedREST("Cookie", "s=a"),
+		"another":     signedREST("Cookie", "s=b"),
+		"with a key":  signedREST("X-Api-Key", "a"),
 	})
 	type authorizer = events.APIGatewayV2HTTPRequestContextAuthorizerDescription
 	by := func(text string) func(*httpRequest) {
@@ -142,6 +162,10 @@ func TestStrangers(t *testing.T) { // F28, F61
 		},
 		"JWT":      by(`{"jwt":{"claims":{"sub":"a","iss":"i"}}}`),
 		"IAM role": by(`{"iam":{"callerId":"AROAEXAMPLE:session"}}`),
+		"its visitor": func(e *httpRequest) {
+			by(`{"iam":{"callerId":"AROAEXAMPLE:session"}}`)(e)
+			e.Cookies = []string{"s=a"}
+		},
 	})
 	strangers(t, "Function URL", plainURL, map[string]func(*urlRequest){
 		"token a":          func(e *urlRequest) { e.Headers["authorization"] = "Bearer a" },
@@ -151,6 +175,9 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"IAM user": func(e *urlRequest) {
 			e.RequestContext.Authorizer = &events.LambdaFunctionURLRequestContextAuthorizerDescription{IAM: &events.LambdaFunctionURLRequestContextAuthorizerIAMDescription{CallerID: "AIDAEXAMPLE"}}
 		},
+		"through CloudFront, a": throughCloudFront("s=a"),
+		"through CloudFront, b": throughCloudFront("s=b"),
+		"through CloudFront":    throughCloudFront(),
 	})
 	strangers(t, "load balancer", plainALB, map[string]func(*albRequest){
 		"token a": func(e *albRequest) { e.Headers["authorization"] = "Bearer a" },

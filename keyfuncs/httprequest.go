@@ -28,6 +28,7 @@ type request struct {
 
 	caller      string         // whom the gateway authenticated; empty: nobody
 	byFunction  bool           // a Lambda authorizer named the caller
+	bySignature bool           // IAM named the caller, who may be a proxy of many
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
 	cookies     []string       // that the gateway took out of the headers
@@ -75,7 +76,8 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity),
+		authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
 	}
 }
 
@@ -95,8 +97,9 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 		query: sortedQuery(e.RawQueryString), headers: e.Headers,
 		caller: caller, callerErr: err, cookies: e.Cookies,
 	}
-	if c.Authorizer != nil {
-		r.authorizer = c.Authorizer.Lambda
+	if a := c.Authorizer; a != nil {
+		r.authorizer = a.Lambda
+		r.bySignature = a.IAM != nil && a.IAM.CognitoIdentity.IdentityID == ""
 	}
 	if cert := c.Authentication.ClientCert; cert.SerialNumber != "" {
 		r.certificate = keyparts.Name("certificate", cert.IssuerDN, cert.SerialNumber)
@@ -113,7 +116,8 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		method: field{"requestContext.eventType", c.EventType}, path: field{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
-		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
+		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity),
+		authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
 		r.keyErr = &lock.NoKeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
@@ -136,7 +140,7 @@ func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 		api:    field{"requestContext.apiId", c.APIID},
 		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
 		query: sortedQuery(e.RawQueryString), headers: e.Headers,
-		caller: caller, cookies: e.Cookies,
+		caller: caller, bySignature: caller != "", cookies: e.Cookies,
 	}, nil
 }
 

@@ -26,12 +26,12 @@ import (
 // The caller counts because clients choose their keys, and nobody may be shown
 // the replayed answer of somebody else. Whom the gateway authenticated is in
 // Name, so two such callers never meet; see [Caller]. If it authenticated
-// nobody, or a Lambda authorizer did, the credentials that the request carries
-// are in Payload: the same key with other credentials, or without any, gets a
-// [*lock.PayloadMismatchError] and not the answer. That includes a client whose
-// token or cookie has changed since its first try: with [HeaderKey], say by
-// what you know the caller, or that it does not matter. A credential in another
-// header is not seen.
+// nobody, or a Lambda authorizer or IAM did, the credentials that the request
+// carries are in Payload: the same key with other credentials, or without any,
+// gets a [*lock.PayloadMismatchError] and not the answer. That includes a
+// client whose token or cookie has changed since its first try: with
+// [HeaderKey], say by what you know the caller, or that it does not matter. A
+// credential in another header is not seen.
 //
 // A load balancer has a target group instead of an API. A WebSocket API has
 // headers only in the request that opens a connection; event type and route
@@ -67,7 +67,8 @@ import (
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html,
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/listener-authenticate-users.html#user-claims-encoding,
 // https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads,
-// https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html.
+// https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html,
+// https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-restricting-access-to-lambda.html.
 func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
 	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey() })
 }

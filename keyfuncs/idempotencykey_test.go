@@ -36,10 +36,15 @@ func TestIdempotencyKey(t *testing.T) {
 	byCookies := want(group+"//nobody", "notify=yes&tag=a&tag=b")
 	byCookies.Payload += "/caller%2Fnobody%2Fy87aaHTkaJXVX-Rvc4IXmJPGWyn_i6Dasf_PcLwoPaU"
 	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest], byCookies)
+	signed := func(scope string) lock.Key {
+		k := want(scope, "notify=yes")
+		k.Payload += "/caller%2FAROAEXAMPLEEXAMPLE012%2FKGaQSC93FZqV-6MAOliYuQQQ5XxZ35jyXx3Fq90E3Ss" // its cookies
+		return k
+	}
 	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest],
-		want("u4l0f1u2n3c4t5i6o7n8//AROAEXAMPLEEXAMPLE012", "notify=yes"))
+		signed("u4l0f1u2n3c4t5i6o7n8//AROAEXAMPLEEXAMPLE012"))
 	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], // the same form
-		want("u4l0f1u2n3c4t5i6o7n8/$default/AROAEXAMPLEEXAMPLE012", "notify=yes"))
+		signed("u4l0f1u2n3c4t5i6o7n8/$default/AROAEXAMPLEEXAMPLE012"))
 }
 
 // withoutEvent leaves the name of a key alone: names alone must differ.

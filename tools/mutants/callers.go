@@ -98,11 +98,29 @@ var callers = []mutant{
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "P5", bug: "a fresh signature of an authenticated caller is another caller",
-		old: `	if r.caller != "" && !r.byFunction {
+		old: `		names = names[1:] // a retry has another signature`,
+		new: ``,
+		by:  "TestSameCaller",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "P5", bug: "a fresh token of an authenticated caller is another caller",
+		old: `	if r.caller != "" && !r.byFunction && !r.bySignature {
 		return found, nil
 	}`,
 		new: ``,
 		by:  "TestSameCaller",
+	},
+	{
+		file: "keyfuncs/httprequest.go", breaks: "F61", bug: "everybody for whom CloudFront signs is one caller",
+		old: `caller: caller, bySignature: caller != "", `,
+		new: `caller: caller, `,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F61", bug: "everybody for whom a proxy signs is one caller of a REST API",
+		old: `	return id.Caller != "" && id.CognitoIdentityID == ""`,
+		new: `	return false`,
+		by:  "TestStrangers",
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "F61", bug: "everybody whom an authorizer calls user is one caller",
