@@ -37,8 +37,8 @@ import (
 //
 //   - what a Lambda authorizer returned besides a principalId
 //   - if the gateway named nobody, or by a principalId, which may be the same
-//     for everybody: the headers Authorization, Cookie and X-Api-Key, and the
-//     client certificate of mutual TLS
+//     for everybody: the headers Authorization, Cookie and X-Api-Key, the client
+//     certificate of mutual TLS, and the API key that an authorizer returned
 //   - if it named a user or role of IAM: the same without Authorization, which
 //     has another signature in every try. A proxy may sign for everybody, as
 //     CloudFront does in front of a Function URL
@@ -114,10 +114,7 @@ func (r request) credentials() ([]string, error) {
 	for _, c := range r.allCookies() {
 		found = append(found, "Cookie", c)
 	}
-	if r.certificate != "" {
-		found = append(found, r.certificate)
-	}
-	return found, nil
+	return append(found, r.besides...), nil
 }
 
 // allCookies returns the cookies in an order that does not depend on the
@@ -135,13 +132,23 @@ func (r request) allCookies() []string {
 	return slices.Compact(all)
 }
 
-// certificateOf returns the client certificate in events of REST and WebSocket
-// APIs, or "".
-func certificateOf(id events.APIGatewayRequestIdentity) string {
+// besidesHeaders returns the credentials in events of REST and WebSocket APIs
+// that are not in headers: the client certificate, and the API key, which a
+// Lambda authorizer may return.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-key-source.html
+func besidesHeaders(id events.APIGatewayRequestIdentity) []string {
+	var found []string
 	if c := id.ClientCert; c != nil && c.SerialNumber != "" {
-		return keyparts.Name("certificate", c.IssuerDN, c.SerialNumber)
+		found = append(found, certificate(c.IssuerDN, c.SerialNumber))
 	}
-	return ""
+	if id.APIKey != "" {
+		found = append(found, keyparts.Name("key", id.APIKey))
+	}
+	return found
+}
+
+func certificate(issuer, serialNumber string) string {
+	return keyparts.Name("certificate", issuer, serialNumber)
 }
 
 // besidesCaller returns what an authorizer said besides that which

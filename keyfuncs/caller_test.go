@@ -82,6 +82,14 @@ func principal(header, credential string) func(*restRequest) {
 	}
 }
 
+// principalOfPlan is the same with an API key that the authorizer returned.
+func principalOfPlan(key string) func(*restRequest) {
+	return func(e *restRequest) {
+		e.RequestContext.Authorizer = map[string]any{"principalId": "user"}
+		e.RequestContext.Identity.APIKey = key
+	}
+}
+
 // signedREST is a request that a proxy signed with IAM credentials of its own.
 func signedREST(header, credential string) func(*restRequest) {
 	return func(e *restRequest) {
@@ -128,6 +136,8 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"its session b":      principal("Cookie", "s=b"),
 		"its key a":          principal("X-Api-Key", "a"),
 		"its key b":          principal("X-Api-Key", "b"),
+		"its plan a":         principalOfPlan("a"),
+		"its plan b":         principalOfPlan("b"),
 		"user, 1.0":          func(e *restRequest) { e.RequestContext.Authorizer = map[string]any{"id": "b"} },
 		"Cognito user": func(e *restRequest) {
 			e.RequestContext.Authorizer = map[string]any{"claims": map[string]any{"sub": "a"}}

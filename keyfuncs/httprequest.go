@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
-	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -32,7 +31,7 @@ type request struct {
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
 	cookies     []string       // that the gateway took out of the headers
-	certificate string         // issuer and serial number; empty: none
+	besides     []string       // credentials that are not in headers
 }
 
 // requestIn returns the event of a gateway that an event is, points to or
@@ -77,7 +76,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
 		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity),
-		authorizer: besidesCaller(c.Authorizer), certificate: certificateOf(c.Identity),
+		authorizer: besidesCaller(c.Authorizer), besides: besidesHeaders(c.Identity),
 	}
 }
 
@@ -102,7 +101,7 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 		r.bySignature = a.IAM != nil && a.IAM.CognitoIdentity.IdentityID == ""
 	}
 	if cert := c.Authentication.ClientCert; cert.SerialNumber != "" {
-		r.certificate = keyparts.Name("certificate", cert.IssuerDN, cert.SerialNumber)
+		r.besides = []string{certificate(cert.IssuerDN, cert.SerialNumber)}
 	}
 	return r, nil
 }
@@ -117,7 +116,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 		headers: e.Headers, multi: e.MultiValueHeaders,
 		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity),
-		authorizer: besidesCaller(authorizer), certificate: certificateOf(c.Identity),
+		authorizer: besidesCaller(authorizer), besides: besidesHeaders(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
 		r.keyErr = &lock.NoKeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}

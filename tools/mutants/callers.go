@@ -40,8 +40,8 @@ var callers = []mutant{
 	},
 	{
 		file: "keyfuncs/httprequest.go", breaks: "F28", bug: "a client certificate does not count",
-		old: `		r.certificate = keyparts.Name("certificate", cert.IssuerDN, cert.SerialNumber)`,
-		new: `		r.certificate = ""`,
+		old: `		r.besides = []string{certificate(cert.IssuerDN, cert.SerialNumber)}`,
+		new: `		r.besides = nil`,
 		by:  "TestStrangers",
 	},
 	{
@@ -82,6 +82,12 @@ var callers = []mutant{
 		file: "keyfuncs/caller.go", breaks: "F28", bug: "what a Lambda authorizer returned does not count",
 		old: `	if len(r.authorizer) > 0 {`,
 		new: `	if len(r.authorizer) > 99 {`,
+		by:  "TestStrangers",
+	},
+	{
+		file: "keyfuncs/caller.go", breaks: "F61", bug: "the API key that a Lambda authorizer returned does not count",
+		old: `	if id.APIKey != "" {`,
+		new: `	if id.APIKey == "" {`,
 		by:  "TestStrangers",
 	},
 	{
