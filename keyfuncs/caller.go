@@ -37,11 +37,13 @@ import (
 //
 //   - what a Lambda authorizer returned besides a principalId
 //   - if the gateway named nobody, or by a principalId, which may be the same
-//     for everybody: the headers Authorization, Cookie and X-Api-Key, the client
-//     certificate of mutual TLS, and the API key that an authorizer returned
+//     for everybody: the headers Authorization, Cookie and X-Api-Key, the
+//     client certificate of mutual TLS, the API key that an authorizer
+//     returned, and for a message of a WebSocket API, which has no headers, its
+//     connection
 //   - if it named a user or role of IAM: the same without Authorization, which
-//     has another signature in every try. A proxy may sign for everybody, as
-//     CloudFront does in front of a Function URL
+//     has another signature in every try. A proxy may sign for everybody: that
+//     is what CloudFront does in front of a Function URL
 //
 // There is no Event and no Order. Package middleware adds who asked to a key of
 // your own that has an Event and no Payload, as PayloadFrom(key, Caller) does:

@@ -399,3 +399,23 @@ func TestCallerByAnyContext(t *testing.T) {
 		}
 	}
 }
+
+// TestCallerOfAMessage shows that a message of a WebSocket API, which has no
+// headers, is of the connection through which it came.
+func TestCallerOfAMessage(t *testing.T) { // F28, F61
+	t.Parallel()
+	through := func(connection string, authorized any) lock.Key {
+		e := plainSocket()
+		e.Headers, e.RequestContext.EventType, e.RequestContext.RouteKey = nil, "MESSAGE", "placeOrder"
+		e.RequestContext.ConnectionID, e.RequestContext.Authorizer = connection, authorized
+		return keyOf(t, keyfuncs.Caller[webSocket], e)
+	}
+	for name, authorized := range map[string]any{
+		"nobody":        nil,
+		"one principal": map[string]any{"principalId": "user"},
+	} {
+		if a, b := through("a", authorized), through("b", authorized); a == b || a != through("a", authorized) {
+			t.Errorf("%s: %+v and %+v", name, a, b)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -119,6 +120,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		authorizer: besidesCaller(authorizer), besides: besidesHeaders(c.Identity),
 	}
 	if c.EventType != "" && c.EventType != "CONNECT" {
+		r.besides = append(r.besides, keyparts.Name("connection", c.ConnectionID))
 		r.keyErr = &lock.NoKeyError{Field: "requestContext.eventType", Reason: "is not CONNECT: a message has no headers; take its key from the body with keyfuncs.HTTPBody"}
 	}
 	return r

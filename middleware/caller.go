@@ -60,8 +60,8 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (stri
 		of eventkind.Gateway
 		as func(context.Context, []byte) (lock.Key, error)
 	}{
-		{eventkind.Payload2, callerAs[events.APIGatewayV2HTTPRequest]}, // also of a Function URL
-		{eventkind.Payload1, callerAs[events.APIGatewayProxyRequest]},
+		{eventkind.Payload2, callerAs[events.APIGatewayV2HTTPRequest]},         // also of a Function URL
+		{eventkind.Payload1, callerAs[events.APIGatewayWebsocketProxyRequest]}, // also of a REST API
 		{eventkind.LoadBalancer, callerAs[events.ALBTargetGroupRequest]},
 	} {
 		if shown != eventkind.NoGateway && shown != c.of {

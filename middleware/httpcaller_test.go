@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -270,5 +271,27 @@ func TestAnonymousAnswer(t *testing.T) {
 	f.want(t, lock.OutcomeAcquired, lock.OutcomeReleased, lock.OutcomeAlreadyCompleted, lock.OutcomeAlreadyCompleted)
 	if runs != 1 {
 		t.Errorf("%d runs", runs)
+	}
+}
+
+// TestStrangerSendsAMessage shows that the answer to a message of a WebSocket
+// API is not sent through another connection.
+func TestStrangerSendsAMessage(t *testing.T) { // F28, F61
+	t.Parallel()
+	doc, err := os.ReadFile("../keyfuncs/testdata/apigateway-websocket-message.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := func(connection string) []byte {
+		return edited(t, doc, func(e map[string]any) {
+			sentWith("")(e)
+			e["requestContext"].(map[string]any)["connectionId"] = connection
+		})
+	}
+	for way, r := range routes["apigateway-websocket-connect"] {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			strangersAreRefused(t, r, own, through("alice"), through("mallory"))
+		})
 	}
 }

@@ -141,6 +141,18 @@ var callers = []mutant{
 		by:  "TestSameCaller",
 	},
 	{
+		file: "keyfuncs/httprequest.go", breaks: "F61", bug: "everybody who sends a message to a WebSocket API is one caller",
+		old: `keyparts.Name("connection", c.ConnectionID)`,
+		new: `keyparts.Name("connection", c.APIID)`,
+		by:  "TestCallerOfAMessage",
+	},
+	{
+		file: "middleware/caller.go", breaks: "F61", bug: "the connection of a message does not count in a handler of bytes",
+		old: `callerAs[events.APIGatewayWebsocketProxyRequest]}`,
+		new: `callerAs[events.APIGatewayProxyRequest]}`,
+		by:  "TestStrangerSendsAMessage",
+	},
+	{
 		file: "middleware/caller.go", breaks: "F28", bug: "the caller is not compared where only the result shows that it is a response",
 		old: `	if gateway == eventkind.NoGateway && !h.byValue {`,
 		new: `	if gateway == eventkind.NoGateway {`,
