@@ -190,7 +190,7 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 
 // repeatable has the client errors after which the same request may succeed
 // later, or if it comes with other credentials, over another connection or with
-// a condition: they say nothing about the work.
+// other headers, which no Payload has: they say nothing about the work.
 // https://www.rfc-editor.org/rfc/rfc9110#name-client-error-4xx
 // https://www.rfc-editor.org/rfc/rfc4918#section-11.3
 // https://www.rfc-editor.org/rfc/rfc8470#section-5.2
@@ -198,7 +198,10 @@ func (h *overHTTP) gatewayOf(payload any) eventkind.Gateway {
 var repeatable = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true, http.StatusRequestTimeout: true,
 	http.StatusConflict: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true, http.StatusTooEarly: true,
-	http.StatusUpgradeRequired: true, http.StatusPreconditionRequired: true, http.StatusTooManyRequests: true,
+	http.StatusUpgradeRequired: true, http.StatusTooManyRequests: true,
+	http.StatusPreconditionRequired: true, http.StatusPreconditionFailed: true, http.StatusNotAcceptable: true, http.StatusLengthRequired: true,
+	http.StatusUnsupportedMediaType: true, http.StatusRequestedRangeNotSatisfiable: true, http.StatusExpectationFailed: true,
+	http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
 // completesWith reports whether a response is the answer to a request that need

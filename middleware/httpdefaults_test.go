@@ -22,7 +22,7 @@ var created = reply{status: http.StatusCreated, headers: map[string]string{"cont
 // byte for byte and marked, and that the handler does not run.
 func TestHTTPReplay(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{200, 201, 204, 302, 400, 402, 404, 410, 412, 422, 451, 499} {
+	for _, status := range []int{200, 201, 204, 302, 400, 402, 404, 405, 410, 413, 414, 418, 422, 424, 451, 499} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			onEveryRoute(t, func(t *testing.T, r route, doc []byte) {
 				f, runs := newFixture(), 0
@@ -60,7 +60,7 @@ func TestHTTPFailureRunsAgain(t *testing.T) { // F36, F49, F62
 		"panic": func() (reply, error) { panic("boom") },
 	}
 	for _, code := range []int{
-		99, 100, 101, 103, 199, 401, 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, 500, 503, 511, 599, 1000,
+		99, 100, 101, 103, 199, 401, 403, 406, 407, 408, 409, 411, 412, 415, 416, 417, 421, 423, 425, 426, 428, 429, 431, 500, 503, 511, 599, 1000,
 	} {
 		failures[strconv.Itoa(code)] = status(code)
 	}

@@ -72,11 +72,12 @@ import (
 // again: rename the field, or choose [CompletedIf] and [OnCompleted].
 //
 // A response completes the event if its status is from 200 to 499, except 401,
-// 403, 407, 408, 409, 421, 423, 425, 426, 428, 429, and any other 4xx with the
-// header Retry-After, as a wrapper inside the handler answers if its lock is
-// held; after any other the retry runs. [CompletedIf] changes that. A repeated
-// request gets the first response again with the header Idempotent-Replayed:
-// true. These are answered with a problem document (RFC 9457):
+// 403, 406, 407, 408, 409, 411, 412, 415, 416, 417, 421, 423, 425, 426, 428,
+// 429, 431, and any other 4xx with the header Retry-After, as a wrapper inside
+// the handler answers if its lock is held; after any other the retry runs.
+// [CompletedIf] changes that. A repeated request gets the first response again
+// with the header Idempotent-Replayed: true. These are answered with a problem
+// document (RFC 9457):
 //
 //   - a request that is in progress, with status 409 and Retry-After
 //   - a completed request whose response is not stored, or a stale one, with
