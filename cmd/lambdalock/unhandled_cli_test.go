@@ -152,7 +152,7 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := invoked(t, c.function, append([]string{"--scale", "600"}, c.args...)...)
+			r := invoked(t, c.function, append([]string{"--timeout", "1m", "--scale", "12000"}, c.args...)...) // a store has a tenth of 3 s to answer a claim
 			r.Expect(t, c.status)
 			if got := messages(r); got != c.want {
 				t.Errorf("got  %q\nwant %q\n%s", got, c.want, r)
