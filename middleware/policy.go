@@ -161,14 +161,12 @@ func checkRespond(sig signature, response any) {
 		refuse("OnHeld(Respond) needs a handler with a result, but %s has none: choose Fail, Skip or Wait", sig.t)
 	case response != nil && !reflect.TypeOf(response).AssignableTo(sig.result):
 		refuse("OnHeld(Respond) was given a %T, but the handler returns a %s: pass a %s", response, sig.result, sig.result)
-	case sig.streams():
-		refuse("OnHeld(Respond) cannot return the stream that %s returns to several callers, because a stream can be read once: use OnError, which makes a new one for each", sig.t)
 	}
 	refuseStreamed(response)
 }
 
-// refuseStreamed panics if Respond was given a stream that the type of the
-// handler's result hides.
+// refuseStreamed panics if Respond was given a stream, which the type of the
+// handler's result may hide.
 func refuseStreamed(response any) {
 	if bodyOf(response) != nil {
 		refuse("OnHeld(Respond) cannot return a %T to several callers, because a stream can be read once: use OnError, which makes a new one for each", response)

@@ -47,10 +47,10 @@ func bodyOf(v any) io.Reader {
 	if isNil(v) {
 		return nil
 	}
-	if _, body := streamingResponse(v); body != nil {
+	if _, body := streamingResponse(v); body != nil && *body != nil {
 		return *body
 	}
-	reader, _ := v.(io.Reader)
+	reader, _ := v.(io.Reader) // a response without a body can be read once, too
 	return reader
 }
 

@@ -71,6 +71,9 @@ func TestWrongUsePanicsAtConstruction(t *testing.T) {
 		"Respond with a stream, hidden": {func() {
 			middleware.WithLock(byOrder, func(order) (any, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(&events.LambdaFunctionURLStreamingResponse{Body: strings.NewReader("busy")})))...)
 		}, "read once"},
+		"Respond with a stream, hidden, without a body": {func() {
+			middleware.WithLock(byOrder, func(order) (any, error) { return nil, nil }, opts(middleware.OnHeld(middleware.Respond(&events.LambdaFunctionURLStreamingResponse{StatusCode: 409})))...)
+		}, "read once"},
 		"Respond with a stream, raw": {func() {
 			middleware.WithLock(byOrder, lambda.Handler(echo{}), opts(middleware.OnHeld(middleware.Respond(strings.NewReader("busy"))))...)
 		}, "read once"},
