@@ -120,7 +120,7 @@ func (r *Row) OwnedBy(token string) bool { return token != "" && r.Token == toke
 // held only until the cooldown is over.
 func (r *Row) Cooling() bool { return strings.HasSuffix(r.Token, cooldown) }
 
-// Owner returns the token of the owner, in its cooldown as well.
+// Owner returns the token of the owner or, in a cooldown, of the last one.
 func (r *Row) Owner() string { return strings.TrimSuffix(r.Token, cooldown) }
 
 // Extend moves the end of the lease as n asks, and reports whether it did: only

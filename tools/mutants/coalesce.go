@@ -154,7 +154,7 @@ var coalesce = []mutant{
 		file: "middleware/schedule.go", breaks: "F32", bug: "copies in a batch that is coalesced find their lock held and count a receive",
 		old: `same.Event = t.key.Event`,
 		new: `same.Name = ""`,
-		by:  "TestDuplicatesInACoalescedBatch",
+		by:  "TestCoalesceInABatch",
 	},
 	{
 		file: "middleware/task.go", breaks: "observation", bug: "a run that a wrapper inside the handler owes counts as two failures",
