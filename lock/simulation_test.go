@@ -45,7 +45,7 @@ func TestSimulationOnObjects(t *testing.T) {
 // TestSimulationOfTwoVersionsOnObjects plays histories in which half of the
 // clients are of a later version that knows one member more. This version
 // understands its objects, and writes them without it.
-func TestSimulationOfTwoVersionsOnObjects(t *testing.T) { // F41
+func TestSimulationOfTwoVersionsOnObjects(t *testing.T) { // F65
 	t.Parallel()
 	c := simulation.Config{Histories: 50, Share: 20, ServerClock: true, Skew: 10 * time.Hour}
 	if testing.Short() {

@@ -39,6 +39,9 @@
 //
 // # The condition of an acquire
 //
+// P and F numbers are the promises and faults of
+// https://github.com/lambdalock/lambdalock/blob/main/docs/PROMISES.md.
+//
 //	clause                                                          answers
 //	attribute_not_exists(rowFormat)                                 F41: a newer version wrote the row
 //	and (attribute_not_exists(ownerToken)                           nobody holds the name …

@@ -17,7 +17,7 @@ import (
 // TestSimulationOfTwoVersions plays histories in which half of the clients are
 // of a later version that knows one attribute more, and writes it with each
 // update. This version understands such rows, and leaves the attribute alone.
-func TestSimulationOfTwoVersions(t *testing.T) { // F41
+func TestSimulationOfTwoVersions(t *testing.T) { // F65
 	t.Parallel()
 	c := simulation.Config{Histories: 10, Share: 20}
 	if testing.Short() {

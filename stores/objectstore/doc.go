@@ -38,7 +38,7 @@
 // new row on condition that the object's version is unchanged. If it has
 // changed, the request starts over; after a few rounds it fails with a
 // conflict, which package lock retries. The condition also rejects late copies
-// of a write, because they find another version (F3, F44).
+// of a write, because they find another version.
 //
 // The store skips the read if it probably knows the result. It caches the rows
 // that it read or wrote most recently, and uses those that were free or held by
@@ -63,5 +63,5 @@
 // Abandoning a claim writes to another owner's object, which changes its
 // modification time. That write therefore stores the start of the lease in
 // leasedAt. A duplicate of a claim or renewal that was already applied writes
-// nothing, because a write would restart the lease (F3).
+// nothing, because a write would restart the lease.
 package objectstore

@@ -91,6 +91,9 @@
 //
 // # The condition of an acquire
 //
+// P and F numbers are the promises and faults of
+// https://github.com/lambdalock/lambdalock/blob/main/docs/PROMISES.md.
+//
 //	there is no rowFormat                                           F41: a newer version wrote the row
 //	completed has no such event, or its time has passed             P5: the event is not completed
 //	highestOrder is below the order, byte by byte                   the event is not stale

@@ -22,7 +22,7 @@ func TestSimulation(t *testing.T) { // F1 to F6, F14, F18 to F21, F42, F44
 
 // TestSimulationOfTwoVersions plays histories in which half of the clients are
 // of a later version. This version understands what it writes.
-func TestSimulationOfTwoVersions(t *testing.T) { // F41
+func TestSimulationOfTwoVersions(t *testing.T) { // F65
 	t.Parallel()
 	var version redistest.LaterVersion
 	simulation.Faults(t, func(t *testing.T, h *simulation.History) func(uint64) driver.Store {
