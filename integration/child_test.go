@@ -23,6 +23,7 @@ const (
 // roles are what a child process can do. It answers in JSON lines on its
 // output.
 var roles = map[string]func(task) error{
+	"batches": handleBatches,
 	"contend": contend,
 	"faulted": contendFaulted,
 	"hold":    hold,
