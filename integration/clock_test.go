@@ -3,12 +3,17 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/redisstore/redisquorum"
 )
 
 // movedClock makes the clock of a server appear to be ahead. An object keeps
@@ -101,3 +106,57 @@ func (s movedScripts) Eval(ctx context.Context, script string, keys []string, ar
 	s.clock.mu.Unlock()
 	return s.Scripter.Eval(ctx, strings.Replace(script, clock, moved, 1), keys, args...)
 }
+
+// untimed is a quorum that waits for each server's answer however long it
+// takes. Its own limit is a quarter of a second, and the suite takes a step
+// that the machine was too busy for as one that failed.
+type untimed struct{ *redisquorum.Store }
+
+// Acquire implements [driver.Store].
+func (u untimed) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
+	return u.Store.Acquire(untimedContext(ctx), c)
+}
+
+// Renew implements [driver.Store].
+func (u untimed) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	return u.Store.Renew(untimedContext(ctx), r)
+}
+
+// Settle implements [driver.Store].
+func (u untimed) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
+	return u.Store.Settle(untimedContext(ctx), s)
+}
+
+// Check implements [driver.Checker].
+func (u untimed) Check(ctx context.Context) error { return u.Store.Check(untimedContext(ctx)) }
+
+// Read implements [driver.Inspector].
+func (u untimed) Read(ctx context.Context, name string) (driver.Row, error) {
+	return u.Store.Read(untimedContext(ctx), name)
+}
+
+// Rows implements [driver.Inspector].
+func (u untimed) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
+	return u.Store.Rows(untimedContext(ctx), prefix)
+}
+
+func untimedContext(ctx context.Context) context.Context {
+	return clock.With(ctx, untimedClock{clock.From(ctx)})
+}
+
+// untimedClock is a clock by which no time limit is ever reached.
+type untimedClock struct{ clock.Clock }
+
+// AfterFunc never calls f.
+func (c untimedClock) AfterFunc(time.Duration, func()) clock.Timer { return unset{} }
+
+// WithDeadlineCause sets no deadline.
+func (c untimedClock) WithDeadlineCause(ctx context.Context, _ time.Time, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+// unset is a timer that is not running.
+type unset struct{}
+
+func (unset) Stop() bool               { return false }
+func (unset) Reset(time.Duration) bool { return false }
