@@ -67,7 +67,9 @@ func (a *acquisition) coalesce() error {
 	}
 	store, mark := a.locker.store.(driver.Coalescer), driver.Mark{
 		Name: a.claim.Name, Token: a.row.Token,
-		Stamp: a.claim.Now.Add(a.locker.opts.Grace), // an earlier delivery's clock may have been ahead
+		// Above that of every claim for the event: the clock of an earlier delivery
+		// may have been ahead, and this process' clock may have been set back.
+		Stamp: later(a.claim.Now.Add(a.locker.opts.Grace), a.claim.Stamp),
 	}
 	r := a.requests // a copy, because what becomes of the mark says nothing about the claim
 	r.until, r.throttled, r.unsure = a.askUntil(), 0, false

@@ -267,6 +267,34 @@ func TestLateClaimOfACoalescedEvent(t *testing.T) { // F3
 	})
 }
 
+// TestLateClaimOfItsOwnMark plays a process that is refused, and whose clock is
+// set back before it marks: a late copy of its claim must not own the name,
+// because the event was acknowledged.
+func TestLateClaimOfItsOwnMark(t *testing.T) { // F3, F58
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		holder := f.mustAcquire(f.locker(coalescing), event("e1"))
+		p := skewed(f.locker(coalescing), time.Minute)
+		f.faulty.Always(fault.Acquire, fault.HangThenApply)
+		f.faulty.Always(fault.Release, fault.DropBefore)
+		if err := p.Do(t.Context(), event("e2"), nothing); !isStoreError(err) {
+			t.Fatal(err)
+		}
+		f.faulty.Always(fault.Acquire, fault.None)
+		f.faulty.Always(fault.Release, fault.None)
+		p.clock.Step(-time.Minute)
+		if err := p.Do(t.Context(), event("e2"), nothing); !isCoalesced(err) {
+			t.Fatal(err)
+		}
+		_ = holder.Release()
+		f.faulty.Apply()
+		if row := f.row(); row.Token != "" {
+			t.Errorf("the late claim owns the name: %+v", row)
+		}
+	})
+}
+
 // TestMarkMeetsTheEnd lets the holder end between the refusal and the mark: the
 // event gets the name.
 func TestMarkMeetsTheEnd(t *testing.T) {
