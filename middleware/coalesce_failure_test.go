@@ -165,30 +165,6 @@ func TestOwedInsideARecordIsReportedOnce(t *testing.T) {
 	f.want(t, lock.OutcomeAcquired, middleware.OutcomeHandlerFailed, lock.OutcomeReleased)
 }
 
-// TestFailOpenBesideAHolder shows that FailOpen does not run the handler of an
-// event beside that of the holder: the store has answered that the lock is
-// held, although not whether the event was coalesced.
-func TestFailOpenBesideAHolder(t *testing.T) { // F13
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture()
-		f.faulty.Always(fault.Mark, fault.DropBefore)
-		runs := 0
-		var h func(context.Context, order) error
-		h = rebuilds["records"](t, func(context.Context) error {
-			if runs++; runs == 1 {
-				if err := h(t.Context(), order{ID: "other"}); err == nil {
-					t.Error("the event was acknowledged")
-				}
-			}
-			return nil
-		}, f.options(middleware.OnHeld(middleware.Coalesce), middleware.FailOpen())...)
-		if err := h(t.Context(), order{ID: "first"}); err != nil || runs != 1 {
-			t.Errorf("%d runs, %v", runs, err)
-		}
-	})
-}
-
 // TestCoalesceRefusesSeveralLocks shows that the mistake is found before an
 // event comes.
 func TestCoalesceRefusesSeveralLocks(t *testing.T) {

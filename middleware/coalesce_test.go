@@ -184,6 +184,12 @@ func TestCoalesceRefusesHandlers(t *testing.T) {
 		"OnHeld is for the handler that acquires": func() {
 			middleware.Resume(func(lock.Ticket) lock.Ticket { return lock.Ticket{} }, func(context.Context, lock.Ticket) (int, error) { return 0, nil }, opts()...)
 		},
+		"FailOpen": func() {
+			middleware.WithLock(ofItem, func(order) error { return nil }, opts(middleware.FailOpen())...)
+		},
+		"leave FailOpen out": func() { // of bytes
+			middleware.WithLock(ofItem, lambda.Handler(handlerFunc(func(context.Context, []byte) ([]byte, error) { return nil, nil })), opts(middleware.FailOpen())...)
+		},
 		"Limit": func() { middleware.WithLock(ofItem, func(order) error { return nil }, opts(middleware.Limit(2))...) },
 	} {
 		t.Run(want, func(t *testing.T) {

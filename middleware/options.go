@@ -270,10 +270,15 @@ func Heartbeat(lease time.Duration) Option {
 // an event that runs unprotected may run twice.
 //
 // The invocation still fails if the store did answer (throttled, a conflict, a
-// table that does not exist or has a different key, an action that is denied,
-// or with [Coalesce] that the lock is held), if the store cannot be opened (no
-// table name, no credentials), and if the invocation itself has ended.
-// Otherwise a mistake in the deployment would switch the locks off for good.
+// table that does not exist or has a different key, an action that is denied),
+// if the store cannot be opened (no table name, no credentials), and if the
+// invocation itself has ended. Otherwise a mistake in the deployment would
+// switch the locks off for good.
+//
+// FailOpen excludes [Coalesce]: the claim may have been applied although its
+// answer is lost. Then other events would be acknowledged because of a holder
+// that does not know that it holds the lock.
+//
 // Under FailOpen, lock.FromContext tells the handler whether it has a lease;
 // without one, lock.HandOver and dynamostore.Transact fail.
 func FailOpen() Option {

@@ -94,6 +94,9 @@ func (s *settings) check() {
 	if s.fixed != 0 && s.heartbeat != 0 {
 		refuse("FixedLease(%v) and Heartbeat(%v) are both given, but a heartbeat is itself a lease, renewed every third of it: leave one out", s.fixed, s.heartbeat)
 	}
+	if s.failOpen && s.held.action == coalesce {
+		refuse("FailOpen is for handlers that run alone: under OnHeld(Coalesce) other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
+	}
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
 	}

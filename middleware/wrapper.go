@@ -123,9 +123,8 @@ func keyError(err error) *lock.NoKeyError {
 
 // unanswered reports whether the store gave no answer. A refusal is an answer:
 // the store would refuse every event because of a missing table or permission,
-// and FailOpen would then run all of them without a lock. An event that is to
-// be coalesced was refused because somebody holds the lock.
+// and FailOpen would then run all of them without a lock.
 func unanswered(err error) bool {
 	var e *lock.StoreError
-	return errors.As(err, &e) && e.Temporary && !e.Answered && e.Op != "coalesce"
+	return errors.As(err, &e) && e.Temporary && !e.Answered
 }

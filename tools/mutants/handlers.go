@@ -39,12 +39,6 @@ var handlers = []mutant{
 		by:  "TestStoreFailure",
 	},
 	{
-		file: "middleware/wrapper.go", breaks: "P2, F13", bug: "FailOpen runs the handler beside the holder's if the mark of an event has no answer",
-		old: ` && e.Op != "coalesce"`,
-		new: ``,
-		by:  "TestFailOpenBesideAHolder",
-	},
-	{
 		file: "middleware/wrapper.go", breaks: "P3, F13", bug: "a handler without its lock seems to have that of a wrapper around it, and hands it over",
 		old: `run.ctx = driver.NewContext(ctx, nil)`,
 		new: `run.ctx = ctx`,
