@@ -190,7 +190,10 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 // from only compares with those of the same Name of from, such as one shard,
 // message group or object. So Name is then made of both, as in [Join]: events
 // that share the Name of key alone do not wait for each other. It must have an
-// Order for every event or for none, so it cannot be [S3LatestRecord].
+// Order for every event or for none, so it cannot be [S3LatestRecord]. If from
+// gives every event a name of its own, as [SQSMessage] does, and
+// [KinesisRecord] for a record without a partition key, that says no order, and
+// the key stays unchanged.
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	notNil("OrderFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -199,7 +202,7 @@ func OrderFrom[E any](key, from Func[E]) Func[E] {
 			return k, err
 		}
 		other, err := from(ctx, event)
-		if err != nil {
+		if err != nil || keyparts.IsOnce(other) {
 			return k, err
 		}
 		if other.Order != "" && k.Name != "" { // an empty name must stay an error

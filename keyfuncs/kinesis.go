@@ -20,6 +20,11 @@ import (
 // KinesisRecord in [Prefix] with a new prefix: otherwise everything in the
 // stream is stale.
 //
+// A stream that distributes its records by itself keeps no order, and its
+// records need no partition key. One without a key is handled once, and waits
+// for no other: Name is stream, shard and sequence number, Event the last two
+// of them, and there is no Order.
+//
 // Producers may put one partition key into several shards at a time: with an
 // ExplicitHashKey, and with the Kinesis Producer Library, whose aggregated
 // records all have the partition key "a". Such shards do not wait for each
@@ -36,6 +41,7 @@ import (
 //
 // Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
 // https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
+// https://docs.aws.amazon.com/streams/latest/dev/service-managed-pk-considerations.html,
 // https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html (ExplicitHashKey),
 // https://github.com/awslabs/amazon-kinesis-producer/blob/master/aws/kinesis/core/kinesis_record.cc,
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-using-sdk-java-after-resharding.html.
@@ -43,7 +49,7 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
-	if err := keyparts.Required("eventSourceARN", r.EventSourceArn, "kinesis.partitionKey", r.Kinesis.PartitionKey, "eventID", r.EventID); err != nil {
+	if err := keyparts.Required("eventSourceARN", r.EventSourceArn, "eventID", r.EventID); err != nil {
 		return lock.Key{}, err
 	}
 	shard, _, ok := strings.Cut(r.EventID, ":")
@@ -52,7 +58,14 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	}
 	number := r.Kinesis.SequenceNumber
 	order, err := ordinal("kinesis.sequenceNumber", number)
-	return lock.Key{Name: keyparts.Name("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: shard + ":" + number, Order: order}, err
+	if err != nil {
+		return lock.Key{}, err
+	}
+	id := shard + ":" + number
+	if r.Kinesis.PartitionKey == "" {
+		return keyparts.Once("kinesis", id, r.EventSourceArn), nil
+	}
+	return lock.Key{Name: keyparts.Name("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: id, Order: order}, nil
 }
 
 // KinesisBody takes the key of one record from the JSON in its data, decoded as

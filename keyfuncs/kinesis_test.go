@@ -3,6 +3,7 @@ package keyfuncs_test
 import (
 	"context"
 	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -22,12 +23,67 @@ func TestKinesisRecord(t *testing.T) {
 	})
 	refuses(t, "kinesis.json", kinesisRecord, map[string]func(*events.KinesisEvent){
 		"Records[0].eventSourceARN":         func(e *events.KinesisEvent) { e.Records[0].EventSourceArn = "" },
-		"Records[0].kinesis.partitionKey":   func(e *events.KinesisEvent) { e.Records[0].Kinesis.PartitionKey = "" },
 		"Records[0].kinesis.sequenceNumber": func(e *events.KinesisEvent) { e.Records[0].Kinesis.SequenceNumber = "" },
 		"Records[0].eventID":                func(e *events.KinesisEvent) { e.Records[0].EventID = "" },
 	})
 	_, err := changed(t, "kinesis.json", kinesisRecord, func(e *events.KinesisEvent) { e.Records[0].EventID = "shardId-000000000006" })
 	refused(t, "no shard", err, "Records[0].eventID", "shard")
+}
+
+// TestKinesisRecordWithoutPartitionKey: a stream that distributes its records
+// by itself has records without a key. Each is its own lock and its own event,
+// and none has an order to another.
+func TestKinesisRecordWithoutPartitionKey(t *testing.T) { // F60
+	t.Parallel()
+	for name, replacement := range map[string]string{"absent": "", "null": `"partitionKey": null,`, "empty": `"partitionKey": "",`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			without := strings.Replace(text(t, "kinesis.json"), `"partitionKey": "sensor/17",`, replacement, 1)
+			record := decoded[events.KinesisEvent](t, without).Records[0]
+			if record.Kinesis.PartitionKey != "" {
+				t.Fatalf("the record has the key %q", record.Kinesis.PartitionKey)
+			}
+			number := "49590338271490256608559692538361571095921575989136588898"
+			want := lock.Key{
+				Name:  "kinesis/arn:aws:kinesis:us-east-2:123456789012:stream%2Freadings/shardId-000000000006:" + number,
+				Event: "shardId-000000000006:" + number,
+			}
+			if k := keyOf(t, keyfuncs.KinesisRecord, record); k != want {
+				t.Errorf("%+v, want %+v", k, want)
+			}
+			record.Kinesis.SequenceNumber = ""
+			_, err := keyfuncs.KinesisRecord(t.Context(), record)
+			refused(t, "no number", err, "kinesis.sequenceNumber", "is missing")
+		})
+	}
+}
+
+// TestOrderFromWithoutOrder: what locks every event by itself does not say
+// which of two comes first, so its names must not become an order: an event
+// would look stale, and be lost, because its id happens to be smaller.
+func TestOrderFromWithoutOrder(t *testing.T) { // F60
+	t.Parallel()
+	body := `{"customer":"jane"}`
+	record := inShard("shardId-000000000006", body)
+	record.Kinesis.PartitionKey = ""
+	byData := keyfuncs.KinesisBody(byCustomer)
+	for name, from := range map[string]keyfuncs.Func[events.KinesisEventRecord]{
+		"KinesisRecord": keyfuncs.KinesisRecord, "with a prefix": keyfuncs.Prefix(keyfuncs.KinesisRecord, "p/"),
+	} {
+		if got, want := keyOf(t, keyfuncs.OrderFrom(byData, from), record), keyOf(t, byData, record); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	m := events.SQSMessage{MessageId: "3f0c1f0e", EventSource: "aws:sqs", Body: body}
+	byBody := keyfuncs.SQSBody(byCustomer)
+	if got, want := keyOf(t, keyfuncs.OrderFrom(byBody, keyfuncs.SQSMessage), m), keyOf(t, byBody, m); got != want {
+		t.Errorf("SQSMessage: %+v, want %+v", got, want)
+	}
+	kafka := events.KafkaRecord{Topic: "t", Partition: 1, Offset: 2}
+	topic := keyfuncs.ByField(func(r events.KafkaRecord) string { return r.Topic })
+	if got, want := keyOf(t, keyfuncs.OrderFrom(topic, keyfuncs.KafkaRecord), kafka), (lock.Key{Name: "t"}); got != want {
+		t.Errorf("KafkaRecord: %+v, want %+v", got, want)
+	}
 }
 
 // TestShardsAreInOrderByThemselves: a producer may put one partition key into

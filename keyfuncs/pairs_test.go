@@ -83,6 +83,8 @@ var pairs = []struct {
 	{"`KinesisRecord`", "two records of a partition key in two shards (`ExplicitHashKey`)", distant, "https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000007", "50")},
 	{"`KinesisRecord`", "two aggregated records (partition key `a`) in two shards", distant, "https://github.com/awslabs/amazon-kinesis-producer/blob/master/aws/kinesis/core/kinesis_record.cc", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000007", "48")},
 	{"`KinesisRecord`", "two records of a partition key, before and after its shard was split", distant, streamsGuide + "kinesis-using-sdk-java-after-resharding.html", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000008", "51")},
+	{"`KinesisRecord`", "a record without a partition key, delivered again", same, streamsGuide + "service-managed-pk-considerations.html", kinesisPair(withoutPartitionKey, "shardId-000000000006", "49")},
+	{"`KinesisRecord`", "two records without a partition key in one shard", distant, streamsGuide + "service-managed-pk-considerations.html", kinesisPair(withoutPartitionKey, "shardId-000000000006", "50")},
 	{"`KinesisBody(byCustomer)`", "two records of two shards with one sequence number", distant, streamsGuide + "key-concepts.html", kinesisPair(keyfuncs.KinesisBody(byCustomer), "shardId-000000000007", "49")},
 	{"`KinesisRecord`", "a change of DynamoDB that is in the stream twice", sequence, dynamoDBGuide + "kds.html", kinesisPair(keyfuncs.KinesisRecord, "shardId-000000000006", "50")},
 	{"`KinesisBody(Once(byID))`", "a change of DynamoDB that is in the stream twice, with one `eventID`", same, dynamoDBGuide + "kds.html", kinesisPair(keyfuncs.KinesisBody(keyfuncs.Once(byOrder)), "shardId-000000000006", "50")},
@@ -224,6 +226,12 @@ func kinesisPair(key keyfuncs.Func[events.KinesisEventRecord], shard, number str
 		other.EventID, other.Kinesis.SequenceNumber = shard+":"+number, number
 		return keyOf(t, key, inShard("shardId-000000000006", data)), keyOf(t, key, other)
 	}
+}
+
+// withoutPartitionKey is KinesisRecord for a record that lost its key.
+func withoutPartitionKey(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+	r.Kinesis.PartitionKey = ""
+	return keyfuncs.KinesisRecord(ctx, r)
 }
 
 func dynamoDBPair(change func(*events.DynamoDBEventRecord)) lockPair {

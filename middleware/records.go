@@ -163,7 +163,13 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 // completed record is remembered for 7 days unless [Remember] says otherwise:
 // as long as a topic keeps records by default.
 //
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html.
+// That is for the consumption mode Stream, the default. With Queue, use
+// [OrderPerName] and a failure destination with 5 or more retries: the broker
+// archives a record after five deliveries, also one that was not begun because
+// another one of its partition failed.
+//
+// Sources: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html,
+// https://docs.aws.amazon.com/lambda/latest/dg/polling-kafka-queue.html.
 func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
 	b := newBatch(key, handler, opts)
 	partition := func(r *events.KafkaRecord) string { return fmt.Sprintf("%s-%d", r.Topic, r.Partition) }

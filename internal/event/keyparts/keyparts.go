@@ -29,6 +29,12 @@ func Once(kind, id string, scope ...string) lock.Key {
 	return lock.Key{Name: Name(kind, append(scope, id)...), Event: id}
 }
 
+// IsOnce reports whether a key is one like those of Once: the name ends in the
+// event, so no two events share it, and comparing names says nothing.
+func IsOnce(k lock.Key) bool {
+	return k.Event != "" && k.Order == "" && (strings.HasSuffix(k.Name, "/"+k.Event) || strings.HasSuffix(k.Name, "/"+url.PathEscape(k.Event)))
+}
+
 // Digest returns a hash in place of a text that is too long, or too private, to
 // be shown.
 func Digest(text string) string {
