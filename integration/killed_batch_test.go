@@ -27,6 +27,7 @@ const (
 	batchNames   = 4
 	batchWorkers = 4
 	batchLease   = 4 * time.Second
+	batchTime    = 20 * time.Second // of an invocation
 	// leastRemembered is how many events of a name are remembered by default,
 	// whatever the row costs.
 	leastRemembered = 8
@@ -91,7 +92,7 @@ func handleBatches(t task) error {
 			return err
 		}
 		under.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 			defer cancel()
 			done := batchLine{Done: n}
 			answer, err := each(ctx, e)
@@ -346,8 +347,9 @@ func (q *batches) check() {
 			if o.Returned == "" || o.Name != l.Name || o.Returned == l.Begun || o.At.After(l.At) {
 				continue
 			}
-			// Without a confirmation, its completion was applied until then, or never.
-			at := o.At.Add(batchLease + latestCopy)
+			// Without a confirmation, its completion was applied until then, or never: it
+			// is tried until the deadline, under a lease that is renewed.
+			at := o.At.Add(batchTime + latestCopy)
 			for _, confirmed := range recorded[o.Returned] {
 				if confirmed.After(o.At) && confirmed.Before(at) {
 					at = confirmed
