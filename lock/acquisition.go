@@ -17,8 +17,8 @@ import (
 // store took longer than the lease.
 //
 // The caller must end the Lock with Complete or Release. A Lock that is dropped
-// holds the name until its lease ends and, with a heartbeat, for as long as the
-// process lives. [Locker.Do] always ends its Lock.
+// holds the name until its lease ends and, unless that is fixed, for as long as
+// the process lives. [Locker.Do] always ends its Lock.
 func (l *Locker) Acquire(ctx context.Context, key Key) (*Lock, error) {
 	return l.newAcquisition(invocation.Believable(ctx), key).acquire()
 }

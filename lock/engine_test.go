@@ -153,10 +153,12 @@ func TestDeadHolder(t *testing.T) { // F19
 		l := f.locker(untilDeadline)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		dead, err := l.Acquire(ctx, resource) // and dies
+		process := skewed(l, 0)
+		dead, err := process.Acquire(ctx, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
+		process.clock.Freeze() // for longer than its lease, which is death to everybody else
 		end := dead.Lease().Until
 		if want := time.Now().Add(time.Minute + lock.DefaultGrace); !end.Equal(want.Truncate(time.Microsecond)) {
 			t.Errorf("lease ends at %v, want deadline and grace: %v", end, want)
@@ -173,6 +175,7 @@ func TestDeadHolder(t *testing.T) { // F19
 			t.Error("the fence did not rise")
 		}
 		// The late holder changes nothing (F21).
+		process.clock.Thaw()
 		if err := dead.Complete(); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("late completion: %v, want lost", err)
 		}

@@ -2,7 +2,9 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,33 +22,72 @@ const patience = maxBudget / 8
 // which may have stopped the heartbeat itself, or wait for somebody who does.
 type heartbeat struct {
 	clock    clock.Clock
-	quit     context.CancelFunc
-	done     chan struct{}
 	lose     context.CancelCauseFunc            // ends the work
-	watch    clock.Timer                        // calls lose if the goroutine is stuck
+	overtime clock.Timer                        // begins the heartbeat; nil: it begins with the work
+	watch    clock.Timer                        // calls lose if the goroutine is stuck; nil if overtime is not
 	last     clock.Timer                        // calls lose once the lock is handed over; nil before that
 	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
 	panicked any                                // by an observer or a log handler; known once done is closed
 	telling  atomic.Bool                        // one of them is running
 	stuck    atomic.Bool                        // somebody has waited for it in vain
+	outlived bool                               // that the work has outlived its context was reported
+
+	beginning sync.Mutex         // guards what follows
+	stopped   bool               // it does not begin any more
+	quit      context.CancelFunc // nil until it has begun
+	done      chan struct{}      // nil until it has begun
+}
+
+// begin returns the context of the goroutine, or nil if the heartbeat was
+// stopped before.
+func (h *heartbeat) begin(ctx context.Context) context.Context {
+	h.beginning.Lock()
+	defer h.beginning.Unlock()
+	if h.stopped {
+		return nil
+	}
+	ctx, h.quit = context.WithCancel(context.WithoutCancel(ctx))
+	h.done = make(chan struct{})
+	return ctx
+}
+
+// ended returns a channel that is closed when the goroutine has ended, or nil
+// if it has not begun.
+func (h *heartbeat) ended() <-chan struct{} {
+	h.beginning.Lock()
+	defer h.beginning.Unlock()
+	return h.done
 }
 
 func (h *heartbeat) stop() {
-	h.quit()
+	h.beginning.Lock()
+	h.stopped = true
+	quit := h.quit
+	h.beginning.Unlock()
+	if h.overtime != nil {
+		h.overtime.Stop()
+	}
+	if quit == nil {
+		return
+	}
+	quit()
 	if !h.stuck.Load() {
 		h.join()
 	}
-	h.watch.Stop()
+	if h.watch != nil {
+		h.watch.Stop()
+	}
 }
 
 // join waits until the goroutine has ended, or a callback has used up the
 // patience.
 func (h *heartbeat) join() {
-	for {
+	done := h.ended()
+	for done != nil {
 		enough := make(chan struct{})
 		t := h.clock.AfterFunc(patience, func() { close(enough) })
 		select {
-		case <-h.done:
+		case <-done:
 			t.Stop()
 			return
 		case <-enough:
@@ -73,11 +114,11 @@ func (l *Lock) stopForGood() {
 // heartbeat's goroutine it would have ended the process and every lock in it.
 func (h *heartbeat) raise() {
 	select {
-	case <-h.done:
+	case <-h.ended():
 		if h.panicked != nil {
 			panic(h.panicked)
 		}
-	default: // it is stuck
+	default: // it is stuck, or has not begun
 	}
 }
 
@@ -96,23 +137,37 @@ func (h *heartbeat) tell(report func()) {
 // startHeartbeat starts the renewals, and ends the work's context through lose
 // if the lease could not be renewed in time. The renewals go on when the
 // caller's context ends: work that goes on regardless still needs its lock, and
-// some platforms report a deadline that they do not enforce.
-// https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
+// platforms report a deadline that they do not enforce; see [UntilDeadline].
 func (l *Lock) startHeartbeat(lose context.CancelCauseFunc) {
-	ctx, quit := context.WithCancel(context.WithoutCancel(l.ctx))
-	l.beat = &heartbeat{clock: l.clock, quit: quit, done: make(chan struct{}), lose: lose}
+	l.beat = &heartbeat{clock: l.clock, lose: lose}
 	l.beat.watch = l.clock.AfterFunc(math.MaxInt64, l.watch)
 	l.watch()
-	go func() {
-		defer close(l.beat.done)
-		stopped := false
-		defer func() {
-			if !stopped { // even if an observer ended this goroutine
-				lose(l.lostError())
-			}
-		}()
-		stopped = l.renewUntilStopped(ctx)
+	ctx := l.beat.begin(l.ctx)
+	go l.keepUp(ctx, l.timing.beat)
+}
+
+// startOvertime starts the renewals of a lease that lasts to the deadline once
+// the work has outlived its context. Until then it costs a timer.
+func (l *Lock) startOvertime() {
+	l.beat = &heartbeat{clock: l.clock, lose: func(error) {}} // the context has ended
+	l.beat.overtime = l.clock.AfterFunc(l.lostAt().Add(-l.timing.overtimeAhead()).Sub(l.wall()), func() {
+		if ctx := l.beat.begin(l.ctx); ctx != nil {
+			l.keepUp(ctx, 0)
+		}
+	})
+}
+
+// keepUp renews the lease until the heartbeat is stopped or the lease is lost,
+// for the first time after a pause.
+func (l *Lock) keepUp(ctx context.Context, pause time.Duration) {
+	defer close(l.beat.done)
+	stopped := false
+	defer func() {
+		if !stopped { // even if an observer ended this goroutine
+			l.beat.lose(l.lostError())
+		}
 	}()
+	stopped = l.renewUntilStopped(ctx, pause)
 }
 
 // watch ends the work in the middle of the margin if the heartbeat has not done
@@ -154,9 +209,12 @@ func (l *Lock) rest(ctx context.Context, due time.Time) bool {
 // renewUntilStopped reports false if the lease was lost. Once the lock is being
 // ended, a failed renewal means nothing: the request that ends the lock may
 // have come first.
-func (l *Lock) renewUntilStopped(ctx context.Context) bool {
-	for {
-		limit, due := l.lostAt(), l.wall().Add(l.timing.beat)
+func (l *Lock) renewUntilStopped(ctx context.Context, pause time.Duration) bool {
+	for ; ; pause = l.timing.beat {
+		limit, due := l.lostAt(), l.wall().Add(pause)
+		if !l.timing.renew {
+			limit = limit.Add(l.timing.margin) // no context is left to end before the lease does
+		}
 		if limit.Before(due) {
 			due = limit
 		}
@@ -175,13 +233,13 @@ func (l *Lock) renewUntilStopped(ctx context.Context) bool {
 			return false
 		}
 		now := wall.Truncate(time.Microsecond)
-		ok, requests, err := l.renew(ctx, began.Add(left), now, l.timing.lease)
+		ok, requests, err := l.renew(ctx, began.Add(left), now, l.timing.renewal)
 		switch {
 		case ctx.Err() != nil, !ok && l.hasEnded(ctx):
 			l.unreported.Add(int64(requests))
 			return true
 		case err == nil && ok:
-			l.observeBeat(ctx, OutcomeRenewed, began, requests, nil)
+			l.observeBeat(ctx, OutcomeRenewed, began, requests, l.outlived())
 		case err == nil:
 			l.observeBeat(ctx, OutcomeLost, began, requests, l.lostError())
 			return false
@@ -246,8 +304,21 @@ func (l *Lock) renewOnce(ctx context.Context, r *retries, now time.Time, until *
 	return row, ok, err
 }
 
+var errOutlived = errors.New("still running after its context has ended; its lease is renewed for as long as it runs: let the work return when its context ends")
+
+// outlived returns an error once, if the work has outlived its context.
+func (l *Lock) outlived() error {
+	t := l.timing
+	soon := t.renew && (t.deadline.IsZero() || l.clock.Now().Before(t.outermost.Add(-t.overtimeAhead())))
+	if soon || l.beat.outlived || l.ending.Load() != 0 {
+		return nil
+	}
+	l.beat.outlived = true
+	return errOutlived
+}
+
 func (l *Lock) observeBeat(ctx context.Context, outcome Outcome, began time.Time, requests int, err error) {
-	if l.locker.silent(ctx, outcome) {
+	if err == nil && l.locker.silent(ctx, outcome) {
 		return
 	}
 	o := l.observation(outcome, began, requests, err)

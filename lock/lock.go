@@ -39,7 +39,7 @@ type Lock struct {
 
 	work   context.Context
 	cancel context.CancelFunc // of work
-	beat   *heartbeat         // nil without one
+	beat   *heartbeat         // nil with a fixed lease
 
 	settling   chan struct{} // has an element until it is known whether an attempt to end the lock did so
 	ending     atomic.Int32  // how the lock ended or is being ended; 0 before that
@@ -129,6 +129,9 @@ func (l *Lock) begin() {
 	end, cause := l.workEnd()
 	if !l.timing.renew {
 		l.work, l.cancel = l.clock.WithDeadlineCause(ctx, end, cause)
+		if l.timing.renewal > 0 {
+			l.startOvertime()
+		}
 		return
 	}
 	ctx, lose := context.WithCancelCause(ctx)

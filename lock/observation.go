@@ -25,7 +25,7 @@ const (
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info
 	OutcomeMismatch         Outcome = "mismatch"          // the event came before with another payload: warn
-	OutcomeRenewed          Outcome = "renewed"           // debug
+	OutcomeRenewed          Outcome = "renewed"           // debug; with an Err, because the work has outlived its context: warn
 	OutcomeHandedOver       Outcome = "handed_over"       // to another invocation: info
 	OutcomeResumed          Outcome = "resumed"           // after it was handed over: info
 	OutcomeLost             Outcome = "lost"              // another handler may have worked at the same time: error
@@ -81,7 +81,14 @@ type Observation struct {
 
 // Failed reports whether the outcome is a failure. Nothing is wrong with a
 // refusal, such as that of a duplicate, whose Err is only its reason.
-func (o Observation) Failed() bool { return o.Err != nil && o.Outcome.level() >= slog.LevelWarn }
+func (o Observation) Failed() bool { return o.Err != nil && o.level() >= slog.LevelWarn }
+
+func (o Observation) level() slog.Level {
+	if o.Outcome == OutcomeRenewed && o.Err != nil {
+		return slog.LevelWarn
+	}
+	return o.Outcome.level()
+}
 
 // LogValue implements [slog.LogValuer]. Its attributes are, where there are
 // any, key (the digest of the name), duration, waited, requests, fence,
@@ -217,7 +224,7 @@ func (l *Locker) report(ctx context.Context, o Observation) {
 	if l.opts.Observe != nil {
 		l.opts.Observe(ctx, o)
 	}
-	level := o.Outcome.level()
+	level := o.level()
 	if !l.opts.Logger.Enabled(ctx, level) {
 		return
 	}

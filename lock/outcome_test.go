@@ -292,11 +292,8 @@ func TestObservations(t *testing.T) { // F30
 			t.Errorf("no %s", outcome)
 			return lock.Observation{}
 		}
-		ctx, die := context.WithTimeout(t.Context(), time.Second)
-		if _, err := named("dead", untilDeadline).Acquire(ctx, event("e1")); err != nil {
-			t.Fatal(err)
-		}
-		die()
+		dead := f.mustAcquire(named("dead", lock.Options{Lease: lock.FixedLease(3 * time.Second)}), event("e1"))
+		dead.Leave()
 		time.Sleep(4 * time.Second)
 		lk := f.mustAcquire(named("heir", lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
 		if o := last(lock.OutcomeTakenOver); o.Holder != "dead" {

@@ -267,7 +267,7 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 		switch {
 		case !goesOn:
 			l.endWork()
-		case l.beat != nil:
+		case l.timing.renew:
 			l.watch()
 		}
 	}()

@@ -15,19 +15,24 @@ const (
 	// shortestWork is what Grace must leave of a lease, because one request may
 	// take that long.
 	shortestWork = time.Second
+	// overtime is what Grace leaves of a lease that is renewed only once its work
+	// has outlived its context: time for a few failed requests, and little to wait
+	// for if the process is ended after all.
+	overtime = 6 * time.Second
 )
 
 // timing says how much time one acquisition may take, and how long its lease
 // lasts.
 type timing struct {
-	deadline time.Time // of the caller's context; zero: none
-	killed   time.Time // when the platform kills the process: a lock around this one has the later deadline
-	reserve  time.Duration
-	budget   time.Duration // of one round of requests to acquire
-	lease    time.Duration // zero: to the deadline plus Grace
-	margin   time.Duration // how long before its end the lease counts as lost
-	renew    bool
-	beat     time.Duration // between renewals
+	deadline  time.Time // of the caller's context; zero: none
+	outermost time.Time // the latest deadline of the lock and those around it
+	reserve   time.Duration
+	budget    time.Duration // of one round of requests to acquire
+	lease     time.Duration // zero: to the outermost deadline plus Grace
+	margin    time.Duration // how long before its end the lease counts as lost
+	renew     bool          // while the work runs; otherwise once it has outlived its context
+	renewal   time.Duration // for how long the lease is renewed; zero: never
+	beat      time.Duration // between renewals
 }
 
 // leaseEnd returns when a lease ends that begins now.
@@ -35,7 +40,7 @@ func (l *Locker) leaseEnd(t timing, now time.Time) time.Time {
 	if t.lease > 0 {
 		return now.Add(t.lease)
 	}
-	return t.killed.Add(l.opts.Grace).Round(0).Truncate(time.Microsecond)
+	return t.outermost.Add(l.opts.Grace).Round(0).Truncate(time.Microsecond)
 }
 
 func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
@@ -44,22 +49,26 @@ func (l *Locker) timing(ctx context.Context, now time.Time) (timing, error) {
 	var remaining time.Duration
 	if ok {
 		remaining = deadline.Sub(now)
-		t.deadline, t.killed = deadline, deadline
+		t.deadline, t.outermost = deadline, deadline
 		for outer := heldIn(ctx); outer != nil; outer = outer.outer {
 			if d := outer.timing.deadline; d.Sub(now) <= invocation.LongestDeadline {
-				t.killed = later(t.killed, d)
+				t.outermost = later(t.outermost, d)
 			}
 		}
 		t.reserve = invocation.Reserve(l.opts.Reserve, remaining)
 	}
 	switch mode := l.opts.Lease; {
 	case mode.kind == deadlineLease && ok && remaining <= invocation.LongestDeadline:
+		t.renewal = t.margin + overtime
 	case mode.kind == fixedLease:
 		t.lease = mode.lease
 	default:
 		t.renew = true
 		t.lease = cmp.Or(mode.lease, DefaultLease)
-		t.beat = min(t.lease/3, (t.lease-t.margin)/2)
+		t.renewal = t.lease
+	}
+	if t.renewal > 0 {
+		t.beat = min(t.renewal/3, (t.renewal-t.margin)/2)
 	}
 	return t.at(now)
 }
@@ -79,27 +88,33 @@ func (t timing) at(now time.Time) (timing, error) {
 	return t, nil
 }
 
+// overtimeAhead returns how long before the outermost deadline work that still
+// runs has outlived its context. Until half-way between the two it counts as
+// work that is about to end with its context.
+func (t timing) overtimeAhead() time.Duration {
+	return min(t.outermost.Sub(t.deadline.Add(-t.reserve))/2, t.beat)
+}
+
 // settleUntil returns until when a settlement may try. A completion may take
-// all the time there is, except what the runtime needs to send the result. A
-// release gets little, because it only saves the next claimant time. After the
-// deadline it still gets a moment, because the process may be killed late, or
-// not at all.
+// all the time there is, except what the runtime needs to send the result; once
+// the deadline has passed, that is the time for which the lease keeps others
+// away. A release gets little, because it only saves the next claimant time,
+// and after the deadline a moment.
 func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	deadline, within := l.deadline(now), l.locker.opts.CompleteWithin
-	until := now.Add(maxBudget)
+	until, left := now.Add(maxBudget), deadline.Sub(now)
 	switch {
 	case completes && within > 0:
 		until = now.Add(within)
-	case completes && !deadline.IsZero() && deadline.Sub(now) <= invocation.LongestDeadline:
+	case completes && left > 0 && left <= invocation.LongestDeadline:
 		until = deadline
 	case completes:
 		until = later(until, now.Add(time.UnixMicro(l.until.Load()).Sub(l.wall())))
 	}
-	if deadline.IsZero() {
+	switch {
+	case deadline.IsZero(), left <= 0 && completes:
 		return until
-	}
-	left := deadline.Sub(now)
-	if left <= 0 {
+	case left <= 0:
 		return now.Add(maxBudget / 8)
 	}
 	if last := deadline.Add(-min(invocation.TimeToAnswer, l.timing.reserve/2, left/2)); last.Before(until) {

@@ -207,8 +207,8 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/timing.go", breaks: "P2, F14", bug: "the lease ends with the deadline, without Grace",
-		old: `t.killed.Add(l.opts.Grace).Round(0)`,
-		new: `t.killed.Round(0)`,
+		old: `t.outermost.Add(l.opts.Grace).Round(0)`,
+		new: `t.outermost.Round(0)`,
 		by:  "TestDeadHolder",
 	},
 	{

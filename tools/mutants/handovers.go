@@ -40,7 +40,7 @@ var handovers = []mutant{
 		old: `	now := l.wall().Truncate(time.Microsecond)
 	if t.Until`,
 		new: `	if !l.timing.renew && l.timing.lease == 0 {
-		l.timing.killed = l.timing.killed.Add(-1500 * time.Millisecond)
+		l.timing.outermost = l.timing.outermost.Add(-1500 * time.Millisecond)
 	}
 	now := l.wall().Truncate(time.Microsecond)
 	if t.Until`,
