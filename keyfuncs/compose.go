@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aws/aws-lambda-go/lambdacontext"
-
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -65,24 +63,6 @@ func Prefix[E any](key Func[E], prefix string) Func[E] {
 			k.Name = head + k.Name
 		}
 		return k, err
-	}
-}
-
-// PerTenant gives each tenant of a function with tenant isolation locks of its
-// own: it puts the tenant's id in front of the name, as [Prefix] does with a
-// part that is always the same. Without it, two tenants contend for a name that
-// both use. An invocation without a tenant id is refused with a
-// [*lock.NoKeyError].
-//
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html.
-func PerTenant[E any](key Func[E]) Func[E] {
-	notNil("PerTenant", key)
-	return func(ctx context.Context, event E) (lock.Key, error) {
-		lc, ok := lambdacontext.FromContext(ctx)
-		if !ok || lc.TenantID == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: "the tenant id", Reason: "is missing in the context: create the function with tenant isolation, or leave out keyfuncs.PerTenant"}
-		}
-		return Prefix(key, lc.TenantID)(ctx, event)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
@@ -47,25 +46,6 @@ func TestPrefixIsUnambiguous(t *testing.T) { // F28
 	distinct(t, keys)
 	if k, _ := keyfuncs.Prefix(keyfuncs.Static(""), "p")(t.Context(), nil); k.Name != "" {
 		t.Errorf("an empty name became %q", k.Name)
-	}
-}
-
-func TestPerTenant(t *testing.T) { // F28
-	t.Parallel()
-	of := func(tenant, name string) func() (lock.Key, error) {
-		return func() (lock.Key, error) {
-			ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{TenantID: tenant})
-			return keyfuncs.PerTenant(keyfuncs.Static(name))(ctx, nil)
-		}
-	}
-	distinct(t, map[string]func() (lock.Key, error){"a and b/c": of("a", "b/c"), "a/b and c": of("a/b", "c"), "b and b/c": of("b", "b/c")})
-	for name, ctx := range map[string]context.Context{
-		"no tenant": lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{}), "not in Lambda": t.Context(),
-	} {
-		var e *lock.NoKeyError
-		if k, err := keyfuncs.PerTenant(keyfuncs.Static("n"))(ctx, nil); !errors.As(err, &e) || e.Client || k.Name != "" {
-			t.Errorf("%s: %+v, %v", name, k, err)
-		}
 	}
 }
 

@@ -74,6 +74,7 @@ func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context
 		ctx, done := w.measure(withRecord(ctx, &e))
 		defer done()
 		k, work, err := open(ctx, &e)
+		w.ofTenant(ctx, &k)
 		return w.locked(ctx, k, err, work)
 	}
 }

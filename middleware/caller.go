@@ -14,6 +14,22 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
+// begin decides whether the handler runs for the keys that key finds in event.
+// If it does, the answer is nil. payload is what the handler was given.
+func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, payload any) (handlerRun, *answer) {
+	keys, err := key(ctx, event)
+	gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
+	for _, k := range keys.each() {
+		w.ofTenant(ctx, k)
+	}
+	if err == nil {
+		err = w.http.addCaller(ctx, &keys, gateway, payload)
+	}
+	run, instead := w.enter(ctx, keys, err)
+	run.gateway = gateway
+	return run, instead
+}
+
 // addCaller makes who sent a request the Payload of every key that has an Event
 // and no Payload: otherwise the stored answer would be replayed to everybody
 // who knows the key. payload is what the handler was given.
@@ -21,11 +37,7 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 	if gateway == eventkind.NoGateway && !h.byValue {
 		return nil
 	}
-	each := []*lock.Key{&keys.Key}
-	for i := range keys.all {
-		each = append(each, &keys.all[i])
-	}
-	for _, k := range each {
+	for _, k := range keys.each() {
 		if k.Event == "" || k.Payload != "" {
 			continue
 		}

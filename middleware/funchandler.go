@@ -18,14 +18,7 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 		}
 		ctx, done := w.measure(ctx)
 		defer done()
-		k, err := key(ctx, args)
-		payload := payload(sig, args)
-		gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
-		if err == nil {
-			err = w.http.addCaller(ctx, &k, gateway, payload)
-		}
-		run, instead := w.enter(ctx, k, err)
-		run.gateway = gateway
+		run, instead := begin(ctx, w, key, args, payload(sig, args))
 		if instead != nil {
 			return run.reply(instead, sig.result).values(&run, sig)
 		}

@@ -51,8 +51,8 @@ func TestLevels(t *testing.T) {
 }
 
 // TestLinesCarryTheInvocation shows that the handler of every log line is given
-// the context of the invocation, from which lambdacontext.WithTenantID and
-// others like it take what they add.
+// the context of the invocation, from which lambdacontext.WithTenantID and its
+// like take what they add.
 func TestLinesCarryTheInvocation(t *testing.T) {
 	for outcome, c := range callbackCases {
 		if c.eventOnly {
@@ -62,7 +62,7 @@ func TestLinesCarryTheInvocation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var seen atomic.Bool
 				lines := middleware.Logger(slog.New(lineHandler{slog.DiscardHandler, func(ctx context.Context, message string) {
-					if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.TenantID != "t1" {
+					if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.AwsRequestID != "r1" {
 						t.Errorf("%s without the invocation", message)
 					}
 					if strings.HasSuffix(message, string(outcome)) {
@@ -70,7 +70,7 @@ func TestLinesCarryTheInvocation(t *testing.T) {
 					}
 				}}))
 				h := c.wrapRecords(t, c.prepare(t, new(atomic.Int32)), lines)
-				ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{TenantID: "t1"}), 30*time.Second)
+				ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r1"}), 30*time.Second)
 				defer cancel()
 				_, _ = h(ctx, sqsBatch(message("1", ""), message("2", "")))
 				if !seen.Load() {

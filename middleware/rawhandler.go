@@ -45,13 +45,7 @@ func checkRawHandler(h lambda.Handler, declared reflect.Type, s *settings) {
 func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	ctx, done := h.measure(ctx)
 	defer done()
-	k, err := h.key(ctx, payload)
-	gateway := h.http.gatewayOf(payload)
-	if err == nil {
-		err = h.http.addCaller(ctx, &k, gateway, payload)
-	}
-	run, instead := h.enter(ctx, k, err)
-	run.gateway = gateway
+	run, instead := begin(ctx, h.wrapper, h.key, payload, payload)
 	if instead != nil {
 		return run.reply(instead, rawType).bytes()
 	}

@@ -26,8 +26,10 @@ type settings struct {
 	held      policy
 	completed policy
 	failOpen  bool
-	each      eachSettings
-	http      overHTTP
+	// acrossTenants is set if tenants share their locks.
+	acrossTenants bool
+	each          eachSettings
+	http          overHTTP
 
 	completedIf      func(result any) bool // nil: the default
 	completedIfTakes reflect.Type

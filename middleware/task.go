@@ -60,6 +60,7 @@ func (d *delivery[R]) openRecord(t *task[R]) (k lock.Key, handler func(context.C
 		return lock.Key{}, nil, err
 	}
 	k, handler, err = d.open(withRecord(d.ctx, t.record), t.record)
+	d.ofTenant(d.ctx, &k)
 	if err == nil && k.Name == "" {
 		err = &lock.NoKeyError{Reason: "has no key, because the key function returned an empty Name: let the sender fill in the field that it reads, or correct its json tag"}
 	}

@@ -68,6 +68,15 @@ func setOf(all []lock.Key) keySet {
 	return s
 }
 
+// each returns every key of the set.
+func (s *keySet) each() []*lock.Key {
+	each := []*lock.Key{&s.Key}
+	for i := range s.all {
+		each = append(each, &s.all[i])
+	}
+	return each
+}
+
 // keySource computes what to lock for an event.
 type keySource[E any] func(context.Context, E) (keySet, error)
 
