@@ -51,7 +51,7 @@ func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, 
 // KinesisBody it sets no Order of its own; keyfuncs.OrderFrom and [RecordKey]
 // add that of the shard. Records that the Kinesis Producer Library aggregated
 // are refused.
-func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }
 

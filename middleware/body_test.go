@@ -31,7 +31,7 @@ func snsBatch(messages ...string) (e events.SNSEvent) {
 
 // streamBatch returns an event with these records of one shard, whose sequence
 // numbers are 100, 101, ….
-func streamBatch(data ...string) (e events.KinesisEvent) {
+func streamBatch(data ...string) (e middleware.KinesisRecords) {
 	for i, d := range data {
 		r := events.KinesisEventRecord{EventSource: "aws:kinesis", EventSourceArn: "arn:aws:kinesis:us-east-2:123456789012:stream/readings"}
 		r.Kinesis.SequenceNumber = fmt.Sprint(100 + i)
@@ -382,7 +382,7 @@ func TestBodiesInOrder(t *testing.T) {
 		e.Records = e.Records[3:]
 		answer, err = stream(ctx, e)
 		wantReturned(t, answer, err)
-		if answer, err = stream(ctx, events.KinesisEvent{Records: []events.KinesisEventRecord{late}}); err != nil || len(answer.BatchItemFailures) != 0 || len(runs.began) != 4 {
+		if answer, err = stream(ctx, middleware.KinesisRecords{KinesisEvent: events.KinesisEvent{Records: []events.KinesisEventRecord{late}}}); err != nil || len(answer.BatchItemFailures) != 0 || len(runs.began) != 4 {
 			t.Errorf("%v, %v; ran %q", answer, err, runs.began)
 		}
 	})

@@ -85,7 +85,8 @@ func ExampleEachKinesisBody() {
 
 	r := events.KinesisEventRecord{EventID: "shardId-000000000006:4959", EventSourceArn: "arn:aws:kinesis:eu-central-1:123456789012:stream/readings"}
 	r.Kinesis.SequenceNumber, r.Kinesis.PartitionKey, r.Kinesis.Data = "4959", "kitchen", []byte(`{"sensor": "kitchen", "celsius": 21.5}`)
-	answer, err := wrapped(context.Background(), events.KinesisEvent{Records: []events.KinesisEventRecord{r}})
+	event := events.KinesisEvent{Records: []events.KinesisEventRecord{r}}
+	answer, err := wrapped(context.Background(), middleware.KinesisRecords{KinesisEvent: event})
 	fmt.Println(answer.BatchItemFailures, err)
 	// Output:
 	// kitchen 21.5

@@ -75,7 +75,7 @@ func deliverUntilDone(t *testing.T, key keyfuncs.Func[events.KinesisEventRecord]
 				if deliveries > 3 {
 					t.Fatalf("%d records of shard %d stand still", len(records), shard)
 				}
-				var e events.KinesisEvent
+				var e middleware.KinesisRecords
 				if err := json.Unmarshal([]byte(`{"Records":[`+strings.Join(records, ",")+`]}`), &e); err != nil {
 					t.Fatal(err)
 				}

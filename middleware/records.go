@@ -76,19 +76,23 @@ func fifoGroup(m *events.SQSMessage) string {
 // returned; [OrderPerName] handles different names at the same time. Lambda
 // delivers again from the first failed record on, and the records that were
 // completed after it are skipped. A completed record is remembered for 24 h
-// unless [Remember] says otherwise.
+// unless [Remember] says otherwise. A batch of a tumbling window is refused
+// with a [*lock.NoKeyError].
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
-func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBatch(key, handler, opts))
 }
 
-func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	src := source[events.KinesisEventRecord]{group: func(r *events.KinesisEventRecord) string {
 		shard, _, _ := strings.Cut(r.EventID, ":")
 		return r.EventSourceArn + " " + shard
 	}}
-	return func(ctx context.Context, e events.KinesisEvent) (events.KinesisEventResponse, error) {
+	return func(ctx context.Context, e KinesisRecords) (events.KinesisEventResponse, error) {
+		if err := b.refuseWindow(ctx, e.Window); err != nil {
+			return events.KinesisEventResponse{}, err
+		}
 		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(r *events.KinesisEventRecord) (events.KinesisBatchItemFailure, bool) {
 			return events.KinesisBatchItemFailure{ItemIdentifier: r.Kinesis.SequenceNumber}, r.Kinesis.SequenceNumber != ""
 		})
@@ -100,10 +104,13 @@ func eachKinesis(b *batch[events.KinesisEventRecord]) func(context.Context, even
 // of a batch come from one shard.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
-func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handler func(context.Context, events.DynamoDBEventRecord) error, opts ...Option) func(context.Context, DynamoDBRecords) (events.DynamoDBEventResponse, error) {
 	b := newBatch(key, handler, opts)
 	src := source[events.DynamoDBEventRecord]{group: func(*events.DynamoDBEventRecord) string { return "shard" }}
-	return func(ctx context.Context, e events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return func(ctx context.Context, e DynamoDBRecords) (events.DynamoDBEventResponse, error) {
+		if err := b.refuseWindow(ctx, e.Window); err != nil {
+			return events.DynamoDBEventResponse{}, err
+		}
 		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(r *events.DynamoDBEventRecord) (events.DynamoDBBatchItemFailure, bool) {
 			return events.DynamoDBBatchItemFailure{ItemIdentifier: r.Change.SequenceNumber}, r.Change.SequenceNumber != ""
 		})

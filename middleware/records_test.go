@@ -162,7 +162,7 @@ func TestEachKinesisRecord(t *testing.T) {
 		if !slices.Equal(runs.began, []string{"a1", "b1", "a2", "a2", "b2", "a3", "b3"}) {
 			t.Errorf("ran %q", runs.began)
 		}
-		if _, err := h(ctx, events.KinesisEvent{}); err == nil {
+		if _, err := h(ctx, middleware.KinesisRecords{}); err == nil {
 			t.Error("an event without records was acknowledged")
 		}
 	})

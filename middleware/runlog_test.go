@@ -94,7 +94,7 @@ func inGroup(group string, m events.SQSMessage) events.SQSMessage {
 
 // kinesisBatch holds the records a1, a2, a3, b1, b2, b3 of one shard: two
 // partition keys.
-func kinesisBatch(does map[string]string) (e events.KinesisEvent) {
+func kinesisBatch(does map[string]string) (e middleware.KinesisRecords) {
 	for i, id := range []string{"a1", "b1", "a2", "b2", "a3", "b3"} {
 		r := events.KinesisEventRecord{EventSourceArn: "arn:aws:kinesis:us-east-2:123456789012:stream/readings"}
 		r.Kinesis.SequenceNumber = fmt.Sprint(100 + i)
@@ -107,7 +107,7 @@ func kinesisBatch(does map[string]string) (e events.KinesisEvent) {
 
 // dynamoDBBatch holds one record for each text, with sequence numbers from 0
 // and two keys by turns.
-func dynamoDBBatch(does ...string) (e events.DynamoDBEvent) {
+func dynamoDBBatch(does ...string) (e middleware.DynamoDBRecords) {
 	for i, d := range does {
 		r := events.DynamoDBEventRecord{EventName: d, EventSourceArn: "arn:aws:dynamodb:us-east-2:123456789012:table/orders/stream/2026-06-10T19:26:16.525"}
 		r.Change.SequenceNumber = fmt.Sprint(i)

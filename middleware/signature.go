@@ -90,6 +90,8 @@ func (s *signature) checkEvent(event reflect.Type) {
 	s.forKeyAlone = takesAnyJSON(in) && canBeDecoded(event)
 	switch {
 	case s.forKeyAlone:
+	case eventkind.TakesWindow(in):
+		refuse("the handler takes %s, which %s", typeName(in), eventkind.WindowRefusal)
 	case event == reflect.TypeFor[json.RawMessage]():
 		refuse("the handler takes %s, but the key function takes JSON: use jmespath.Typed, or the key function for the handler's event", typeName(in))
 	case perRecord(event) != "":

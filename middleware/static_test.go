@@ -41,12 +41,12 @@ func TestStaticFitsEveryHandler(t *testing.T) {
 		},
 		"Kinesis": func(ctx context.Context) error {
 			h := middleware.EachKinesisRecord(key, func(ctx context.Context, _ events.KinesisEventRecord) error { return note(ctx) }, f.options()...)
-			_, err := h(ctx, events.KinesisEvent{Records: []events.KinesisEventRecord{{}}})
+			_, err := h(ctx, middleware.KinesisRecords{KinesisEvent: events.KinesisEvent{Records: []events.KinesisEventRecord{{}}}})
 			return err
 		},
 		"DynamoDB": func(ctx context.Context) error {
 			h := middleware.EachDynamoDBRecord(key, func(ctx context.Context, _ events.DynamoDBEventRecord) error { return note(ctx) }, f.options()...)
-			_, err := h(ctx, events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{{}}})
+			_, err := h(ctx, middleware.DynamoDBRecords{DynamoDBEvent: events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{{}}}})
 			return err
 		},
 		"Kafka": func(ctx context.Context) error {

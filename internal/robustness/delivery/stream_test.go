@@ -28,7 +28,7 @@ const (
 // ExplicitHashKey.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html
 type stream struct {
-	*function[events.KinesisEvent, events.KinesisEventResponse]
+	*function[middleware.KinesisRecords, events.KinesisEventResponse]
 	records map[*event]events.KinesisEventRecord
 	shards  [2 * shards][]*event // the one after a shard is shards further on
 }
@@ -41,9 +41,9 @@ func newStream(w *world, n int, byName bool, with ...middleware.Option) *stream 
 	handler := func(ctx context.Context, r events.KinesisEventRecord) error {
 		return w.work(ctx, id(r), string(r.Kinesis.Data))
 	}
-	s := &stream{function: &function[events.KinesisEvent, events.KinesisEventResponse]{w: w, with: with}, records: map[*event]events.KinesisEventRecord{}}
+	s := &stream{function: &function[middleware.KinesisRecords, events.KinesisEventResponse]{w: w, with: with}, records: map[*event]events.KinesisEventRecord{}}
 	w.batches = true
-	s.wrap = func(o ...middleware.Option) func(context.Context, events.KinesisEvent) (events.KinesisEventResponse, error) {
+	s.wrap = func(o ...middleware.Option) func(context.Context, middleware.KinesisRecords) (events.KinesisEventResponse, error) {
 		return middleware.EachKinesisRecord(key, handler, append(o, inTurn(id))...)
 	}
 	for i := range n {
@@ -101,7 +101,7 @@ func (s *stream) process(batch []*event) {
 
 // deliver returns how many records succeeded before the first that did not.
 func (s *stream) deliver(batch []*event) int {
-	var e events.KinesisEvent
+	var e middleware.KinesisRecords
 	var ids []string
 	for _, of := range batch {
 		e.Records, ids = append(e.Records, s.records[of]), append(ids, of.id)
