@@ -104,6 +104,7 @@ func TestFragmentsCompile(t *testing.T) {
 	const module = "github.com/lambdalock/lambdalock"
 	imports := `import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/events"
@@ -119,6 +120,7 @@ func TestFragmentsCompile(t *testing.T) {
 
 var (
 	_ context.Context
+	_ = errors.New
 	_ cfn.Event
 	_ events.S3Event
 	_ = lambda.Start
@@ -144,7 +146,7 @@ var (
 		}
 		fragments = append(fragments, "package fragments\n"+imports+code)
 	}
-	if len(expressions) < 70 || len(fragments) != 3 {
+	if len(expressions) < 70 || len(fragments) != 4 {
 		t.Errorf("found %d expressions and %d blocks", len(expressions), len(fragments)-1)
 	}
 	compile(t, fragments)

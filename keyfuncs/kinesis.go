@@ -49,6 +49,9 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
+	if err := ofPipe(r); err != nil {
+		return lock.Key{}, err
+	}
 	if err := keyparts.Required("eventSourceARN", r.EventSourceArn, "eventID", r.EventID); err != nil {
 		return lock.Key{}, err
 	}
@@ -95,6 +98,9 @@ func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 		if err := foreignRecord(r); err != nil {
 			return lock.Key{}, err
 		}
+		if err := ofPipe(r); err != nil {
+			return lock.Key{}, err
+		}
 		if reason := packed(r.Kinesis.Data); reason != "" {
 			return lock.Key{}, &lock.NoKeyError{Field: "kinesis.data", Reason: reason}
 		}
@@ -105,6 +111,16 @@ func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 		k, err := envelope(ctx, eventkind.Kinesis, "data", r.Kinesis.Data, id, inner)
 		return k, within("kinesis", err)
 	}
+}
+
+// ofPipe returns an error for a record of EventBridge Pipes, which has no
+// member kinesis: what belongs into it is beside it, and was lost in decoding.
+// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-kinesis.html
+func ofPipe(r events.KinesisEventRecord) error {
+	if r.EventID == "" || r.Kinesis.SequenceNumber != "" || r.Kinesis.PartitionKey != "" || r.Kinesis.Data != nil {
+		return nil
+	}
+	return &lock.NoKeyError{Field: "kinesis", Reason: "is missing: if the record comes from EventBridge Pipes, which puts its members into the record itself, docs/SOURCES.md#eventbridge-pipes shows how to take them", Missing: true}
 }
 
 // packed returns what is wrong with data that must be unpacked to become JSON,

@@ -58,6 +58,18 @@ func TestKinesisRecordWithoutPartitionKey(t *testing.T) { // F60
 	}
 }
 
+// TestKinesisRecordOfAPipe: EventBridge Pipes puts the members of kinesis into
+// the record itself, where Go's type loses the data.
+func TestKinesisRecordOfAPipe(t *testing.T) { // F31
+	t.Parallel()
+	record := decoded[events.KinesisEventRecord](t, `{"partitionKey":"1","sequenceNumber":"495","data":"eyJvcmRlciI6MX0=","eventSource":"aws:kinesis",
+		"eventID":"shardId-000000000006:495","eventSourceARN":"arn:aws:kinesis:eu-west-1:123456789012:stream/clicks"}`)
+	for name, key := range map[string]keyfuncs.Func[events.KinesisEventRecord]{"KinesisRecord": keyfuncs.KinesisRecord, "KinesisBody": keyfuncs.KinesisBody(byCustomer)} {
+		_, err := key(t.Context(), record)
+		refused(t, name, err, "kinesis", "docs/SOURCES.md#eventbridge-pipes")
+	}
+}
+
 // TestOrderFromWithoutOrder: what locks every event by itself does not say
 // which of two comes first, so its names must not become an order: an event
 // would look stale, and be lost, because its id happens to be smaller.

@@ -98,7 +98,11 @@ func decodeEvent[E any](payload []byte) (E, error) {
 		*e = json.RawMessage(bytes.Clone(payload))
 	default:
 		if err := json.Unmarshal(payload, &event); err != nil {
-			return event, &lock.NoKeyError{Field: "event", Reason: fmt.Sprintf("cannot be decoded as %T", event), Err: err}
+			reason := fmt.Sprintf("cannot be decoded as %T", event)
+			if bytes.HasPrefix(bytes.TrimSpace(payload), []byte("[")) {
+				reason = fmt.Sprintf("is an array, as pipes and custom event buses of EventBridge send it, and cannot be decoded as %T: see docs/SOURCES.md#eventbridge-pipes", event)
+			}
+			return event, &lock.NoKeyError{Field: "event", Reason: reason, Err: err}
 		}
 	}
 	return event, checkS3(event, payload)

@@ -79,8 +79,15 @@ func Explain(ctx context.Context, doc []byte) (*Event, error) {
 	if kind == eventkind.S3Test {
 		return &Event{Kind: kind.String(), Records: []Record{{Keys: []Key{{Function: "S3Object", Ignored: true}}}}}, nil
 	}
+	var array []json.RawMessage
+	if json.Unmarshal(doc, &array) == nil && array != nil {
+		return explainArray(ctx, array)
+	}
 	if kind == nil {
 		return explainUnknown(ctx, doc)
+	}
+	if (kind == eventkind.Kinesis || kind == eventkind.DynamoDB) && eventkind.HasWindow(doc) {
+		return nil, fmt.Errorf("this is %s that %s", kind, eventkind.WindowRefusal)
 	}
 	functions := functionsOf(kind, doc)
 	if len(functions) == 0 {
@@ -90,6 +97,9 @@ func Explain(ctx context.Context, doc []byte) (*Event, error) {
 	places, err := split(kind, doc)
 	if err != nil {
 		return nil, fmt.Errorf("this looks like %s, but cannot be read as one: %w", kind, err)
+	}
+	if len(places) == 0 {
+		return nil, fmt.Errorf("this looks like %s, but has no records: put a record that stands alone into the event around it, or into an array if it comes from an EventBridge pipe; see %s", kind, pipesSection)
 	}
 	for _, p := range places {
 		e.Records = append(e.Records, explainRecord(ctx, p, kind, functions, len(places) == 1))
@@ -111,7 +121,7 @@ func withoutFunctions(kind *eventkind.Kind) error {
 func explainUnknown(ctx context.Context, doc []byte) (*Event, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil || members == nil {
-		return nil, errors.New("this is not a JSON object, as the events of all AWS sources are: see jmespath.Path and jmespath.Payload for JSON of your own")
+		return nil, errNotObject
 	}
 	functions := unknown(members)
 	switch {
