@@ -192,7 +192,9 @@ func (a *acquisition) prepare() error {
 		if a.key.Event == "" {
 			return &NoKeyError{Field: "Event", Reason: "is empty, and with Coalesce every key needs one: it tells another delivery of the holder's own event, which must not be acknowledged, from the events of others"}
 		}
-		a.claim.Token = driver.Coalescing(a.claim.Token)
+		if a.takesMarks() {
+			a.claim.Token = driver.Coalescing(a.claim.Token)
+		}
 	}
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -12,27 +13,33 @@ import (
 // run. [*OwedError] has the details.
 var ErrOwed = errors.New("lambdalock: another run is owed")
 
-// OwedError is what [Lock.Complete] returns with [Options.Coalesce] if others
-// were refused during the work, and their events were acknowledged: nothing is
-// completed yet.
+// OwedError is what [Lock.Complete] and [Lock.Release] return with
+// [Options.Coalesce] if others were refused during the work, and their events
+// were acknowledged: nothing is completed yet.
 type OwedError struct {
 	Key Key
 	// Again says that the lock goes on: run the work once more, and call Complete
-	// again. Otherwise there was less time left than the last run took, and the
-	// name was released: return the error, so that the source delivers the event
-	// again.
+	// again. Otherwise there was less time left than the last run took, or the work
+	// failed, and the name was released: let the source deliver the event again.
 	Again bool
+	// Err is why the work failed. Nil: it succeeded, or package lock does not know.
+	Err error
 }
 
 // Error implements error.
 func (e *OwedError) Error() string {
-	if e.Again {
+	why := "there is no time left to run once more"
+	switch {
+	case e.Again:
 		return fmt.Sprintf("lambdalock: key %s: other events came meanwhile, so the work has to run once more", e.Key.Digest())
+	case e.Err != nil:
+		why = fmt.Sprintf("the work failed (%v)", e.Err)
 	}
-	return fmt.Sprintf("lambdalock: key %s: other events came meanwhile, and there is no time left to run once more: the source has to deliver the event again", e.Key.Digest())
+	return fmt.Sprintf("lambdalock: key %s: other events came meanwhile and rely on another run, and %s: the source has to deliver the event again", e.Key.Digest(), why)
 }
 
-// Unwrap returns [ErrOwed].
+// Unwrap returns [ErrOwed]. It hides Err, which may say that the event need not
+// be delivered again.
 func (e *OwedError) Unwrap() error { return ErrOwed }
 
 // checkCoalesce returns a [*ConfigError] if the store or other options rule
@@ -89,16 +96,99 @@ func (a *acquisition) coalesce() error {
 	return held
 }
 
+const (
+	// longestSeries is how long one event is worked on before the run begins that
+	// is its last. Without it, a stream of events that does not pause would keep a
+	// holder without a deadline for ever.
+	longestSeries = 15 * time.Minute
+	// enough is how many runs, each as long as the longest, must fit into the time
+	// that is left, or the next one is the last: two, because others may come
+	// during the next one, and one more, because runs differ.
+	enough = 3
+)
+
+// takesMarks reports whether a claim asks for marks: not if runs of this
+// process take so long that the run for those who mark would not fit in, and
+// the event would never be completed.
+func (a *acquisition) takesMarks() bool {
+	if a.timing.deadline.IsZero() {
+		return true
+	}
+	return a.timing.deadline.Add(-a.timing.reserve).Sub(a.began) >= 2*time.Duration(a.locker.lastRun.Load())
+}
+
+// ran notes that a run of the work has ended.
+func (l *Lock) ran(now time.Time) {
+	l.lastRun = now.Sub(l.runBegan)
+	l.longestRun = max(l.longestRun, l.lastRun)
+	l.locker.lastRun.Store(int64(l.lastRun))
+}
+
+// askForMarks lets the settlement be refused if the row has marks that the last
+// run has not seen.
+func (l *Lock) askForMarks(s *settlement) {
+	if l.locker.opts.Coalesce {
+		s.request.MarksBelow = l.row.Marks + 1 // zero if the row is closed
+	}
+}
+
 // owed returns an error if the answer to a settlement says that the row has
-// marks which the last run has not seen.
+// marks which the last run has not seen. It closes the row for marks if the
+// next run is the last one.
 func (l *Lock) owed(s *settlement, ok bool, err error) *OwedError {
 	if ok || err != nil || s.request.MarksBelow == 0 || s.row.Token != l.claim.Token || s.row.Marks < s.request.MarksBelow {
 		return nil
 	}
-	l.row.Marks = s.row.Marks
+	owed := &OwedError{Key: l.key}
+	if l.row.Marks = s.row.Marks; !s.completes {
+		return owed
+	}
+	owed.Again = l.hasTimeToRun() && (!l.nextIsLast() || l.close(s) && l.hasTimeToRun())
+	l.runBegan = l.clock.Now()
+	return owed
+}
+
+// releaseOwing releases the name after a release that marks have refused. The
+// marks go, and the error says so.
+func (l *Lock) releaseOwing(s *settlement, owed *OwedError) (Outcome, error) {
+	s.request.MarksBelow = 0
+	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
+	outcome, err := l.ended(s, ok, err)
+	if err == nil {
+		err = owed
+	}
+	l.outcome = err
+	return outcome, err
+}
+
+// hasTimeToRun reports whether a run may begin, if it takes as long as the last.
+func (l *Lock) hasTimeToRun() bool {
+	end, bounded := l.work.Deadline()
+	return l.work.Err() == nil && l.check() == nil && (!bounded || end.Sub(l.clock.Now()) >= l.lastRun)
+}
+
+// nextIsLast reports whether the event must be completed after the next run,
+// whoever comes meanwhile.
+func (l *Lock) nextIsLast() bool {
 	now := l.clock.Now()
-	took := now.Sub(l.runBegan)
-	l.runBegan = now
-	end, ok := l.work.Deadline()
-	return &OwedError{Key: l.key, Again: l.work.Err() == nil && l.check() == nil && (!ok || end.Sub(now) >= took)}
+	left := l.decided.Add(longestSeries).Sub(now)
+	if end, bounded := l.work.Deadline(); bounded {
+		left = min(left, end.Sub(now))
+	}
+	return left < enough*l.longestRun
+}
+
+// close closes the row for marks, and reports whether that is certain: then the
+// completion of the run that begins now owes nobody. Those who are refused from
+// then on are delivered again.
+func (l *Lock) close(s *settlement) bool {
+	ok, err := s.send(s.ctx, "coalesce", func(ctx context.Context) (bool, error) {
+		_, ok, err := l.locker.store.(driver.Coalescer).Mark(ctx, &driver.Mark{Name: l.claim.Name, Token: l.claim.Token, Close: true})
+		return ok, err
+	})
+	if ok && err == nil {
+		l.row.Marks = -1
+		return true
+	}
+	return false
 }

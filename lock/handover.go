@@ -205,3 +205,23 @@ func (l *Lock) isCompleted() bool {
 	}
 	return l.claim.Order != "" && l.row.Memory.HighestOrder == l.claim.Order
 }
+
+// Leave ends the work's heartbeat and context without a request. The name stays
+// held until its lease ends, and until then its ticket can be resumed; see
+// [Lock.HandOver]. Afterwards [Lock.Complete] returns [ErrReleased], and
+// [Lock.Release] does nothing. If the lock has ended already, Leave does
+// nothing.
+func (l *Lock) Leave() {
+	if l.beginEnd(left) {
+		l.stop()
+	}
+}
+
+// stop follows beginEnd where the lock ends without a request.
+func (l *Lock) stop() {
+	l.endWork()
+	<-l.settling
+	if l.beat != nil {
+		l.beat.raise()
+	}
+}

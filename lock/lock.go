@@ -35,7 +35,9 @@ type Lock struct {
 	read    time.Time // the last reading of the clock; guarded by reading
 	time    time.Time // the time of wall then; guarded by reading
 
-	runBegan time.Time // the last run of the work; only for Options.Coalesce
+	// Only for Options.Coalesce:
+	runBegan            time.Time // the present run of the work
+	lastRun, longestRun time.Duration
 
 	work   context.Context
 	cancel context.CancelFunc // of work

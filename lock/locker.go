@@ -16,6 +16,7 @@ type Locker struct {
 	opts      Options
 	prefix    string
 	lastStamp atomic.Int64 // microseconds; see nextStamp
+	lastRun   atomic.Int64 // nanoseconds that the last run took; only for Options.Coalesce
 	// pressed counts the settlements that the store has throttled and that are
 	// still trying.
 	pressed atomic.Int32

@@ -156,12 +156,12 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	l.locker.report(l.ctx, o)
 }
 
-// observeMemory reports what follows from how an event was completed.
-func (l *Lock) observeMemory(outcome Outcome, s *settlement) {
+// observeBeside reports what else is to be said of how the lock ended.
+func (l *Lock) observeBeside(outcome Outcome, s *settlement, err error) {
 	if l.locker.silent(l.ctx, outcome) {
 		return
 	}
-	o := l.observation(outcome, s.began, 0, nil)
+	o := l.observation(outcome, s.began, 0, err)
 	if outcome == OutcomeForgotten {
 		o.Forgotten = s.forgotten
 	}

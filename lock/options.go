@@ -53,10 +53,17 @@ type Options struct {
 	// After the last event of a burst at least one whole run begins. A coalesced
 	// event is lost only if that of the holder is: it was not completed, and its
 	// source gave it up. So after any error of Complete let the source deliver the
-	// holder's event again. Every key needs an Event. Holder and refused event must
-	// both be of a Locker with Coalesce; otherwise the event is refused as usual.
+	// holder's event again. Release says with an [*OwedError] that others rely on
+	// that. Every key needs an Event. Holder and refused event must both be of a
+	// Locker with Coalesce; otherwise the event is refused as usual.
 	// Not together with MaxWait, Limit, several keys, [Lock.HandOver] or
 	// transactions.
+	//
+	// If events come all the time, the holder marks the row for its last run, with
+	// one request: when less time is left than three runs take, and after 15
+	// minutes at the latest. Those who come then are refused, and their source
+	// delivers them again. So leave time for three runs. A Locker whose runs take
+	// more than half of the time coalesces nothing, until one is shorter.
 	Coalesce bool
 	// Limit is how many may hold a name at the same time, at most [MaxLimit]. Zero
 	// and one: one, the ordinary lock.

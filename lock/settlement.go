@@ -59,29 +59,10 @@ func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) 
 	return err
 }
 
-// Leave ends the work's heartbeat and context without a request. The name stays
-// held until its lease ends, and until then its ticket can be resumed; see
-// [Lock.HandOver]. Afterwards [Lock.Complete] returns [ErrReleased], and
-// [Lock.Release] does nothing. If the lock has ended already, Leave does
-// nothing.
-func (l *Lock) Leave() {
-	if l.beginEnd(left) {
-		l.stop()
-	}
-}
-
-// stop follows beginEnd where the lock ends without a request.
-func (l *Lock) stop() {
-	l.endWork()
-	<-l.settling
-	if l.beat != nil {
-		l.beat.raise()
-	}
-}
-
 // Release releases the name without completing the event, so that a later
-// delivery runs. After an error the name is free once its lease ends. After
-// Complete it does nothing and returns what Complete returned.
+// delivery runs. After an error the name is free once its lease ends, and with
+// an [*OwedError] it is free. After Complete it does nothing and returns what
+// Complete returned.
 func (l *Lock) Release() error { return l.release(time.Time{}) }
 
 // release releases the name. It tries until limit if that is not zero and comes
@@ -91,6 +72,7 @@ func (l *Lock) release(limit time.Time) error {
 		return l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
+	l.askForMarks(s)
 	if l.set == nil || l.set.all { // otherwise no work has begun
 		l.coolDown(s)
 	}
@@ -206,8 +188,9 @@ func (l *Lock) completion(result []byte, remember time.Duration) *settlement {
 		s.request.Memory, s.forgotten, s.resultDropped = complete(&l.row.Memory, c, l.locker.roomFor(l.ctx, l.key, l.claim.Name))
 	}
 	if l.locker.opts.Coalesce {
-		s.request.MarksBelow = l.row.Marks + 1
+		l.ran(s.began)
 	}
+	l.askForMarks(s)
 	l.coolDown(s)
 	return s
 }
@@ -238,15 +221,20 @@ func (l *Lock) settle(s *settlement) error {
 	if outcome == "" { // nobody needs to know
 		return err
 	}
-	l.observeSettled(outcome, s, err)
+	told := err
+	if outcome == OutcomeReleased && err != nil {
+		l.observeBeside(OutcomeOwed, s, err)
+		told = nil
+	}
+	l.observeSettled(outcome, s, told)
 	if outcome == OutcomeOwed { // the lock goes on
 		return err
 	}
 	if outcome == OutcomeReleased && s.resultDropped {
-		l.observeMemory(OutcomeResultDropped, s)
+		l.observeBeside(OutcomeResultDropped, s, nil)
 	}
 	if outcome == OutcomeReleased && s.forgotten > 0 {
-		l.observeMemory(OutcomeForgotten, s)
+		l.observeBeside(OutcomeForgotten, s, nil)
 	}
 	if l.beat != nil {
 		l.beat.raise()
@@ -280,6 +268,9 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 	s.request.DeleteAfter = keepUntil(memory, used, l.rememberFor())
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	owed := l.owed(s, ok, err)
+	if owed != nil && !s.completes {
+		return l.releaseOwing(s, owed)
+	}
 	if owed != nil {
 		err = owed
 	}

@@ -10,8 +10,9 @@ import (
 // refused ask the owner for one more run, and the owner's settlement is refused
 // while it has not seen all marks.
 type Coalescer interface {
-	// Mark adds a mark if the token is still the owner, as [Row.Mark] does. A copy
-	// of the request adds another one, which costs the owner a run at most.
+	// Mark adds a mark if the token is still the owner and takes marks, or closes
+	// the row for marks, as [Row.Mark] does. A copy of the request adds another
+	// one, which costs the owner a run at most.
 	Mark(context.Context, *Mark) (Row, bool, error)
 }
 
@@ -22,6 +23,9 @@ type Mark struct {
 	// ask is acknowledged, so no late copy of a claim for it may be granted: that
 	// would be an owner whom nobody delivers again if it is dead.
 	Stamp time.Time
+	// Close is from the owner itself, which begins its last run: from then on the
+	// row takes no marks, until its owner ends. Stamp does not count.
+	Close bool
 }
 
 // coalescing is the end of a token whose owner looks at the marks.
@@ -30,12 +34,20 @@ const coalescing = "/coalesces"
 // Coalescing returns the token of a claim whose owner looks at the marks.
 func Coalescing(token string) string { return token + coalescing }
 
-// Coalesces reports whether the owner of the row looks at the marks.
-func (r *Row) Coalesces() bool { return strings.HasSuffix(r.Token, coalescing) }
+// Coalesces reports whether the owner of the row looks at the marks, and takes
+// more of them.
+func (r *Row) Coalesces() bool { return strings.HasSuffix(r.Token, coalescing) && r.Marks >= 0 }
 
-// Mark adds a mark for the owner, and reports whether the token is that.
+// Mark adds a mark for the owner or closes the row, and reports whether it did:
+// only if the token is the owner's, and if a row to mark is not closed.
 func (r *Row) Mark(m *Mark) bool {
-	if r.Newer || !r.OwnedBy(m.Token) {
+	switch {
+	case r.Newer || !r.OwnedBy(m.Token):
+		return false
+	case m.Close:
+		r.Marks = -1
+		return true
+	case r.Marks < 0:
 		return false
 	}
 	r.Marks++

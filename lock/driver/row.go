@@ -22,7 +22,7 @@ type Row struct {
 	// empty in every other Row.
 	Previous string
 	// Marks is how often others have asked an owner for one more run since the row
-	// was last released. A takeover keeps it.
+	// was last released. -1: it takes no more; see [Mark]. A takeover keeps it.
 	Marks int64
 	// Line is the last place that was given to a waiter, and Served that of the
 	// last owner that had one. Both are zero unless the store is a [Line]. They

@@ -91,9 +91,9 @@ func (r *requests) make() request {
 	token := r.pick("a", "b", "c", row.Token)
 	s := &driver.Settlement{Name: r.c.name, Token: token, DeleteAfter: keep}
 	if _, ok := r.c.store.(driver.Coalescer); ok && r.IntN(8) == 0 {
-		return request{mark: &driver.Mark{Name: r.c.name, Token: token, Stamp: r.soon(4)}}
+		return request{mark: &driver.Mark{Name: r.c.name, Token: token, Stamp: r.soon(4), Close: r.IntN(4) == 0}}
 	} else if ok && r.IntN(2) == 0 {
-		s.MarksBelow = row.Marks + int64(r.IntN(2))
+		s.MarksBelow = max(row.Marks, 0) + int64(r.IntN(2))
 	}
 	if _, ok := r.c.store.(driver.Line); ok && r.IntN(8) == 0 {
 		return request{}

@@ -158,7 +158,7 @@ func scope(began time.Time, name string, clocked bool) []request {
 		}
 		all = append(all, request{settlement: &driver.Settlement{
 			Name: name, Token: token, DeleteAfter: keep, Memory: &driver.Memory{HighestOrder: "1"}, Now: wall(1), Until: wall(2).Add(half),
-		}}, request{mark: &driver.Mark{Name: name, Token: token, Stamp: at(1)}}, request{settlement: &driver.Settlement{
+		}}, request{mark: &driver.Mark{Name: name, Token: token, Stamp: at(1)}}, request{mark: &driver.Mark{Name: name, Token: token, Close: true}}, request{settlement: &driver.Settlement{
 			Name: name, Token: token, DeleteAfter: keep, MarksBelow: 1,
 		}})
 	}

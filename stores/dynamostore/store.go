@@ -78,8 +78,10 @@ const (
 	work        = "holder, event, payload, marks"
 
 	markUpdate      = "SET marks = if_not_exists(marks, :none) + :one"
+	markIf          = ifOwner + " AND (attribute_not_exists(marks) OR marks >= :none)"
 	markRaiseUpdate = markUpdate + ", stamp = :stamp"
-	markRaiseIf     = ifOwner + " AND stamp < :stamp"
+	markRaiseIf     = markIf + " AND stamp < :stamp"
+	closeUpdate     = "SET marks = :closed"
 	unmarked        = " AND (attribute_not_exists(marks) OR marks < :marks)"
 
 	setServed  = "SET served = :place, "
@@ -147,14 +149,19 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // Mark implements [driver.Coalescer]. If the row's stamp is not below that of
 // the mark, a second request adds the mark only.
 func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
+	if m.Close {
+		in := s.input(m.Name, closeUpdate, ifOwner, values{":token": text(m.Token), ":closed": number(-1)})
+		in.ReturnValues = types.ReturnValueAllNew
+		return s.update(ctx, in)
+	}
 	v := values{":token": text(m.Token), ":none": number(0), ":one": number(1)}
-	in := s.input(m.Name, markUpdate, ifOwner, maps.Clone(v))
+	in := s.input(m.Name, markUpdate, markIf, maps.Clone(v))
 	in.ReturnValues = types.ReturnValueAllNew
 	raise := s.input(m.Name, markRaiseUpdate, markRaiseIf, v)
 	raise.ReturnValues = types.ReturnValueAllNew
 	v[":stamp"] = text(timestamp(m.Stamp))
 	row, ok, err := s.update(ctx, raise)
-	if ok || err != nil || !row.Unknown() && row.Token != m.Token {
+	if ok || err != nil || !row.Unknown() && (row.Token != m.Token || row.Marks < 0) {
 		return row, ok, err
 	}
 	return s.update(ctx, in)

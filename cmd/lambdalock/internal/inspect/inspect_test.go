@@ -329,6 +329,8 @@ func TestDescribe(t *testing.T) {
 	cooled.Until = noon.Add(-time.Microsecond)
 	coalescing := full
 	coalescing.Event, coalescing.Marks = "", 3
+	closed := coalescing
+	closed.Marks = -1
 	for name, c := range map[string]struct {
 		row  driver.Row
 		want string
@@ -350,6 +352,7 @@ func TestDescribe(t *testing.T) {
 		"expired":     {expired, "state          expired: the holder did not release it, and the next claim gets it\n  holder"},
 		"last moment": {last, "state          held\n"},
 		"coalescing":  {coalescing, "until          2026-11-21T12:00:28Z (in 28s)\n  coalesced      3: they are served by a run of the holder, or of its event when that comes again\n"},
+		"last run":    {closed, "coalesced      the holder is in its last run, and others are refused\n"},
 		"free":        {free, "state          free\n  fence          9\n"},
 		"cooling":     {cooling, "state          held\n  holder         nobody: its last holder's HoldAtLeast\n"},
 		"cooled":      {cooled, "state          free\n  fence          9\n"},

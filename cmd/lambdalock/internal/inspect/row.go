@@ -34,7 +34,7 @@ type Row struct {
 	Until        time.Time   `json:"until,omitzero"`
 	Event        string      `json:"event,omitempty"`
 	Payload      string      `json:"payload,omitempty"`
-	Marks        int64       `json:"marks,omitempty"` // of events that were coalesced, for which the holder runs once more
+	Marks        int64       `json:"marks,omitempty"` // of events that were coalesced, for which the holder runs once more; -1: it takes no more
 	Fence        int64       `json:"fence,omitempty"`
 	Completed    []Completed `json:"completed,omitempty"`
 	HighestOrder string      `json:"highestOrder,omitempty"`
@@ -130,7 +130,10 @@ func (r *Row) details(line func(label, format string, args ...any), now time.Tim
 		if r.Event != "" {
 			line("event", "%s", Safe(r.Event))
 		}
-		if r.Marks != 0 {
+		switch {
+		case r.Marks < 0:
+			line("coalesced", "the holder is in its last run, and others are refused")
+		case r.Marks > 0:
 			line("coalesced", "%d: they are served by a run of the holder, or of its event when that comes again", r.Marks)
 		}
 	}

@@ -126,7 +126,11 @@ func (s *Server) Settle(ctx context.Context, t *driver.Settlement, raise time.Ti
 
 // Mark sends a mark.
 func (s *Server) Mark(ctx context.Context, m *driver.Mark) Answer {
-	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp))
+	closes := ""
+	if m.Close {
+		closes = "1"
+	}
+	return s.run(ctx, markScript, m.Name, view{token: m.Token, now: clock.Wall(clock.From(ctx))}, m.Token, Timestamp(m.Stamp), closes)
 }
 
 // Join gives out the next place in line.

@@ -1,0 +1,102 @@
+package locktest
+
+import (
+	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// marks asks an owner for one more run. Its settlement is refused while it has
+// not seen the last mark, and a late mark reaches nobody else.
+func marks(f *fixture) { // F1, F3, F4, F21
+	coalescer, ok := f.store.(driver.Coalescer)
+	if !ok {
+		f.Skip("the store is not a driver.Coalescer")
+	}
+	mark := func(c *driver.Claim, want bool) {
+		f.Helper()
+		if row, ok, err := coalescer.Mark(f.Context(), &driver.Mark{Name: c.Name, Token: c.Token, Stamp: f.now}); ok != want || err != nil {
+			f.Errorf("a mark for %s: applied %v, %+v, %v", c.Holder, ok, row, err)
+		}
+	}
+	settle := func(c *driver.Claim, below int64) (driver.Row, bool) {
+		f.Helper()
+		row, ok, err := f.store.Settle(f.Context(), &driver.Settlement{
+			Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter, Stamp: c.Stamp, MarksBelow: below, Memory: completing(driver.Row{}, c.Event, f.now.Add(time.Hour)),
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+		return row, ok
+	}
+	c := f.eventClaim("owner", "e1")
+	mark(c, false) // nobody owns the name
+	if row := f.mustAcquire(c); row.Marks != 0 {
+		f.Errorf("a new owner has %d marks", row.Marks)
+	}
+	late := f.claim("late")
+	mark(c, true)
+	mark(f.claim("another"), false)
+	row, ok := settle(c, 1)
+	if ok || !f.NoDetail && (row.Token != c.Token || row.Marks != 1 || row.Memory.Has("e1", f.now)) {
+		f.Errorf("the settlement of an owner that has not seen the mark: applied %v, %+v", ok, row)
+	}
+	if row, ok := f.renew(c, c.Until.Add(time.Second)); !ok || !f.NoDetail && row.Marks != 1 {
+		f.Errorf("a renewal: applied %v, %+v", ok, row)
+	}
+	if row, ok := settle(c, 2); !ok {
+		f.Errorf("the settlement of an owner that has seen the mark was refused by %+v", row)
+	}
+	mark(c, false)
+	f.mustRefuse(late) // the mark raised the stamp
+	next := f.claim("next")
+	if row := f.mustAcquire(next); row.Marks != 0 {
+		f.Errorf("the next owner has %d marks", row.Marks)
+	}
+	mark(c, false)
+	mark(next, true)
+	f.mustRelease(next, nil) // it does not look at them
+	dead := f.claim("dead")
+	f.mustAcquire(dead)
+	mark(dead, true)
+	f.advance(2 * lease)
+	mark(dead, true) // nobody has taken the name over yet
+	last := f.eventClaim("last", "e2")
+	if row := f.mustAcquire(last); row.Marks != 2 {
+		f.Errorf("a takeover has %d marks, want those of the dead owner", row.Marks)
+	}
+	mark(dead, false)
+	if _, ok := settle(last, 3); !ok {
+		f.Error("marks of the dead owner keep the next one from its end")
+	}
+	f.closesForMarks(coalescer)
+}
+
+// closesForMarks closes a row, twice because a copy may come: until its owner
+// ends, nobody marks it, and what is late closes no other row.
+func (f *fixture) closesForMarks(coalescer driver.Coalescer) {
+	f.Helper()
+	mark := func(c *driver.Claim, closes, want bool) {
+		f.Helper()
+		if row, ok, err := coalescer.Mark(f.Context(), &driver.Mark{Name: c.Name, Token: c.Token, Stamp: f.now, Close: closes}); ok != want || err != nil || ok && !f.NoDetail && closes != (row.Marks == -1) {
+			f.Errorf("a mark for %s, closes %v: applied %v, %+v, %v", c.Holder, closes, ok, row, err)
+		}
+	}
+	c := f.eventClaim("closing", "e3")
+	mark(c, true, false)
+	f.mustAcquire(c)
+	mark(c, false, true)
+	mark(c, true, true)
+	mark(c, false, false)
+	mark(c, true, true)
+	if _, ok := f.renew(c, c.Until.Add(time.Second)); !ok {
+		f.Error("the lease of a closed row cannot be renewed")
+	}
+	mark(c, false, false)
+	f.mustRelease(c, nil)
+	next := f.claim("after it was closed")
+	f.mustAcquire(next)
+	mark(c, true, false)
+	mark(next, false, true)
+	f.mustRelease(next, nil)
+}
