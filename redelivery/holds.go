@@ -2,12 +2,14 @@ package redelivery
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -19,14 +21,18 @@ const (
 	// toRelease is for what else lies between the end of a hold and the next claim,
 	// such as different clocks and latency.
 	toRelease = 250 * time.Millisecond
+	// mostDoublings is how often the turns double that a message lets others have.
+	mostDoublings = 9
 )
 
-// holds are how long locks were held last.
+// holds are how long locks were held last, and when the messages come back that
+// wait for one.
 type holds struct {
-	mu     sync.Mutex
-	recent []time.Duration
-	next   int  // place of the oldest
-	renews bool // leases are renewed: a holder that lives keeps the lock beyond the end that it has now
+	mu       sync.Mutex
+	recent   []time.Duration
+	next     int                    // place of the oldest
+	renews   bool                   // leases are renewed: a holder that lives keeps the lock beyond the end that it has now
+	reserved map[string][]time.Time // by lock name, sorted
 }
 
 func (h *holds) observe(_ context.Context, o lock.Observation) {
@@ -75,10 +81,9 @@ func (h *holds) longerThan(age time.Duration, longest bool) (hold time.Duration,
 }
 
 // back returns when a message should come back that found its lock held: when
-// the lock is likely to be free and those ahead have had it, each with a
-// cooldown of its own if it is in one. ahead is how many messages of its batch
-// wait for the same lock before it.
-func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahead int) time.Time {
+// the lock is likely to be free and those ahead have had it, each for at least
+// as long as middleware.HoldAtLeast says.
+func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
 	hold, renews := h.longerThan(f.Ended.Sub(held.Since), again)
@@ -86,11 +91,63 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure, ahea
 	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !renews {
 		free = held.Until
 	}
-	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
-		ahead += rand.New(clock.From(ctx)).IntN(1 << (3 * (receives(m) - 1)))
-	}
+	least := leastHold(ctx)
 	if held.Cooldown {
-		hold = max(hold, held.Until.Sub(held.Since))
+		least = max(least, held.Until.Sub(held.Since))
+	} else if cooled := held.Since.Add(least + toRelease); free.Before(cooled) {
+		free = cooled
 	}
-	return free.Add(time.Duration(ahead) * (hold + time.Second)) // a second, because timeouts are rounded up
+	turn := max(hold, least) + time.Second // because timeouts are rounded up
+	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
+		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
+	}
+	return h.reserve(held.Key.Name, free, turn, f.Ended)
+}
+
+// ahead returns how many turns a message lets others have that it knows nothing
+// of, by chance: the more, the oftener it was received, and more if a receive
+// is certain to be lost while another has its turn. What was received a third
+// time leaves the first turns to what was received less often.
+func ahead(ctx context.Context, receives int, turn time.Duration, cools bool) int {
+	doublings := 3 * (receives - 1)
+	if cools {
+		doublings++
+	}
+	most := min(1<<min(doublings, mostDoublings), max(1, int(longestTimeout/turn)))
+	least := 0
+	if receives > 2 {
+		least = most / 8
+	}
+	return least + rand.New(clock.From(ctx)).IntN(most-least)
+}
+
+// reserve returns the first time from free on that is a turn away from all that
+// other messages of the name got from this process.
+func (h *holds) reserve(name string, free time.Time, turn time.Duration, now time.Time) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.reserved, func(_ string, times []time.Time) bool { return times[len(times)-1].Before(now) })
+	times := slices.DeleteFunc(h.reserved[name], now.After)
+	for _, t := range times {
+		if free.Sub(t).Abs() < turn {
+			free = t.Add(turn)
+		}
+	}
+	i, _ := slices.BinarySearchFunc(times, free, time.Time.Compare)
+	h.reserved[name] = slices.Insert(times, i, free)
+	return free
+}
+
+// leastHold returns for how long each lock of the batch stays held at least.
+func leastHold(ctx context.Context) time.Duration {
+	if b := invocation.BatchOf(ctx); b != nil {
+		return b.LeastHold
+	}
+	return 0
+}
+
+// isCool reports whether a name is certain to stay held because of a
+// HoldAtLeast, so that no estimate of its hold is needed.
+func isCool(ctx context.Context, held *lock.HeldError, now time.Time) bool {
+	return held.Cooldown || now.Sub(held.Since) < leastHold(ctx)
 }

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// timeout is that of the function, whose queue has six times as much.
+	// timeout is that of most functions, whose queue has six times as much.
 	timeout = 15 * time.Minute
 	// latency is how long each request to SQS takes, and how long Lambda takes to
 	// deliver a message that is visible.
@@ -45,6 +45,8 @@ type queue struct {
 	t      *testing.T
 	store  *memstore.Store
 	chance *seeded
+	// timeout is that of the function, and visibility that of the queue.
+	timeout, visibility time.Duration
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
 
@@ -61,7 +63,7 @@ type queue struct {
 }
 
 func newQueue(t *testing.T) *queue {
-	q := &queue{t: t, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), changed: make(chan struct{}, 1), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
+	q := &queue{t: t, timeout: timeout, visibility: eventsource.VisibilityTimeouts * timeout, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), changed: make(chan struct{}, 1), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
 	q.messages.MaxReceiveCount = eventsource.MaxReceiveCount
 	return q
 }
@@ -85,7 +87,10 @@ func message(id, name, does string) events.SQSMessage {
 	return events.SQSMessage{MessageId: id, Body: does + " " + name, EventSourceARN: arn, Attributes: map[string]string{}}
 }
 
-func (q *queue) send(m events.SQSMessage) {
+func (q *queue) send(m events.SQSMessage) { q.sendAt(m, time.Now()) }
+
+// sendAt sends a message that is delivered from then on.
+func (q *queue) sendAt(m events.SQSMessage, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.change()
@@ -93,7 +98,7 @@ func (q *queue) send(m events.SQSMessage) {
 		m.Attributes["SequenceNumber"] = fmt.Sprintf("%020d", len(q.received))
 	}
 	q.received[m.MessageId] = nil
-	q.messages.Send(&eventsource.Message[events.SQSMessage]{Value: m, Group: m.Attributes["MessageGroupId"], Visible: time.Now()})
+	q.messages.Send(&eventsource.Message[events.SQSMessage]{Value: m, Group: m.Attributes["MessageGroupId"], Visible: at})
 }
 
 // process returns a handler as one execution environment has it.
@@ -108,7 +113,7 @@ func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *proce
 	}
 	own.Logger = q.logger()
 	options := append([]middleware.Option{
-		middleware.Store(q.store), middleware.Namespace(namespace), middleware.FixedLease(timeout), middleware.Logger(discard),
+		middleware.Store(q.store), middleware.Namespace(namespace), middleware.FixedLease(q.timeout), middleware.Logger(discard),
 		redelivery.SQS(q, &own),
 	}, more...)
 	return &process{q, middleware.EachSQSMessage(keyfuncs.Func[events.SQSMessage](key), q.handle, options...)}
@@ -203,7 +208,7 @@ func (q *queue) receive(most int) (taken []entry, wait time.Duration) {
 	for _, m := range taken {
 		q.received[m.Value.MessageId] = append(q.received[m.Value.MessageId], now)
 	}
-	q.messages.Receive(taken, now.Add(eventsource.VisibilityTimeouts*timeout))
+	q.messages.Receive(taken, now.Add(q.visibility))
 	if q.messages.Empty() {
 		return nil, 0
 	}
@@ -239,7 +244,7 @@ func (p *process) invoke(batch []entry) {
 		e.Records = append(e.Records, record)
 	}
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(clock.With(context.Background(), p.chance), timeout)
+	ctx, cancel := context.WithTimeout(clock.With(context.Background(), p.chance), p.timeout)
 	defer cancel()
 	answer, err := p.handler(ctx, e)
 	if ctx.Err() != nil {

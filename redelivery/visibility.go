@@ -83,7 +83,7 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		leads bool // the others follow it
 		back  time.Time
 	}
-	groups, ahead := map[string]first{}, map[string]int{}
+	groups := map[string]first{}
 	for _, f := range failed {
 		m, group := &f.Record, fifoGroup(&f.Record)
 		if before, ok := groups[group]; ok && group != "" {
@@ -98,9 +98,8 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		case f.Err == nil:
 			groups[group] = first{leads: true}
 			continue
-		case early && errors.As(f.Err, &held) && !held.Until.IsZero():
-			back = r.holds.back(ctx, held, f, ahead[held.Key.Name])
-			ahead[held.Key.Name]++
+		case errors.As(f.Err, &held) && !held.Until.IsZero() && (early || isCool(ctx, held, f.Ended)):
+			back = r.holds.back(ctx, held, f)
 		case early && errors.Is(f.Err, lock.ErrOwed):
 			back = f.Ended
 		default:

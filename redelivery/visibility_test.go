@@ -155,10 +155,10 @@ func TestAnotherWasFaster(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue(t)
 				client := &changer{}
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
-					return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(time.Hour)}
-				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
-				for range 200 {
+				for range 200 { // each in a process of its own, which knows of no other
+					h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+						return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(time.Hour)}
+					}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 					m := message("m", "customer", "")
 					m.Attributes["ApproximateReceiveCount"] = c.received
 					if first := time.Now().Add(-time.Second - c.since); c.since < time.Hour {

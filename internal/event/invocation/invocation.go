@@ -63,6 +63,8 @@ type Batch struct {
 	// A store may send that many requests together, and need not wait for more.
 	// Zero: unknown.
 	Claims int
+	// LeastHold is lock.Options.HoldAtLeast of the delivery's locks.
+	LeastHold time.Duration
 
 	events map[string][]string
 
