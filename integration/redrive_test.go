@@ -52,12 +52,7 @@ func deadLetters() int {
 // again. Then a function handles what was sent back: every message runs once,
 // and those of a group of a FIFO queue in their order.
 func TestRedrive(t *testing.T) {
-	command := filepath.Join(t.TempDir(), "lambdalock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", command, ".")
-	build.Dir = "../cmd/lambdalock"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	command := buildCommand(t)
 	for name, suffix := range map[string]string{"standard": "", "FIFO": ".fifo"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,8 +61,11 @@ func TestRedrive(t *testing.T) {
 			seed := testSeed(t)
 			random := rand.New(rand.NewPCG(seed, 1))
 			for range redriveKill {
-				_ = r.run(1 + random.IntN(2*deadLetters()/redriveKill)) // it is killed
+				killed := r.run(1+random.IntN(deadLetters()/4)) != nil
 				r.letTimePass()
+				if !killed { // the queue was empty before
+					break
+				}
 			}
 			if err := r.run(0); err != nil {
 				t.Fatalf("seed %d: the last run: %v", seed, err)
@@ -76,6 +74,18 @@ func TestRedrive(t *testing.T) {
 			t.Logf("seed %d: %d requests, %d messages were sent twice", seed, r.requests, r.twice)
 		})
 	}
+}
+
+// buildCommand returns the path of lambdalock.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lambdalock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
+	build.Dir = "../cmd/lambdalock"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
 }
 
 // redriveTest is a queue, its dead-letter queue, and the locks.
@@ -228,8 +238,7 @@ func (r *redriveTest) run(requests int) error {
 	c := exec.CommandContext(ctx, r.path, "redrive", "--yes", "--namespace", "orders", "--name", "{{.order}}", "--event", "{{.order}}", "--to", r.source, r.dead)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = io.Discard, &said
-	c.Env = append(os.Environ(), "LAMBDALOCK_STORE="+r.store, "AWS_ENDPOINT_URL_SQS="+r.proxy.URL, "AWS_REGION="+servers.Region,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CONFIG_FILE="+os.DevNull)
+	c.Env = r.environment()
 	r.mu.Lock()
 	r.killAt, r.command = requests, c
 	err := c.Start()
@@ -239,12 +248,18 @@ func (r *redriveTest) run(requests int) error {
 	}
 	err = c.Wait()
 	if exit := new(exec.ExitError); requests > 0 && errors.As(err, &exit) && exit.Exited() {
-		r.t.Fatalf("it ended by itself: %v\n%s", err, said.String())
+		r.t.Fatalf("it failed: %v\n%s", err, said.String())
 	}
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, said.String())
 	}
 	return nil
+}
+
+// environment has the command ask the proxy.
+func (r *redriveTest) environment() []string {
+	return append(os.Environ(), "LAMBDALOCK_STORE="+r.store, "AWS_ENDPOINT_URL_SQS="+r.proxy.URL, "AWS_REGION="+servers.Region,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CONFIG_FILE="+os.DevNull)
 }
 
 // letTimePass makes visible what the killed command had received.

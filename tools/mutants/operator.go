@@ -101,8 +101,8 @@ var operator = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/internal/deadletter/run.go", breaks: "P6", bug: "redrive deletes a message that it could not send",
-		old: `			return fmt.Errorf("not sent: %w", err)`,
-		new: `			_ = fmt.Errorf("not sent: %w", err)`,
+		old: `			d.Error = fmt.Sprintf("not sent: %v", err)`,
+		new: `			taken = append(taken, d)`,
 		by:  "TestGivesUp",
 	},
 	{
@@ -142,7 +142,7 @@ var operator = []mutant{
 		by:  "TestOpenRefuses",
 	},
 	{
-		file: "cmd/lambdalock/internal/deadletter/queue.go", breaks: "P6", bug: "a message that was sent less than five minutes ago is lost",
+		file: "cmd/lambdalock/internal/deadletter/messages.go", breaks: "P6", bug: "a message that was sent less than five minutes ago is lost",
 		old: `aws.String(deduplication(m.ID))`,
 		new: `aws.String(m.sqs.Attributes["MessageDeduplicationId"])`,
 		by:  "TestMessageIsSentUnchanged",

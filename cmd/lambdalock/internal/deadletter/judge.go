@@ -25,6 +25,12 @@ const (
 	Leave  = "leave"
 )
 
+// Whether a message was sent. Empty: it was not.
+const (
+	Yes     = "yes"
+	Perhaps = "perhaps" // nothing came back
+)
+
 // Decision is what to do with a message, and what came of it. The command
 // prints it as JSON; docs/OPERATIONS.md documents the fields.
 type Decision struct {
@@ -36,8 +42,9 @@ type Decision struct {
 	Row      string `json:"row,omitempty"`
 	Action   string `json:"action"`
 	Why      string `json:"why"`
-	To       string `json:"to,omitempty"` // the queue that it is sent to
-	Done     bool   `json:"done"`
+	To       string `json:"to,omitempty"`   // the queue that it is sent to
+	Sent     string `json:"sent,omitempty"` // whether SQS has taken it
+	Done     bool   `json:"done"`           // it is in the dead-letter queue no more
 	Error    string `json:"error,omitempty"`
 
 	message *Message
@@ -124,7 +131,7 @@ func (j *Judge) unknown(d Decision, m *Message, why string) Decision {
 // send sends the message, unless it is not known where to.
 func (d *Decision) send(m *Message) {
 	if m.From == "" {
-		d.leave("it does not say which queue it came from: give --to")
+		d.leave(m.nowhere())
 		return
 	}
 	d.Action, d.To = Send, m.From

@@ -28,21 +28,10 @@ type Client interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
-	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
-	DeleteMessage(context.Context, *sqs.DeleteMessageInput, ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
-
-const (
-	// batch is the most that one request takes.
-	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-	batch = 10
-	// A round is what a person is asked about in one question.
-	roundMessages = 1000
-	roundBytes    = 64 << 20
-	// releaseTimeout is how long an ending command still gives messages back.
-	releaseTimeout = 10 * time.Second
-)
 
 // Queue is a dead-letter queue that is emptied. It must not be used by several
 // goroutines.
@@ -62,17 +51,8 @@ type Queue struct {
 	urls   map[string]string // of queues, by ARN
 
 	seen   map[string]bool     // ids of messages that were received or sent
+	again  int                 // messages that came again since one that is new
 	hidden map[string]*Message // by id: those that are ours
-}
-
-// Message is a message that was received, and is invisible for others.
-type Message struct {
-	ID    string
-	Group string // empty: none
-	From  string // the ARN of the queue that it came from; empty: unknown
-
-	sqs   types.Message
-	until time.Time // others may receive it from then on
 }
 
 // Open returns the dead-letter queue. Names are those of queues of this account
@@ -112,8 +92,9 @@ func Open(ctx context.Context, client Client, name, to string, hide time.Duratio
 
 // A QueueError says that SQS did not do what it was asked to.
 type QueueError struct {
-	Queue string // as it was named, or its ARN
-	Err   error
+	Queue   string // as it was named, or its ARN
+	Err     error
+	Unclear bool // it may have done it: nothing came back, or no word of this message
 }
 
 // Error implements error.
@@ -146,7 +127,7 @@ func (q *Queue) find(ctx context.Context, name string) (string, attributes, erro
 		},
 	})
 	if err != nil {
-		return "", nil, &QueueError{name, err}
+		return "", nil, &QueueError{Queue: name, Err: err}
 	}
 	has := attributes{}
 	for attribute, value := range out.Attributes {
@@ -175,147 +156,7 @@ func (q *Queue) urlOf(ctx context.Context, name string) (string, error) {
 		return "", &driver.ConfigError{Reason: "there is no queue " + name + " in this account and Region"}
 	}
 	if err != nil {
-		return "", &QueueError{name, err}
+		return "", &QueueError{Queue: name, Err: err}
 	}
 	return aws.ToString(out.QueueUrl), nil
-}
-
-// Receive returns the next round of messages, those of a group in their order.
-// It returns none once SQS has none that were not received before. Of a group
-// of a FIFO queue SQS returns no more until the messages before are deleted.
-func (q *Queue) Receive(ctx context.Context) ([]*Message, error) {
-	var round []*Message
-	for size := 0; len(round)+batch <= roundMessages && size < roundBytes; {
-		until := time.Now().Add(q.hide)
-		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl: &q.url, MaxNumberOfMessages: batch, VisibilityTimeout: int32(q.hide / time.Second),
-			WaitTimeSeconds:             q.wait(len(round)),
-			MessageAttributeNames:       []string{"All"},
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
-		})
-		if err != nil {
-			return nil, &QueueError{q.ARN, err}
-		}
-		if len(out.Messages) == 0 {
-			break
-		}
-		for _, m := range out.Messages {
-			if message := q.received(m, until); message != nil {
-				round = append(round, message)
-				size += len(aws.ToString(m.Body))
-			}
-		}
-	}
-	return round, nil
-}
-
-// wait returns how many seconds to wait for a message. Any wait asks all
-// servers of the queue, so that no answer means no message. A FIFO queue often
-// has none before those of the round are deleted, so only an empty round waits.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
-func (q *Queue) wait(received int) int32 {
-	if q.FIFO && received > 0 {
-		return 0
-	}
-	return 1
-}
-
-// received returns a message, or nil if this command knows it already: a
-// standard queue may deliver one twice, the time for which one is invisible may
-// have ended, and one that was sent back may have failed again.
-func (q *Queue) received(m types.Message, until time.Time) *Message {
-	id := aws.ToString(m.MessageId)
-	message := &Message{
-		ID: id, Group: m.Attributes["MessageGroupId"], From: m.Attributes["DeadLetterQueueSourceArn"],
-		sqs: m, until: until,
-	}
-	if q.to != "" {
-		message.From = q.to
-	}
-	q.hidden[id] = message // with the newest receipt
-	if q.seen[id] {
-		return nil
-	}
-	q.seen[id] = true
-	return message
-}
-
-// Late reports whether so little is left of the time for which the message is
-// invisible that others might receive it before it is deleted.
-func (q *Queue) Late(m *Message) bool { return time.Until(m.until) < q.hide/4 }
-
-// Send sends a message to the queue that it came from.
-func (q *Queue) Send(ctx context.Context, m *Message) error {
-	url, ok := q.urls[m.From]
-	if !ok {
-		var err error
-		if url, err = q.urlOf(ctx, m.From); err != nil {
-			return err
-		}
-		q.urls[m.From] = url
-	}
-	in := &sqs.SendMessageInput{QueueUrl: &url, MessageBody: m.sqs.Body, MessageAttributes: m.sqs.MessageAttributes}
-	if m.Group != "" { // standard queues may have groups too, for fairness
-		in.MessageGroupId = &m.Group
-	}
-	if q.FIFO {
-		in.MessageDeduplicationId = aws.String(deduplication(m.ID))
-	}
-	// It is the only attribute of SQS that a sender can set.
-	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
-	if trace := m.sqs.Attributes["AWSTraceHeader"]; trace != "" {
-		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &trace}}
-	}
-	out, err := q.client.SendMessage(ctx, in)
-	if err != nil {
-		return &QueueError{m.From, err}
-	}
-	q.seen[aws.ToString(out.MessageId)] = true
-	return nil
-}
-
-// deduplication returns an id that is the same if the command is run again
-// after a crash, so that SQS drops what it sends a second time within five
-// minutes. It must not be that of the message: if the message itself was sent
-// less than five minutes ago, SQS would drop it, and it would be lost.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
-func deduplication(id string) string { return "redrive-" + id }
-
-// Delete deletes a message that was completed, or sent.
-func (q *Queue) Delete(ctx context.Context, m *Message) error {
-	_, err := q.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: q.hidden[m.ID].sqs.ReceiptHandle})
-	if err != nil {
-		return &QueueError{q.ARN, err}
-	}
-	delete(q.hidden, m.ID)
-	return nil
-}
-
-// Release makes all messages that were received and not deleted visible again.
-// The error says that some stay invisible for a while.
-func (q *Queue) Release(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	var failed error
-	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
-	flush := func() {
-		if len(in.Entries) == 0 {
-			return
-		}
-		if _, err := q.client.ChangeMessageVisibilityBatch(ctx, in); err != nil {
-			failed = &QueueError{q.ARN, err}
-		}
-		in.Entries = nil
-	}
-	for _, m := range q.hidden {
-		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(len(in.Entries))), ReceiptHandle: m.sqs.ReceiptHandle, VisibilityTimeout: 0,
-		})
-		if len(in.Entries) == batch {
-			flush()
-		}
-	}
-	flush()
-	clear(q.hidden)
-	return failed
 }

@@ -1,19 +1,17 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"time"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
-const (
-	// actTimeout bounds what is done with one message. An interrupt does not end
-	// it, so that a message that was sent is deleted, too.
-	actTimeout = 10 * time.Second
-	// mostFailures is after how many messages that cannot be sent or deleted the
-	// reason is not one message.
-	mostFailures = 10
-)
+// mostFailures is after how many messages in a row that cannot be sent or
+// deleted the reason is not one message.
+const mostFailures = 10
 
 // Run decides about the messages of a queue, and does what was decided.
 type Run struct {
@@ -22,7 +20,8 @@ type Run struct {
 
 	stays    map[string]bool // groups of a FIFO queue of which a message is to stay
 	failed   map[string]bool // and those of which one was not sent
-	failures int
+	failures int             // since a message was deleted
+	sent     bool            // a message was
 }
 
 // NewRun returns a run that has not begun.
@@ -53,32 +52,76 @@ func (r *Run) Next(ctx context.Context) ([]Decision, error) {
 	return round, nil
 }
 
-// Do does what was decided, if that is still right, and notes what came of it.
-// The error says that there is no use in going on.
-func (r *Run) Do(ctx context.Context, d *Decision) error {
-	if d.Action == Leave {
-		return nil
-	}
-	if err := r.check(ctx, d); err != nil {
-		return err
-	}
-	if d.Action == Leave {
-		r.failed[d.Group] = r.failed[d.Group] || r.queue.FIFO
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
-	defer cancel()
-	err := r.act(ctx, d)
-	if err == nil {
-		d.Done = true
-		return nil
-	}
-	d.Error = err.Error()
-	r.failed[d.Group] = r.failed[d.Group] || r.queue.FIFO
-	if r.failures++; r.failures == mostFailures {
-		return fmt.Errorf("gave up after %d failures, the last one: %w", mostFailures, err)
+// Do does what was decided about a round, as far as that is still right, and
+// notes what came of it. The error says that there is no use in going on; what
+// was done until then is noted.
+//
+// Messages are deleted first: if that is denied, none was sent that would stay
+// in the dead-letter queue, too.
+func (r *Run) Do(ctx context.Context, round []Decision) error {
+	for _, action := range []string{Delete, Send} {
+		var pending, some []*Decision
+		for i := range round {
+			if round[i].Action == action {
+				pending = append(pending, &round[i])
+			}
+		}
+		for len(pending) > 0 {
+			some, pending = r.some(pending)
+			if err := r.act(ctx, action, some); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// some returns what one request is made for, and the rest. Parts of a request
+// may fail, so of a group of a FIFO queue it has one message at most. The first
+// message that is sent goes alone: if it may not be deleted, no other is in
+// both queues.
+func (r *Run) some(pending []*Decision) (some, rest []*Decision) {
+	size, most, groups := 0, batch, map[string]bool{}
+	if pending[0].Action == Send && !r.sent {
+		most = 1
+	}
+	for _, d := range pending {
+		size += d.message.size()
+		full := len(some) > 0 && (len(some) >= most || d.To != some[0].To || size > batchBytes)
+		if full || r.queue.FIFO && groups[d.Group] {
+			size -= d.message.size()
+			rest = append(rest, d)
+		} else {
+			some = append(some, d)
+		}
+		groups[d.Group] = true
+	}
+	return some, rest
+}
+
+// act does what was decided about some messages.
+func (r *Run) act(ctx context.Context, action string, some []*Decision) error {
+	var sure []*Decision
+	for _, d := range some {
+		if err := r.check(ctx, d); err != nil {
+			return err
+		}
+		if d.Action == Leave {
+			r.fails(d)
+			continue
+		}
+		sure = append(sure, d)
+	}
+	if action == Send && len(sure) > 0 {
+		var err error
+		if sure, err = r.send(ctx, sure); err != nil {
+			return err
+		}
+	}
+	if len(sure) == 0 {
+		return nil
+	}
+	return r.delete(ctx, sure)
 }
 
 // check leaves a message if what was decided is not right any more.
@@ -100,15 +143,79 @@ func (r *Run) check(ctx context.Context, d *Decision) error {
 	return err
 }
 
-// act sends first, and deletes what SQS has acknowledged.
-func (r *Run) act(ctx context.Context, d *Decision) error {
-	if d.Action == Send {
-		if err := r.queue.Send(ctx, d.message); err != nil {
-			return fmt.Errorf("not sent: %w", err)
+// send sends messages, and returns those that SQS has taken.
+func (r *Run) send(ctx context.Context, some []*Decision) (taken []*Decision, end error) {
+	errs := r.queue.Send(ctx, messagesOf(some))
+	if len(some) > 1 && wholly(errs[0]) && !unclear(errs[0]) && !denied(errs[0]) {
+		for i, d := range some { // one of them may be the reason
+			errs[i] = r.queue.Send(ctx, messagesOf([]*Decision{d}))[0]
 		}
 	}
-	if err := r.queue.Delete(ctx, d.message); err != nil {
-		return fmt.Errorf("not deleted, so it is still in the dead-letter queue: %w", err)
+	for i, d := range some {
+		switch err := errs[i]; {
+		case err == nil:
+			d.Sent, r.sent = Yes, true
+			taken = append(taken, d)
+			continue
+		case errors.As(err, new(*driver.ConfigError)):
+			d.leave(err.Error() + ": give --to")
+		case unclear(err):
+			d.Sent, d.Error = Perhaps, fmt.Sprintf("perhaps sent, and still in the dead-letter queue: %v", err)
+			end = cmp.Or(end, r.failure(d, err))
+		default:
+			d.Error = fmt.Sprintf("not sent: %v", err)
+			end = cmp.Or(end, r.failure(d, err))
+		}
+		r.fails(d)
+	}
+	if end != nil && len(taken) > 0 { // what was taken is to be deleted in any case
+		end = cmp.Or(r.delete(ctx, taken), end)
+	}
+	return taken, end
+}
+
+// delete deletes messages that were completed, or sent. Nothing is sent after a
+// request that failed as a whole: it would be in both queues.
+func (r *Run) delete(ctx context.Context, some []*Decision) (end error) {
+	for i, err := range r.queue.Delete(ctx, messagesOf(some)) {
+		d := some[i]
+		if d.Done = err == nil; d.Done {
+			r.failures = 0
+			continue
+		}
+		d.Error = fmt.Sprintf("not deleted, so it is still in the dead-letter queue: %v", err)
+		if unclear(err) {
+			d.Error = fmt.Sprintf("perhaps still in the dead-letter queue: %v", err)
+		}
+		r.fails(d)
+		end = cmp.Or(end, r.failure(d, err))
+		if wholly(err) {
+			end = cmp.Or(end, fmt.Errorf("gave up: %s", d.Error))
+		}
+	}
+	return end
+}
+
+// fails notes that a message stays, so that those after it in its group stay,
+// too.
+func (r *Run) fails(d *Decision) { r.failed[d.Group] = r.failed[d.Group] || r.queue.FIFO }
+
+// failure returns the error of a run that ends because of what happened to a
+// message: a permission is missing, or it was not the first.
+func (r *Run) failure(d *Decision, err error) error {
+	if denied(err) {
+		return fmt.Errorf("gave up, because a permission is missing: %s", d.Error)
+	}
+	if r.failures++; r.failures >= mostFailures {
+		return fmt.Errorf("gave up after %d failures, the last one: %s", mostFailures, d.Error)
 	}
 	return nil
+}
+
+func messagesOf(some []*Decision) []*Message {
+	all := make([]*Message, 0, len(some))
+	for _, d := range some {
+		all = append(all, d.message)
+	}
+	return all
 }

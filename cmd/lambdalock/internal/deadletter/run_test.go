@@ -58,7 +58,7 @@ func redrive(t *testing.T, f *sqstest.SQS, name string, j *Judge) ([]Decision, e
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = q.Release(t.Context()) }()
+	defer func() { _, _ = q.Release(t.Context()) }()
 	var all []Decision
 	r := NewRun(q, j)
 	for {
@@ -66,12 +66,11 @@ func redrive(t *testing.T, f *sqstest.SQS, name string, j *Judge) ([]Decision, e
 		if err != nil || len(round) == 0 {
 			return all, err
 		}
-		for i := range round {
-			if err := r.Do(t.Context(), &round[i]); err != nil {
-				return append(all, round...), err
-			}
-		}
+		err = r.Do(t.Context(), round)
 		all = append(all, round...)
+		if err != nil {
+			return all, err
+		}
 	}
 }
 
@@ -128,7 +127,7 @@ func testCrash(t *testing.T, kind string, crash int) bool {
 	}
 	got := f.Bodies("orders" + kind)
 	if kind == "" { // it cannot tell what was sent and not deleted
-		if more := len(got) - len(want); more > 1 {
+		if more := len(got) - len(want); more > batch {
 			t.Errorf("%d messages were sent twice", more)
 		}
 		slices.Sort(got)
@@ -221,7 +220,7 @@ func TestRunEnds(t *testing.T) {
 			event(t, store, id, false)
 		}
 		f.Fault = func(operation string, applied bool) error {
-			if operation == "DeleteMessage" && applied {
+			if operation == "DeleteMessageBatch" && applied {
 				time.Sleep(hide / 10)
 				f.Move("orders", "dlq")
 			}
@@ -263,10 +262,8 @@ func TestAnswerComesLate(t *testing.T) {
 					t.Fatalf("%+v, %v", round, err)
 				}
 				c.meanwhile(t, store)
-				for i := range round {
-					if err := r.Do(t.Context(), &round[i]); err != nil {
-						t.Error(err)
-					}
+				if err := r.Do(t.Context(), round); err != nil {
+					t.Error(err)
 				}
 				if round[0].Action != Leave || !strings.Contains(round[0].Why, c.why) || round[1].Action != Leave || len(f.Bodies("orders.fifo")) > 0 {
 					t.Errorf("%+v", round)
@@ -287,8 +284,8 @@ func TestGivesUp(t *testing.T) {
 			event(t, store, id, false)
 		}
 		f.Fault = func(operation string, _ bool) error {
-			if operation == "SendMessage" {
-				return errors.New("denied")
+			if operation == "SendMessageBatch" {
+				return &types.RequestThrottled{}
 			}
 			return nil
 		}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +41,7 @@ type Redrive struct {
 func (c *Redrive) Help() string {
 	return `Looks at the messages of a dead-letter queue, and at the locks of their keys. A message whose event was completed is deleted. One that was not is sent back to the queue that it came from, or --to another, with its attributes and its group, and is then deleted. Messages that are held, stale or carry another payload stay, and so do those of which the locks say nothing: those without a row or a key. --unknown sends these, too. It shows the messages and asks first, up to 1,000 at a time. It sends messages of a FIFO queue in the order of their groups: if one stays, those after it stay, too.
 
-It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, the message is in both queues; in a FIFO queue SQS drops it if the command is run again within 5 minutes. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
+It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, up to ten messages are in both queues; in a FIFO queue SQS drops their copies if the command is run again within 5 minutes. The last line counts messages that were sent and not deleted. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
 
 Key functions of your own are not known here. If yours takes the key from the JSON of the body, say so with --name and --event, in Go's text/template. --key SQSFIFOMessage --event '{{.order}}' is EventFrom(SQSFIFOMessage, SQSBody(Once(ByField(order)))). Give the --namespace of the function, too.
 
@@ -73,7 +76,20 @@ func (c *Redrive) Run(ctx context.Context) error {
 	if err != nil {
 		return trouble(err)
 	}
+	ctx, stop := untilHangup(ctx)
+	defer stop()
 	return trouble(c.redrive(ctx, q, judge, os.Stdout, os.Stderr, c.confirm))
+}
+
+// untilHangup returns a context that also ends when the terminal is closed. A
+// pipe without a reader gives an error, and does not end the process: messages
+// that stay are made visible first.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	signal.Ignore(syscall.SIGPIPE)
+	if signal.Ignored(syscall.SIGHUP) { // by nohup
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // judge returns who decides, still without store and namespace.
@@ -112,8 +128,8 @@ func (c *Redrive) judge() (*deadletter.Judge, error) {
 
 func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadletter.Judge, out, notes io.Writer, ask asker) error {
 	defer func() {
-		if err := q.Release(ctx); err != nil {
-			_, _ = fmt.Fprintf(notes, "Messages that stay are invisible for up to %v: %v\n", c.Hide, err)
+		if n, err := q.Release(ctx); n > 0 {
+			_, _ = fmt.Fprintf(notes, "%d of the messages that stay are invisible for up to %v: %v\n", n, c.Hide, err)
 		}
 	}()
 	inFlight := ""
@@ -122,16 +138,26 @@ func (c *Redrive) redrive(ctx context.Context, q *deadletter.Queue, judge *deadl
 	}
 	_, _ = fmt.Fprintf(notes, "%s has about %d messages%s.\n", q.ARN, q.Messages, inFlight)
 	r := redriven{Run: deadletter.NewRun(q, judge), out: out, json: c.JSON, dry: c.DryRun}
-	defer func() { _, _ = fmt.Fprintln(notes, r.summary()) }()
+	err := r.rounds(ctx, ask)
+	switch {
+	case err != nil:
+		r.early = "It ended early: there may be messages that it did not look at."
+	case q.CameBack():
+		r.early = "Those that stay came back before all were seen: give a longer --hide."
+	}
+	_, _ = fmt.Fprintln(notes, r.summary())
+	return cmp.Or(err, r.left())
+}
+
+// rounds does one round after the other, until there is none.
+func (r *redriven) rounds(ctx context.Context, ask asker) error {
 	for {
 		round, err := r.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil:
+		case err != nil || len(round) == 0:
 			return err
-		case len(round) == 0:
-			return r.left()
 		}
 		if err := r.do(ctx, round, ask); err != nil {
 			return err
@@ -145,18 +171,20 @@ type redriven struct {
 	out           io.Writer
 	json, dry     bool
 	deleted, sent int
+	both, perhaps int // sent and not deleted
 	stay          int
+	early         string // why it may not have seen all messages
 }
 
 // do shows a round, asks, and does it.
 func (r *redriven) do(ctx context.Context, round []deadletter.Decision, ask asker) error {
+	defer func() { r.count(round) }()
 	if !r.json {
 		if err := r.list(round); err != nil {
 			return err
 		}
 	}
 	err := r.act(ctx, round, ask)
-	r.count(round)
 	if r.json {
 		for i := range round {
 			if err := inspect.WriteJSON(r.out, &round[i], ""); err != nil {
@@ -175,16 +203,20 @@ func (r *redriven) act(ctx context.Context, round []deadletter.Decision, ask ask
 	if err := ask(ctx, question); err != nil {
 		return err
 	}
+	shown := slices.Clone(round)
+	err := r.Do(ctx, round)
+	return cmp.Or(r.listStaying(shown, round), err)
+}
+
+// listStaying prints which messages stay although another action was shown.
+func (r *redriven) listStaying(shown, round []deadletter.Decision) error {
 	for i := range round {
 		d := &round[i]
-		shown := d.Action
-		if err := r.Do(ctx, d); err != nil {
-			return err
-		}
-		if r.json || d.Done || shown == deadletter.Leave {
+		why := cmp.Or(d.Error, d.Why)
+		if r.json || d.Done || shown[i].Action == deadletter.Leave || why == shown[i].Why { // or it was not its turn
 			continue
 		}
-		if _, err := fmt.Fprintf(r.out, "%s stays: %s\n", inspect.Safe(d.Message), console.Printable(cmp.Or(d.Error, d.Why))); err != nil {
+		if _, err := fmt.Fprintf(r.out, "%s stays: %s\n", inspect.Safe(d.Message), console.Printable(why)); err != nil {
 			return err
 		}
 	}
@@ -230,6 +262,10 @@ func consequences(round []deadletter.Decision) string {
 func (r *redriven) count(round []deadletter.Decision) {
 	for i := range round {
 		switch d := &round[i]; {
+		case d.Sent == deadletter.Perhaps:
+			r.perhaps++
+		case d.Sent == deadletter.Yes && !d.Done:
+			r.both++
 		case d.Action == deadletter.Leave || !d.Done && !r.dry:
 			r.stay++
 		case d.Action == deadletter.Delete:
@@ -241,17 +277,25 @@ func (r *redriven) count(round []deadletter.Decision) {
 }
 
 func (r *redriven) summary() string {
-	would := ""
-	if r.dry {
-		would = "Would be: "
+	text := fmt.Sprintf("%d deleted, %d sent, ", r.deleted, r.sent)
+	if r.both > 0 {
+		text += fmt.Sprintf("%d sent and still here, ", r.both)
 	}
-	return fmt.Sprintf("%s%d deleted, %d sent, %d left.", would, r.deleted, r.sent, r.stay)
+	if r.perhaps > 0 {
+		text += fmt.Sprintf("%d perhaps sent and still here, ", r.perhaps)
+	}
+	text += fmt.Sprintf("%d left.", r.stay)
+	if r.dry {
+		text = "Would be: " + text
+	}
+	return strings.TrimSpace(text + " " + r.early)
 }
 
 // left returns an error if a message stays.
 func (r *redriven) left() error {
-	if r.stay == 0 {
+	n := r.stay + r.both + r.perhaps
+	if n == 0 {
 		return nil
 	}
-	return no("%d of the messages stay in the queue", r.stay)
+	return no("%d of the messages stay in the queue", n)
 }

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func TestRedrive(t *testing.T) {
 		"all are sent":    {left: true, command: Redrive{Unknown: true}, question: "Delete 1, and send 2?", sent: 2},
 		"no":              {answer: no("nothing was changed"), question: "Delete 1, and send 1?", status: 1, says: []string{"0 deleted, 0 sent, 2 left."}},
 		"a dry run":       {command: Redrive{DryRun: true}, says: []string{"delete  m-done          orders/sqs/m-done  m-done", "Would be: 1 deleted, 1 sent, 0 left."}},
-		"JSON":            {command: Redrive{jsonFlag: jsonFlag{true}}, question: "Delete 1, and send 1?", says: []string{`"action":"send","why":"nobody holds the name, and the event is not remembered","to":"arn:aws:sqs:eu-west-1:123456789012:orders","done":true}`}, sent: 1},
+		"JSON":            {command: Redrive{jsonFlag: jsonFlag{true}}, question: "Delete 1, and send 1?", says: []string{`"action":"send","why":"nobody holds the name, and the event is not remembered","to":"arn:aws:sqs:eu-west-1:123456789012:orders","sent":"yes","done":true}`}, sent: 1},
 		"JSON, a dry run": {command: Redrive{jsonFlag: jsonFlag{true}, DryRun: true}, says: []string{`"done":false}`}},
 		"interrupted":     {ctx: interrupted, status: 69},
 	} {
@@ -117,7 +116,7 @@ func TestRedriveReportsFailures(t *testing.T) {
 		f.Unsendable = "m1"
 		f.Fault = func(operation string, _ bool) error {
 			if operation == "ChangeMessageVisibilityBatch" {
-				return errors.New("denied")
+				return sqstest.Denied("sqs:ChangeMessageVisibility")
 			}
 			return nil
 		}
@@ -127,7 +126,7 @@ func TestRedriveReportsFailures(t *testing.T) {
 		}
 		var out strings.Builder
 		err = (&Redrive{Hide: time.Minute}).redrive(t.Context(), q, &deadletter.Judge{Store: store, Namespace: "orders"}, &out, &out, answering(nil, nil))
-		for _, want := range []string{"m1 stays: not sent: queue " + sqstest.ARNPrefix + "orders: ", "0 deleted, 2 sent, 1 left.", "stay are invisible for up to 1m0s: "} {
+		for _, want := range []string{"m1 stays: not sent: queue " + sqstest.ARNPrefix + "orders: ", "0 deleted, 2 sent, 1 left.", "1 of the messages that stay are invisible for up to 1m0s: "} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("it does not say %q:\n%s", want, out.String())
 			}

@@ -2,10 +2,9 @@
 package sqstest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +29,11 @@ type SQS struct {
 	// Fault is asked before each request and after it was applied. An error is the
 	// answer.
 	Fault func(operation string, applied bool) error
+	// Fail is asked about each message of a batch. An entry is the answer, and what
+	// was asked for is not done.
+	Fail func(operation, messageID string) *types.BatchResultErrorEntry
+	// Requests counts them by their operation.
+	Requests map[string]int
 	// Unsendable is the body of a message that no queue takes.
 	Unsendable string
 	// Source is the name of a queue that has a dead-letter queue.
@@ -50,7 +54,11 @@ type Message struct {
 
 // New returns an account with queues of these names.
 func New(names ...string) *SQS {
-	f := &SQS{queues: map[string]*queue{}, Fault: func(string, bool) error { return nil }}
+	f := &SQS{
+		queues: map[string]*queue{}, Requests: map[string]int{},
+		Fault: func(string, bool) error { return nil },
+		Fail:  func(string, string) *types.BatchResultErrorEntry { return nil },
+	}
 	for _, name := range names {
 		f.queues[urlPrefix+name] = &queue{deduped: map[string]time.Time{}}
 	}
@@ -94,7 +102,8 @@ func (f *SQS) Hidden(queue string) (n int) {
 // do applies a request, unless a fault prevents it, and answers unless a fault
 // loses the answer.
 func do[O any](ctx context.Context, f *SQS, operation string, apply func() (*O, error)) (*O, error) {
-	if err := errors.Join(ctx.Err(), f.Fault(operation, false)); err != nil {
+	f.Requests[operation]++
+	if err := cmp.Or(ctx.Err(), f.Fault(operation, false)); err != nil {
 		return nil, err
 	}
 	out, err := apply()
@@ -135,6 +144,9 @@ func (f *SQS) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributes
 // ReceiveMessage implements deadletter.Client.
 func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return do(ctx, f, "ReceiveMessage", func() (*sqs.ReceiveMessageOutput, error) {
+		if in.MaxNumberOfMessages > maxEntries || in.VisibilityTimeout < 0 || in.VisibilityTimeout > 12*60*60 || in.WaitTimeSeconds > 20 {
+			return nil, refusal("InvalidParameterValue")
+		}
 		time.Sleep(10 * time.Millisecond)
 		now, out := time.Now(), &sqs.ReceiveMessageOutput{}
 		locked := map[string]bool{} // groups with a message in flight
@@ -151,56 +163,6 @@ func (f *SQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _
 			out.Messages = append(out.Messages, m.Message)
 		}
 		return out, nil
-	})
-}
-
-// SendMessage implements deadletter.Client.
-func (f *SQS) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	return do(ctx, f, "SendMessage", func() (*sqs.SendMessageOutput, error) {
-		if f.Unsendable != "" && *in.MessageBody == f.Unsendable {
-			return nil, &types.InvalidMessageContents{}
-		}
-		q := f.queues[*in.QueueUrl]
-		id := aws.ToString(in.MessageDeduplicationId)
-		if at, ok := q.deduped[id]; ok && time.Since(at) < dedupeTime {
-			return &sqs.SendMessageOutput{MessageId: aws.String("of the first")}, nil
-		}
-		if strings.HasSuffix(*in.QueueUrl, ".fifo") {
-			q.deduped[id] = time.Now()
-		}
-		f.sent++
-		m := &Message{Message: types.Message{
-			MessageId: aws.String(fmt.Sprint("sent-", f.sent)), Body: in.MessageBody, MessageAttributes: in.MessageAttributes,
-			Attributes: map[string]string{"MessageGroupId": aws.ToString(in.MessageGroupId)},
-		}}
-		for name, a := range in.MessageSystemAttributes {
-			m.Attributes[name] = *a.StringValue
-		}
-		q.messages = append(q.messages, m)
-		return &sqs.SendMessageOutput{MessageId: m.MessageId}, nil
-	})
-}
-
-// DeleteMessage implements deadletter.Client.
-func (f *SQS) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	return do(ctx, f, "DeleteMessage", func() (*sqs.DeleteMessageOutput, error) {
-		q := f.queues[*in.QueueUrl]
-		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return aws.ToString(m.ReceiptHandle) == *in.ReceiptHandle })
-		return &sqs.DeleteMessageOutput{}, nil
-	})
-}
-
-// ChangeMessageVisibilityBatch implements deadletter.Client.
-func (f *SQS) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-	return do(ctx, f, "ChangeMessageVisibilityBatch", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-		for _, e := range in.Entries {
-			for _, m := range f.queues[*in.QueueUrl].messages {
-				if aws.ToString(m.ReceiptHandle) == *e.ReceiptHandle {
-					m.visible = time.Now()
-				}
-			}
-		}
-		return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
 	})
 }
 

@@ -1,0 +1,299 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/sqstest"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// redriveTest is a dead-letter queue with messages that failed (m0, m1, …).
+type redriveTest struct {
+	*sqstest.SQS
+	store   *memstore.Store
+	command Redrive
+}
+
+func newRedriveTest(t *testing.T, failed, completed int) *redriveTest {
+	t.Helper()
+	f := &redriveTest{SQS: sqstest.New("orders", "dlq"), store: memstore.New(), command: Redrive{Hide: time.Minute}}
+	for i := range failed + completed {
+		id := fmt.Sprint("m", i)
+		f.Put("dlq", "orders", id, "", id)
+		event := "x"
+		if i >= failed {
+			event = id
+		}
+		rowtest.Complete(t, f.store, lock.Key{Name: "sqs/" + id, Event: event}, nil)
+	}
+	return f
+}
+
+// run returns what was printed, and the error.
+func (f *redriveTest) run(ctx context.Context, out io.Writer) (string, error) {
+	q, err := deadletter.Open(ctx, f, "dlq", "", f.command.Hide)
+	if err != nil {
+		return "", err
+	}
+	var notes strings.Builder
+	if out == nil {
+		out = &notes
+	}
+	err = f.command.redrive(ctx, q, &deadletter.Judge{Store: f.store, Namespace: "orders"}, out, &notes, answering(nil, nil))
+	return notes.String(), err
+}
+
+// TestRedriveDenied: the first request that is denied ends the run, and the
+// sums say where the messages are. O3
+func TestRedriveDenied(t *testing.T) {
+	t.Parallel()
+	for operation, c := range map[string]struct {
+		completed int
+		sums      string
+		sent      int // to the other queue
+		hidden    int
+	}{
+		"ReceiveMessage":               {sums: "0 deleted, 0 sent, 0 left. It ended early"},
+		"GetQueueUrl of the other":     {sums: "0 deleted, 0 sent, 30 left. It ended early"},
+		"SendMessageBatch":             {sums: "0 deleted, 0 sent, 30 left. It ended early"},
+		"DeleteMessageBatch":           {sums: "0 deleted, 0 sent, 1 sent and still here, 29 left. It ended early", sent: 1},
+		"DeleteMessageBatch first":     {completed: 12, sums: "0 deleted, 0 sent, 42 left. It ended early"},
+		"ChangeMessageVisibilityBatch": {sums: "0 deleted, 30 sent, 0 left.", sent: 30},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newRedriveTest(t, 30, c.completed)
+				denied, _, _ := strings.Cut(operation, " ")
+				denials, asked := 0, 0
+				f.Fault = func(o string, applied bool) error {
+					if o == "GetQueueUrl" && !applied {
+						asked++
+					}
+					if o != denied || applied || o == "GetQueueUrl" && asked == 1 {
+						return nil
+					}
+					denials++
+					return sqstest.Denied("sqs:" + strings.TrimSuffix(o, "Batch"))
+				}
+				out, err := f.run(t.Context(), nil)
+				if !strings.Contains(out, c.sums) {
+					t.Errorf("it does not say %q:\n%s", c.sums, out)
+				}
+				if sent := len(f.Bodies("orders")); sent != c.sent || denials > 1 {
+					t.Errorf("%d were sent, want %d; %d requests were denied", sent, c.sent, denials)
+				}
+				if want := map[bool]int{true: 69, false: 0}[strings.Contains(c.sums, "early")]; status(trouble(err)) != want {
+					t.Errorf("status %d, %v", status(trouble(err)), err)
+				}
+				if n := f.Hidden("dlq"); n != 0 {
+					t.Errorf("%d messages are invisible", n)
+				}
+			})
+		})
+	}
+}
+
+// TestRedriveSumsAreRight: whatever fails, each message is counted once, where
+// it is.
+func TestRedriveSumsAreRight(t *testing.T) {
+	t.Parallel()
+	sums := regexp.MustCompile(`(\d+) deleted, (\d+) sent, (?:(\d+) sent and still here, )?(?:(\d+) perhaps sent and still here, )?(\d+) left`)
+	number := func(text string) (n int) {
+		_, _ = fmt.Sscan(text, &n)
+		return n
+	}
+	server := func(operation, id string) func(string, string) *types.BatchResultErrorEntry {
+		return func(o, i string) *types.BatchResultErrorEntry {
+			if o == operation && strings.HasSuffix(i, id) {
+				return &types.BatchResultErrorEntry{Code: aws.String("InternalError")}
+			}
+			return nil
+		}
+	}
+	for name, c := range map[string]struct {
+		fail  func(operation, id string) *types.BatchResultErrorEntry
+		fault func(operation string, applied bool) error
+	}{
+		"nothing":                     {},
+		"some are not sent":           {fail: server("SendMessageBatch", "7")},
+		"some are not deleted":        {fail: server("DeleteMessageBatch", "3")},
+		"some stay invisible":         {fail: server("ChangeMessageVisibilityBatch", "1")},
+		"no answer to a send":         {fault: lost("SendMessageBatch", 3)},
+		"no answer to a deletion":     {fault: lost("DeleteMessageBatch", 3)},
+		"no answer to the first send": {fault: lost("SendMessageBatch", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newRedriveTest(t, 40, 20)
+				if c.fail != nil {
+					f.Fail = c.fail
+				}
+				if c.fault != nil {
+					f.Fault = c.fault
+				}
+				out, _ := f.run(t.Context(), nil)
+				m := sums.FindStringSubmatch(out)
+				if m == nil {
+					t.Fatal(out)
+				}
+				deleted, sent, both, perhaps, left := number(m[1]), number(m[2]), number(m[3]), number(m[4]), number(m[5])
+				atOther, here := len(f.Bodies("orders")), len(f.Bodies("dlq"))
+				if sum := deleted + sent + both + perhaps + left; sum != 60 {
+					t.Errorf("the sums are of %d messages, want 60:\n%s", sum, out)
+				}
+				if atOther < sent+both || atOther > sent+both+perhaps {
+					t.Errorf("%d were sent:\n%s", atOther, out)
+				}
+				if here > both+perhaps+left || here < left+perhaps {
+					t.Errorf("%d are here:\n%s", here, out)
+				}
+			})
+		})
+	}
+}
+
+// lost loses the answer to the request of a number.
+func lost(operation string, number int) func(string, bool) error {
+	return func(o string, applied bool) error {
+		if o == operation && applied {
+			if number--; number == 0 {
+				return errors.New("connection reset by peer")
+			}
+		}
+		return nil
+	}
+}
+
+// TestRedriveAsksForTenAtATime counts the requests of a large queue. O4
+func TestRedriveAsksForTenAtATime(t *testing.T) {
+	t.Parallel()
+	const failed, completed = 400, 400
+	synctest.Test(t, func(t *testing.T) {
+		f := newRedriveTest(t, failed, completed)
+		if _, err := f.run(t.Context(), io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		for operation, most := range map[string]int{
+			"ReceiveMessage":     (failed+completed)/10 + 3,
+			"SendMessageBatch":   failed/10 + 3,
+			"DeleteMessageBatch": (failed+completed)/10 + 6,
+		} {
+			if n := f.Requests[operation]; n > most {
+				t.Errorf("%d requests %s, want at most %d", n, operation, most)
+			}
+		}
+	})
+}
+
+// TestRedriveHidesForASecond: it ends although messages that stay come back
+// faster than the queue can be read. O4
+func TestRedriveHidesForASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newRedriveTest(t, 0, 0)
+		f.command.Hide = time.Second
+		for i := range 2000 {
+			f.Put("dlq", "orders", fmt.Sprint("unknown", i), "", "?")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble
+		defer cancel()
+		out, err := f.run(ctx, io.Discard)
+		if ctx.Err() != nil || status(err) != 1 || !strings.Contains(out, "left. Those that stay came back before all were seen: give a longer --hide.") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if n := f.Hidden("dlq"); n > 0 {
+			t.Errorf("%d messages are invisible", n)
+		}
+	})
+}
+
+// TestRedriveShowsWhatStays: also if SQS fails a part, if it fails for a
+// while, and if nobody reads what is printed. O4
+func TestRedriveShowsWhatStays(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *redriveTest) io.Writer{
+		"a part fails once": func(f *redriveTest) io.Writer {
+			failed := map[string]bool{}
+			f.Fail = func(operation, id string) *types.BatchResultErrorEntry {
+				if operation != "ChangeMessageVisibilityBatch" || failed[id] || id[len(id)-1]%2 == 0 {
+					return nil
+				}
+				failed[id] = true
+				return &types.BatchResultErrorEntry{Code: aws.String("InternalError")}
+			}
+			return nil
+		},
+		"a request fails once": func(f *redriveTest) io.Writer {
+			once := false
+			f.Fault = func(operation string, _ bool) error {
+				if operation != "ChangeMessageVisibilityBatch" || once {
+					return nil
+				}
+				once = true
+				return errors.New("connection refused")
+			}
+			return nil
+		},
+		"nobody reads": func(*redriveTest) io.Writer { return closed{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newRedriveTest(t, 0, 0)
+				for i := range 35 {
+					f.Put("dlq", "orders", fmt.Sprint("unknown", i), "", "?")
+				}
+				out, err := f.run(t.Context(), change(f))
+				if err == nil || !strings.Contains(out, "35 left") {
+					t.Errorf("%v\n%s", err, out)
+				}
+				if n := f.Hidden("dlq"); n > 0 {
+					t.Errorf("%d messages are invisible", n)
+				}
+			})
+		})
+	}
+}
+
+// closed is a pipe without a reader.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// TestRedriveLargeMessages: a request has no more bytes than SQS takes, and one
+// message that SQS refuses does not keep the others here.
+func TestRedriveLargeMessages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newRedriveTest(t, 0, 0)
+		f.command.Unknown = true
+		for i, size := range []int{900 << 10, 300 << 10, 100 << 10, 1<<20 + 1, 200 << 10, 100 << 10, 1 << 20, 10} {
+			f.Put("dlq", "orders", fmt.Sprint("m", i), "", strings.Repeat("x", size))
+		}
+		q, err := deadletter.Open(t.Context(), f, "dlq", "", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notes strings.Builder
+		err = f.command.redrive(t.Context(), q, &deadletter.Judge{Store: f.store, Unknown: true}, io.Discard, &notes, answering(nil, nil))
+		if status(err) != 1 || !strings.Contains(notes.String(), "0 deleted, 7 sent, 1 left.") {
+			t.Errorf("%v\n%s", err, notes.String())
+		}
+	})
+}
