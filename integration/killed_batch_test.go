@@ -113,8 +113,7 @@ func handleBatches(t task) error {
 //
 // What runs again is judged by what may have happened: another event counts as
 // completed in between if its handler returned before the second run began, and
-// its completion was confirmed after that of the first, or never and may have
-// been applied after it.
+// its completion may have been applied after that of the first.
 func TestKilledBatches(t *testing.T) {
 	for _, b := range backends {
 		kills := b.kills
@@ -325,23 +324,22 @@ func (q *batches) kill() {
 // check judges every run that began after its event was recorded.
 func (q *batches) check() {
 	begun, again, fewest := 0, 0, len(q.lines)
-	recorded := map[string][]time.Time{}
+	returned, recorded := map[string][]time.Time{}, map[string][]time.Time{}
 	for _, l := range q.lines {
-		if l.Recorded != "" {
-			recorded[l.Recorded] = append(recorded[l.Recorded], l.At)
-		}
+		returned[l.Returned] = append(returned[l.Returned], l.At)
+		recorded[l.Recorded] = append(recorded[l.Recorded], l.At)
 	}
 	for _, l := range q.lines {
 		if l.Begun == "" {
 			continue
 		}
 		begun++
-		before := slices.DeleteFunc(slices.Clone(recorded[l.Begun]), l.At.Before)
-		if len(before) == 0 {
+		confirmed := latest(recorded[l.Begun], l.At)
+		if confirmed.IsZero() {
 			continue
 		}
 		again++
-		last := slices.MaxFunc(before, time.Time.Compare)
+		completed := latest(returned[l.Begun], confirmed) // or later: its answer may have been lost at first
 		between := map[string]bool{}
 		for _, o := range q.lines {
 			if o.Returned == "" || o.Name != l.Name || o.Returned == l.Begun || o.At.After(l.At) {
@@ -355,17 +353,27 @@ func (q *batches) check() {
 					at = confirmed
 				}
 			}
-			if !at.Before(last) {
+			if !at.Before(completed) {
 				between[o.Returned] = true
 			}
 		}
 		fewest = min(fewest, len(between))
 		if len(between) < leastRemembered {
-			q.t.Errorf("%s of %s ran again %v after its completion was confirmed, and at most %d others were completed since", l.Begun, l.Name, l.At.Sub(last), len(between))
+			q.t.Errorf("%s of %s ran again %v after its completion was confirmed, and at most %d others were completed since", l.Begun, l.Name, l.At.Sub(confirmed), len(between))
 		}
 	}
 	q.t.Logf("%d events, %d runs, %d after a confirmed completion; at least %d others may have been completed since", q.made, begun, again, fewest)
 	if len(recorded) < q.made*9/10 {
 		q.t.Errorf("only %d of %d completions were confirmed", len(recorded), q.made)
 	}
+}
+
+// latest returns the last of the times that is not after limit, or zero.
+func latest(times []time.Time, limit time.Time) (last time.Time) {
+	for _, t := range times {
+		if !t.After(limit) && t.After(last) {
+			last = t
+		}
+	}
+	return last
 }
