@@ -15,7 +15,7 @@ import (
 func randomRequests(f *fixture) { // F1, F3, F5, F14, F21, F44
 	histories := uint64(20)
 	if testing.Short() {
-		histories = 5
+		histories = 8
 	}
 	verdicts := map[driver.Verdict]int{}
 	for seed := range histories {
