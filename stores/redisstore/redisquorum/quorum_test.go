@@ -146,6 +146,101 @@ func TestCooldownWhoseAnswerIsLost(t *testing.T) { // F4
 	}
 }
 
+// TestCooldownLasts lets some servers miss the claim and others be away during
+// its end. Together with a server that has the lock, those that missed the
+// claim keep the name until the cooldown is over, by their clocks, whichever
+// majority is asked.
+func TestCooldownLasts(t *testing.T) { // F4, F42
+	t.Parallel()
+	const least = 10 * time.Minute // longer than the lease
+	for _, c := range []struct{ of, without int }{{3, 1}, {5, 2}, {5, 1}} {
+		for _, missed := range parts(c.of, c.without) {
+			for _, away := range parts(c.of, c.without) {
+				for _, complete := range []bool{false, true} {
+					for _, polled := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%d servers, %v miss the claim, %v are away, completes %v, polled %v", c.of, missed, away, complete, polled), func(t *testing.T) {
+							t.Parallel()
+							cooldownLasts(t, newQuorum(t, c.of), least, missed, away, complete, polled)
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func cooldownLasts(t *testing.T, q *quorum, least time.Duration, missed, away []int, complete, polled bool) {
+	began := time.Now()
+	at := func(d time.Duration) {
+		for _, m := range q.minis {
+			m.SetTime(began.Add(d))
+		}
+	}
+	at(0)
+	n := len(q.minis)
+	c := redistest.Claim("n")
+	c.Event = "e"
+	q.only(without(n, missed)...)
+	redistest.MustAcquire(t, q, c)
+	if polled { // by a waiter, whose stamp stays
+		q.only(without(n, nil)...)
+		redistest.MustRefuse(t, q, redistest.Claim("n"))
+	}
+	at(time.Second)
+	end := redistest.Settlement(c)
+	end.Now = c.Now.Add(time.Second)
+	end.Until = end.Now.Add(least)
+	if complete {
+		end.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: end.Until.Add(time.Hour)}}}
+	}
+	q.only(without(n, away)...)
+	if _, ok, err := q.Settle(t.Context(), end); !ok || err != nil {
+		t.Fatalf("the end of the lease: applied %v, error %v", ok, err)
+	}
+	next := func() *driver.Claim {
+		claim := redistest.Claim("n")
+		claim.Stamp = claim.Stamp.Add(time.Hour)
+		return claim
+	}
+	for _, d := range []time.Duration{2 * time.Second, least / 2, least} {
+		at(d)
+		for _, down := range append(parts(n, n-n/2-1), nil) {
+			q.only(without(n, down)...)
+			redistest.MustRefuse(t, q, next())
+		}
+	}
+	at(least + 2*time.Second)
+	q.only(without(n, missed)...)
+	if row := redistest.MustAcquire(t, q, next()); complete && !row.Memory.Has("e", c.Now) {
+		t.Errorf("the event is forgotten: %+v", row)
+	}
+}
+
+// parts returns the sets of so many of the first n numbers.
+func parts(n, size int) [][]int {
+	if size == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for last := size - 1; last < n; last++ {
+		for _, rest := range parts(last, size-1) {
+			all = append(all, append(slices.Clone(rest), last))
+		}
+	}
+	return all
+}
+
+// without returns the first n numbers but those.
+func without(n int, those []int) []int {
+	var rest []int
+	for i := range n {
+		if !slices.Contains(those, i) {
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}
+
 // majorities are those of five nodes.
 var majorities = [][3]int{{0, 1, 2}, {0, 1, 3}, {0, 1, 4}, {0, 2, 3}, {0, 2, 4}, {0, 3, 4}, {1, 2, 3}, {1, 2, 4}, {1, 3, 4}, {2, 3, 4}}
 

@@ -85,7 +85,7 @@ func (q *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 		return driver.Row{}, false, err
 	}
 	if !done {
-		q.clear(ctx, c.Name, got)
+		q.clear(ctx, c.Name, got, c.Now)
 	}
 	if !row.Newer && (row.Token == "" || row.Token == c.Token) {
 		row = driver.Row{Stamp: repeatAbove(got, c), Fence: row.Fence, Memory: row.Memory, DeleteAfter: row.DeleteAfter}
@@ -201,7 +201,7 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	if count(got, settled)+count(restored, settled) < q.need {
 		return driver.Row{}, false, q.failure(restored)
 	}
-	q.clear(ctx, r.Name, got)
+	q.clear(ctx, r.Name, got, r.Now)
 	return row, !row.Until.After(r.Until), nil
 }
 
@@ -214,8 +214,9 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 // waiter has a higher stamp.
 //
 // The release may still be under way. So clear applies the rest of it: the node
-// learns what the others remember, and that it was cleared.
-func (q *Store) clear(ctx context.Context, name string, got answers) {
+// learns what the others remember, the cooldown in which they are, and that it
+// was cleared. now is the time by which the rows were read.
+func (q *Store) clear(ctx context.Context, name string, got answers, now time.Time) {
 	ended := func(a *answer) bool {
 		return !failed(a) && a.Row.Token != "" && a.ClaimStamp != "" &&
 			count(got, func(b *answer) bool {
@@ -227,6 +228,11 @@ func (q *Store) clear(ctx context.Context, name string, got answers) {
 		a := got[i]
 		stamp := server.ParseTimestamp(a.ClaimStamp)
 		t := &driver.Settlement{Name: name, Token: a.Row.Token, Memory: &memory, DeleteAfter: a.Row.DeleteAfter}
+		for _, r := range got.rows() {
+			if r.Token == t.Cooldown() && r.Until.After(t.Until) {
+				t.Now, t.Until, t.DeleteAfter = now, r.Until, r.DeleteAfter
+			}
+		}
 		return q.nodes[i].Settle(ctx, t, stamp, server.Clears, "memoryStamp", last)
 	})
 }
@@ -274,10 +280,11 @@ func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row
 }
 
 // Settle implements [driver.Store]. It is applied if a majority has applied
-// it, at least one node in this call. On the other nodes it raises the stamp,
-// so that no late copy of the claim is granted there. A node records a
-// completion only while its lease lasts: the next owner may have a majority
-// without this node, and one node that remembers is enough.
+// it, at least one node in this call. If a node with the lock has, so may nodes
+// that nobody holds. On all nodes it raises the stamp, so that no late copy of
+// the claim is granted there. A node records a completion only while its lease
+// lasts: the next owner may have a majority without this node, and one node
+// that remembers is enough.
 func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
@@ -286,20 +293,44 @@ func (q *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 	if err := q.tooFew(got); err != nil {
 		return driver.Row{}, false, err
 	}
-	row := q.merge(got, t.Token, clock.Wall(clock.From(ctx)))
+	now := clock.Wall(clock.From(ctx))
+	row := q.merge(got, t.Token, now)
 	if t.Abandon {
 		return row, count(got, applied) > 0, nil
 	}
-	now := count(got, func(a *answer) bool { return a.Applied&server.Released != 0 })
-	before := count(got, func(a *answer) bool { return !failed(a) && a.Applied&server.Released == 0 && settledBefore(a, t) })
+	settled := func(a *answer) bool { return released(a) || !failed(a) && settledBefore(a, t) }
+	done := count(got, settled)
+	possible := done+count(got, failed) >= q.need
+	if 0 < done && done < q.need && possible && !t.Stamp.IsZero() {
+		q.share(ctx, t, got, settled)
+		done = count(got, settled)
+	}
 	switch {
-	case now+before >= q.need:
-		q.clear(ctx, t.Name, got)
-		return row, now > 0, nil
-	case now+before+count(got, failed) >= q.need:
+	case done >= q.need:
+		q.clear(ctx, t.Name, got, now)
+		return row, count(got, released) > 0, nil
+	case possible:
 		return driver.Row{}, false, q.failure(got)
 	case t.Memory != nil:
 		row.Memory = driver.Memory{} // what only a minority knows is not recorded
 	}
 	return row, false, nil
+}
+
+func released(a *answer) bool { return a.Applied&server.Released != 0 }
+
+// share applies a settlement, which a node with the lock has applied, to nodes
+// without it as well. They missed the claim or have lost their rows, and those
+// that have the lock and do not answer now may be too many to wait for. A node
+// that somebody else holds does not take it.
+func (q *Store) share(ctx context.Context, t *driver.Settlement, got answers, settled func(*answer) bool) {
+	others := func(a *answer) bool { return !failed(a) && !settled(a) && a.Row.Token != t.Token }
+	taken := q.ask(ctx, got.where(others), func(ctx context.Context, i int) answer {
+		return q.nodes[i].Settle(ctx, t, t.Stamp, server.Takes)
+	})
+	for i := range got {
+		if others(&got[i]) {
+			got[i] = taken[i]
+		}
+	}
 }

@@ -8,10 +8,12 @@ local cooldown, heldUntil, lease = ARGV[6], ARGV[7], tonumber(ARGV[8])
 local marksBelow = tonumber(ARGV[9])
 local memory = 10 -- where it begins
 
-local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd', 'marks')
+local row = redis.call('HMGET', key, 'rowFormat', 'ownerToken', 'stamp', 'deleteAfter', 'claimStamp', 'leaseEnd', 'marks', 'memoryStamp')
 local format, owner, oldStamp, oldDeleteAfter = row[1], row[2], row[3], row[4]
 local own, late = token ~= '' and owner == token, false
-if own and (condition == 'same round' or condition == 'clears') then
+if condition == 'takes' then
+  own = (not owner or now > tonumber(row[6])) and not earlier(stamp, row[8] or '')
+elseif own and (condition == 'same round' or condition == 'clears') then
   own = not earlier(stamp, row[5])
 elseif own and condition == 'in time' and ARGV[memory] then
   late = now > tonumber(row[6])
@@ -36,7 +38,7 @@ if own then
     redis.call('HSET', key, 'ownerToken', cooldown, 'heldUntil', heldUntil, 'leaseEnd', micros(now + lease))
   end
   if condition ~= '' and ARGV[memory] and not late then -- of the copies in a quorum, the latest counts
-    redis.call('HSET', key, 'memoryStamp', earlier(row[5] or '', stamp) and stamp or row[5])
+    redis.call('HSET', key, 'memoryStamp', condition ~= 'takes' and row[5] and earlier(stamp, row[5]) and row[5] or stamp)
   end
   for i = memory, late and 0 or #ARGV, 2 do
     if ARGV[i + 1] == '' then
