@@ -146,60 +146,69 @@ func TestCooldownWhoseAnswerIsLost(t *testing.T) { // F4
 	}
 }
 
-// TestCooldownLasts lets some servers miss the claim and others be away during
-// its end. Together with a server that has the lock, those that missed the
-// claim keep the name until the cooldown is over, by their clocks, whichever
-// majority is asked.
-func TestCooldownLasts(t *testing.T) { // F4, F42
+// TestEndWithoutSomeServers lets some servers miss the claim and others be away
+// during its end. Those that missed the claim take the end too, so that no
+// majority knows less: a cooldown lasts by the servers' clocks, and a completed
+// event is remembered.
+func TestEndWithoutSomeServers(t *testing.T) { // F4, F5, F42
 	t.Parallel()
-	const least = 10 * time.Minute // longer than the lease
-	for _, c := range []struct{ of, without int }{{3, 1}, {5, 2}, {5, 1}} {
-		for _, missed := range parts(c.of, c.without) {
-			for _, away := range parts(c.of, c.without) {
-				for _, complete := range []bool{false, true} {
-					for _, polled := range []bool{false, true} {
-						t.Run(fmt.Sprintf("%d servers, %v miss the claim, %v are away, completes %v, polled %v", c.of, missed, away, complete, polled), func(t *testing.T) {
-							t.Parallel()
-							cooldownLasts(t, newQuorum(t, c.of), least, missed, away, complete, polled)
-						})
+	ends := []end{{cools: true}, {completes: true}, {cools: true, completes: true}, {cools: true, polled: true}, {completes: true, polled: true}}
+	for n, size := range map[int]int{3: 1, 5: 2} {
+		for i, missed := range parts(n, size) {
+			for j, away := range parts(n, size) {
+				for k, e := range ends {
+					if n == 5 && k != (i+j)%len(ends) {
+						continue // each pair in one way
 					}
+					t.Run(fmt.Sprintf("%d servers, %v miss the claim, %v are away, %+v", n, missed, away, e), func(t *testing.T) {
+						t.Parallel()
+						e.check(t, newQuorum(t, n), missed, away)
+					})
 				}
 			}
 		}
 	}
 }
 
-func cooldownLasts(t *testing.T, q *quorum, least time.Duration, missed, away []int, complete, polled bool) {
-	began := time.Now()
+// end is how a lease ends.
+type end struct {
+	cools, completes bool
+	polled           bool // a waiter has asked before, whose stamp stays
+}
+
+func (e end) check(t *testing.T, q *quorum, missed, away []int) {
+	const least = 10 * time.Minute // longer than the lease
+	began, n := time.Now(), len(q.minis)
 	at := func(d time.Duration) {
 		for _, m := range q.minis {
 			m.SetTime(began.Add(d))
 		}
 	}
 	at(0)
-	n := len(q.minis)
 	c := redistest.Claim("n")
 	c.Event = "e"
 	q.only(without(n, missed)...)
 	redistest.MustAcquire(t, q, c)
-	if polled { // by a waiter, whose stamp stays
+	if e.polled {
 		q.only(without(n, nil)...)
 		redistest.MustRefuse(t, q, redistest.Claim("n"))
 	}
 	at(time.Second)
-	end := redistest.Settlement(c)
-	end.Now = c.Now.Add(time.Second)
-	end.Until = end.Now.Add(least)
-	if complete {
-		end.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: end.Until.Add(time.Hour)}}}
+	s := redistest.Settlement(c)
+	s.Now = c.Now.Add(time.Second)
+	if e.cools {
+		s.Until = s.Now.Add(least)
+	}
+	if e.completes {
+		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: s.Now.Add(24 * time.Hour)}}}
 	}
 	q.only(without(n, away)...)
-	if _, ok, err := q.Settle(t.Context(), end); !ok || err != nil {
+	if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
 		t.Fatalf("the end of the lease: applied %v, error %v", ok, err)
 	}
 	next := func() *driver.Claim {
 		claim := redistest.Claim("n")
-		claim.Stamp = claim.Stamp.Add(time.Hour)
+		claim.Event, claim.Stamp = "e", claim.Stamp.Add(time.Hour)
 		return claim
 	}
 	for _, d := range []time.Duration{2 * time.Second, least / 2, least} {
@@ -211,8 +220,8 @@ func cooldownLasts(t *testing.T, q *quorum, least time.Duration, missed, away []
 	}
 	at(least + 2*time.Second)
 	q.only(without(n, missed)...)
-	if row := redistest.MustAcquire(t, q, next()); complete && !row.Memory.Has("e", c.Now) {
-		t.Errorf("the event is forgotten: %+v", row)
+	if row, ok, err := q.Acquire(t.Context(), next()); ok == e.completes || err != nil || e.completes != row.Memory.Has("e", s.Now) {
+		t.Errorf("in the end: applied %v, error %v, row %+v", ok, err, row)
 	}
 }
 
@@ -239,6 +248,53 @@ func without(n int, those []int) []int {
 		}
 	}
 	return rest
+}
+
+// TestRenewalWithoutSomeServers renews a lock of which only one server that
+// answers knows: the others missed the claim, or were away until their lease had
+// ended, and the rest is away now. Its dead holder gets no lease from any.
+func TestRenewalWithoutSomeServers(t *testing.T) { // F19, F42
+	t.Parallel()
+	for name, c := range map[string]struct{ missed, ended, dead bool }{
+		"missed the claim": {missed: true}, "away until the lease had ended": {ended: true}, "dead holder": {dead: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, 3)
+			began := time.Now()
+			claim := redistest.Claim("n")
+			claim.Event = "e"
+			if c.missed {
+				q.only(0, 1)
+			}
+			redistest.MustAcquire(t, q, claim)
+			late := redistest.Renewal(claim)
+			if c.ended {
+				q.only(0, 1)
+				if _, ok, err := q.Renew(t.Context(), late); !ok || err != nil {
+					t.Fatalf("a renewal by two servers: applied %v, error %v", ok, err)
+				}
+			}
+			if c.ended || c.dead {
+				for _, m := range q.minis {
+					m.SetTime(began.Add(90 * time.Second))
+				}
+				late.Now, late.Until = late.Now.Add(90*time.Second), late.Until.Add(90*time.Second)
+			}
+			q.only(0, 2)
+			row, ok, err := q.Renew(t.Context(), late)
+			if ok == c.dead || err != nil && !c.dead || ok && (row.Event != "e" || row.Holder != "holder") {
+				t.Errorf("a renewal by one server with the lock and one without: applied %v, error %v, row %+v", ok, err, row)
+			}
+			if q.only(1, 2); c.dead {
+				next := redistest.Claim("n")
+				next.Stamp = next.Stamp.Add(time.Second)
+				redistest.MustAcquire(t, q, next)
+			} else {
+				redistest.MustRefuse(t, q, redistest.Claim("n"))
+			}
+		})
+	}
 }
 
 // majorities are those of five nodes.

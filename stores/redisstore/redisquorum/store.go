@@ -169,7 +169,8 @@ func (q *Store) grant(ctx context.Context, c *driver.Claim, got answers, row dri
 }
 
 // Renew implements [driver.Store]. It is applied if a majority has the lease
-// until then. A node that lost the row gets it again from the others.
+// until then. A node that lost the row gets it again from the others, and one
+// of them is enough for that if a majority answers.
 func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
 	if err := q.ready(ctx); err != nil {
 		return driver.Row{}, false, err
@@ -179,11 +180,14 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 		return driver.Row{}, false, err
 	}
 	row := q.merge(got, r.Token, r.Now)
-	own := func(a *answer) bool { return !failed(a) && r.Token != "" && a.Row.Token == r.Token }
-	switch owned := count(got, own); {
+	own := func(a *answer) bool {
+		return !failed(a) && r.Token != "" && a.Row.Token == r.Token && (applied(a) || !a.Row.Until.Before(r.Now))
+	}
+	owned := count(got, own)
+	switch {
 	case row.Newer, owned+count(got, failed) < q.need:
 		return row, false, nil
-	case owned < q.need: // those that failed may have it
+	case owned == 0: // those that failed may have it
 		return driver.Row{}, false, q.failure(got)
 	}
 	claimStamp := ""
@@ -192,6 +196,11 @@ func (q *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 		if own(&got[i]) {
 			claimStamp, fences = max(claimStamp, got[i].ClaimStamp), append(fences, &got[i].Row)
 		}
+	}
+	if owned < q.need { // the lock is still ours if enough of the others never had a later owner
+		remembered := row.Memory
+		row = *fences[0]
+		row.Memory = remembered
 	}
 	// A majority of all nodes had the fence of the claim, or more. The nodes that
 	// are missing here may be of that majority.
@@ -244,13 +253,14 @@ func (q *Store) clear(ctx context.Context, name string, got answers, now time.Ti
 //
 // A node may have the row from an earlier round of the claim, which was given
 // up: a late copy of the undo would release the row there. Such a row gets the
-// stamp of the round that has the lock.
+// stamp of the round that has the lock. Or its lease has ended there, because
+// it missed the renewals.
 //
 // The fence rises to that of the row, where it is lower.
 func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row *driver.Row, claimStamp string) answers {
 	stamp := server.ParseTimestamp(claimStamp)
 	behind := func(a *answer) bool {
-		return !failed(a) && a.Row.Token == r.Token && (a.ClaimStamp < claimStamp || a.Row.Fence < row.Fence)
+		return !failed(a) && a.Row.Token == r.Token && (a.ClaimStamp < claimStamp || a.Row.Fence < row.Fence || !applied(a) && a.Row.Until.Before(r.Now))
 	}
 	lost := func(a *answer) bool {
 		free := a.Row.Token == "" || a.Row.Token != r.Token && a.Row.Until.Before(r.Now)

@@ -52,8 +52,8 @@ type view struct {
 }
 
 // parse returns the row as v sees it: the end of the asker's own lease is that
-// of its last request, and the end of another's is so long from now as the
-// server says.
+// of its last request as long as it lasts, and any other end is so long from
+// now as the server says.
 func parse(r *reply, v view) (driver.Row, error) {
 	if len(r.fields) == 0 {
 		return driver.Row{}, nil
@@ -109,7 +109,7 @@ func until(r *reply, v view) (time.Time, error) {
 	if err != nil {
 		return own, fmt.Errorf("the row is held, but has no readable field leaseEnd: is the key used by something else?")
 	}
-	if owner == v.token {
+	if owner == v.token && r.now <= end {
 		return own, nil
 	}
 	left := min(max(end-r.now, math.MinInt64/1000), math.MaxInt64/1000)

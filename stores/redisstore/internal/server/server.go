@@ -83,8 +83,8 @@ func (s *Server) Acquire(ctx context.Context, c *driver.Claim, leastFence int64,
 }
 
 // Renew sends a renewal. claimStamp replaces that of a row that the token owns
-// through an earlier round of its claim; empty: none. The fence becomes
-// leastFence or more.
+// through an earlier round of its claim, or until its lease ended there; empty:
+// none, and an ended lease stays ended. The fence becomes leastFence or more.
 func (s *Server) Renew(ctx context.Context, r *driver.Renewal, claimStamp string, leastFence int64) Answer {
 	return s.run(ctx, renewScript, r.Name, view{token: r.Token, now: r.Now},
 		r.Token, Timestamp(r.Until), lease(r.Until.Sub(r.Now)), Timestamp(r.DeleteAfter), keep(r.DeleteAfter.Sub(r.Now)), claimStamp, leastFence)
