@@ -93,7 +93,7 @@ func (s *serverClock) Renew(ctx context.Context, r *driver.Renewal) (driver.Row,
 	defer s.mu.Unlock()
 	row, seen := s.seen(r.Name, r.Token, r.Now)
 	before := row.Until
-	if !row.Extend(r) {
+	if !row.Extend(r, row.end.Before(s.now())) {
 		return seen, false, nil
 	}
 	if r.Until.After(before) { // a copy must not extend the lease

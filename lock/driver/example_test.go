@@ -39,7 +39,7 @@ func (s *tinyStore) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.rows[r.Name]
-	ok := row.Extend(r)
+	ok := row.Extend(r, false)
 	s.rows[r.Name] = row
 	return row, ok, nil
 }

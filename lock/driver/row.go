@@ -124,9 +124,12 @@ func (r *Row) Cooling() bool { return strings.HasSuffix(r.Token, cooldown) }
 func (r *Row) Owner() string { return strings.TrimSuffix(r.Token, cooldown) }
 
 // Extend moves the end of the lease as n asks, and reports whether it did: only
-// for the owner, and never back.
-func (r *Row) Extend(n *Renewal) bool {
-	if r.Newer || !r.OwnedBy(n.Token) || n.Until.Before(r.Until) {
+// for the owner, and never back. ended says that the lease is over by the
+// store's own clock: then a renewal that was under way for long must not give a
+// dead owner more time. A store without a clock passes false. There a late
+// renewal gains nothing, because it asks for an end by the owner's clock.
+func (r *Row) Extend(n *Renewal, ended bool) bool {
+	if r.Newer || ended || !r.OwnedBy(n.Token) || n.Until.Before(r.Until) {
 		return false
 	}
 	r.Until, r.DeleteAfter = n.Until, n.DeleteAfter

@@ -33,8 +33,8 @@ import (
 // A store may judge leases by its own clock. Then only differences of the times
 // in a request count: the lease of a claim lasts for Until less Now from the
 // moment at which the store applies it. Until of a Row is by the caller's
-// clock: the owner's own Until if the caller's token owns the row, otherwise
-// Now plus the time that is left. Stamps order claims and are not compared with
+// clock: the owner's own Until if the caller's token owns the row and its lease
+// lasts, otherwise Now plus the time that is left. Stamps order claims and are not compared with
 // any clock; the memory is judged by the claim's Now.
 //
 // A store only keeps rows. [Row.Judge] decides what a row means for a claim;
@@ -46,7 +46,8 @@ type Store interface {
 	// [Row.Take] does.
 	Acquire(context.Context, *Claim) (Row, bool, error)
 	// Renew moves the end of the lease if the token is still the owner and the
-	// new end is not before the present one, as [Row.Extend] does. It never
+	// new end is not before the present one, as [Row.Extend] does. A store that
+	// looks at a clock of its own refuses it once the lease has ended. It never
 	// creates a row.
 	Renew(context.Context, *Renewal) (Row, bool, error)
 	// Settle releases the name if the token is still the owner, and replaces

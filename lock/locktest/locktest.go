@@ -74,6 +74,7 @@ func Run(t *testing.T, h Harness) {
 		"renew":                         renew,
 		"time zones":                    timeZones,
 		"renew never revives":           renewNeverRevives,
+		"late renewal":                  lateRenewal,
 		"renewed row":                   renewedRow,
 		"abandon":                       abandon,
 		"abandon, held by another":      abandonHeldByAnother,

@@ -24,6 +24,9 @@ func (s *limited) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 }
 
 func (s *limited) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
+	if row, err := s.rows.Read(ctx, r.Name); err != nil || row.Until.Before(s.clock) {
+		return driver.Row{Untold: err == nil}, false, err
+	}
 	return hide(s.rows.Renew(ctx, r))
 }
 

@@ -277,6 +277,21 @@ func renew(f *fixture) { // F4
 	f.mustAcquire(f.claim("successor"))
 }
 
+// A process that was frozen past the end of its lease finds it lost, by a store
+// with a clock of its own.
+func lateRenewal(f *fixture) { // F15, F19
+	if f.Advance == nil {
+		f.Skip("the store judges by the times in the requests")
+	}
+	frozen := f.claim("frozen")
+	f.mustAcquire(frozen)
+	f.advance(lease + 4*time.Second) // more than a store that counts whole seconds adds
+	if row, ok := f.renew(frozen, f.now.Add(lease)); ok || !f.NoDetail && row.Token == frozen.Token && !row.Until.Before(f.now) {
+		f.Errorf("a renewal of a lease that has ended: applied %v, %+v", ok, row)
+	}
+	f.mustAcquire(f.claim("successor"))
+}
+
 func renewNeverRevives(f *fixture) { // F4, F23
 	c := f.claim("holder")
 	if _, ok := f.renew(c, c.Until); ok {

@@ -60,7 +60,7 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.row(r.Name)
-	ok := row.Extend(r)
+	ok := row.Extend(r, false)
 	return *row, ok, nil
 }
 

@@ -60,6 +60,11 @@
 // never taken over before its lease has ended, and can be taken over two
 // seconds later at most. A renewal never shortens a lease.
 //
+// A renewal by a process that was frozen past the end of its lease is refused.
+// A write has no condition on the time, though. One that is still under way
+// when the lease ends is applied if nobody has taken the name, and the lease
+// begins anew.
+//
 // Abandoning a claim writes to another owner's object, which changes its
 // modification time. That write therefore stores the start of the lease in
 // leasedAt. A duplicate of a claim or renewal that was already applied writes

@@ -19,20 +19,20 @@ func TestOrphanChangedMeanwhile(t *testing.T) { // F6, F21
 	start := time.Now()
 	later := start.Add(lease + 3*time.Second)
 	for name, c := range map[string]struct {
-		meanwhile func(t *testing.T, others driver.Store, dead *driver.Claim)
+		meanwhile func(t *testing.T, owners, others driver.Store, dead *driver.Claim)
 		want      driver.Verdict
 	}{
-		"completed by its owner": {func(t *testing.T, others driver.Store, dead *driver.Claim) {
+		"completed by its owner": {func(t *testing.T, _, others driver.Store, dead *driver.Claim) {
 			done := &driver.Memory{Completed: []driver.CompletedEvent{{Event: dead.Event, Until: start.Add(time.Hour)}}}
 			answer(t)(others.Settle(t.Context(), &driver.Settlement{Name: dead.Name, Token: dead.Token, DeleteAfter: dead.DeleteAfter, Memory: done}))
 		}, driver.Completed},
-		"taken over by a third": {func(t *testing.T, others driver.Store, dead *driver.Claim) {
+		"taken over by a third": {func(t *testing.T, _, others driver.Store, dead *driver.Claim) {
 			third := claimAt(later, dead.Name, "third")
 			third.Event = dead.Event
 			mustAcquire(t, others, third)
 		}, driver.Held},
-		"renewed by its owner": {func(t *testing.T, others driver.Store, dead *driver.Claim) {
-			renew(t, others, dead, later)
+		"renewed by its owner": {func(t *testing.T, owners, _ driver.Store, dead *driver.Claim) {
+			renew(t, owners, dead, start.Add(time.Second)) // it was under way for long
 		}, driver.Held},
 	} {
 		for at := 1; at <= 3; at++ { // of the caller's requests: a write that guesses, a read, a write
@@ -50,7 +50,7 @@ func TestOrphanChangedMeanwhile(t *testing.T) { // F6, F21
 				f.before = func(string) {
 					if requests++; requests == at {
 						f.before = nil
-						c.meanwhile(t, others, dead)
+						c.meanwhile(t, owner, others, dead)
 					}
 				}
 				caller := claimAt(later.Add(time.Millisecond), "n", "caller")

@@ -107,6 +107,24 @@ func (s *sight) leasedAt() time.Time {
 	return s.LeasedAt
 }
 
+// end returns when the lease ends, by a clock that reads now. The object must
+// have been read.
+func (s *sight) end(now time.Time) time.Time {
+	return now.Add(s.leasedAt().Add(s.lease + resolution).Sub(s.now))
+}
+
+// ended reports whether the lease has ended. Of an object that was not read
+// just now, only the owner's clock tells, and reading it decides.
+func (s *sight) ended(now time.Time) bool {
+	switch {
+	case s.OwnerToken == "":
+		return false
+	case !s.read:
+		return s.HeldUntil.Before(now)
+	}
+	return s.end(now).Before(now)
+}
+
 // row returns the row as seen by the owner of token, whose clock reads now.
 func (s *sight) row(token string, now time.Time) driver.Row {
 	if s.RowFormat != nil {
@@ -121,7 +139,7 @@ func (s *sight) row(token string, now time.Time) driver.Row {
 		row.Memory.Completed = append(row.Memory.Completed, driver.CompletedEvent(c))
 	}
 	if row.Token != "" && row.Token != token {
-		row.Until = now.Add(s.leasedAt().Add(s.lease + resolution).Sub(s.now))
+		row.Until = s.end(now)
 	}
 	return row
 }

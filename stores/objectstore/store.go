@@ -49,12 +49,12 @@ type request struct {
 	lease       time.Duration // of the owner, or of the cooldown, if the request sets its end
 	claim       bool
 	memory      *driver.Memory // the new memory, if a settlement replaces it
-	apply       func(*driver.Row) outcome
+	apply       func(row *driver.Row, ended bool) outcome
 }
 
 // Acquire implements [driver.Store].
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: c.Name, token: c.Token, now: c.Now, lease: c.Until.Sub(c.Now), claim: true, apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: c.Name, token: c.Token, now: c.Now, lease: c.Until.Sub(c.Now), claim: true, apply: func(row *driver.Row, _ bool) outcome {
 		if row.Judge(c) != driver.Granted {
 			return refused
 		}
@@ -68,10 +68,10 @@ func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool,
 
 // Renew implements [driver.Store].
 func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: r.Name, token: r.Token, now: r.Now, lease: r.Until.Sub(r.Now), apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: r.Name, token: r.Token, now: r.Now, lease: r.Until.Sub(r.Now), apply: func(row *driver.Row, ended bool) outcome {
 		before := *row
 		switch {
-		case !row.Extend(r):
+		case !row.Extend(r, ended):
 			return refused
 		case r.Until.Equal(before.Until) && r.DeleteAfter.Equal(before.DeleteAfter):
 			return unchanged
@@ -82,7 +82,7 @@ func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool,
 
 // Mark implements [driver.Coalescer].
 func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: m.Name, token: m.Token, now: clock.Wall(clock.From(ctx)), apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: m.Name, token: m.Token, now: clock.Wall(clock.From(ctx)), apply: func(row *driver.Row, _ bool) outcome {
 		if !row.Mark(m) {
 			return refused
 		}
@@ -92,7 +92,7 @@ func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, err
 
 // Settle implements [driver.Store].
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), lease: t.Until.Sub(t.Now), memory: t.Memory, apply: func(row *driver.Row) outcome {
+	return s.do(ctx, &request{name: t.Name, token: t.Token, now: clock.Wall(clock.From(ctx)), lease: t.Until.Sub(t.Now), memory: t.Memory, apply: func(row *driver.Row, _ bool) outcome {
 		if !row.Settle(t) {
 			return refused
 		}
@@ -135,8 +135,12 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		}
 		ok = false
 		row = seen.row(q.token, q.now)
-		outcome := q.apply(&row)
+		ended := seen.ended(q.now)
+		outcome := q.apply(&row, ended)
 		if outcome != changed && seen.read {
+			if ended { // also by the owner's clock
+				row.Until = seen.end(q.now)
+			}
 			return row, outcome == unchanged, nil
 		}
 		if unread != nil && (outcome != changed || round == rounds) {

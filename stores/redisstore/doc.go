@@ -104,6 +104,8 @@
 //
 // That is Row.Judge of package lock/driver, in the script. A copy of the claim,
 // or of the renewal, that was applied last changes nothing, so it cannot extend
-// the lease twice. A script looks first and writes afterwards, so no error
-// leaves a row half written. Each uses one key, so it runs on a cluster.
+// the lease twice. A renewal that arrives when leaseEnd has passed is refused
+// (F3, F19): its owner may be dead. A script looks first and writes afterwards,
+// so no error leaves a row half written. Each uses one key, so it runs on a
+// cluster.
 package redisstore

@@ -88,3 +88,30 @@ func TestRowOutlivesAWrongClock(t *testing.T) { // F14, F24
 		t.Errorf("the row is kept for %v", left)
 	}
 }
+
+// TestLateRenewal sends a renewal that arrives after the lease has ended,
+// whatever the owner's clock showed when it was sent.
+func TestLateRenewal(t *testing.T) { // F3, F19
+	t.Parallel()
+	m := redistest.NewMini(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
+	dead := redistest.Claim("n")
+	m.SetTime(dead.Now)
+	redistest.MustAcquire(t, store, dead)
+	late := redistest.Renewal(dead)
+	m.SetTime(dead.Until)
+	if _, ok, err := store.Renew(t.Context(), late); !ok || err != nil {
+		t.Errorf("in the last moment: applied %v, error %v", ok, err)
+	}
+	m.SetTime(dead.Until.Add(time.Hour))
+	for range 2 { // the first time, it is a copy of the one that was applied
+		row, ok, err := store.Renew(t.Context(), late)
+		if ok || err != nil || !row.Until.Before(late.Now) {
+			t.Errorf("after the end: applied %v, error %v, row %+v", ok, err, row)
+		}
+		late.Until = late.Until.Add(time.Hour)
+	}
+	next := redistest.Claim("n")
+	next.Stamp = next.Stamp.Add(time.Second)
+	redistest.MustAcquire(t, store, next)
+}
