@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // Failed is a record of a batch that failed.
@@ -20,7 +22,7 @@ type Failed[R any] struct {
 	Err error
 }
 
-// onFailed is what [OnFailed] calls for each batch.
+// onFailed is the function given to [OnFailed].
 type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 
 // OnFailed calls f once for each batch of which a record failed, when all of
@@ -31,11 +33,17 @@ type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 // completed it, so f must do that only after it is safe there. Package
 // redelivery does both for SQS.
 //
+// If a record failed with [Permanent] and others of its group follow, such as
+// the next messages of its FIFO message group, f is called with it alone before
+// the next one begins. If f sets its Err to nil, the group goes on; otherwise
+// the rest of the group is not begun, and f gets the record once more at the
+// end. Of several groups, f may be called at the same time.
+//
 // R is the type of the record, such as events.SQSMessage, also where the
 // handler takes the body. ctx ends 100 ms before the invocation does, and f
 // must return when it ends. A panic of f is reported as [OutcomeHandlerFailed];
-// what f has acknowledged before stays acknowledged. f is not called before
-// [Repanic] repeats a panic.
+// what f has acknowledged before stays acknowledged. At the end of a batch, f is
+// not called before [Repanic] repeats a panic.
 //
 // Default: none. OnFailed panics if f is nil, and the wrapper if R is not the
 // type of its records.
@@ -79,14 +87,31 @@ func (d *delivery[R]) tellFailed(errs []error) {
 		d.warnOfPermanent(d.ctx, errs)
 		return
 	}
+	d.tell(failed, tasks[0].key)
+	for i, t := range tasks {
+		errs[t.index] = failed[i].Err
+	}
+}
+
+// tellInTurn calls the function given to OnFailed with a record that failed
+// with Permanent and has others behind it in its group, and returns what it
+// left of the error.
+func (d *delivery[R]) tellInTurn(t *task[R], err error) error {
+	if d.onFailed == nil || t.nextInGroup == nil || !errors.As(err, new(*PermanentError)) {
+		return err
+	}
+	f := &Failed[R]{Record: *t.record, Ended: clock.From(d.ctx).Now(), Err: err}
+	d.tell([]*Failed[R]{f}, t.key)
+	return f.Err
+}
+
+// tell calls the function given to OnFailed. A panic is reported with that key.
+func (d *delivery[R]) tell(failed []*Failed[R], key lock.Key) {
 	ctx, cancel := beforeAnswer(d.ctx)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			d.reportPanic(d.ctx, tasks[0].key, &PanicError{Value: p, Stack: debug.Stack()})
-		}
-		for i, t := range tasks {
-			errs[t.index] = failed[i].Err
+			d.reportPanic(d.ctx, key, &PanicError{Value: p, Stack: debug.Stack()})
 		}
 	}()
 	d.onFailed(ctx, slices.Clone(failed)) // f may change the order

@@ -68,7 +68,7 @@ func (d *delivery[R]) work() {
 		if err := d.handle(current); current.again {
 			d.requeue(current)
 		} else {
-			d.end(current, err)
+			d.end(current, d.tellInTurn(current, err))
 		}
 		current = nil
 	}

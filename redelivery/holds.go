@@ -2,7 +2,6 @@ package redelivery
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -101,7 +100,7 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
-	return h.reserve(held.Key.Name, free, turn, f.Ended)
+	return h.reserve(held.Key.Name, free, turn)
 }
 
 // ahead returns how many turns a message lets others have that it knows nothing
@@ -123,11 +122,10 @@ func ahead(ctx context.Context, receives int, turn time.Duration, cools bool) in
 
 // reserve returns the first time from free on that is a turn away from all that
 // other messages of the name got from this process.
-func (h *holds) reserve(name string, free time.Time, turn time.Duration, now time.Time) time.Time {
+func (h *holds) reserve(name string, free time.Time, turn time.Duration) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.reserved, func(_ string, times []time.Time) bool { return times[len(times)-1].Before(now) })
-	times := slices.DeleteFunc(h.reserved[name], now.After)
+	times := h.reserved[name]
 	for _, t := range times {
 		if free.Sub(t).Abs() < turn {
 			free = t.Add(turn)
@@ -136,6 +134,19 @@ func (h *holds) reserve(name string, free time.Time, turn time.Duration, now tim
 	i, _ := slices.BinarySearchFunc(times, free, time.Time.Compare)
 	h.reserved[name] = slices.Insert(times, i, free)
 	return free
+}
+
+// forget gives up what was reserved before now.
+func (h *holds) forget(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, times := range h.reserved {
+		if times = slices.DeleteFunc(times, now.After); len(times) > 0 {
+			h.reserved[name] = times
+		} else {
+			delete(h.reserved, name)
+		}
+	}
 }
 
 // leastHold returns for how long each lock of the batch stays held at least.

@@ -49,6 +49,8 @@ type queue struct {
 	timeout, visibility time.Duration
 	// fault says what becomes of a request; "": it is applied and answered.
 	fault func(request string) string
+	// begins is called when a handler begins; nil: it is not.
+	begins func(id string)
 
 	changed chan struct{}
 
@@ -124,6 +126,9 @@ func (q *queue) handle(_ context.Context, m events.SQSMessage) error {
 	if _, begun := q.handled[m.MessageId]; !begun {
 		q.handled[m.MessageId] = time.Now()
 		q.order = append(q.order, m.MessageId)
+	}
+	if q.begins != nil {
+		q.begins(m.MessageId)
 	}
 	q.mu.Unlock()
 	switch does, _, _ := strings.Cut(m.Body, " "); does {

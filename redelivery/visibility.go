@@ -75,6 +75,7 @@ func (r *redeliverer) bringBack(ctx context.Context, failed []*failure) {
 // behind a message comes back with it:
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string][]change {
+	r.holds.forget(clock.From(ctx).Now())
 	byQueue := map[string][]change{}
 	add := func(m *events.SQSMessage, back time.Time) {
 		byQueue[m.EventSourceARN] = append(byQueue[m.EventSourceARN], change{m, back})
