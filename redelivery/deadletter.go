@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/lambdalock/lambdalock/internal/awserror"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -57,7 +60,7 @@ func (r *redeliverer) moveAway(ctx context.Context, failed []*failure) {
 		r.Logger.InfoContext(ctx, "lambdalock: moved to the dead-letter queue", slog.Any("records", moved))
 	}
 	if stay := len(permanent) - len(moved); stay > 0 {
-		r.Logger.WarnContext(ctx, "lambdalock: messages that failed with middleware.Permanent come back, because they could not be moved: is sqs:SendMessage allowed on the dead-letter queue?",
+		r.Logger.WarnContext(ctx, "lambdalock: messages that failed with middleware.Permanent come back, because they could not be moved: is sqs:SendMessage allowed on the dead-letter queue, and is its maximum message size that of the queue?",
 			slog.Int("messages", stay), slog.Int("of", len(permanent)), slog.Any("error", cmp.Or(errs...)))
 	}
 }
@@ -71,7 +74,8 @@ func (r *redeliverer) send(ctx context.Context, f *failure) error {
 	if _, queue, err := parseARN(m.EventSourceARN); err == nil && strings.HasSuffix(r.DeadLetterQueue, queue) {
 		return fmt.Errorf("the DeadLetterQueue %s is the queue that the message came from: name another one", r.DeadLetterQueue)
 	}
-	in := &sqs.SendMessageInput{QueueUrl: &r.DeadLetterQueue, MessageBody: &m.Body, MessageAttributes: attributes(m, f.Err)}
+	own := attributes(m)
+	in := &sqs.SendMessageInput{QueueUrl: &r.DeadLetterQueue, MessageBody: &m.Body, MessageAttributes: withReason(own, f.Err)}
 	group := m.Attributes["MessageGroupId"]
 	if strings.HasSuffix(r.DeadLetterQueue, ".fifo") {
 		group = cmp.Or(group, m.MessageId)
@@ -81,20 +85,43 @@ func (r *redeliverer) send(ctx context.Context, f *failure) error {
 		in.MessageGroupId = &group
 	}
 	_, err := r.client.SendMessage(ctx, in)
-	return err
+	if awserror.Status(err) == http.StatusBadRequest { // with the reason, the message may be too large
+		in.MessageAttributes = own
+		_, err = r.client.SendMessage(ctx, in)
+	}
+	if err != nil {
+		return fmt.Errorf("a message of %d bytes: %w", size(in), err)
+	}
+	return nil
 }
 
-// attributes returns the attributes of the message, and why it failed unless
-// it has too many.
-func attributes(m *events.SQSMessage, failure error) map[string]types.MessageAttributeValue {
+// attributes returns the attributes of the message.
+func attributes(m *events.SQSMessage) map[string]types.MessageAttributeValue {
 	all := map[string]types.MessageAttributeValue{}
 	for name, a := range m.MessageAttributes {
 		all[name] = types.MessageAttributeValue{DataType: aws.String(a.DataType), StringValue: a.StringValue, BinaryValue: a.BinaryValue}
 	}
+	return all
+}
+
+// withReason adds why the message failed, unless there are too many attributes.
+func withReason(own map[string]types.MessageAttributeValue, failure error) map[string]types.MessageAttributeValue {
+	all := maps.Clone(own)
 	if _, has := all[reasonAttribute]; has || len(all) < mostAttributes {
 		all[reasonAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(text(failure))}
 	}
 	return all
+}
+
+// size returns the size of a message as SQS counts it: of its body and of the
+// names, types and values of its attributes.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+func size(in *sqs.SendMessageInput) int {
+	n := len(*in.MessageBody)
+	for name, a := range in.MessageAttributes {
+		n += len(name) + len(*a.DataType) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
 }
 
 // text returns what the handler said, as far as a message attribute can hold

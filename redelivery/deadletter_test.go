@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -39,103 +40,6 @@ func TestPermanent(t *testing.T) {
 			t.Errorf("the reason is %q, after %d requests; logged %s", got, q.requests, &q.log)
 		}
 	})
-}
-
-// sendGroup sends messages to a FIFO queue, each of the group that its id
-// begins with. Its handler does what the id ends with: P fails for good.
-func (q *queue) sendGroup(ids ...string) {
-	q.messages.FIFO = true
-	for _, id := range ids {
-		does := "1ms"
-		if strings.HasSuffix(id, "P") {
-			does = "permanent"
-		}
-		m := message(id, id, does)
-		m.EventSourceARN += ".fifo"
-		m.Attributes["MessageGroupId"] = id[:1]
-		q.send(m)
-	}
-}
-
-// TestPermanentOfAGroup shows that a FIFO group goes on in the same batch after
-// messages that failed for good, each of which is in the dead-letter queue
-// before the next of its group begins: otherwise each would cost those behind
-// it a receive, and the fifth would take them all with it.
-func TestPermanentOfAGroup(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t)
-		q.sendGroup("a1P", "a2P", "b1", "a3P", "a4P", "a5P", "a6", "b2P", "b3", "a7")
-		copies := map[string]int{} // when a message begins
-		q.begins = func(id string) { copies[id] = len(q.copiesOf(id[:1])) }
-		q.poll(10, q.process(&redelivery.Options{DeadLetterQueue: letters + ".fifo"}))
-		for id, times := range q.received {
-			if len(times) != 1 {
-				t.Errorf("%s was received %d times", id, len(times))
-			}
-		}
-		for id, want := range map[string]int{"a1P": 0, "a2P": 1, "a5P": 4, "a6": 5, "a7": 5, "b1": 0, "b2P": 0, "b3": 1} {
-			if copies[id] != want {
-				t.Errorf("when %s began, %d of its group were in the dead-letter queue, want %d", id, copies[id], want)
-			}
-		}
-		if got := strings.Join(q.copiesOf("a"), " "); got != "a1P a2P a3P a4P a5P" || len(q.dead) != 6 || len(q.warnings()) > 0 {
-			t.Errorf("%d copies, of a %s; logged %q", len(q.dead), got, q.warnings())
-		}
-	})
-}
-
-// copiesOf returns which messages of a group were moved, in this order.
-func (q *queue) copiesOf(group string) []string {
-	var ids []string
-	for _, in := range q.dead {
-		if aws.ToString(in.MessageGroupId) == group {
-			ids = append(ids, aws.ToString(in.MessageDeduplicationId))
-		}
-	}
-	return ids
-}
-
-// TestPermanentOfAGroupStays shows that a group waits behind a message that
-// could not be moved, and goes on as soon as it is.
-func TestPermanentOfAGroupStays(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		failures int // of requests that send
-		late     time.Duration
-		received int // the last message of the group
-	}{
-		"moved with the batch":  {1, 2 * time.Second, 2},
-		"moved the next time":   {2, 6*timeout + 2*time.Second, 2},
-		"moved the second time": {3, 6*timeout + 3*time.Second, 3},
-		"moved the third time":  {4, 2*6*timeout + 3*time.Second, 3},
-		"never moved":           {100, 5*6*timeout + time.Second, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t)
-				sent := 0
-				q.fault = func(request string) string {
-					if request == "send" {
-						if sent++; sent <= c.failures {
-							return "denied"
-						}
-					}
-					return ""
-				}
-				began := time.Now()
-				q.sendGroup("a1P", "a2", "a3")
-				q.poll(10, q.process(&redelivery.Options{DeadLetterQueue: letters + ".fifo"}))
-				if c.failures < 100 && (!slices.Equal(q.order, []string{"a1P", "a2", "a3"}) || q.handled["a3"].Sub(began) > c.late) || len(q.received["a3"]) != c.received {
-					t.Errorf("handled %q after %v, received a3 %d times", q.order, q.handled["a3"].Sub(began), len(q.received["a3"]))
-				}
-				if w := q.warnings(); len(w) == 0 {
-					t.Error("nothing is logged")
-				}
-			})
-		})
-	}
 }
 
 // TestNothingIsLost shows what becomes of messages if a request to SQS fails in
@@ -241,10 +145,20 @@ func TestDeadLetterQueueIsTheQueueItself(t *testing.T) {
 }
 
 // sender keeps what is sent to a dead-letter queue.
-type sender struct{ sent []*sqs.SendMessageInput }
+type sender struct {
+	most     int   // bytes that the queue takes; zero: as SQS
+	answer   error // to what it takes
+	sent     []*sqs.SendMessageInput
+	requests int
+}
 
 func (s *sender) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	s.sent = append(s.sent, in)
+	s.requests++
+	if err := cmp.Or(refusesSend(in, cmp.Or(s.most, largest)), s.answer); err != nil {
+		return nil, err
+	}
+	copied := *in // the caller may go on with it
+	s.sent = append(s.sent, &copied)
 	return &sqs.SendMessageOutput{}, nil
 }
 
@@ -306,6 +220,54 @@ func TestCopy(t *testing.T) {
 			for name, a := range c.attributes {
 				if got := in.MessageAttributes[name]; name != "ErrorMessage" && (*got.DataType != a.DataType || got.StringValue != a.StringValue || !slices.Equal(got.BinaryValue, a.BinaryValue)) {
 					t.Errorf("attribute %s is %+v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// TestLargeMessage shows what becomes of a message that is near the largest
+// size, so that its copy has no room for the reason.
+func TestLargeMessage(t *testing.T) {
+	t.Parallel()
+	const said = "no article 7"
+	const reason = len("ErrorMessage") + len("String") + len(said)
+	own := map[string]events.SQSMessageAttribute{"ErrorMessage": {DataType: "String", StringValue: aws.String("earlier")}}
+	for name, c := range map[string]struct {
+		bytes      int // of the body
+		attributes map[string]events.SQSMessageAttribute
+		client     sender
+		reason     string // of the copy
+		requests   int
+		stays      string // what the warning says; "": it is moved
+	}{
+		"just fits":                {bytes: largest - reason, reason: said, requests: 1},
+		"one byte more":            {bytes: largest - reason + 1, requests: 2},
+		"largest":                  {bytes: largest, requests: 2},
+		"keeps its own attribute":  {bytes: largest - 25, attributes: own, reason: "earlier", requests: 2},
+		"larger than the queue's":  {bytes: 300_000, client: sender{most: 262_144}, requests: 2, stays: "a message of 300000 bytes: "},
+		"denied":                   {bytes: 7, client: sender{answer: errDenied}, requests: 1, stays: "a message of 37 bytes: "},
+		"no answer":                {bytes: 7, client: sender{answer: errors.New("connection reset")}, requests: 1, stays: "connection reset"},
+		"the server's own mistake": {bytes: 7, client: sender{answer: answered(503, errors.New("unavailable"))}, requests: 1, stays: "unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log strings.Builder
+			h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+				return middleware.Permanent(errors.New(said))
+			}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(&c.client, &redelivery.Options{DeadLetterQueue: letters, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+			m := message("m", "name", "")
+			m.Body, m.MessageAttributes = strings.Repeat("x", c.bytes), c.attributes
+			r, _ := h(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+			if stays := len(r.BatchItemFailures) == 1; stays != (c.stays != "") || len(c.client.sent) == 1 == stays || c.client.requests != c.requests {
+				t.Fatalf("%v, after %d requests %d are sent", r, c.client.requests, len(c.client.sent))
+			}
+			if !strings.Contains(log.String(), c.stays) {
+				t.Errorf("logged %s, want %s", &log, c.stays)
+			}
+			if c.stays == "" {
+				if got := aws.ToString(c.client.sent[0].MessageAttributes["ErrorMessage"].StringValue); got != c.reason {
+					t.Errorf("the reason is %q, want %q", got, c.reason)
 				}
 			}
 		})

@@ -84,11 +84,11 @@
 // Measured with the visibility timeout and maxReceiveCount that AWS advises, as
 // messages of one name that were dead letters although none had failed:
 //
-//	held for             environments   maxReceiveCount 5   20
-//	50 % of the time     1              0 of 900            0 of 900
-//	50 % of the time     5 or more      9 of 900            0 of 900
-//	70 % of the time     1              1 of 900            0 of 900
-//	70 % of the time     5 or more      40 of 900           0 of 900
+//	its lock is held    environments   maxReceiveCount 5   20
+//	50 % of the time    1              2 of 3,000          none
+//	50 % of the time    10             31 of 3,000         none
+//	70 % of the time    1              3 of 3,000          none
+//	70 % of the time    10             131 of 3,000        1 of 3,000
 //
 // With HoldAtLeast(time.Minute), up to 20 messages that come at once are all
 // handled. Of 50 and 100, none is a dead letter in one environment, and 0 and 2

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/local/eventsource"
@@ -293,82 +291,4 @@ func (q *queue) holdWith(lease lock.LeaseMode, name string, d time.Duration) (fr
 		}
 	})
 	return time.Now().Add(d)
-}
-
-// meet lets a request meet its fault. It returns whether the request is
-// applied, and its error.
-func (q *queue) meet(ctx context.Context, request string) (applied bool, err error) {
-	q.mu.Lock()
-	q.requests++
-	q.mu.Unlock()
-	time.Sleep(latency)
-	does := ""
-	if q.fault != nil {
-		does = q.fault(request)
-	}
-	switch does {
-	case "denied":
-		return false, errors.New("AccessDenied")
-	case "lost":
-		return true, errors.New("connection reset")
-	case "hangs":
-		<-ctx.Done()
-		return false, ctx.Err()
-	case "panics":
-		panic("client")
-	case "exits":
-		runtime.Goexit()
-	}
-	return true, ctx.Err()
-}
-
-// ChangeMessageVisibilityBatch implements [redelivery.Client]. An entry of a
-// message that is not in flight, or that would be invisible for longer than 12
-// h, fails.
-func (q *queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-	applied, err := q.meet(ctx, "change")
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if *in.QueueUrl != url && !q.messages.FIFO || len(in.Entries) == 0 || len(in.Entries) > 10 {
-		q.t.Errorf("a request for %d messages of %s", len(in.Entries), *in.QueueUrl)
-	}
-	out, ids := &sqs.ChangeMessageVisibilityBatchOutput{}, map[string]bool{}
-	for _, e := range in.Entries {
-		if ids[*e.Id] || e.VisibilityTimeout < 0 || e.VisibilityTimeout > 43_200 {
-			q.t.Errorf("entry %s of %d s", *e.Id, e.VisibilityTimeout)
-		}
-		ids[*e.Id] = true
-		if applied && !q.makeVisible(*e.ReceiptHandle, time.Duration(e.VisibilityTimeout)*time.Second) {
-			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("MessageNotInflight")})
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (q *queue) makeVisible(handle string, after time.Duration) bool {
-	now := time.Now()
-	for _, group := range q.messages.Visible(now.Add(1000 * time.Hour)) {
-		for _, m := range group {
-			if receipt(m) == handle && m.Visible.After(now) {
-				m.Visible = now.Add(after)
-				q.change()
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// SendMessage implements [redelivery.Client].
-func (q *queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	applied, err := q.meet(ctx, "send")
-	if applied {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.dead = append(q.dead, in)
-	}
-	return &sqs.SendMessageOutput{}, err
 }

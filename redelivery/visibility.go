@@ -178,16 +178,17 @@ func timeout(back, now time.Time) int32 {
 }
 
 // parseARN returns the two parts of the URL of a queue, which the request for a
-// message needs and the message does not have.
+// message needs and the message does not have. The SDK knows the domain of each
+// partition.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html
 func parseARN(arn string) (host, path string, err error) {
 	parts := strings.Split(arn, ":") // arn:aws:sqs:eu-central-1:123456789012:orders
 	if len(parts) != 6 || parts[2] != "sqs" {
 		return "", "", fmt.Errorf("the message has the eventSourceARN %q, which is not that of a queue", arn)
 	}
-	host = "https://sqs." + parts[3] + ".amazonaws.com"
-	if parts[1] == "aws-cn" {
-		host += ".cn"
+	endpoint, err := sqs.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), sqs.EndpointParameters{Region: &parts[3]})
+	if err != nil {
+		return "", "", fmt.Errorf("the message has the eventSourceARN %q: %w", arn, err)
 	}
-	return host, "/" + parts[4] + "/" + parts[5], nil
+	return endpoint.URI.Scheme + "://" + endpoint.URI.Host, "/" + parts[4] + "/" + parts[5], nil
 }

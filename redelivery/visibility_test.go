@@ -36,10 +36,13 @@ type changer struct {
 func (c *changer) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := refusesChange(in); err != nil {
+		return nil, err
+	}
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {
 		c.timeouts = append(c.timeouts, fmt.Sprint(*in.QueueUrl, " ", *e.ReceiptHandle, " ", e.VisibilityTimeout))
-		if *e.ReceiptHandle == c.refuses {
+		if *e.ReceiptHandle == c.refuses || refusesEntry(e) != "" {
 			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("ReceiptHandleIsInvalid"), Message: aws.String("no such handle")})
 		}
 	}
@@ -71,6 +74,12 @@ func TestVisibilityTimeout(t *testing.T) {
 		"fourth time":             {since: -hour, until: 90 * time.Second, received: "4"},
 		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
 		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
+		"Europe's own cloud":      {since: -hour, until: 90 * time.Second, arn: "arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders", want: "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders r 90"},
+		"GovCloud":                {since: -hour, until: 90 * time.Second, arn: "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:orders", want: "https://sqs.us-gov-west-1.amazonaws.com/123456789012/orders r 90"},
+		"isolated":                {since: -hour, until: 90 * time.Second, arn: "arn:aws-iso:sqs:us-iso-east-1:123456789012:orders", want: "https://sqs.us-iso-east-1.c2s.ic.gov/123456789012/orders r 90"},
+		"isolated, E":             {since: -hour, until: 90 * time.Second, arn: "arn:aws-iso-e:sqs:eu-isoe-west-1:123456789012:orders", want: "https://sqs.eu-isoe-west-1.cloud.adc-e.uk/123456789012/orders r 90"},
+		"isolated, F":             {since: -hour, until: 90 * time.Second, arn: "arn:aws-iso-f:sqs:us-isof-south-1:123456789012:orders", want: "https://sqs.us-isof-south-1.csp.hci.ic.gov/123456789012/orders r 90"},
+		"a Region to come":        {since: -hour, until: 90 * time.Second, arn: "arn:aws:sqs:eu-north-9:123456789012:orders", want: "https://sqs.eu-north-9.amazonaws.com/123456789012/orders r 90"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
