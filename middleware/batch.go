@@ -57,6 +57,9 @@ func batchOf[R any](open opener[R], sig signature, opts []Option) *batch[R] {
 		s.each.concurrency = DefaultConcurrency
 	}
 	checkPolicies(sig, s)
+	if s.held.action == skip {
+		refuse(lossy)
+	}
 	around, onFailed := aroundOf[R](s), onFailedOf[R](s)
 	return &batch[R]{wrapper: newWrapper(s), open: open, around: around, onFailed: onFailed}
 }

@@ -197,29 +197,19 @@ func TestBatchOfTenThousand(t *testing.T) { // F32
 	})
 }
 
-// TestBatchSkipAcknowledges shows that OnHeld(Skip) acknowledges a message
-// whose lock is held, and that the default returns it.
-func TestBatchSkipAcknowledges(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts     []middleware.Option
-		returned []string
-	}{
-		"by default":   {nil, []string{"a"}},
-		"OnHeld(Skip)": {[]middleware.Option{middleware.OnHeld(middleware.Skip)}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			underDeadline(t, func(t *testing.T, ctx context.Context) {
-				f, runs := newFixture(), &runLog{}
-				f.acquireElsewhere(t, lock.Key{Name: "sqs/a", Event: "a"})
-				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options(c.opts...)...)
-				r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
-				wantReturned(t, r, err, c.returned...)
-				if !slices.Equal(runs.began, []string{"b"}) {
-					t.Errorf("ran %q", runs.began)
-				}
-			})
-		})
-	}
+// TestHeldRecordIsReturned shows that a message whose lock is held is not
+// acknowledged.
+func TestHeldRecordIsReturned(t *testing.T) {
+	underDeadline(t, func(t *testing.T, ctx context.Context) {
+		f, runs := newFixture(), &runLog{}
+		f.acquireElsewhere(t, lock.Key{Name: "sqs/a", Event: "a"})
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, runs.sqs, f.options()...)
+		r, err := h(ctx, sqsBatch(message("a", ""), message("b", "")))
+		wantReturned(t, r, err, "a")
+		if !slices.Equal(runs.began, []string{"b"}) {
+			t.Errorf("ran %q", runs.began)
+		}
+	})
 }
 
 // TestBatchStoreFailure shows that every record fails if the store refuses, and

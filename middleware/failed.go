@@ -17,8 +17,8 @@ import (
 type Failed[R any] struct {
 	Record R
 	Ended  time.Time // when it had failed
-	// Err is why it failed. If the function given to [OnFailed] sets it to nil, the
-	// record is acknowledged.
+	// Err is why it failed. If the function given to [OnFailed] sets it to nil,
+	// the record is acknowledged.
 	Err error
 }
 
@@ -42,8 +42,8 @@ type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 // R is the type of the record, such as events.SQSMessage, also where the
 // handler takes the body. ctx ends 100 ms before the invocation does, and f
 // must return when it ends. A panic of f is reported as [OutcomeHandlerFailed];
-// what f has acknowledged before stays acknowledged. At the end of a batch, f is
-// not called before [Repanic] repeats a panic.
+// what f has acknowledged before stays acknowledged. At the end of a batch, f
+// is not called before [Repanic] repeats a panic.
 //
 // Default: none. OnFailed panics if f is nil, and the wrapper if R is not the
 // type of its records.

@@ -17,8 +17,9 @@ type PermanentError struct {
 // for an article that does not exist. Package redelivery moves an SQS message
 // that failed so to a dead-letter queue, and then its FIFO message group goes
 // on; your own [OnFailed] may do the like for other sources. Without either,
-// the record fails like any other, and one warning is logged. A handler of whole events fails with it as
-// with any error. If err is nil, Permanent returns nil.
+// the record fails like any other, and one warning is logged. A handler of
+// whole events fails with it as with any error. If err is nil, Permanent
+// returns nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -3,6 +3,8 @@ package middleware
 import (
 	"reflect"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 )
 
 // HeldPolicy says what to do with an event whose lock another invocation holds:
@@ -22,9 +24,10 @@ const (
 	Fail Policy = iota
 	// Skip returns the zero result and no error, which acknowledges the event. If
 	// the lock is held, the event may be lost: the holder may fail, or work on
-	// another event. A zero HTTP response is not valid, so Skip is refused for
-	// handlers that answer over HTTP; where only the payload shows that, the answer
-	// has status 409.
+	// another event. So OnHeld(Skip) is refused for handlers of records, and for
+	// events of a queue or a stream. A zero HTTP response is not valid, so it is
+	// refused for handlers that answer over HTTP, too; where only the payload shows
+	// that, the answer has status 409.
 	Skip
 )
 
@@ -129,7 +132,7 @@ func (p Policy) policy() policy {
 func checkPolicies(sig signature, s *settings) {
 	held, completed := s.held.action, s.completed.action
 	if sig.t.NumOut() == 0 && (held == fail || held == coalesce || completed == fail) {
-		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or choose OnHeld(Skip)", sig.t)
+		refuse("the handler %s returns no error, so it cannot make Lambda deliver an event again: let it return an error, or for a schedule choose OnHeld(Skip)", sig.t)
 	}
 	if held == coalesce {
 		checkCoalesce(sig, s)
@@ -143,6 +146,17 @@ func checkPolicies(sig signature, s *settings) {
 	s.checkResult(sig)
 	if sig.streams() && !sig.canWrapStream() {
 		refuse("the handler's result %s is streamed, and its end cannot be seen: declare it as io.Reader or io.ReadCloser", sig.result)
+	}
+}
+
+// lossy is why a record is not skipped because its lock is held.
+const lossy = "OnHeld(Skip) would acknowledge a record while another invocation holds its name, and lose it if that one fails or works on another record: leave it out, so that the source delivers the record again (from SQS when the lock is free, with redelivery.SQS); or choose Wait, or Coalesce if the handler looks at the present state"
+
+// refuseLossy panics if an event would be skipped that its source keeps until
+// it is acknowledged.
+func refuseLossy(event reflect.Type, s *settings) {
+	if s.held.action == skip && eventkind.IsKept(event) {
+		refuse(lossy)
 	}
 }
 

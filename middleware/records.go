@@ -37,13 +37,9 @@ import (
 // the handlers that still run, and returns the rest. If the store throttles,
 // the batch slows down, and returns only what could not begin before that.
 //
-// OnHeld([Skip]) acknowledges a message while another invocation works on it,
-// or on another message of the same name. If that invocation fails, the message
-// is lost. The default, [Fail], returns it.
-//
-// Handlers of records have no result, so EachSQSMessage refuses Respond and
-// Replay. It panics like [WithLock] if handler, key function and options do not
-// fit together.
+// EachSQSMessage refuses OnHeld([Skip]), which would lose messages, and Respond
+// and Replay, because handlers of records have no result. It panics like
+// [WithLock] if handler, key function and options do not fit together.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
 func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {

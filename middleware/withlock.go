@@ -134,6 +134,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		refuse(nilHandler)
 	case lambda.Handler:
 		checkRawHandler(h, declared, s)
+		refuseLossy(event, s)
 		s.use(httpOf(event, rawType))
 		return &rawHandler{newWrapper(s), ofPayload(key), h}
 	}
@@ -143,6 +144,7 @@ func wrapAny[E any](key keySource[E], handler any, declared reflect.Type, opts [
 		refuse(nilHandler)
 	}
 	checkPolicies(sig, s)
+	refuseLossy(sig.event(event), s)
 	s.use(httpOf(sig.event(event), sig.result))
 	call := wrapFunc(newWrapper(s), ofArguments(key, sig), f, sig)
 	return reflect.MakeFunc(f.Type(), call).Interface()

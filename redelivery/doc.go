@@ -24,13 +24,13 @@
 //   - Messages that wait for the same lock in one process come back one hold
 //     after the other. A process knows nothing of the messages of another one,
 //     so if another holder was faster than a message that came back, several
-//     wait: the next attempt is up to 7 holds later by chance, and the one after
-//     it 8 to 63.
+//     wait: the next attempt is up to 7 holds later by chance, and the one
+//     after it 8 to 63.
 //   - middleware.HoldAtLeast is the least hold, and while it lasts no estimate
-//     is needed. Then chance doubles: up to 15 holds later, then 16 to 127, then
-//     64 to 511, up to 11 hours.
-//   - Otherwise, a message that was received four times keeps the timeout of its
-//     queue. Each receive brings it nearer to the dead-letter queue, so set
+//     is needed. Then chance doubles: up to 15 holds later, then 16 to 127,
+//     then 64 to 511, up to 11 hours.
+//   - Otherwise, a message that was received four times keeps the timeout of
+//     its queue. Each receive brings it nearer to the dead-letter queue, so set
 //     maxReceiveCount to at least 5, as AWS advises, and to 20 for a busy name.
 //   - What waits behind a held message in its message group comes back with it.
 //   - A message that failed with a *lock.OwedError comes back after a second:
@@ -80,7 +80,7 @@
 //
 // # Capacity
 //
-// A queue is no place to wait in line: each attempt costs a message a receive.
+// Each attempt to get a busy lock costs a message a receive.
 // Measured with the visibility timeout and maxReceiveCount that AWS advises, as
 // messages of one name that were dead letters although none had failed:
 //

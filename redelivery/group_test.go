@@ -68,7 +68,7 @@ func (q *queue) copiesOf(group string) []string {
 }
 
 // TestPermanentOfAGroupStays shows that a group waits behind a message that
-// could not be moved, and goes on as soon as it is.
+// could not be moved, and goes on once it has moved.
 func TestPermanentOfAGroupStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -32,6 +32,17 @@ func OfRecord(t reflect.Type) *Kind {
 	return first(func(k *Kind) bool { return k.one != nil && reflect.TypeOf(k.one) == t })
 }
 
+// IsKept reports whether a Go type, or what it points to, stands for an event
+// or a record of a queue or a stream, which is gone once it is acknowledged.
+func IsKept(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return first(func(k *Kind) bool {
+		return k.kept && (k.one != nil && reflect.TypeOf(k.one) == t || slices.ContainsFunc(k.types, func(event any) bool { return reflect.TypeOf(event) == t }))
+	}) != nil
+}
+
 // Of returns the kind of a JSON document, or nil if it is unknown.
 func Of(doc []byte) *Kind {
 	var members map[string]json.RawMessage

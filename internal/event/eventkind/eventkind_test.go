@@ -2,6 +2,7 @@ package eventkind
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,5 +85,28 @@ func TestNoS3Records(t *testing.T) {
 				t.Errorf("%q, want %q in it", got, want)
 			}
 		})
+	}
+}
+
+// TestIsKept shows which sources keep records until they are acknowledged:
+// those of event source mappings.
+// https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html
+func TestIsKept(t *testing.T) {
+	t.Parallel()
+	kept := map[*Kind]bool{SQS: true, Kinesis: true, DynamoDB: true, DocumentDB: true, Kafka: true, ActiveMQ: true, RabbitMQ: true}
+	for _, k := range kinds {
+		all := k.types
+		if k.one != nil {
+			all = append(slices.Clone(all), k.one)
+		}
+		for _, event := range all {
+			of := reflect.TypeOf(event)
+			if IsKept(of) != kept[k] || IsKept(reflect.PointerTo(of)) != kept[k] {
+				t.Errorf("%v is kept: %t", of, IsKept(of))
+			}
+		}
+	}
+	if IsKept(reflect.TypeFor[any]()) || IsKept(reflect.TypeFor[struct{}]()) {
+		t.Error("anything is kept")
 	}
 }

@@ -13,6 +13,10 @@ type Kind struct {
 	name  string // as an error calls an event
 	types []any  // a value of each Go type that stands for an event
 	one   any    // a value of the type of a record; nil: key functions take the whole
+	// kept says that the source keeps records until they are acknowledged: an event
+	// source mapping delivers them.
+	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html
+	kept bool
 
 	// Of its JSON. What is not recognised by these is by [Of] itself.
 	sources []string // what records, or events, have as their eventSource
@@ -42,7 +46,7 @@ var (
 	}
 	S3Test = &Kind{name: "the s3:TestEvent", key: "S3Object"}
 	SQS    = &Kind{
-		name: "an SQS event", types: []any{events.SQSEvent{}}, one: events.SQSMessage{}, sources: []string{"aws:sqs"}, record: "messageId",
+		name: "an SQS event", types: []any{events.SQSEvent{}}, one: events.SQSMessage{}, kept: true, sources: []string{"aws:sqs"}, record: "messageId",
 		key: "SQSMessage, or SQSBody(S3Object) if S3 notifications come through the queue", each: "EachSQSMessage", body: "SQSBody",
 	}
 	SNS = &Kind{
@@ -58,26 +62,26 @@ var (
 		key: "EventBridgeEvent, or EventBridgeS3Object if it comes from S3",
 	}
 	Kinesis = &Kind{
-		name: "a Kinesis event", types: []any{events.KinesisEvent{}}, one: events.KinesisEventRecord{}, sources: []string{"aws:kinesis"}, record: "kinesis",
+		name: "a Kinesis event", types: []any{events.KinesisEvent{}}, one: events.KinesisEventRecord{}, kept: true, sources: []string{"aws:kinesis"}, record: "kinesis",
 		key: "KinesisRecord", each: "EachKinesisRecord", body: "KinesisBody",
 	}
 	DynamoDB = &Kind{
-		name: "an event of a DynamoDB stream", types: []any{events.DynamoDBEvent{}}, one: events.DynamoDBEventRecord{}, sources: []string{"aws:dynamodb"}, record: "dynamodb",
+		name: "an event of a DynamoDB stream", types: []any{events.DynamoDBEvent{}}, one: events.DynamoDBEventRecord{}, kept: true, sources: []string{"aws:dynamodb"}, record: "dynamodb",
 		key: "DynamoDBRecord", each: "EachDynamoDBRecord",
 	}
 	DocumentDB = &Kind{
-		name: "an event of a DocumentDB change stream", types: []any{awsevents.DocumentDBEvent{}}, one: awsevents.DocumentDBEventRecord{}, sources: []string{"aws:docdb"},
+		name: "an event of a DocumentDB change stream", types: []any{awsevents.DocumentDBEvent{}}, one: awsevents.DocumentDBEventRecord{}, kept: true, sources: []string{"aws:docdb"},
 		key: "DocumentDBRecord", each: "EachDocumentDBRecord",
 	}
 	Kafka = &Kind{ // AWS shows two spellings of a source that one manages oneself
-		name: "a Kafka event", types: []any{events.KafkaEvent{}}, one: events.KafkaRecord{}, sources: []string{"aws:kafka", "SelfManagedKafka", "aws:SelfManagedKafka"},
+		name: "a Kafka event", types: []any{events.KafkaEvent{}}, one: events.KafkaRecord{}, kept: true, sources: []string{"aws:kafka", "SelfManagedKafka", "aws:SelfManagedKafka"},
 		key: "KafkaRecord", each: "EachKafkaRecord",
 	}
 	ActiveMQ = &Kind{ // AWS shows two spellings
-		name: "an ActiveMQ event", types: []any{events.ActiveMQEvent{}}, sources: []string{"aws:mq", "aws:amq"},
+		name: "an ActiveMQ event", types: []any{events.ActiveMQEvent{}}, kept: true, sources: []string{"aws:mq", "aws:amq"},
 		key: "ActiveMQEvent",
 	}
-	RabbitMQ = &Kind{name: "a RabbitMQ event", types: []any{events.RabbitMQEvent{}}, sources: []string{"aws:rmq"}, key: "RabbitMQEvent"}
+	RabbitMQ = &Kind{name: "a RabbitMQ event", types: []any{events.RabbitMQEvent{}}, kept: true, sources: []string{"aws:rmq"}, key: "RabbitMQEvent"}
 	SES      = &Kind{
 		name: "an SES event", types: []any{events.SimpleEmailEvent{}}, one: events.SimpleEmailRecord{}, sources: []string{"aws:ses"}, record: "ses",
 		key: "Single[events.SimpleEmailEvent](SESRecord)",

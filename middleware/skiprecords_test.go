@@ -1,0 +1,71 @@
+package middleware_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/lambdalock/lambdalock/keyfuncs"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// TestSkipOfHeldRecords shows that no wrapper skips a record because its lock
+// is held, whether it takes the records of a batch, one of them or the whole
+// batch, and that it says what to use.
+func TestSkipOfHeldRecords(t *testing.T) {
+	t.Parallel()
+	opts := newFixture().options(middleware.OnHeld(middleware.Skip))
+	for name, use := range map[string]func(){
+		"SQS":         func() { middleware.EachSQSMessage(keyfuncs.SQSMessage, handles[events.SQSMessage], opts...) },
+		"SQS, bodies": func() { middleware.EachSQSBody(byOrder, handles[order], opts...) },
+		"Kinesis": func() {
+			middleware.EachKinesisRecord(keyfuncs.KinesisRecord, handles[events.KinesisEventRecord], opts...)
+		},
+		"DynamoDB": func() {
+			middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, handles[events.DynamoDBEventRecord], opts...)
+		},
+		"Kafka": func() { middleware.EachKafkaRecord(keyfuncs.KafkaRecord, handles[events.KafkaRecord], opts...) },
+		"DocumentDB": func() {
+			middleware.EachDocumentDBRecord(keyfuncs.DocumentDBRecord, handles[awsevents.DocumentDBEventRecord], opts...)
+		},
+		"S3":          func() { middleware.EachS3Record(keyfuncs.S3Record, handles[events.S3EventRecord], opts...) },
+		"SNS":         func() { middleware.EachSNSRecord(keyfuncs.SNSRecord, handles[events.SNSEventRecord], opts...) },
+		"SNS, bodies": func() { middleware.EachSNSBody(byOrder, handles[order], opts...) },
+		"whole":       func() { middleware.WithLock(keyfuncs.Static("job"), handles[events.SQSEvent], opts...) },
+		"by pointer":  func() { middleware.WithLock(keyfuncs.Static("job"), handles[*events.KinesisEvent], opts...) },
+		"no error":    func() { middleware.WithLock(keyfuncs.Static("job"), func(events.KafkaEvent) {}, opts...) },
+		"Single": func() {
+			middleware.WithLock(keyfuncs.Single[events.SQSEvent](keyfuncs.SQSMessage), handles[events.SQSEvent], opts...)
+		},
+		"record":   func() { middleware.WithLock(keyfuncs.Static("job"), handles[events.SQSMessage], opts...) },
+		"ActiveMQ": func() { middleware.WithLock(keyfuncs.ActiveMQEvent, handles[events.ActiveMQEvent], opts...) },
+		"RabbitMQ": func() { middleware.WithLock(keyfuncs.RabbitMQEvent, handles[events.RabbitMQEvent], opts...) },
+		"raw":      func() { middleware.WithLock(staticOf[events.SQSEvent], lambda.Handler(echo{}), opts...) },
+		"any JSON": func() { middleware.WithLock(staticOf[events.SQSEvent], handles[[]byte], opts...) },
+		"several": func() {
+			middleware.WithLocks(keyfuncs.All(staticOf[events.SQSEvent]), handles[events.SQSEvent], opts...)
+		},
+		"several, any": func() {
+			middleware.WithLocks(keyfuncs.All(keyfuncs.Static("job")), handles[events.DynamoDBEvent], opts...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "Coalesce")
+		})
+	}
+	for name, use := range map[string]func(){
+		"schedule": func() { middleware.WithLock(keyfuncs.EventBridgeSchedule, handles[events.EventBridgeEvent], opts...) },
+		"S3":       func() { middleware.WithLock(keyfuncs.S3Object, handles[events.S3Event], opts...) },
+		"own type": func() { middleware.WithLock(byOrder, handles[order], opts...) },
+	} {
+		t.Run("accepted: "+name, func(*testing.T) { use() })
+	}
+}
+
+func handles[E any](context.Context, E) error { return nil }
+
+func staticOf[E any](context.Context, E) (lock.Key, error) { return lock.Key{Name: "job"}, nil }
