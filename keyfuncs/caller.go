@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -27,14 +28,17 @@ import (
 //     the users of a Cognito identity pool are one caller too, because nothing
 //     in the event tells them apart
 //   - for a load balancer that authenticates users, its header
-//     x-amzn-oidc-identity. If it does not, a client may send this header, and
-//     only sets itself apart
+//     x-amzn-oidc-identity
 //   - otherwise "nobody"
 //
-// Payload is a fingerprint of the credentials by which your own code, or an
-// authorizer that names nobody, may know the caller. It is empty if there are
-// none:
+// Payload is a fingerprint of the domain that the client has asked, and of the
+// credentials by which your own code, or an authorizer that names nobody, may
+// know the caller. It is empty if neither is known:
 //
+//   - the domain that the gateway names, or the header Host, and what a proxy
+//     says in X-Forwarded-Host
+//   - behind a load balancer, the access token of the user, because a client
+//     that no listener authenticates can send x-amzn-oidc-identity itself
 //   - what a Lambda authorizer returned besides a principalId
 //   - if the gateway named nobody, or by a principalId, which may be the same
 //     for everybody: the headers Authorization, Cookie and X-Api-Key, the
@@ -56,8 +60,11 @@ import (
 // comes from another source.
 //
 // Sources: the pages of [IdempotencyKey].
-func Caller[E any](_ context.Context, e E) (lock.Key, error) {
-	found, err := requestIn(e)
+func Caller[E any](ctx context.Context, e E) (lock.Key, error) { return callerOf(ctx, e, anyCookie) }
+
+// callerOf is [Caller] with those cookies that count.
+func callerOf(ctx context.Context, event any, counts func(cookie string) bool) (lock.Key, error) {
+	found, err := requestIn(event)
 	if err != nil {
 		return lock.Key{}, err
 	}
@@ -65,24 +72,29 @@ func Caller[E any](_ context.Context, e E) (lock.Key, error) {
 	if err != nil {
 		return lock.Key{}, err
 	}
-	return r.callerKey()
+	return r.callerKey(ctx, counts)
 }
 
 // Anonymous names no caller, for [HeaderKey] or PayloadFrom(key, Anonymous) in
 // an API that anybody may use: the answer to a request is replayed to everybody
-// who has its key, whatever their credentials.
-func Anonymous[E any](context.Context, E) (lock.Key, error) {
+// who has its key, whatever their credentials, unless it sets a cookie.
+func Anonymous[E any](ctx context.Context, _ E) (lock.Key, error) {
+	invocation.Identified(ctx, false)
 	return lock.Key{Name: "anonymous"}, nil
 }
 
-func (r request) callerKey() (lock.Key, error) {
+func (r request) callerKey(ctx context.Context, counts func(cookie string) bool) (lock.Key, error) {
 	if r.callerErr != nil {
 		return lock.Key{}, r.callerErr
 	}
 	k := lock.Key{Name: cmp.Or(r.caller, "nobody")}
-	credentials, err := r.credentials()
+	credentials, err := r.credentials(counts)
 	if err == nil && strings.ContainsRune(k.Name+strings.Join(credentials, ""), utf8.RuneError) {
 		err = &lock.NoKeyError{Field: "the caller", Reason: "contains U+FFFD, as which Go decodes broken characters, so the callers cannot be told apart"}
+	}
+	invocation.Identified(ctx, len(credentials) > 0 || r.caller != "" && !r.maybeOfMany())
+	if r.domain != "" {
+		credentials = append(credentials, "domain", r.domain)
 	}
 	if err == nil && len(credentials) > 0 {
 		k.Payload = keyparts.Name("caller", k.Name, keyparts.Digest(keyparts.Name("credentials", credentials...)))
@@ -90,10 +102,14 @@ func (r request) callerKey() (lock.Key, error) {
 	return k, err
 }
 
+// maybeOfMany reports whether the caller that the gateway named may stand for
+// several people.
+func (r request) maybeOfMany() bool { return r.byFunction || r.bySignature }
+
 // credentials returns what the handler may know the caller by, besides what the
 // gateway did.
-func (r request) credentials() ([]string, error) {
-	var found []string
+func (r request) credentials(counts func(cookie string) bool) ([]string, error) {
+	found := slices.Clone(r.proof)
 	if len(r.authorizer) > 0 {
 		b, err := json.Marshal(r.authorizer) // sorts the names
 		if err != nil {
@@ -101,7 +117,7 @@ func (r request) credentials() ([]string, error) {
 		}
 		found = append(found, "authorizer", string(b))
 	}
-	if r.caller != "" && !r.byFunction && !r.bySignature {
+	if r.caller != "" && !r.maybeOfMany() {
 		return found, nil
 	}
 	names := []string{"Authorization", "X-Api-Key", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Issuer", "X-Amzn-Mtls-Clientcert-Serial-Number"}
@@ -109,29 +125,12 @@ func (r request) credentials() ([]string, error) {
 		names = names[1:] // a retry has another signature
 	}
 	for _, name := range names {
-		for _, v := range values(name, r.headers, r.multi) {
-			found = append(found, name, v)
-		}
+		found = append(found, named(name, r.headers, r.multi)...)
 	}
-	for _, c := range r.allCookies() {
+	for _, c := range r.allCookies(counts) {
 		found = append(found, "Cookie", c)
 	}
 	return append(found, r.besides...), nil
-}
-
-// allCookies returns the cookies in an order that does not depend on the
-// gateway.
-func (r request) allCookies() []string {
-	var all []string
-	for _, header := range append(values("Cookie", r.headers, r.multi), r.cookies...) {
-		for c := range strings.SplitSeq(header, ";") {
-			if c = strings.TrimSpace(c); c != "" {
-				all = append(all, c)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // besidesHeaders returns the credentials in events of REST and WebSocket APIs

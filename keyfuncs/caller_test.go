@@ -197,7 +197,13 @@ func TestStrangers(t *testing.T) { // F28, F61
 		"session a":   func(e *albRequest) { e.Headers["cookie"] = "s=a" },
 		"certificate": func(e *albRequest) { e.Headers["x-amzn-mtls-clientcert-serial-number"] = "1" },
 		"passed on":   func(e *albRequest) { e.Headers["x-amzn-mtls-clientcert"] = "PEM" },
-		"OIDC user":   func(e *albRequest) { e.Headers["x-amzn-oidc-identity"] = "a" },
+		"OIDC user": func(e *albRequest) {
+			e.Headers["x-amzn-oidc-identity"], e.Headers["x-amzn-oidc-accesstoken"] = "a", "token of a"
+		},
+		"forged, past a listener that authenticates nobody": func(e *albRequest) { e.Headers["x-amzn-oidc-identity"] = "a" },
+		"forged, with a token of b": func(e *albRequest) {
+			e.Headers["X-Amzn-Oidc-Identity"], e.Headers["X-Amzn-Oidc-Accesstoken"] = "a", "token of b"
+		},
 	})
 	strangers(t, "WebSocket", plainSocket, map[string]func(*webSocket){
 		"token a": func(e *webSocket) { e.Headers["authorization"] = "Bearer a" },

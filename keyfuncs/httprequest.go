@@ -24,13 +24,15 @@ type request struct {
 	query             string // in an order that does not depend on maps
 	headers           map[string]string
 	multi             map[string][]string
-	keyErr            error // why it has no headers to take the key from
+	keyErr            error  // why it has no headers to take the key from
+	domain            string // that the client has asked; empty: unknown
 
 	caller      string         // whom the gateway authenticated; empty: nobody
 	byFunction  bool           // a Lambda authorizer named the caller
 	bySignature bool           // IAM named the caller, who may be a proxy of many
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
+	proof       []string       // credentials that only the gateway could have put into the headers
 	cookies     []string       // that the gateway took out of the headers
 	besides     []string       // credentials that are not in headers
 }
@@ -59,8 +61,9 @@ func requestOf(found any) (request, error) {
 			api:    field{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
 			method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-			caller:  strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
-			headers: e.Headers, multi: e.MultiValueHeaders,
+			headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf("", e.Headers, e.MultiValueHeaders),
+			caller: strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
+			proof:  named(accessToken, e.Headers, e.MultiValueHeaders),
 		}, nil
 	}
 	return urlRequest(found.(events.LambdaFunctionURLRequest)) // there is no other type
@@ -75,7 +78,7 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		headers: e.Headers, multi: e.MultiValueHeaders,
+		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
 		caller: caller, callerErr: err, byFunction: namesPrincipal(c.Authorizer), bySignature: namesSigner(c.Identity),
 		authorizer: besidesCaller(c.Authorizer), besides: besidesHeaders(c.Identity),
 	}
@@ -94,7 +97,7 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	r := request{
 		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
-		query: sortedQuery(e.RawQueryString), headers: e.Headers,
+		query: sortedQuery(e.RawQueryString), headers: e.Headers, domain: domainOf(c.DomainName, e.Headers, nil),
 		caller: caller, callerErr: err, cookies: e.Cookies,
 	}
 	if a := c.Authorizer; a != nil {
@@ -115,7 +118,7 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 		api: field{"requestContext.apiId", c.APIID}, stage: c.Stage,
 		method: field{"requestContext.eventType", c.EventType}, path: field{"requestContext.routeKey", c.RouteKey},
 		query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
-		headers: e.Headers, multi: e.MultiValueHeaders,
+		headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf(c.DomainName, e.Headers, e.MultiValueHeaders),
 		caller: caller, callerErr: err, byFunction: namesPrincipal(authorizer), bySignature: namesSigner(c.Identity),
 		authorizer: besidesCaller(authorizer), besides: besidesHeaders(c.Identity),
 	}
@@ -140,9 +143,40 @@ func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	return request{
 		api:    field{"requestContext.apiId", c.APIID},
 		method: field{"requestContext.http.method", c.HTTP.Method}, path: field{"rawPath", e.RawPath},
-		query: sortedQuery(e.RawQueryString), headers: e.Headers,
+		query: sortedQuery(e.RawQueryString), headers: e.Headers, domain: domainOf(c.DomainName, e.Headers, nil),
 		caller: caller, bySignature: caller != "", cookies: e.Cookies,
 	}, nil
+}
+
+// accessToken is a header that a load balancer adds to the requests of users
+// whom it has authenticated. Only these users and the load balancer know the
+// token, so it tells them from a client that sends x-amzn-oidc-identity itself,
+// past a listener that authenticates nobody.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/listener-authenticate-users.html#user-claims-encoding
+const accessToken = "x-amzn-oidc-accesstoken"
+
+// domainOf returns the domain that a client has asked, which the gateway names
+// or else the header Host, together with the one that a proxy says it was asked
+// by. It is empty if none is known.
+func domainOf(name string, headers map[string]string, multi map[string][]string) string {
+	hosts := values("Host", headers, multi)
+	if name != "" {
+		hosts = []string{name}
+	}
+	forwarded := values("X-Forwarded-Host", headers, multi)
+	if len(hosts)+len(forwarded) == 0 {
+		return ""
+	}
+	return strings.ToLower(keyparts.Name(strings.Join(hosts, ","), forwarded...))
+}
+
+// named returns the values of a header, each after its name.
+func named(name string, headers map[string]string, multi map[string][]string) []string {
+	var found []string
+	for _, v := range values(name, headers, multi) {
+		found = append(found, name, v)
+	}
+	return found
 }
 
 // canonicalQuery returns the parameters of a query, of which a load balancer

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -16,12 +17,14 @@ import (
 // with its retries. Name is the API, the stage, the caller and that value: the
 // same value from another caller is another request. No Order.
 //
-// Payload is a fingerprint of the method, the path, the query and the body. A
-// client that uses its key for another request gets a
+// Payload is a fingerprint of the method, the domain, the path, the query and
+// the body. A client that uses its key for another request gets a
 // [*lock.PayloadMismatchError], which package middleware answers with status
 // 422. The path counts, not the route, because a greedy route such as /{proxy+}
 // stands for everything. The order of the query's parameters does not count,
-// nor whether the gateway encoded the body as base64.
+// nor whether the gateway encoded the body as base64, nor what is new each time
+// a client sends a body: the boundary of a multipart body, and the time in the
+// header of one with Content-Encoding gzip.
 //
 // The caller counts because clients choose their keys, and nobody may be shown
 // the replayed answer of somebody else. Whom the gateway authenticated is in
@@ -30,8 +33,8 @@ import (
 // carries are in Payload: the same key with other credentials, or without any,
 // gets a [*lock.PayloadMismatchError] and not the answer. That includes a
 // client whose token or cookie has changed since its first try: with
-// [HeaderKey], say by what you know the caller, or that it does not matter. A
-// credential in another header is not seen.
+// [HeaderKey], say by what you know the caller, such as a [SessionCookie], or
+// that it does not matter. A credential in another header is not seen.
 //
 // A load balancer has a target group instead of an API. A WebSocket API has
 // headers only in the request that opens a connection; event type and route
@@ -70,7 +73,7 @@ import (
 // https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html,
 // https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-restricting-access-to-lambda.html.
 func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
-	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey() })
+	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey(ctx, anyCookie) })
 }
 
 // HeaderKey is [IdempotencyKey] for another header, or for a caller that only
@@ -96,6 +99,7 @@ func HeaderKey[E any](header string, caller Func[E]) Func[E] {
 	mustHoldRequest[E]("HeaderKey")
 	return func(ctx context.Context, e E) (lock.Key, error) {
 		return headerKey(header, e, func(request) (lock.Key, error) {
+			invocation.Identified(ctx, true) // Caller and Anonymous may say otherwise
 			k, err := caller(ctx, e)
 			if err == nil && k.Name == "" {
 				err = &lock.NoKeyError{Field: "caller", Reason: "is not named: let the function given to HeaderKey name one, or use keyfuncs.Anonymous"}
@@ -140,10 +144,7 @@ func (r request) key(header string, body requestBody, caller func(request) (lock
 		return lock.Key{}, err
 	}
 	k := keyparts.Once("http", key, r.api.value, r.stage, by.Name)
-	k.Payload = keyparts.Name("request", r.method.value, r.path.value, r.query, keyparts.Digest(text))
-	if by.Payload != "" {
-		k.Payload = keyparts.Name("request", r.method.value, r.path.value, r.query, keyparts.Digest(text), by.Payload)
-	}
+	k.Payload = keyparts.Name("request", r.method.value, r.domain, r.path.value, r.query, r.contentDigest(text), by.Payload)
 	return k, nil
 }
 

@@ -18,33 +18,36 @@ const idempotencyKey = "c1b7f0e2-6a4d-4f7e-9a55-2d1d3a0f6e01"
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	// The digest is that of the body, which some of the gateways send as base64.
-	want := func(scope, query string) lock.Key {
+	// The last part is the caller, with what besides its name can tell it apart.
+	want := func(scope, domain, query, caller string) lock.Key {
 		return lock.Key{
 			Name: "http/" + scope + "/" + idempotencyKey, Event: idempotencyKey,
-			Payload: "request/POST/%2Forders%2F7/" + query + "/2i4pcsPZD5iIgfiu-52zU1eNA22ZyqohyDbLwQT8tCA",
+			Payload: "request/POST/" + domain + "/%2Forders%2F7/" + query + "/2i4pcsPZD5iIgfiu-52zU1eNA22ZyqohyDbLwQT8tCA/caller%2F" + caller,
 		}
 	}
 	group := "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup%2Forders%2F0a1b2c3d4e5f6071"
 	gives(t, "apigateway-rest.json", keyfuncs.IdempotencyKey[events.APIGatewayProxyRequest],
-		want("r3st4p1x9z/prod/https:%2F%2Fcognito-idp.eu-west-1.amazonaws.com%2Feu-west-1_aB3dE5fG7%205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "notify=yes"))
+		want("r3st4p1x9z/prod/https:%2F%2Fcognito-idp.eu-west-1.amazonaws.com%2Feu-west-1_aB3dE5fG7%205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4",
+			"r3st4p1x9z.execute-api.eu-west-1.amazonaws.com", "notify=yes", "https:%252F%252Fcognito-idp.eu-west-1.amazonaws.com%252Feu-west-1_aB3dE5fG7%25205b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4%2F4-t3SsdV5mpW7JFg5Fj2D0X2i9ZKL_vmByD651yBSas"))
 	gives(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest],
-		want("h77p4p1x9z/$default/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e", "notify=yes&tag=a&tag=b"))
+		want("h77p4p1x9z/$default/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e", "h77p4p1x9z.execute-api.eu-west-1.amazonaws.com", "notify=yes&tag=a&tag=b", "https:%252F%252Flogin.example.com%252F%2520user%257C5b1c9d0e%2FbOXRItaPsdcQhGCOOlZ4vE3kt7PZsUf-FBebbOqx-HE"))
 	gives(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest],
-		lock.Key{Name: "http/w5s0ck3t9z/prod/jane/" + idempotencyKey, Event: idempotencyKey, Payload: "request/CONNECT/$connect//47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/caller%2Fjane%2FdO7l35-lUs_69NqNqyoHD6bP9TL_eW209PdNnFpP_2g"})
+		lock.Key{Name: "http/w5s0ck3t9z/prod/jane/" + idempotencyKey, Event: idempotencyKey,
+			Payload: "request/CONNECT/w5s0ck3t9z.execute-api.eu-west-1.amazonaws.com/$connect//47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/caller%2Fjane%2FrYB_IU9aSjhWXye3mJ-crlW0CA0KS4wylGv8qMwkxnA"})
 	gives(t, "alb.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
-		want(group+"//5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "notify=yes"))
-	byCookies := want(group+"//nobody", "notify=yes&tag=a&tag=b")
-	byCookies.Payload += "/caller%2Fnobody%2Fy87aaHTkaJXVX-Rvc4IXmJPGWyn_i6Dasf_PcLwoPaU"
-	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest], byCookies)
-	signed := func(scope string) lock.Key {
-		k := want(scope, "notify=yes")
-		k.Payload += "/caller%2FAROAEXAMPLEEXAMPLE012%2FKGaQSC93FZqV-6MAOliYuQQQ5XxZ35jyXx3Fq90E3Ss" // its cookies
-		return k
+		want(group+"//5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "orders.example.com", "notify=yes", "5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4%2FEr4UrnkNu-VfN2IKg0khQausoF-epmrrlQo4xgFpI5I"))
+	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
+		want(group+"//nobody", "orders.example.com", "notify=yes&tag=a&tag=b", "nobody%2FhFxkqpnUJ_2gS8-YBjVPDjUq4Jakd5lEK5G3EiQOvTw"))
+	for stage, key := range map[string]func(*testing.T, lock.Key){
+		"": func(t *testing.T, k lock.Key) {
+			gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest], k)
+		},
+		"$default": func(t *testing.T, k lock.Key) {
+			gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], k)
+		}, // the same form
+	} {
+		key(t, want("u4l0f1u2n3c4t5i6o7n8/"+stage+"/AROAEXAMPLEEXAMPLE012", "u4l0f1u2n3c4t5i6o7n8.lambda-url.eu-west-1.on.aws", "notify=yes", "AROAEXAMPLEEXAMPLE012%2FFXHtcuSPQDkyTJ2kTZ_qLLGaudJ11mUw_3Tk7bj-vFE"))
 	}
-	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.LambdaFunctionURLRequest],
-		signed("u4l0f1u2n3c4t5i6o7n8//AROAEXAMPLEEXAMPLE012"))
-	gives(t, "functionurl.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest], // the same form
-		signed("u4l0f1u2n3c4t5i6o7n8/$default/AROAEXAMPLEEXAMPLE012"))
 }
 
 // withoutEvent leaves the name of a key alone: names alone must differ.

@@ -12,7 +12,8 @@
 //     [ActiveMQEvent], [RabbitMQEvent]
 //   - streams: [KinesisRecord], [DynamoDBRecord], [KafkaRecord],
 //     [DocumentDBRecord]
-//   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [Anonymous]
+//   - HTTP: [IdempotencyKey], [HeaderKey], [Caller], [SessionCookie],
+//     [Anonymous]
 //   - other services: [SESRecord], [CodeCommitRecord], and package services
 //
 // Constructors return a key function:
