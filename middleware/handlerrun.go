@@ -120,6 +120,8 @@ func (r *handlerRun) completes(result any, doc []byte) bool {
 	switch {
 	case r.w.held.action == coalesce: // otherwise nobody runs for the events that were coalesced
 		return true
+	case len(doc) > longestResult(r.gateway):
+		return false
 	case r.w.completedIf != nil:
 		return r.w.completedIf(result)
 	case r.gateway != eventkind.NoGateway:
