@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -17,46 +20,90 @@ import (
 // begin decides whether the handler runs for the keys that key finds in event.
 // If it does, the answer is nil. payload is what the handler was given.
 func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, payload any) (handlerRun, *answer) {
-	keys, err := key(ctx, event)
+	var asker invocation.Asker
+	keys, err := key(invocation.WithAsker(ctx, &asker), event)
 	gateway := w.http.gatewayOf(payload) // before the lock is taken, because it may panic
+	nobody := false
+	switch {
+	case gateway != eventkind.NoGateway && keys.missing(err) && isOptions(payload):
+		err = keyfuncs.ErrNoLock
+	case err == nil:
+		nobody, err = w.http.addCaller(ctx, &keys, gateway, payload, &asker)
+	}
 	for _, k := range keys.each() {
 		w.ofTenant(ctx, k)
 	}
-	if err == nil {
-		err = w.http.addCaller(ctx, &keys, gateway, payload)
-	}
 	run, instead := w.enter(ctx, keys, err)
-	run.gateway = gateway
+	run.gateway, run.nobody = gateway, nobody
 	return run, instead
+}
+
+// missing reports whether a key function found no key, for which it returned
+// err.
+func (s *keySet) missing(err error) bool {
+	if err != nil {
+		return !errors.Is(err, keyfuncs.ErrIgnore)
+	}
+	return s.Name == "" || slices.ContainsFunc(s.all, func(k lock.Key) bool { return k.Name == "" })
+}
+
+// isOptions reports whether a request has the method OPTIONS. Browsers send
+// such a request before one to another origin, and give it no header of the
+// page's, so it has no key.
+// https://fetch.spec.whatwg.org/#cors-preflight-fetch
+func isOptions(payload any) bool {
+	if found, ok := eventkind.RequestIn(payload); ok {
+		payload = found
+	}
+	doc, ok := payload.([]byte)
+	if !ok {
+		doc, _ = json.Marshal(payload) // what has no JSON form came from no gateway
+	}
+	return eventkind.MethodOf(doc) == http.MethodOptions
 }
 
 // addCaller makes who sent a request the Payload of every key that has an Event
 // and no Payload: otherwise the stored answer would be replayed to everybody
-// who knows the key. payload is what the handler was given.
-func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkind.Gateway, payload any) error {
+// who knows the key. payload is what the handler was given. nobody is set if
+// nothing in the keys tells the sender from others. asker has what the key
+// functions found out about that; if they have not looked, what is in the
+// request counts.
+func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkind.Gateway, payload any, asker *invocation.Asker) (nobody bool, err error) {
 	if gateway == eventkind.NoGateway && !h.byValue {
-		return nil
+		return false, nil
 	}
+	var with, without []*lock.Key
 	for _, k := range keys.each() {
-		if k.Event == "" || k.Payload != "" {
-			continue
+		switch {
+		case k.Event == "": // it has no duplicates
+		case k.Payload == "":
+			without = append(without, k)
+		default:
+			with = append(with, k)
 		}
-		by, err := callerOf(ctx, payload, gateway)
-		if err != nil {
-			return err
-		}
+	}
+	known, looked := asker.Known()
+	if len(without) == 0 && (looked || len(with) == 0) {
+		return !known, nil
+	}
+	by, inRequest, err := callerOf(ctx, payload, gateway)
+	if len(without) == 0 { // the caller is not compared, so what is wrong with it is no reason to refuse
+		return err != nil || !inRequest, nil
+	}
+	for _, k := range without {
 		k.Payload = by
 	}
-	return nil
+	return !known || !inRequest, err
 }
 
 // callerOf returns what [keyfuncs.PayloadFrom] takes from [keyfuncs.Caller],
-// for a payload of any type. Where that is a type of the user's, the handler
-// knows the caller by no more than is in its JSON form. Without a gateway it
-// returns "" if nothing in the payload can name the caller.
-func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (string, error) {
+// for a payload of any type, and whether that tells the sender from others.
+// Where it is a type of the user's, the handler knows the caller by no more than
+// is in its JSON form. Without a gateway it returns "" if nothing in the payload
+// can name the caller.
+func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by string, known bool, err error) {
 	if _, ok := eventkind.RequestIn(payload); ok {
-		return fingerprint(keyfuncs.Caller(ctx, payload))
+		return fingerprint(ctx, payload, keyfuncs.Caller)
 	}
 	doc, ok := payload.([]byte)
 	if !ok {
@@ -65,7 +112,7 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (stri
 	shown := eventkind.GatewayOf(doc)
 	doc, ok = callerFields(doc)
 	if !ok && gateway == eventkind.NoGateway {
-		return "", nil
+		return "", false, nil
 	}
 	var all []string
 	for _, c := range []struct {
@@ -79,22 +126,26 @@ func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (stri
 		if shown != eventkind.NoGateway && shown != c.of {
 			continue
 		}
-		by, err := fingerprint(c.as(ctx, doc))
+		by, asked, err := fingerprint(ctx, doc, c.as)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
+		known = known || asked
 		if !slices.Contains(all, by) {
 			all = append(all, by)
 		}
 	}
 	if len(all) > 1 { // the fields mean something else to each gateway
-		return fmt.Sprintf("%q", all), nil
+		return fmt.Sprintf("%q", all), known, nil
 	}
-	return all[0], nil
+	return all[0], known, nil
 }
 
-func fingerprint(caller lock.Key, err error) (string, error) {
-	return cmp.Or(caller.Payload, caller.Name), err
+func fingerprint[E any](ctx context.Context, event E, caller func(context.Context, E) (lock.Key, error)) (by string, known bool, err error) {
+	var asker invocation.Asker
+	k, err := caller(invocation.WithAsker(ctx, &asker), event)
+	known, _ = asker.Known()
+	return cmp.Or(k.Payload, k.Name), known, err
 }
 
 // callerFields returns the fields of a request in which the caller is, and

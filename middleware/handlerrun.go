@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -18,6 +19,7 @@ type handlerRun struct {
 	key      lock.Key
 	lock     heldLock          // nil: none, because of FailOpen or ErrNoLock
 	gateway  eventkind.Gateway // that waits for the response; NoGateway: none
+	nobody   bool              // nothing in the key tells the sender of the request from others
 	streamed bool              // the end of the result's stream ends the lock
 }
 
@@ -95,7 +97,7 @@ func (r *handlerRun) settle(result *reflect.Value) error {
 	if !r.storesResult() {
 		doc, err = nil, nil
 	}
-	if err != nil {
+	if err = cmp.Or(err, r.withheld(doc)); err != nil {
 		r.reportDropped(err)
 		doc = nil
 	}

@@ -189,6 +189,7 @@ func sent(t *testing.T, out any, err error) (reply, error) {
 		StatusCode        int
 		Headers           map[string]string
 		MultiValueHeaders map[string][]string
+		Cookies           []string
 		Body              string
 		IsBase64Encoded   bool
 	}
@@ -204,6 +205,9 @@ func sent(t *testing.T, out any, err error) (reply, error) {
 			t.Error(err)
 		}
 		got.body = string(b)
+	}
+	if len(r.Cookies) > 0 {
+		got.headers["set-cookie"] = strings.Join(r.Cookies, ",")
 	}
 	for name, values := range r.MultiValueHeaders {
 		got.headers[strings.ToLower(name)] = strings.Join(values, ",")
@@ -223,7 +227,22 @@ func restOf(r reply) events.APIGatewayProxyResponse {
 }
 
 func v2Of(r reply) events.APIGatewayV2HTTPResponse {
-	return events.APIGatewayV2HTTPResponse{StatusCode: r.status, Headers: r.headers, Body: base64.StdEncoding.EncodeToString([]byte(r.body)), IsBase64Encoded: true, Cookies: []string{"a=b"}}
+	headers, cookies := withoutCookies(r.headers)
+	return events.APIGatewayV2HTTPResponse{StatusCode: r.status, Headers: headers, Body: base64.StdEncoding.EncodeToString([]byte(r.body)), IsBase64Encoded: true, Cookies: cookies}
+}
+
+// withoutCookies returns the headers without cookies, and these as HTTP APIs
+// and Function URLs take them.
+func withoutCookies(headers map[string]string) (others map[string]string, cookies []string) {
+	others = map[string]string{}
+	for name, value := range headers {
+		if strings.EqualFold(name, "Set-Cookie") {
+			cookies = append(cookies, value)
+		} else {
+			others[name] = value
+		}
+	}
+	return others, cookies
 }
 
 func urlOf(r reply) events.LambdaFunctionURLResponse {
@@ -243,7 +262,8 @@ func multiOf(r reply) events.ALBTargetGroupResponse {
 }
 
 func urlStreamOf(r reply) *events.LambdaFunctionURLStreamingResponse {
-	return &events.LambdaFunctionURLStreamingResponse{StatusCode: r.status, Headers: r.headers, Cookies: []string{"a=b"}, Body: strings.NewReader(r.body)}
+	headers, cookies := withoutCookies(r.headers)
+	return &events.LambdaFunctionURLStreamingResponse{StatusCode: r.status, Headers: headers, Cookies: cookies, Body: strings.NewReader(r.body)}
 }
 
 func apiStreamOf(r reply) *events.APIGatewayProxyStreamingResponse {

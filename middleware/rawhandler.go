@@ -60,7 +60,11 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 			return out, nil
 		}
 		var stored []byte
-		if run.storesResult() {
+		switch err := run.withheld(out); {
+		case !run.storesResult():
+		case err != nil:
+			run.reportDropped(err)
+		default:
 			stored = bytes.Clone(out) // the handler may return the payload, or a buffer that it uses again
 		}
 		switch err := run.completeFor(stored, out); {

@@ -60,7 +60,7 @@ func (w *wrapper) failsByChoice(err error) bool {
 // response that fits the handler it fails: a zero response would look like an
 // answer.
 func (r *handlerRun) replayed(a *answer, result reflect.Type) *answer {
-	doc, ok := a.result, a.result != nil
+	doc, ok := a.result, a.result != nil && r.withheld(a.result) == nil
 	if ok && r.w.http.responds {
 		doc, ok = markReplayed(doc, r.gateway)
 	}

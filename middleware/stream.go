@@ -85,6 +85,8 @@ func (r *handlerRun) stream(result *reflect.Value) bool {
 		case !s.completes || !r.storesResult():
 		case r.w.rememberFor != nil: // the result is declared as an interface: others are refused immediately
 			r.reportDropped(errNotJudged)
+		case r.withheld(doc) != nil:
+			r.reportDropped(errCookie)
 		default:
 			s.head = doc
 		}

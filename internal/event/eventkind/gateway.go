@@ -2,6 +2,7 @@ package eventkind
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 )
 
@@ -56,4 +57,18 @@ func GatewayOf(doc []byte) Gateway {
 		return Payload1
 	}
 	return NoGateway
+}
+
+// MethodOf returns the method of the request in an event of a gateway, or "".
+func MethodOf(doc []byte) string {
+	var event struct {
+		HTTPMethod     string `json:"httpMethod"`
+		RequestContext struct {
+			HTTP struct {
+				Method string `json:"method"`
+			} `json:"http"`
+		} `json:"requestContext"`
+	}
+	_ = json.Unmarshal(doc, &event) // other JSON has no method
+	return cmp.Or(event.HTTPMethod, event.RequestContext.HTTP.Method)
 }

@@ -1,0 +1,39 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+var errCookie = errors.New("lambdalock: the response sets a cookie and the request came without credentials, so it is not stored for Replay: whoever has the key would get the cookie; if your code knows the caller, name it in keyfuncs.HeaderKey, or else set the cookie outside of the wrapper")
+
+// withheld returns why a response must not be replayed to the sender of the
+// request, or nil. A client without credentials is anybody who has the key, and
+// a cookie makes it somebody.
+func (r *handlerRun) withheld(doc []byte) error {
+	if r.nobody && setsCookie(doc) {
+		return errCookie
+	}
+	return nil
+}
+
+// setsCookie reports whether a response sets a cookie, in any of the fields in
+// which one of the gateways takes them. JSON without a status is the body of a
+// response.
+func setsCookie(doc []byte) bool {
+	var r struct {
+		StatusCode                 json.RawMessage
+		Headers, MultiValueHeaders map[string]json.RawMessage
+		Cookies                    []json.RawMessage
+	}
+	_ = json.Unmarshal(doc, &r) // goes on after a field of another type
+	for _, headers := range []map[string]json.RawMessage{r.Headers, r.MultiValueHeaders} {
+		for name := range headers {
+			if strings.EqualFold(name, "Set-Cookie") {
+				return r.StatusCode != nil
+			}
+		}
+	}
+	return len(r.Cookies) > 0 && r.StatusCode != nil
+}
