@@ -102,9 +102,9 @@ func (r request) callerKey(ctx context.Context, counts func(cookie string) bool)
 	return k, err
 }
 
-// maybeOfMany reports whether the caller that the gateway named may stand for
-// several people.
-func (r request) maybeOfMany() bool { return r.byFunction || r.bySignature }
+// maybeOfMany reports whether several people may be the caller that the gateway
+// named.
+func (r request) maybeOfMany() bool { return r.byFunction || r.bySignature || r.byHeader }
 
 // credentials returns what the handler may know the caller by, besides what the
 // gateway did.

@@ -30,6 +30,7 @@ type request struct {
 	caller      string         // whom the gateway authenticated; empty: nobody
 	byFunction  bool           // a Lambda authorizer named the caller
 	bySignature bool           // IAM named the caller, who may be a proxy of many
+	byHeader    bool           // a header named the caller, which the client may have sent
 	callerErr   error          // why there is no caller, which concerns only requests that need one
 	authorizer  map[string]any // what a Lambda authorizer returned besides
 	proof       []string       // credentials that only the gateway could have put into the headers
@@ -57,13 +58,14 @@ func requestOf(found any) (request, error) {
 	case events.APIGatewayWebsocketProxyRequest:
 		return webSocketRequest(e), nil
 	case events.ALBTargetGroupRequest:
+		proof := named(accessToken, e.Headers, e.MultiValueHeaders)
 		return request{
 			api:    field{"requestContext.elb.targetGroupArn", e.RequestContext.ELB.TargetGroupArn},
 			method: field{"httpMethod", e.HTTPMethod}, path: field{"path", e.Path},
 			query:   canonicalQuery(e.QueryStringParameters, e.MultiValueQueryStringParameters),
 			headers: e.Headers, multi: e.MultiValueHeaders, domain: domainOf("", e.Headers, e.MultiValueHeaders),
 			caller: strings.Join(values("x-amzn-oidc-identity", e.Headers, e.MultiValueHeaders), " "),
-			proof:  named(accessToken, e.Headers, e.MultiValueHeaders),
+			proof:  proof, byHeader: len(proof) == 0,
 		}, nil
 	}
 	return urlRequest(found.(events.LambdaFunctionURLRequest)) // there is no other type
