@@ -3,7 +3,7 @@ package main
 // command has the bugs in exec, the local Lambda and what is tested with it.
 var command = []mutant{
 	{
-		file: "cmd/lambdalock/internal/shell/exec.go", breaks: "F23", bug: "exec --wait repeats permanent errors",
+		file: "cmd/lambdalock/internal/shell/acquire.go", breaks: "F23", bug: "exec --wait repeats permanent errors",
 		old: `!errors.As(err, &failed) || !failed.Temporary || left <= 0`,
 		new: `!errors.As(err, &failed) || left <= 0`,
 		by:  "TestExecDoesNotRepeatMistakes",

@@ -30,8 +30,8 @@ type child struct {
 	orphans  *orphans      // nil: this process is not their parent
 }
 
-// start starts the command.
-func start(cmd *exec.Cmd) (*child, error) {
+// start starts the command, and says so if nothing guards it.
+func (r *guardedRun) start(cmd *exec.Cmd) (*child, error) {
 	c := &child{cmd: cmd, ended: make(chan struct{})}
 	c.ownGroup = prepareProcess(cmd)
 	guard, unguarded := startGuard()
@@ -55,10 +55,13 @@ func start(cmd *exec.Cmd) (*child, error) {
 	case err != nil:
 		c.guard.stop()
 	case unguarded != nil && !errors.Is(unguarded, errors.ErrUnsupported):
-		console.Say("what the command starts may outlive lambdalock if that is killed: %v", unguarded)
+		r.say(outlives, unguarded)
 	}
 	return c, err
 }
+
+// outlives says what a command without a guard may do.
+const outlives = "what the command starts may outlive lambdalock if that is killed: %v"
 
 // watch waits for the end of a command that runs under a lock.
 type watch struct {
@@ -66,9 +69,11 @@ type watch struct {
 	lock  *lock.Lock
 	child *child
 
-	lost   bool // the lease, before the command ended
-	ending bool // the command was told to end by a signal
-	kill   <-chan time.Time
+	lost      bool // the lease, before the command ended
+	ending    bool // the command was told to end by a signal
+	replaced  bool // a guard was
+	unguarded bool // for a while, which was said
+	kill      <-chan time.Time
 }
 
 // untilEnd passes signals on and ends the command if the lease is lost. If a
@@ -96,6 +101,11 @@ func (w *watch) untilEnd() {
 		case <-clock.C:
 			w.checkClock()
 			w.child.reap()
+			if w.child.guard.missing() {
+				_ = w.replaceGuard() // otherwise next time
+			}
+		case <-w.child.guard.ended():
+			w.guardEnded()
 		case <-w.kill:
 			w.child.kill(os.Kill)
 			w.kill = nil
@@ -120,25 +130,27 @@ func (w *watch) endedBySignal() bool {
 
 // pass passes a signal on to the command.
 func (w *watch) pass(s os.Signal) {
-	switch {
-	case isStop(s):
+	send := w.child.signalAll
+	switch handlingOf(s) {
+	case stops:
 		w.stop()
-	case isContinue(s):
-		// The lease may have ended meanwhile: a command that is lost must not go on.
+		return
+	case continues:
+		// The lease may have ended meanwhile: then nothing may go on.
 		w.checkClock()
+		if w.untilStop() <= 0 {
+			w.child.kill(os.Kill)
+		}
 		w.child.signalTree(s)
-	default:
-		w.ending = w.ending || endsProcess(s)
-		if !w.child.takes(s) {
-			return
-		}
-		send := w.child.signalAll
-		if endsProcess(s) {
-			send = w.child.end
-		}
-		if !send(s) {
-			console.Say("%q: the signal %q was not passed on: %s", w.Key, s, notAllowed)
-		}
+		return
+	case leaves, ignores:
+		return
+	case ends:
+		w.ending, send = true, w.child.end
+	case passes, informs:
+	}
+	if w.child.takes(s) && !send(s) {
+		w.say("%q: the signal %q was not passed on: %s", w.Key, s, notAllowed)
 	}
 }
 
@@ -147,7 +159,7 @@ func (w *watch) stop() {
 	w.child.stop()
 	var later []os.Signal
 	for len(w.signals) > 0 {
-		if s := <-w.signals; !isStop(s) { // several may come for one Ctrl-Z
+		if s := <-w.signals; handlingOf(s) != stops { // several may come for one Ctrl-Z
 			later = append(later, s)
 		}
 	}
@@ -193,7 +205,34 @@ func (w *watch) lose() {
 		consequence = notAllowed
 	}
 	w.kill = time.After(min(left, w.stopTime()))
-	console.Say("%q: %s", w.Key, w.whyLost(left, consequence))
+	w.say("%q: %s", w.Key, w.whyLost(left, consequence))
+}
+
+// guardEnded replaces a guard that has ended. If that was one that replaced
+// another and has ended at once, the next look at the clock does.
+func (w *watch) guardEnded() {
+	again := w.replaced && w.child.guard.endedEarly()
+	w.child.guard.stop()
+	w.child.guard, w.replaced = nil, true
+	if again {
+		return
+	}
+	if w.replaceGuard() == nil {
+		w.say("the guard has ended, which ends what the command started if lambdalock is killed; another one was started")
+	}
+}
+
+// replaceGuard starts a guard. The first failure is said.
+func (w *watch) replaceGuard() error {
+	guard, err := startGuard()
+	if err == nil {
+		w.child.guard, err = guard, guard.protect(w.child.cmd)
+	}
+	if err != nil && !w.unguarded {
+		w.unguarded = true
+		w.say(outlives, err)
+	}
+	return err
 }
 
 // whyLost says why the lease was lost while so much of it was left.

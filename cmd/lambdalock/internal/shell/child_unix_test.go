@@ -4,11 +4,14 @@ package shell
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
@@ -17,6 +20,36 @@ import (
 // stood still.
 func TestExecClockJumps(t *testing.T) { // F15
 	t.Parallel()
+	r, lk := runUntil(t)
+	c, err := r.start(exec.Command("sleep", "600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watch{guardedRun: r, lock: lk, child: c}
+	w.untilEnd()
+	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
+		t.Errorf("lost %v, status %d; want the command killed immediately", w.lost, c.status())
+	}
+}
+
+// TestExecTooLate: the machine slept between the answer of the store and the
+// start of the command.
+func TestExecTooLate(t *testing.T) { // F15
+	t.Parallel()
+	r, lk := runUntil(t)
+	file := filepath.Join(t.TempDir(), "ran")
+	r.path, r.Command = "/bin/sh", []string{"sh", "-c", `: >"$0"`, file}
+	if err := r.under(lk); err != console.ExitStatus(console.StatusUnavailable) {
+		t.Errorf("status %v, want that of a command that did not run", err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Error("the command ran:", err)
+	}
+}
+
+// runUntil returns a run whose clock shows the end of its lease.
+func runUntil(t *testing.T) (*guardedRun, *lock.Lock) {
+	t.Helper()
 	locker, err := lock.New(memstore.New(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,16 +58,8 @@ func TestExecClockJumps(t *testing.T) { // F15
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := start(exec.Command("sleep", "600"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: func() time.Time { return lk.Lease().Until }}
-	w := &watch{guardedRun: r, lock: lk, child: c}
-	w.untilEnd()
-	if !w.lost || c.status() != 128+int(syscall.SIGKILL) {
-		t.Errorf("lost %v, status %d; want the command killed immediately", w.lost, c.status())
-	}
+	wall := func() time.Time { return lk.Lease().Until }
+	return &guardedRun{Exec: &Exec{Key: "k", Lease: lock.DefaultLease}, wall: wall, speaker: newSpeaker()}, lk
 }
 
 // TestWhyLost: there is always a cause, even if no renewal has failed yet.

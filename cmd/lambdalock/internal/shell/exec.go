@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,12 +49,6 @@ const (
 	statusInterrupted = statusSignal + int(syscall.SIGINT)
 )
 
-// The pauses between acquisitions that fail because of the store.
-const (
-	firstRetry   = 500 * time.Millisecond
-	longestRetry = 5 * time.Second
-)
-
 const (
 	longestLease  = 24 * time.Hour
 	longestHolder = 256 // bytes, of a row of 1 KB
@@ -84,7 +77,7 @@ func DecodeWait(ctx *kong.DecodeContext, target reflect.Value) error {
 func (c *Exec) Help() string {
 	return `While the command runs, the lease is renewed. The lock is released when the command ends, whatever it leaves in the background. The command gets LAMBDALOCK_KEY, LAMBDALOCK_EVENT, LAMBDALOCK_NAMESPACE, LAMBDALOCK_FENCE and LAMBDALOCK_RUN (different in each run). The fence rises with every acquisition of the name: a database that refuses a write with a smaller one than it has is safe even from a command that went on too long.
 
-If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command and everything that it started get SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. On Linux that is everything, whatever group, session or parent it has; elsewhere it is the command's process group, and those whose parents still run. Signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on, and if one of them ends the command, what it started is ended too before the lock is released. As process 1 of a container it removes processes that have ended.
+If the lease is lost (the store did not answer in time, or somebody used lambdalock release), the command and everything that it started get SIGTERM, and SIGKILL a tenth of the lease later, 2 s before the lease ends. On Linux that is everything, whatever group, session or parent it has; elsewhere it is the command's process group, and those whose parents still run. Signals are passed on: INT, TERM, HUP, QUIT, ABRT, ALRM and XCPU to everything that the command started, and if one of them ends the command, that is ended too before the lock is released; USR1, USR2, WINCH, real-time and other signals to the command and its process group. TSTP, TTIN and TTOU stop all of that, and CONT continues it. As process 1 of a container it removes processes that have ended.
 
 Where there is a terminal the command stays in the process group of lambdalock, so that Ctrl-C, Ctrl-Z, bg, fg and pipelines work as without it; elsewhere it has a group of its own. A command that is stopped for longer than the lease is ended when it goes on, within some milliseconds: check the fence where that matters.
 
@@ -108,28 +101,35 @@ Examples:
 
 // Run runs the command, and returns its status as a [console.ExitStatus].
 func (c *Exec) Run() error {
-	if err := c.check(); err != nil {
-		return fail(console.StatusUsage, "%v", err)
-	}
-	path, err := exec.LookPath(c.Command[0])
-	switch {
-	case err == nil, errors.Is(err, exec.ErrDot): // as in a shell, PATH may name the current folder
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return fail(statusNotFound, "%s: there is no such command%s", c.Command[0], syntaxHint(c.Command[0]))
-	default:
-		return fail(statusCannotRun, "%v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	r := &guardedRun{Exec: c, path: path, signals: catchSignals(), wall: wallClock}
-	lk, err := r.acquire(ctx, cancel)
-	if err == nil {
-		err = r.under(lk)
-	}
+	r := &guardedRun{Exec: c, wall: wallClock, speaker: newSpeaker()}
+	err := r.run()
+	r.finish(r.signals)
 	if err == console.ExitStatus(statusInterrupted) && inForeground() {
 		endInterrupted()
 	}
 	return err
+}
+
+func (r *guardedRun) run() error {
+	if err := r.check(); err != nil {
+		return r.fail(console.StatusUsage, "%v", err)
+	}
+	path, err := exec.LookPath(r.Command[0])
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // as in a shell, PATH may name the current folder
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return r.fail(statusNotFound, "%s: there is no such command%s", r.Command[0], syntaxHint(r.Command[0]))
+	default:
+		return r.fail(statusCannotRun, "%v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.path, r.signals = path, catchSignals()
+	lk, err := r.acquire(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	return r.under(lk)
 }
 
 func (c *Exec) check() error {
@@ -178,6 +178,7 @@ func (c *Exec) key() lock.Key {
 // guardedRun is one run of a command under a lock.
 type guardedRun struct {
 	*Exec
+	speaker
 	path    string // of the command
 	signals <-chan os.Signal
 	wall    func() time.Time // the wall clock, without the monotonic one
@@ -207,7 +208,7 @@ func (r *guardedRun) options(wait time.Duration) *lock.Options {
 func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
 	switch o.Outcome {
 	case lock.OutcomeTakenOver:
-		console.Say("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
+		r.say("%q was not released by %s, whose lease has ended", r.Key, o.Holder)
 	case lock.OutcomeStoreFailed, lock.OutcomeRenewed:
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -215,124 +216,20 @@ func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
 	}
 }
 
-// acquire waits for the lock, or for a signal.
-func (r *guardedRun) acquire(ctx context.Context, cancel func()) (*lock.Lock, error) {
-	var (
-		lk  *lock.Lock
-		err error
-	)
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		lk, err = r.ask(ctx)
-	}()
-	select {
-	case <-answered:
-		if err != nil {
-			return nil, r.refused(err)
-		}
-		return lk, nil
-	case s := <-r.signals:
-		cancel()
-		<-answered
-		if err == nil {
-			_ = lk.Release() // otherwise it ends with its lease
-		}
-		return nil, console.ExitStatus(statusSignal + signalNumber(s))
-	}
-}
-
-func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
-	store, err := r.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	end := time.Now().Add(r.Wait)
-	for try := 0; ; try++ {
-		locker, err := lock.New(store, r.options(max(0, time.Until(end))))
-		if err != nil {
-			return nil, err
-		}
-		lk, err := locker.Acquire(ctx, r.key())
-		if !r.again(ctx, err, end, try) {
-			r.warnOfNamesake(ctx, store, err)
-			return lk, err
-		}
-	}
-}
-
-// again reports whether to repeat an acquisition, after a pause. Package lock
-// gives up on a store within seconds, because a source delivers its event
-// again. Nobody repeats a command.
-func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try int) bool {
-	failed := (*lock.StoreError)(nil)
-	left := time.Until(end)
-	if !errors.As(err, &failed) || !failed.Temporary || left <= 0 || ctx.Err() != nil {
-		return false
-	}
-	if try == 0 {
-		until := "it answers"
-		if r.Wait < forever {
-			until = end.Format(time.RFC3339)
-		}
-		console.Say("%s; trying again until %s", console.Plain(err), until)
-	}
-	pause := min(firstRetry<<min(try, 4), longestRetry)
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(min(left, pause/2+mathrand.N(pause/2))):
-		return true
-	}
-}
-
-// refused says in one line why the command does not run.
-func (r *guardedRun) refused(err error) error {
-	var (
-		held   *lock.HeldError
-		config *lock.ConfigError
-		key    *lock.NoKeyError
-	)
-	switch {
-	case errors.As(err, &held):
-		return fail(r.ConflictExitCode, "%s", describeHeld(held))
-	case errors.Is(err, lock.ErrCompleted):
-		return fail(0, "%q: the event %q has succeeded before, so the command does not run", r.Key, *r.Event)
-	case errors.As(err, &config), errors.As(err, &key):
-		return fail(console.StatusUsage, "%s", console.Plain(err))
-	case errors.Is(err, lock.ErrLost):
-		return fail(console.StatusUnavailable, "%q: the store took longer than the lease lasts", r.Key)
-	}
-	return fail(console.StatusUnavailable, "%s", console.Plain(err))
-}
-
-func describeHeld(e *lock.HeldError) string {
-	holder, what, until := "somebody", "", ""
-	if e.Holder != "" {
-		holder = e.Holder
-	}
-	if e.Duplicate {
-		what = " (for the same event)"
-	}
-	if !e.Until.IsZero() {
-		until = " until " + e.Until.Local().Format(time.RFC3339)
-	}
-	if e.Cooldown {
-		return fmt.Sprintf("%q stays held%s, because of the --hold-at-least of the last command", e.Key.Name, until)
-	}
-	return fmt.Sprintf("%q is held by %s%s%s", e.Key.Name, holder, what, until)
-}
-
 // under runs the command under the lock and ends the lock.
 func (r *guardedRun) under(lk *lock.Lock) error {
+	w := &watch{guardedRun: r, lock: lk}
+	if w.untilStop() <= r.stopTime() {
+		_ = lk.Release()
+		return r.fail(console.StatusUnavailable, "%q: the lease ended before the command was started, because lambdalock could not run", r.Key)
+	}
 	orphans := adopt()
-	child, err := start(r.process(lk.Lease()))
+	child, err := r.start(r.process(lk.Lease()))
 	if err != nil {
 		_ = lk.Release() // otherwise it ends with its lease
-		return fail(statusCannotRun, "%v", console.ExplainStart(r.path, err))
+		return r.fail(statusCannotRun, "%v", console.ExplainStart(r.path, err))
 	}
-	child.orphans = orphans
-	w := &watch{guardedRun: r, lock: lk, child: child}
+	child.orphans, w.child = orphans, child
 	w.untilEnd()
 	child.guard.stop()
 	if w.lost {

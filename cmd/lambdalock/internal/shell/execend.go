@@ -17,9 +17,9 @@ func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitS
 	}
 	switch err := lk.Release(); {
 	case errors.Is(err, lock.ErrLost):
-		console.Say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
+		r.say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
 	case err != nil:
-		console.Say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, console.Plain(err), lk.Lease().Until.Local().Format(time.RFC3339))
+		r.say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, console.Plain(err), lk.Lease().Until.Local().Format(time.RFC3339))
 	}
 	return status
 }
@@ -31,15 +31,9 @@ func (r *guardedRun) complete(lk *lock.Lock) console.ExitStatus {
 	case err == nil:
 		return 0
 	case errors.Is(err, lock.ErrLost):
-		console.Say("warning: %q: the lock was lost before the release: the event counts as not run, and will run again", r.Key)
+		r.say("warning: %q: the lock was lost before the release: the event counts as not run, and will run again", r.Key)
 	default:
-		console.Say("warning: %q: the event %q was perhaps not recorded, and may run again: %s", r.Key, *r.Event, console.Plain(err))
+		r.say("warning: %q: the event %q was perhaps not recorded, and may run again: %s", r.Key, *r.Event, console.Plain(err))
 	}
 	return console.ExitStatus(r.UnsureExitCode)
-}
-
-// fail prints one line and returns the status.
-func fail(status int, format string, args ...any) error {
-	console.Say(format, args...)
-	return console.ExitStatus(status)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // runVariable marks everything that a command starts: its value is different in
@@ -22,11 +23,21 @@ const runVariable = "LAMBDALOCK_RUN"
 type guard struct {
 	process *exec.Cmd
 	input   io.WriteCloser
+	started time.Time
+	gone    chan struct{} // closed when it has ended
 }
 
 // guardScript reads the target of kill, which is a group or a process, and the
-// mark. Only Linux shows what is marked, in the folders of /proc.
+// mark. Only Linux shows what is marked, in the folders of /proc. What is sent
+// to all processes, of a unit or of a user, does not end the guard, nor what it
+// starts. It needs the status of these.
 const guardScript = `
+signal=1
+while [ $signal -le 64 ]; do
+	command trap '' $signal
+	signal=$((signal + 1))
+done 2>/dev/null
+trap - CHLD
 read -r target mark || exit
 read -r _
 kill -s KILL -- "$target"
@@ -42,7 +53,7 @@ done`
 // startGuard starts the guard before the command, so that hardly any time
 // passes between the start of the command and that of its protection.
 func startGuard() (*guard, error) {
-	g := &guard{process: exec.Command("/bin/sh", "-c", guardScript, "guard of lambdalock")}
+	g := &guard{process: exec.Command("/bin/sh", "-c", guardScript, "guard of lambdalock"), started: time.Now(), gone: make(chan struct{})}
 	g.process.Env = []string{"PATH=" + os.Getenv("PATH")}      // without the mark of a run around this one
 	g.process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our group are not for it
 	var err error
@@ -52,6 +63,10 @@ func startGuard() (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	go func() {
+		_ = g.process.Wait()
+		close(g.gone)
+	}()
 	return g, nil
 }
 
@@ -78,11 +93,24 @@ func (g *guard) pid() int {
 	return g.process.Process.Pid
 }
 
+func (g *guard) missing() bool { return g == nil }
+
+// ended is closed when the guard has ended.
+func (g *guard) ended() <-chan struct{} {
+	if g == nil {
+		return nil
+	}
+	return g.gone
+}
+
+// endedEarly reports whether a guard that has ended was just started.
+func (g *guard) endedEarly() bool { return time.Since(g.started) < clockCheck }
+
 func (g *guard) stop() {
 	if g == nil {
 		return
 	}
 	_ = g.process.Process.Kill()
 	_ = g.input.Close()
-	_ = g.process.Wait()
+	<-g.gone
 }

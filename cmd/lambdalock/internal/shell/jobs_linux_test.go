@@ -22,9 +22,6 @@ type typist struct {
 	text   string // not yet looked for
 }
 
-// patience bounds every wait for a terminal.
-const patience = 30 * time.Second
-
 // inTerminal starts a program in a terminal of its own.
 func inTerminal(t *testing.T, c *exec.Cmd) *typist {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/commandtest"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -77,6 +78,52 @@ func TestExecLost(t *testing.T) {
 	}
 }
 
+// TestExecLostUnread: a command whose lease is lost is ended, also if nobody
+// reads what lambdalock says of that.
+func TestExecLostUnread(t *testing.T) { // F20
+	t.Parallel()
+	table := newTable(t)
+	_, full := fullPipe(t)
+	c := prepare(t, table.Env, "exec", "--lease", "6s", "--key", "k", "--", "sh", "-c", "trap '' TERM; echo $$; exec 2>&-; while :; do sleep 0.01; done")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = full
+	commandtest.Detach(c)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	breakLock(t, table, "k")
+	command(t, table.Env, "exec", "--lease", "10m", "--wait", "1m", "--key", "k", "--", "true").Expect(t, 0)
+	wantGone(t, pid)
+}
+
+// fullPipe returns a pipe that takes no more.
+func fullPipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = reader.Close(), writer.Close() })
+	if err := writer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = writer.Write(make([]byte, 1<<12))
+	}
+	return reader, writer
+}
+
 // TestExecBroken: somebody broke the lock, and the next renewal shows it. A
 // lease of 4 s would be lost if that renewal came 0.8 s late.
 func TestExecBroken(t *testing.T) { // F20
@@ -98,7 +145,7 @@ func TestExecStopped(t *testing.T) { // F15
 	for name, c := range map[string]struct {
 		signal syscall.Signal
 		stops  bool // the command as well
-	}{"TSTP": {syscall.SIGTSTP, true}, "STOP": {syscall.SIGSTOP, false}} {
+	}{"TSTP": {syscall.SIGTSTP, true}, "TTOU": {syscall.SIGTTOU, true}, "STOP": {syscall.SIGSTOP, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := newTable(t)
@@ -125,9 +172,9 @@ func TestExecStopped(t *testing.T) { // F15
 // zombies until their new parent notices.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
-	for state(pid) != "" && state(pid) != "Z" {
-		if t.Context().Err() != nil {
-			return
+	for late := time.Now().Add(patience); state(pid) != "" && state(pid) != "Z"; {
+		if time.Now().After(late) {
+			t.Fatalf("process %d goes on after %v", pid, patience)
 		}
 		time.Sleep(5 * time.Millisecond) // nothing reports the end of somebody else's child
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -24,6 +25,9 @@ var (
 	execute = commandtest.Execute
 	begin   = commandtest.Begin
 )
+
+// patience bounds the wait for what nothing reports.
+const patience = time.Minute
 
 // TestMain lets the test binary be the command, too.
 func TestMain(m *testing.M) {

@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -26,7 +25,7 @@ func (r *guardedRun) warnOfNamesake(ctx context.Context, store driver.Store, ref
 	ctx, cancel := context.WithTimeout(ctx, longestLook)
 	defer cancel()
 	if flags := inspect.Namesake(ctx, reader, r.Key, "--key"); flags != "" {
-		console.Say("warning: %q is another lock than the one that list prints by this name: for that one, give %s", r.Key, flags)
+		r.say("warning: %q is another lock than the one that list prints by this name: for that one, give %s", r.Key, flags)
 	}
 }
 

@@ -20,11 +20,7 @@ func catchSignals() <-chan os.Signal {
 
 func signalNumber(os.Signal) int { return int(syscall.SIGINT) }
 
-func isStop(os.Signal) bool { return false }
-
-func isContinue(os.Signal) bool { return false }
-
-func endsProcess(os.Signal) bool { return true }
+func handlingOf(os.Signal) handling { return ends }
 
 func prepareProcess(*exec.Cmd) bool { return false }
 
@@ -34,6 +30,12 @@ type guard struct{}
 func startGuard() (*guard, error) { return nil, errors.ErrUnsupported }
 
 func (*guard) protect(*exec.Cmd) error { return errors.ErrUnsupported }
+
+func (*guard) missing() bool { return false }
+
+func (*guard) ended() <-chan struct{} { return nil }
+
+func (*guard) endedEarly() bool { return false }
 
 func (*guard) stop() {}
 

@@ -14,37 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// catchSignals returns the signals that the command gets. Those that this
-// process was started to ignore, as by nohup, stay ignored.
-func catchSignals() <-chan os.Signal {
-	var caught []os.Signal
-	for _, s := range []os.Signal{
-		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
-		syscall.SIGPIPE, // nobody reads our messages any more: the command still has to be watched
-	} {
-		if !signal.Ignored(s) {
-			caught = append(caught, s)
-		}
-	}
-	if !signal.Ignored(syscall.SIGTSTP) && canGoOn() {
-		caught = append(caught, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGCONT)
-	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, caught...)
-	return signals
-}
-
-func signalNumber(s os.Signal) int { return int(s.(syscall.Signal)) }
-
-func isStop(s os.Signal) bool { return s == syscall.SIGTSTP || s == syscall.SIGTTIN }
-
-func isContinue(s os.Signal) bool { return s == syscall.SIGCONT }
-
-// endsProcess reports whether a signal is meant to end a command.
-func endsProcess(s os.Signal) bool {
-	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
-}
-
 // hasTerminal reports whether this process has a terminal.
 func hasTerminal() bool {
 	tty, err := os.Open("/dev/tty")
@@ -94,8 +63,7 @@ func endInterrupted() {
 // takes reports whether a signal has to be passed on. In the foreground, the
 // terminal sends its own to the command as well.
 func (c *child) takes(s os.Signal) bool {
-	fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT
-	return s != syscall.SIGPIPE && (c.ownGroup || !fromTerminal || !inForeground())
+	return c.ownGroup || !fromTerminal(s) || !inForeground()
 }
 
 // signalAll sends a signal to the command, and to its group if that is its own.

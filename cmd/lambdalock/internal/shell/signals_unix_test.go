@@ -104,6 +104,32 @@ func TestExecWaitInterrupted(t *testing.T) {
 	}
 }
 
+// TestExecWaitGoesOn: a wait survives signals that end no program, and Ctrl-Z.
+func TestExecWaitGoesOn(t *testing.T) { // F64
+	t.Parallel()
+	table, waiting := newTable(t), make(chan struct{}, 1000)
+	lk := hold(t, table, lock.Key{Name: "k"})
+	env := through(t, table.URL, func() { waiting <- struct{}{} })
+	p := begin(t, prepare(t, append(table.Env, env...), "exec", "--wait", "10m", "--key", "k", "--", "echo", "ran"))
+	<-waiting
+	<-waiting // the first one was refused
+	for _, s := range []syscall.Signal{syscall.SIGWINCH, syscall.SIGPIPE, syscall.SIGCONT, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGXFSZ} {
+		p.Signal(s)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
+		p.Signal(s)
+		for state(p.Cmd.Process.Pid) != "T" {
+			time.Sleep(5 * time.Millisecond) // nothing reports that a process is stopped
+		}
+		p.Signal(syscall.SIGCONT)
+	}
+	if err := lk.Release(); err != nil {
+		t.Fatal(err)
+	}
+	p.WantLine("ran")
+	p.End(0)
+}
+
 // through returns the variables that lead a process to an endpoint through a
 // proxy that calls seen with every request. The proxy ends with the test.
 func through(t *testing.T, endpoint string, seen func()) []string {
