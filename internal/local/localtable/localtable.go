@@ -59,19 +59,13 @@ func Start(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// InAccount returns the table of that name that the AWS SDK's default
-// configuration (profile, Region, endpoint and credentials) leads to, whether
-// or not the table exists. The error says which part of the configuration is
-// missing.
-func InAccount(ctx context.Context, name string) (*Table, error) {
-	client, err := dynamostore.NewClient(ctx)
-	if err != nil {
-		return nil, err
-	}
+// InAccount returns the table of that name in the account and the Region of a
+// client, whether or not the table exists.
+func InAccount(client *dynamodb.Client, name string) *Table {
 	return &Table{
 		Client: client, Env: variables(client, name),
 		Credentials: func() ([]string, error) { return retrieve(client) },
-	}, nil
+	}
 }
 
 // variables returns what a process needs in its environment to find a table.
@@ -85,7 +79,7 @@ func variables(client *dynamodb.Client, name string) []string {
 }
 
 func retrieve(client *dynamodb.Client) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a program may ask for a fingerprint
 	defer cancel()
 	c, err := client.Options().Credentials.Retrieve(ctx)
 	if err != nil {

@@ -175,11 +175,11 @@ func lockTable(ctx context.Context) (*localtable.Table, error) {
 	if os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" {
 		return localtable.Start(ctx, tableName)
 	}
-	table, err := localtable.InAccount(ctx, tableName)
+	client, _, err := storeurl.DynamoDB(ctx, "dynamodb://"+tableName)
 	if err != nil {
 		return nil, err
 	}
-	return table, dynamostore.EnsureTable(ctx, table.Client, tableName)
+	return localtable.InAccount(client, tableName), dynamostore.EnsureTable(ctx, client, tableName)
 }
 
 // log keeps what the function notes, and what it says besides.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -149,11 +150,11 @@ func lockTable(ctx context.Context) (*localtable.Table, error) {
 		fmt.Fprintf(os.Stderr, "%s is not set: the function gets an empty lock table that lives as long as this command.\n", variable)
 		return localtable.Start(ctx, "locks")
 	}
-	table, err := localtable.InAccount(ctx, name)
+	client, _, err := storeurl.DynamoDB(ctx, "dynamodb://"+name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the table %s that %s names: %w", name, variable, err)
 	}
-	return table, nil
+	return localtable.InAccount(client, name), nil
 }
 
 // order returns the events in the order of their deliveries.

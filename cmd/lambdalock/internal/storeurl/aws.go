@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"regexp"
@@ -17,16 +18,12 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// credentialsTimeout bounds the search for credentials, where the last place to
-// look is a metadata service that may not exist.
-const credentialsTimeout = 2 * time.Second
-
 // serviceTimeout is how long a service that keeps no locks may take to answer.
 const serviceTimeout = 10 * time.Second
 
 // tableName is the name of a table, or its ARN.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
-var tableName = regexp.MustCompile(`^(arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/)?[A-Za-z0-9_.-]{3,255}$`)
+var tableName = regexp.MustCompile(`^(?:arn:[a-z-]+:dynamodb:([a-z0-9-]+):[0-9]+:table/)?[A-Za-z0-9_.-]{3,255}$`)
 
 func openDynamoDB(ctx context.Context, rest string) (driver.Store, error) {
 	client, table, err := dynamoDB(ctx, rest)
@@ -61,11 +58,27 @@ func dynamoDB(ctx context.Context, rest string) (*dynamodb.Client, string, error
 	if err != nil {
 		return nil, "", err
 	}
+	// A request to another Region does not find the table of an ARN.
+	switch region := regionOf(table); {
+	case region == "":
+	case p["region"] == "":
+		p["region"] = region
+	case p["region"] != region:
+		return nil, "", wrong("the ARN of the table is of %s, and the store's URL has ?region=%s: leave that out", region, p["region"])
+	}
 	cfg, err := awsConfig(ctx, p)
 	if err != nil {
 		return nil, "", err
 	}
-	return dynamodb.NewFromConfig(cfg), table, nil
+	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = p.endpoint(o.BaseEndpoint) }), table, nil
+}
+
+// regionOf returns the Region in the ARN of a table, or "" of a name.
+func regionOf(table string) string {
+	if parts := tableName.FindStringSubmatch(table); parts != nil {
+		return parts[1]
+	}
+	return ""
 }
 
 // OfTable returns the URL of a table in a Region. It has the endpoint of
@@ -83,7 +96,11 @@ func OfTable(table, region, other string) (string, error) {
 }
 
 // Region returns the Region in the URL of a table, or "" if it has none.
-func Region(text string) string { return tableParameters(text).Get("region") }
+func Region(text string) string {
+	_, rest, _ := strings.Cut(text, "://")
+	table, _, _ := strings.Cut(rest, "?")
+	return cmp.Or(tableParameters(text).Get("region"), regionOf(strings.TrimSuffix(table, "/")))
+}
 
 // tableParameters returns the parameters in the URL of a table. A malformed one
 // has none, which Open reports.
@@ -106,8 +123,9 @@ func AWS(ctx context.Context, region string) (aws.Config, error) {
 	return cfg, err
 }
 
-// awsConfig returns the default configuration with the URL's Region and
-// endpoint. The engine repeats requests, so the SDK does not.
+// awsConfig returns the default configuration with the URL's Region. The engine
+// repeats requests, so the SDK does not. The URL's endpoint is for the client of
+// the store: credentials come from elsewhere.
 func awsConfig(ctx context.Context, p parameters) (aws.Config, error) {
 	if err := checkEndpoint(p["endpoint"]); err != nil {
 		return aws.Config{}, err
@@ -119,20 +137,13 @@ func awsConfig(ctx context.Context, p parameters) (aws.Config, error) {
 	if p["region"] != "" {
 		options = append(options, config.WithRegion(p["region"]))
 	}
-	if p["endpoint"] != "" {
-		options = append(options, config.WithBaseEndpoint(p["endpoint"]))
+	return load(ctx, options...)
+}
+
+// endpoint returns the URL's endpoint, or another one if it has none.
+func (p parameters) endpoint(other *string) *string {
+	if e, ok := p["endpoint"]; ok {
+		return &e
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return aws.Config{}, &driver.ConfigError{Reason: "the AWS configuration cannot be read", Err: err}
-	}
-	if cfg.Region == "" {
-		return aws.Config{}, wrong("no AWS Region: set AWS_REGION, or add ?region=REGION to the store's URL")
-	}
-	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
-	defer cancel()
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return aws.Config{}, &driver.ConfigError{Reason: "no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", Err: err}
-	}
-	return cfg, nil
+	return other
 }

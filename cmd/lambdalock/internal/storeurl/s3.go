@@ -46,6 +46,8 @@ func openS3(ctx context.Context, text string) (driver.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = pathStyle })
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle, o.BaseEndpoint = pathStyle, p.endpoint(o.BaseEndpoint)
+	})
 	return s3store.New(client, u.Host, strings.TrimPrefix(u.Path, "/")), nil
 }

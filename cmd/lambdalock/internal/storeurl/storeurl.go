@@ -6,7 +6,8 @@
 //	s3://bucket[/prefix][?region=…&endpoint=…&path-style=true]
 //	azblob://account/container[/prefix][?endpoint=…]
 //
-// AWS credentials come from where the AWS CLI takes them. Those for Azure are
+// AWS credentials come from where the AWS CLI takes them; the code of an MFA
+// device is asked for on the terminal. Those for Azure are
 // in AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_KEY, or where the
 // DefaultAzureCredential of azidentity finds them.
 package storeurl

@@ -95,6 +95,7 @@ func TestWrongURL(t *testing.T) {
 		"azure, malformed":          {"azblob://account/locks/%zz", "malformed"},
 		"azure, hash":               {"azblob://account/locks#x", "malformed"},
 		"no Region":                 {"dynamodb://locks", "?region=REGION"},
+		"another Region":            {"dynamodb://arn:aws:dynamodb:eu-west-1:111122223333:table/locks?region=us-east-1", "the ARN of the table is of eu-west-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := storeurl.Open(t.Context(), c.url)
@@ -118,6 +119,57 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	if _, err := storeurl.Open(t.Context(), "dynamodb://locks?region=eu-west-1"); err == nil || !strings.Contains(err.Error(), "AWS_PROFILE") {
 		t.Errorf("got %v, want what to set", err)
+	}
+}
+
+// TestCredentialProcess: what a program prints is not shown, because it may be a
+// secret.
+func TestCredentialProcess(t *testing.T) {
+	for name, c := range map[string]struct{ program, want string }{
+		"garbage":   {`echo '{"SecretAccessKey": "secret", "Version": 1'`, "it does not print one JSON object"},
+		"no JSON":   {`echo secret; echo secret`, "it does not print one JSON object"},
+		"no key":    {`echo '{"Version":1,"SecretAccessKey":"secret"}'`, "missing AccessKeyId"},
+		"old":       {`echo '{"Version":2,"AccessKeyId":"id","SecretAccessKey":"secret"}'`, "wrong version"},
+		"status":    {`echo secret; exit 3`, "exit status 3"},
+		"not there": {"/nowhere/program", "exit status 127"},
+		"killed":    {`kill -9 $$`, "exit status 137"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setAWS(t)
+			file := filepath.Join(t.TempDir(), "config")
+			program := filepath.Join(t.TempDir(), "program")
+			for name, text := range map[string]string{program: c.program, file: "[profile vault]\ncredential_process=sh " + program + "\n"} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "vault", "AWS_CONFIG_FILE": file} {
+				t.Setenv(name, value)
+			}
+			_, err := storeurl.Open(t.Context(), "dynamodb://locks?region=eu-west-1")
+			if err == nil || !strings.Contains(err.Error(), `from the profile "vault": check its credential_process: `) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want the profile and %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("a secret is shown: %v", err)
+			}
+		})
+	}
+}
+
+// TestRegionOfARN: the table of an ARN is asked for in its own Region.
+func TestRegionOfARN(t *testing.T) {
+	setAWS(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	const arn = "dynamodb://arn:aws:dynamodb:eu-west-1:111122223333:table/locks"
+	for _, url := range []string{arn, arn + "/", arn + "?region=eu-west-1"} {
+		client, _, err := storeurl.DynamoDB(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := client.Options().Region; got != "eu-west-1" || storeurl.Region(url) != got {
+			t.Errorf("%s: asked in %s, and other services in %s", url, got, storeurl.Region(url))
+		}
 	}
 }
 
