@@ -43,14 +43,14 @@ func decode[E any](carrier *eventkind.Kind, field string, text []byte) (event E,
 			return event, &lock.NoKeyError{Field: field, Reason: kind.Refusal(carrier)}
 		}
 	}
+	if eventkind.IsPointer(text) {
+		return event, &lock.NoKeyError{Field: field, Reason: eventkind.PointerRefusal}
+	}
 	target := any(&event)
 	if record, ok := target.(*events.SNSEventRecord); ok {
 		target = &record.SNS // a topic puts only this part of a record into a message
 	}
 	if err := parse(text, target); err != nil {
-		if eventkind.IsPointer(text) {
-			return event, &lock.NoKeyError{Field: field, Reason: eventkind.PointerRefusal}
-		}
 		return event, &lock.NoKeyError{Field: field, Reason: "is not JSON of the expected shape", Err: fmt.Errorf("as %T: %w", event, err)}
 	}
 	if reason := unopened[E](text); reason != "" {

@@ -55,8 +55,11 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 		"a test event of another service":       {inQueue(s3InQueue), `{"Event":"s3:TestEvent","Service":"Another"}`, "body", "no S3 notification"},
 		"a large message for S3 in a queue":     {inQueue(s3InQueue), pointer, "body", "SQSMessage or SNSRecord"},
 		"a large message in a topic":            {inTopic(keyfuncs.SNSBody(byCustomer)), pointer, "Sns.Message", "extended client"},
-		"the digest of a pointer":               {inQueue(keyfuncs.SQSBody(jmespath.Payload)), pointer, "body.payload", "extended client"},
+		"the digest of a pointer":               {inQueue(keyfuncs.SQSBody(jmespath.Payload)), pointer, "body", "extended client"},
 		"a large message of an old library":     {inQueue(keyfuncs.SQSBody(byCustomer)), `["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"b","s3Key":"k"}]`, "body", "extended client"},
+		"a part of a pointer":                   {inQueue(keyfuncs.SQSBody(jmespath.Path("[1].s3Key"))), pointer, "body", "extended client"},
+		"the digest of an SNS message":          {inQueue(keyfuncs.SQSBody(jmespath.Payload)), topic, "body.payload", "SNSBody"},
+		"the digest of an EventBridge event":    {inQueue(keyfuncs.SQSBody(jmespath.Payload)), bridged, "body.payload", "EventBridgeDetail"},
 		"a list of another kind":                {inQueue(keyfuncs.SQSBody(byCustomer)), `["order",{"s3BucketName":"b"}]`, "body", "not JSON of the expected shape"},
 		"SQS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sqs.json"), "body", "SQSMessage"},
 		"SNS event for S3 in a queue":           {inQueue(s3InQueue), text(t, "sns-s3.json"), "body", "SNSBody(S3Object)"},
@@ -80,6 +83,33 @@ func TestNeighboursAreRefused(t *testing.T) { // F26
 	} {
 		_, err := c.key(t.Context(), c.text)
 		refused(t, name, err, c.field, c.says)
+	}
+}
+
+// TestMarkedPointersAreRefused: some libraries for large messages write an
+// object that may be anybody's. What marks it is an attribute of the message.
+func TestMarkedPointersAreRefused(t *testing.T) { // F26
+	t.Parallel()
+	const pointer = `{"s3BucketName":"large-bodies","s3Key":"b03530d9"}`
+	for _, attribute := range []string{"ExtendedPayloadSize", "SQSLargePayloadSize", "S3MessageBodyKey"} {
+		message := events.SQSMessage{MessageId: "m", Body: pointer, MessageAttributes: map[string]events.SQSMessageAttribute{attribute: {DataType: "Number"}}}
+		for name, key := range map[string]keyfuncs.Func[events.SQSMessage]{
+			"digest": keyfuncs.SQSBody(jmespath.Payload), "path": keyfuncs.SQSBody(jmespath.Path("s3Key")),
+			"typed": keyfuncs.SQSBody(keyfuncs.ByField(func(o struct{ S3Key string }) string { return o.S3Key })),
+		} {
+			_, err := key(t.Context(), message)
+			refused(t, attribute+", "+name, err, "body", "extended client")
+		}
+		record := events.SNSEventRecord{SNS: events.SNSEntity{Type: "Notification", TopicArn: "t", MessageID: "m", Message: pointer, MessageAttributes: map[string]any{attribute: map[string]any{"Type": "Number", "Value": "424699"}}}}
+		_, err := keyfuncs.SNSBody(jmespath.Payload)(t.Context(), record)
+		refused(t, attribute+", topic", err, "Sns.Message", "extended client")
+		message.Body, message.MessageAttributes = marshal(t, record.SNS), nil
+		_, err = keyfuncs.SQSBody(keyfuncs.SNSBody(jmespath.Payload))(t.Context(), message)
+		refused(t, attribute+", both", err, "body.Message", "extended client")
+	}
+	other := events.SQSMessage{MessageId: "m", Body: `{"s3Key":"7"}`, MessageAttributes: map[string]events.SQSMessageAttribute{"Size": {DataType: "Number"}}}
+	if k := keyOf(t, keyfuncs.SQSBody(jmespath.Path("s3Key")), other); k.Name != `"7"` {
+		t.Errorf("%+v", k)
 	}
 }
 

@@ -43,6 +43,9 @@ func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 		if err := foreignRecord(r); err != nil {
 			return lock.Key{}, err
 		}
+		if eventkind.IsMarkedPointer(r.SNS.MessageAttributes) {
+			return lock.Key{}, &lock.NoKeyError{Field: "Sns.Message", Reason: eventkind.PointerRefusal}
+		}
 		k, err := envelope(ctx, eventkind.SNS, "Message", []byte(r.SNS.Message), r.SNS.MessageID, inner)
 		return k, within("Sns", err)
 	}

@@ -18,20 +18,39 @@ import (
 // part of the payload tells them apart, use [Path] with keyfuncs.EventFrom
 // instead.
 //
-// The error is a *lock.NoKeyError for what is not JSON, and for the pointer
-// that an extended client library of SQS or SNS sends in place of a large body:
-// it has a new name of an object for each send, and says nothing of the body.
+// The error is a *lock.NoKeyError for what is not JSON, and for what has a new
+// digest each time it is delivered or sent: an event of AWS, for which there is
+// another key function, and the pointer that an extended client library of SQS
+// or SNS sends in place of a large body.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)
 	if err != nil {
 		return lock.Key{}, notJSON(err)
 	}
-	if eventkind.IsPointer(text) {
-		return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: eventkind.PointerRefusal}
+	if reason := renewed(text); reason != "" {
+		return lock.Key{}, &lock.NoKeyError{Field: "payload", Reason: reason}
 	}
 	sum := sha256.Sum256(text)
 	digest := base64.RawURLEncoding.EncodeToString(sum[:])
 	return lock.Key{Name: "payload/" + digest, Event: digest}, nil
+}
+
+// renewed returns why the digest of a JSON text would be another one each time
+// it is delivered or sent, or "".
+func renewed(text []byte) string {
+	switch kind := eventkind.Of(text); {
+	case eventkind.IsPointer(text):
+		return eventkind.PointerRefusal
+	case eventkind.IsPointerObject(text):
+		return eventkind.PointerRefusal + "; if your program means this object itself, use jmespath.Path"
+	case kind == eventkind.SNSMessage:
+		return "is an SNS message, which has a new id each time it is published: put SNSBody around the key function, SNSBody(jmespath.Payload), or turn on raw message delivery"
+	case kind == eventkind.EventBridge:
+		return "is an EventBridge event, which has a new id each time it is put: its key function is EventBridgeEvent, or EventBridgeDetail(jmespath.Payload) for a digest of the detail"
+	case kind != nil:
+		return kind.Refusal(nil)
+	}
+	return ""
 }
 
 func notJSON(err error) error {

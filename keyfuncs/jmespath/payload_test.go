@@ -66,6 +66,41 @@ func TestPayloadTellsApart(t *testing.T) { // F28
 	}
 }
 
+// TestPayloadOfAnEvent: a digest of an event of AWS is another one for each
+// delivery, or for each send, so nothing would be recognised.
+func TestPayloadOfAnEvent(t *testing.T) { // F28
+	t.Parallel()
+	for file, says := range map[string]string{
+		"sqs": "SQSMessage", "sns": "SNSRecord", "s3-put": "S3Object", "kinesis": "KinesisRecord", "kafka": "KafkaRecord", "apigateway-rest": "IdempotencyKey",
+		"eventbridge": "EventBridgeDetail(jmespath.Payload)", "cloudformation": "services.CloudFormation",
+	} {
+		b, err := os.ReadFile("../testdata/" + file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = jmespath.Payload(t.Context(), b)
+		if e, ok := err.(*lock.NoKeyError); !ok || e.Field != "payload" || !strings.Contains(e.Error(), says) {
+			t.Errorf("%s: %v, want a NoKeyError that says %q", file, err, says)
+		}
+	}
+	for text, says := range map[string]string{
+		`{"Type":"Notification","TopicArn":"t","MessageId":"m","Message":"{}"}`: "SNSBody(jmespath.Payload)",
+		`{"s3BucketName":"b","s3Key":"k"}`:                                      "jmespath.Path",
+		`{"S3Key":"k","S3BucketName":"b"}`:                                      "jmespath.Path",
+		`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3Key":"k"}]`:  "extended client",
+	} {
+		_, err := jmespath.Payload(t.Context(), json.RawMessage(text))
+		if e, ok := err.(*lock.NoKeyError); !ok || e.Field != "payload" || !strings.Contains(e.Error(), says) {
+			t.Errorf("%s: %v, want a NoKeyError that says %q", text, err, says)
+		}
+	}
+	for _, text := range []string{`{"s3BucketName":"b","s3Key":"k","more":1}`, `{"s3BucketName":"b","s3Key":1}`, `{"s3Key":"k"}`, `{"Records":[{"id":1}]}`, `{"detail":{}}`, `{"Message":"x"}`} {
+		if _, err := jmespath.Payload(t.Context(), json.RawMessage(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestPayloadIsNotJSON(t *testing.T) { // F26
 	t.Parallel()
 	for name, key := range map[string]keyfuncs.Func[json.RawMessage]{"Payload": jmespath.Payload, "Key": jmespath.Path("@")} {
