@@ -91,6 +91,7 @@ func schedule(Order) string        { panic("") }
 func scheduledTime(Order) string   { panic("") }
 func hookExecutionID(Order) string { panic("") }
 func deduplicationID(events.SQSMessage) string { panic("") }
+func eventID(events.AutoScalingEvent) string { panic("") }
 func partitionKey(events.KinesisEventRecord) string { panic("") }
 func topicAndKey(events.KafkaRecord) string { panic("") }
 func topicOf(Order) awsevents.IoTMessage { panic("") }

@@ -47,6 +47,7 @@ func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key
 		return lock.Key{}, err
 	}
 	id := s3Identity{kind: e.DetailType, sequencer: d.Object.Sequencer, version: d.Object.VersionID, request: d.RequestID}
+	id.dropSample()
 	id.writes = id.kind == "Object Created" || id.kind == "Object Deleted" && d.Reason != "Lifecycle Expiration" || id.bare()
 	event := id.event()
 	if event == "" {

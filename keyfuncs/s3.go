@@ -33,8 +33,9 @@ func S3Object(ctx context.Context, e events.S3Event) (lock.Key, error) {
 // may carry the sequencer of the upload that it is about, so its Event is event
 // name, sequencer if there is one, version id and request id together. The same
 // holds for an event without a name, which S3 does not send, unless it has
-// nothing but a sequencer, like one that a unit test builds. No Order: S3 does
-// not deliver in order, and an older upload is still an upload.
+// nothing but a sequencer, like one that a unit test builds, and for the
+// sequencer of AWS's example, which some emulators give to every upload. No
+// Order: S3 does not deliver in order, and an older upload is still an upload.
 //
 // Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html,
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-metrics-events.html,
@@ -81,7 +82,9 @@ func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, erro
 	if r.S3.Object.Sequencer == "" {
 		return lock.Key{}, &lock.NoKeyError{Field: "s3.object.sequencer", Reason: "is missing: uploads cannot be put in order without it; use S3Record to handle them all"}
 	}
-	key.Order = s3Order(r.S3.Object.Sequencer)
+	if id.sequencer != "" {
+		key.Order = s3Order(id.sequencer)
+	}
 	return key, nil
 }
 
@@ -100,8 +103,19 @@ func identityOfRecord(r events.S3EventRecord) s3Identity {
 		sequencer: r.S3.Object.Sequencer, version: r.S3.Object.VersionID,
 		request: r.ResponseElements["x-amz-request-id"],
 	}
+	id.dropSample()
 	id.writes = strings.HasPrefix(id.kind, "ObjectCreated:") || strings.HasPrefix(id.kind, "ObjectRemoved:") || id.bare()
 	return id
+}
+
+// dropSample drops the sequencer of AWS's example, which some emulators give to
+// every upload, if there is anything else to tell events apart by.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
+// https://github.com/localstack/localstack/blob/main/localstack-core/localstack/services/s3/notifications.py
+func (id *s3Identity) dropSample() {
+	if id.sequencer == "0055AED6DCD90281E5" && (id.version != "" || id.request != "") {
+		id.sequencer = ""
+	}
 }
 
 // bare reports whether only the sequencer is known, as in events built by hand.

@@ -18,7 +18,7 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html
 type s3Kind struct{ name, sequencer, bridge, reason string }
 
-const upload = "0055AED6DCD90281E5"
+const upload = "0055AED6DCD90281E4"
 
 var s3Kinds = []s3Kind{
 	{"ObjectCreated:Put", upload, "Object Created", "PutObject"},

@@ -81,8 +81,9 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 // body.order. If inner takes an AWS event, and the body holds one of another
 // source, the error is a [*lock.NoKeyError] that names the key function for it.
 // Other bodies that give a *lock.NoKeyError are those that are not JSON of the
-// shape of E, not UTF-8, null, or the pointer of a library for large messages. A number for which E has no type, as in
-// map[string]any, is a json.Number, which keeps all its digits.
+// shape of E, not UTF-8, null, or the pointer of a library for large messages.
+// A number for which E has no type, as in map[string]any, is a json.Number,
+// which keeps all its digits.
 //
 // SQSBody(SNSBody(inner)) takes what a topic puts into a queue. With raw
 // message delivery the topic leaves no trace in the message: use

@@ -121,7 +121,31 @@ func otherKey(in, event reflect.Type) string {
 	case eventkind.GatewayOfRequest(in) != eventkind.NoGateway && eventkind.GatewayOfRequest(event) != eventkind.NoGateway:
 		return "write the handler's type, such as IdempotencyKey[" + typeName(in) + "]"
 	}
-	return "use the key function for the handler's event"
+	if id := idOfTyped(deref(in)); event == reflect.TypeFor[events.EventBridgeEvent]() && id != "" {
+		return "take the id of the event from the handler's type, with keyfuncs.Once(keyfuncs.ByField(func(e " + typeName(deref(in)) + ") string { return e." + id + " }))"
+	}
+	return "use the key function for the handler's event, or make one with keyfuncs.ByField"
+}
+
+// idOfTyped returns the field with the id if a type is that of one event of
+// EventBridge, such as events.AutoScalingEvent, and "" otherwise.
+func idOfTyped(t reflect.Type) (id string) {
+	if t.Kind() != reflect.Struct {
+		return ""
+	}
+	typed := false
+	for _, f := range reflect.VisibleFields(t) {
+		switch f.Tag.Get("json") {
+		case "detail-type":
+			typed = true
+		case "id":
+			id = f.Name
+		}
+	}
+	if !typed {
+		return ""
+	}
+	return id
 }
 
 // typeName returns the name that the documents use for a type.
