@@ -22,6 +22,7 @@ type asyncConfig struct {
 	qualifier             reference
 	hasFailureDestination bool
 	retries               rules.Number
+	eventAge              rules.Number
 }
 
 // asyncInvocation is how services invoke a function, alias or version.
@@ -43,9 +44,10 @@ func (v *survey) noteAsyncConfig(r awslambda.CfnEventInvokeConfig) {
 	path := *r.Node().Path()
 	v.asyncConfigs[path] = &asyncConfig{function: v.reference(r.Stack(), r.FunctionName()), qualifier: v.reference(r.Stack(), r.Qualifier())}
 	v.readLater(r, path, func() {
-		destinations, _ := resolve(r.Stack(), r.DestinationConfig()).(map[string]any)
-		v.asyncConfigs[path].hasFailureDestination = destinations["onFailure"] != nil
-		v.asyncConfigs[path].retries = numberOr(r.MaximumRetryAttempts(), 2)
+		c := v.asyncConfigs[path]
+		c.hasFailureDestination = hasFailureDestination(r.Stack(), r.DestinationConfig())
+		c.retries = numberOr(r.MaximumRetryAttempts(), 2)
+		c.eventAge = numberOr(r.MaximumEventAgeInSeconds(), 6*60*60)
 	})
 }
 
@@ -110,7 +112,7 @@ func (v *survey) judgedAsync(function string) []rules.Async {
 	invocations := v.asyncOf(function)
 	for _, qualifier := range slices.Sorted(maps.Keys(invocations)) {
 		i := invocations[qualifier]
-		a := rules.Async{Services: i.services, HasFailureDestination: i.config.hasFailureDestination, Retries: i.config.retries}
+		a := rules.Async{Services: i.services, HasFailureDestination: i.config.hasFailureDestination, Retries: i.config.retries, EventAge: i.config.eventAge}
 		if qualifier != latest {
 			a.Qualifier = qualifier
 		}

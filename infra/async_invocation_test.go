@@ -81,12 +81,14 @@ func TestAsyncRetries(t *testing.T) {
 	invoked := func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) { invoke(fn) }
 	const late, never = "has a timeout of %v s: if its process dies, its lock is held until that time, but Lambda's last attempt comes after 180 s", "asynchronously (s3) with RetryAttempts 0"
 	for name, c := range map[string]checkCase{
-		"178 s":              {fn: props(178, 2), build: invoked},
-		"179 s":              {fn: props(179, 2), build: invoked, want: []string{fmt.Sprintf(late, 179)}},
-		"15 minutes":         {fn: props(900, 1), build: invoked, want: []string{fmt.Sprintf(late, 900)}},
-		"not asynchronous":   {fn: props(900, 0)},
-		"no retries":         {fn: props(10, 0), build: invoked, want: []string{never}},
-		"no retries of some": {fn: props(10, 1), build: invoked},
+		"178 s":            {fn: props(178, 2), build: invoked},
+		"179 s":            {fn: props(179, 2), build: invoked, want: []string{fmt.Sprintf(late, 179)}},
+		"15 minutes":       {fn: props(900, 2), build: invoked, want: []string{fmt.Sprintf(late, 900)}},
+		"one retry":        {fn: props(59, 1), build: invoked, want: []string{"RetryAttempts 1: an event that finds its lock held twice", "last attempt comes after 60 s"}},
+		"not asynchronous": {fn: props(900, 0)},
+		"no retries":       {fn: props(10, 0), build: invoked, want: []string{never}},
+		"age of 60 s":      {fn: &awslambda.FunctionProps{DeadLetterQueueEnabled: jsii.Bool(true), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60))}, build: invoked, want: []string{"with a MaxEventAge of 60 s"}},
+		"age of 10 min":    {fn: &awslambda.FunctionProps{DeadLetterQueueEnabled: jsii.Bool(true), MaxEventAge: awscdk.Duration_Minutes(jsii.Number(10))}, build: invoked},
 		"no retries of an alias": {fn: props(10, 2), build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			invoke(awslambda.NewAlias(fn, s("live"), &awslambda.AliasProps{AliasName: s("live"), Version: fn.CurrentVersion(), RetryAttempts: jsii.Number(0)}))
 		}, want: []string{"asynchronously (s3) through Test/Fn/live/Resource with RetryAttempts 0"}},

@@ -57,12 +57,18 @@ func newQueue(stack awscdk.Stack, visibility float64) awssqs.Queue {
 }
 
 func newDeadLetterQueue(stack awscdk.Stack, receives float64) *awssqs.DeadLetterQueue {
-	return &awssqs.DeadLetterQueue{Queue: awssqs.NewQueue(stack, s("Failed"), nil), MaxReceiveCount: jsii.Number(receives)}
+	longer := &awssqs.QueueProps{RetentionPeriod: awscdk.Duration_Days(jsii.Number(14))}
+	return &awssqs.DeadLetterQueue{Queue: awssqs.NewQueue(stack, s("Failed"), longer), MaxReceiveCount: jsii.Number(receives)}
 }
 
 // fromQueue returns an event source that takes partial answers.
 func fromQueue(q awssqs.IQueue) awslambda.IEventSource {
 	return awslambdaeventsources.NewSqsEventSource(q, &awslambdaeventsources.SqsEventSourceProps{ReportBatchItemFailures: jsii.Bool(true)})
+}
+
+// kept keeps the records that Lambda gives up.
+func kept(stack awscdk.Stack) awslambda.IEventSourceDlq {
+	return awslambdaeventsources.NewSqsDlq(awssqs.NewQueue(stack, s("Kept"), nil))
 }
 
 // buildFunc adds to a stack what a case is about, after fn has been connected.

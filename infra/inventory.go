@@ -8,8 +8,9 @@ type inventory struct {
 	pathsByID        map[string][]string // by logical id, from all stacks
 	functions        map[string]*function
 	qualifiers       map[string]qualifier
-	queues           map[string]*rules.Queue
-	sourceKinds      map[string]string // of queues, streams and tables
+	queues           map[string]*queue
+	consumed         map[string]reference // streams, by the paths of their consumers
+	sourceKinds      map[string]string    // of queues, streams and tables
 	asyncPermissions []asyncPermission
 	asyncConfigs     map[string]*asyncConfig
 	replicas         []replica
@@ -23,7 +24,8 @@ func newInventory() inventory {
 		pathsByID:    map[string][]string{},
 		functions:    map[string]*function{},
 		qualifiers:   map[string]qualifier{},
-		queues:       map[string]*rules.Queue{},
+		queues:       map[string]*queue{},
+		consumed:     map[string]reference{},
 		sourceKinds:  map[string]string{},
 		retention:    map[string]rules.Number{},
 		asyncConfigs: map[string]*asyncConfig{},

@@ -75,7 +75,8 @@ func TestLinesOfEachTable(t *testing.T) {
 	}
 }
 
-// TestLogLevel: a level above that of a message which is counted hides it.
+// TestLogLevel: a level above that of a message which is counted hides it, and
+// one above INFO all lines of a text logger.
 func TestLogLevel(t *testing.T) {
 	alarms := func(_ awscdk.Stack, _ awslambda.Function, locks infra.LockTable) { locks.AddAlarms(nil) }
 	const notCounted = "the CDK does not manage its log group"
@@ -85,11 +86,12 @@ func TestLogLevel(t *testing.T) {
 		want  []string
 	}{
 		"default":             {"", nil, nil},
-		"WARN":                {"WARN", nil, nil},
-		"ERROR":               {"ERROR", nil, nil},
+		"INFO":                {"INFO", nil, nil},
+		"WARN":                {"WARN", nil, []string{"is WARN, which drops every line that has no level"}},
+		"ERROR":               {"ERROR", nil, []string{"is ERROR, which drops every line that has no level"}},
 		"FATAL":               {"FATAL", nil, []string{"its application log level is FATAL, which drops the error of a lost lease"}},
 		"default with alarms": {"", alarms, []string{notCounted}},
-		"WARN with alarms":    {"WARN", alarms, []string{notCounted}},
+		"WARN with alarms":    {"WARN", alarms, []string{notCounted, "so no alarm sees it"}},
 		"ERROR with alarms":   {"ERROR", alarms, []string{notCounted, "its application log level is ERROR, which drops the warning of a lock that was taken over"}},
 	} {
 		props := &awslambda.FunctionProps{LoggingFormat: awslambda.LoggingFormat_JSON, ApplicationLogLevelV2: c.level}

@@ -3,6 +3,7 @@ package infra
 import (
 	"slices"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 
 	"github.com/lambdalock/lambdalock/infra/rules"
@@ -32,12 +33,28 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 			ReportsFailures: types != nil && slices.ContainsFunc(*types, func(t *string) bool { return *t == "ReportBatchItemFailures" }),
 			Retries:         numberOr(r.MaximumRetryAttempts(), rules.Unlimited),
 			RecordAge:       numberOr(r.MaximumRecordAgeInSeconds(), rules.Unlimited),
+			BatchingWindow:  numberOr(r.MaximumBatchingWindowInSeconds(), 0),
+			TumblingWindow:  numberOr(r.TumblingWindowInSeconds(), 0),
+
+			HasFailureDestination: hasFailureDestination(r.Stack(), r.DestinationConfig()),
+		}
+		if topics := r.Topics(); topics != nil { // brokers have none
+			m.settings.Kind = rules.Kafka
+			kafka, _ := resolve(r.Stack(), r.SelfManagedKafkaEventSourceConfig()).(map[string]any)
+			m.settings.SharesGroup = kafka["consumptionMode"] == "Queue"
 		}
 	})
 }
 
+// hasFailureDestination reports whether a configuration of destinations has one
+// for failures.
+func hasFailureDestination(stack awscdk.Stack, config any) bool {
+	destinations, _ := resolve(stack, config).(map[string]any)
+	return destinations["onFailure"] != nil
+}
+
 // sourceKind returns the kind of the source, and its path if it is in the
-// stage. The kind is empty if the source takes no partial answers.
+// stage. The kind is empty if the source is not judged.
 func (v *survey) sourceKind(source reference) (kind, path string) {
 	for _, target := range v.targets(source) {
 		if kind := v.sourceKinds[target]; kind != "" {
@@ -52,11 +69,16 @@ func (v *survey) sourceKind(source reference) (kind, path string) {
 func (v *survey) checkMapping(m *mapping) {
 	function, _ := v.functionOf(m.function)
 	c := v.connections[function]
-	kind, source := v.sourceKind(m.source)
-	if c == nil || kind == "" {
+	judged := m.settings
+	if judged.Kind == "" {
+		judged.Kind, judged.Source = v.sourceKind(m.source)
+	}
+	if c == nil || judged.Kind == "" {
 		return
 	}
-	judged := m.settings
-	judged.Kind, judged.Source, judged.Queue, judged.Retention = kind, source, v.queues[source], v.retention[source]
+	judged.Retention = v.retentionOf(judged.Source)
+	if q := v.queues[judged.Source]; q != nil {
+		judged.Queue = v.judgedQueue(q)
+	}
 	c.report(judged.Check(v.functions[function].settings.Timeout))
 }

@@ -15,10 +15,10 @@ import (
 
 func TestPartialAnswer(t *testing.T) {
 	mapping := func(arn string, report bool) buildFunc {
-		return func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
+		return func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSourceMapping(s("Source"), &awslambda.EventSourceMappingOptions{
 				EventSourceArn: s(arn), StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report),
-				RetryAttempts: jsii.Number(3),
+				RetryAttempts: jsii.Number(3), OnFailure: kept(stack),
 			})
 		}
 	}
@@ -31,7 +31,7 @@ func TestPartialAnswer(t *testing.T) {
 	stream := func(report bool) buildFunc {
 		return func(stack awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSource(awslambdaeventsources.NewKinesisEventSource(awskinesis.NewStream(stack, s("Stream"), nil), &awslambdaeventsources.KinesisEventSourceProps{
-				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3),
+				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3), OnFailure: kept(stack),
 			}))
 		}
 	}
@@ -41,7 +41,7 @@ func TestPartialAnswer(t *testing.T) {
 				PartitionKey: &awsdynamodb.Attribute{Name: s("id"), Type: awsdynamodb.AttributeType_STRING}, Stream: awsdynamodb.StreamViewType_NEW_IMAGE,
 			})
 			fn.AddEventSource(awslambdaeventsources.NewDynamoEventSource(orders, &awslambdaeventsources.DynamoEventSourceProps{
-				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3),
+				StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(report), RetryAttempts: jsii.Number(3), OnFailure: kept(stack),
 			}))
 		}
 	}
@@ -60,7 +60,7 @@ func TestPartialAnswer(t *testing.T) {
 		"table of the app with":     {build: table(true)},
 		"self-managed Kafka": {build: func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) {
 			fn.AddEventSourceMapping(s("Source"), &awslambda.EventSourceMappingOptions{KafkaBootstrapServers: jsii.Strings("kafka:9092"), KafkaTopic: s("orders")})
-		}},
+		}, want: []string{"(Kafka) retries without limit: a record that always fails blocks its partition"}},
 		"acknowledged": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
 			mapping(sqs, false)(stack, fn, locks)
 			awscdk.Annotations_Of(fn).AcknowledgeWarning(s(infra.WarnReportBatchItemFailures), s("answers all or nothing"))
@@ -76,6 +76,7 @@ func TestRetryLimit(t *testing.T) {
 			awslambda.NewCfnEventSourceMapping(stack, s("Mapping"), &awslambda.CfnEventSourceMappingProps{
 				FunctionName: fn.FunctionName(), EventSourceArn: s(arn), StartingPosition: s("LATEST"), FunctionResponseTypes: jsii.Strings("ReportBatchItemFailures"),
 				MaximumRetryAttempts: attempts, MaximumRecordAgeInSeconds: age,
+				DestinationConfig: object{"onFailure": object{"destination": "arn:aws:sqs:eu-west-1:111111111111:kept"}},
 			})
 		}
 	}

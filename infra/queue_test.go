@@ -77,7 +77,8 @@ func TestDeadLetterQueue(t *testing.T) {
 		"none":          {build: with(awssqs.CfnQueueProps{}), want: []string{"its queue Test/Queue has no dead-letter queue"}},
 		"1 receive":     {build: with(redrive(1)), want: []string{"its queue Test/Queue has a MaxReceiveCount of 1: a message that finds its lock held once goes to the dead-letter queue. Set MaxReceiveCount to at least 5"}},
 		"\"1\" receive": {build: with(redrive("1")), want: []string{"has a MaxReceiveCount of 1"}},
-		"2 receives":    {build: with(redrive(2))},
+		"2 receives":    {build: with(redrive(2)), want: []string{"has a MaxReceiveCount of 2: a message that finds its lock held twice"}},
+		"3 receives":    {build: with(redrive(3))},
 		"parameter": {build: func(stack awscdk.Stack, fn awslambda.Function, locks infra.LockTable) {
 			with(redrive(awscdk.NewCfnParameter(stack, s("P"), &awscdk.CfnParameterProps{Type: s("Number")}).ValueAsNumber()))(stack, fn, locks)
 		}},
@@ -112,7 +113,7 @@ func TestRetention(t *testing.T) {
 			fn.AddEventSource(awslambdaeventsources.NewKinesisEventSource(
 				awskinesis.NewStream(stack, s("Stream"), &awskinesis.StreamProps{RetentionPeriod: awscdk.Duration_Hours(jsii.Number(hours))}),
 				&awslambdaeventsources.KinesisEventSourceProps{
-					StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(true), RetryAttempts: jsii.Number(3),
+					StartingPosition: awslambda.StartingPosition_LATEST, ReportBatchItemFailures: jsii.Bool(true), RetryAttempts: jsii.Number(3), OnFailure: kept(stack),
 				}))
 		}
 	}
@@ -120,6 +121,7 @@ func TestRetention(t *testing.T) {
 		"queue, default": {build: queue(0)},
 		"queue, 4 days":  {build: queue(4)},
 		"queue, 14 days": {build: queue(14), want: []string{
+			"the dead-letter queue of its queue Test/Queue/Resource keeps messages for 14 days, and the queue for 14",
 			"its source Test/Queue/Resource (SQS) keeps what it delivers for 14 days, but the library remembers completed events of SQS for 4 by default",
 		}},
 		"stream, 24 h": {build: stream(24)},

@@ -85,6 +85,8 @@ func (v *survey) Visit(node constructs.IConstruct) {
 		v.noteQueue(r)
 	case awskinesis.CfnStream:
 		v.noteStream(r)
+	case awskinesis.CfnStreamConsumer:
+		v.noteConsumer(r)
 	case awsdynamodb.CfnTable:
 		v.sourceKinds[v.note(r)] = rules.DynamoDBStream
 	case awsdynamodb.CfnGlobalTable:

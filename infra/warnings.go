@@ -19,8 +19,11 @@ const (
 	// WarnDeadLetterQueue warns of a queue without a dead-letter queue: a message
 	// that always fails comes back until it expires.
 	WarnDeadLetterQueue = idPrefix + rules.DeadLetterQueue
+	// WarnDeadLetterRetention warns of a dead-letter queue that drops messages with
+	// the queue that they came from, or before.
+	WarnDeadLetterRetention = idPrefix + rules.DeadLetterRetention
 	// WarnMaxReceiveCount warns of a queue that gives up a message whose lock was
-	// held once.
+	// held once or twice.
 	WarnMaxReceiveCount = idPrefix + rules.MaxReceiveCount
 	// WarnReportBatchItemFailures warns of an event source mapping that ignores
 	// which records of a batch failed.
@@ -28,8 +31,8 @@ const (
 	// WarnRetryLimit warns of a stream that retries a failing record until the
 	// record expires, which blocks its shard.
 	WarnRetryLimit = idPrefix + rules.RetryLimit
-	// WarnFailureDestination warns of asynchronous invocations that lose an event
-	// after three failures.
+	// WarnFailureDestination warns of a source that loses an event which failed for
+	// good.
 	WarnFailureDestination = idPrefix + rules.FailureDestination
 	// WarnNotCounted warns that alarms do not see the function.
 	WarnNotCounted = idPrefix + "notCounted"
@@ -43,8 +46,17 @@ const (
 	// WarnAsyncTimeout warns of asynchronous invocations whose lock, if the process
 	// dies, outlives all retries.
 	WarnAsyncTimeout = idPrefix + rules.AsyncTimeout
+	// WarnEventAge warns of asynchronous invocations that give up an event before
+	// its last attempt.
+	WarnEventAge = idPrefix + rules.EventAge
+	// WarnTumblingWindow warns of an event source mapping that wants a state as its
+	// answer.
+	WarnTumblingWindow = idPrefix + rules.TumblingWindow
+	// WarnConsumptionMode warns of an event source mapping that shares a topic of
+	// Kafka with other consumers, record by record.
+	WarnConsumptionMode = idPrefix + rules.ConsumptionMode
 	// WarnRetryAttempts warns of a source that gives up an event whose lock was
-	// held once.
+	// held once or twice.
 	WarnRetryAttempts = idPrefix + rules.RetryAttempts
 	// WarnRetention warns of a source that keeps an event longer than the library
 	// remembers by default that it was completed.

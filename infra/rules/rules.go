@@ -20,25 +20,41 @@ const (
 	VisibilityTimeout = "visibilityTimeout"
 	// DeadLetterQueue is a queue without a dead-letter queue.
 	DeadLetterQueue = "deadLetterQueue"
-	// MaxReceiveCount is a queue that gives up a message whose lock was held once.
+	// DeadLetterRetention is a dead-letter queue that drops messages with, or
+	// before, the queue that they came from.
+	DeadLetterRetention = "deadLetterRetention"
+	// MaxReceiveCount is a queue that gives up a message whose lock was held once
+	// or twice.
 	MaxReceiveCount = "maxReceiveCount"
 	// PartialAnswer is an event source mapping that ignores which records of a
 	// batch failed.
 	PartialAnswer = "partialAnswer"
 	// RetryLimit is a stream that retries a failing record until it expires.
 	RetryLimit = "retryLimit"
-	// RetryAttempts is a source that gives up an event whose lock was held once.
+	// RetryAttempts is a source that gives up an event whose lock was held once or
+	// twice.
 	RetryAttempts = "retryAttempts"
 	// Retention is a source that keeps an event longer than the library remembers
 	// by default that it was completed.
 	Retention = "retention"
-	// FailureDestination are asynchronous invocations that lose an event after
-	// three failures.
+	// FailureDestination is a source that loses an event which failed for good.
 	FailureDestination = "failureDestination"
 	// AsyncTimeout are asynchronous invocations whose lock, if the process dies,
 	// outlives all retries.
 	AsyncTimeout = "asyncTimeout"
-	// LogLevel is a log level that drops the message of a lost lease.
+	// EventAge are asynchronous invocations that give up an event before its last
+	// attempt.
+	EventAge = "eventAge"
+	// TumblingWindow is an event source mapping that wants a state as its answer.
+	TumblingWindow = "tumblingWindow"
+	// RecordDistribution is a stream that ignores partition keys.
+	RecordDistribution = "recordDistribution"
+	// ConsumptionMode is an event source mapping that shares a topic of Kafka with
+	// other consumers, record by record.
+	ConsumptionMode = "consumptionMode"
+	// AliasTables is an alias whose versions lock in different tables.
+	AliasTables = "aliasTables"
+	// LogLevel is a log level that drops lines of the log.
 	LogLevel = "logLevel"
 	// Replication is a table with replicas that each evaluate conditions.
 	Replication = "replication"

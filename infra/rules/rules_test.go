@@ -44,7 +44,17 @@ func TestMapping(t *testing.T) {
 		{"unknown visibility", rules.SQS, func(m *rules.Mapping) { m.Queue.VisibilityTimeout = rules.Number{} }, nil},
 		{"no dead-letter queue", rules.SQS, func(m *rules.Mapping) { m.Queue.HasRedrivePolicy = false }, []string{rules.DeadLetterQueue}},
 		{"1 receive", rules.SQS, func(m *rules.Mapping) { m.Queue.MaxReceiveCount = known(1) }, []string{rules.MaxReceiveCount}},
-		{"2 receives", rules.SQS, func(m *rules.Mapping) { m.Queue.MaxReceiveCount = known(2) }, nil},
+		{"2 receives", rules.SQS, func(m *rules.Mapping) { m.Queue.MaxReceiveCount = known(2) }, []string{rules.MaxReceiveCount}},
+		{"3 receives", rules.SQS, func(m *rules.Mapping) { m.Queue.MaxReceiveCount = known(3) }, nil},
+		{"window of 1 s", rules.SQS, func(m *rules.Mapping) { m.BatchingWindow = known(1) }, []string{rules.VisibilityTimeout}},
+		{"window that fits", rules.SQS, func(m *rules.Mapping) { m.BatchingWindow, m.Queue.VisibilityTimeout = known(300), known(360) }, nil},
+		{"unknown window", rules.SQS, func(m *rules.Mapping) { m.BatchingWindow = rules.Number{} }, nil},
+		{"kept as long", rules.SQS, func(m *rules.Mapping) { m.Retention = known(4 * day); m.Queue.DeadLetterRetention = known(4 * day) }, []string{rules.DeadLetterRetention}},
+		{"kept longer when dead", rules.SQS, func(m *rules.Mapping) { m.Retention = known(4 * day); m.Queue.DeadLetterRetention = known(14 * day) }, nil},
+		{"kept as long, FIFO", rules.SQS, func(m *rules.Mapping) {
+			m.Retention, m.Queue.DeadLetterRetention, m.Queue.FIFO = known(4*day), known(4*day), true
+		}, nil},
+		{"dead-letter queue is gone", rules.SQS, func(m *rules.Mapping) { m.Queue.GoneDeadLetterQueue = "dead" }, []string{rules.DeadLetterQueue}},
 		{"unknown receives", rules.SQS, func(m *rules.Mapping) { m.Queue.MaxReceiveCount = rules.Number{} }, nil},
 		{"unknown queue", rules.SQS, func(m *rules.Mapping) { m.Queue = nil }, nil},
 		{"kept 4 days", rules.SQS, func(m *rules.Mapping) { m.Retention = known(4 * day) }, nil},
@@ -61,16 +71,41 @@ func TestMapping(t *testing.T) {
 		{"no retries", rules.Kinesis, func(m *rules.Mapping) { m.Retries = known(0) }, []string{rules.RetryAttempts}},
 		{"no limit", rules.Kinesis, func(m *rules.Mapping) { m.Retries = known(rules.Unlimited) }, []string{rules.RetryLimit}},
 		{"limited by age", rules.Kinesis, func(m *rules.Mapping) { m.Retries, m.RecordAge = known(rules.Unlimited), known(3600) }, nil},
+		{"limited by age, not kept", rules.Kinesis, func(m *rules.Mapping) {
+			m.Retries, m.RecordAge, m.HasFailureDestination = known(rules.Unlimited), known(3600), false
+		}, []string{rules.FailureDestination}},
+		{"1 retry", rules.Kinesis, func(m *rules.Mapping) { m.Retries = known(1) }, []string{rules.RetryAttempts}},
+		{"2 retries", rules.Kinesis, func(m *rules.Mapping) { m.Retries = known(2) }, nil},
+		{"not kept", rules.Kinesis, func(m *rules.Mapping) { m.HasFailureDestination = false }, []string{rules.FailureDestination}},
+		{"no limit, not kept", rules.Kinesis, func(m *rules.Mapping) { m.Retries, m.HasFailureDestination = known(rules.Unlimited), false }, []string{rules.RetryLimit}},
+		{"unknown limit, not kept", rules.Kinesis, func(m *rules.Mapping) { m.Retries, m.HasFailureDestination = rules.Number{}, false }, nil},
+		{"destination is gone", rules.Kinesis, func(m *rules.Mapping) { m.GoneDestination = "dead" }, []string{rules.FailureDestination}},
+		{"tumbling window", rules.Kinesis, func(m *rules.Mapping) { m.TumblingWindow = known(30) }, []string{rules.TumblingWindow}},
+		{"no tumbling window", rules.Kinesis, func(m *rules.Mapping) { m.TumblingWindow = known(0) }, nil},
+		{"AUTO", rules.Kinesis, func(m *rules.Mapping) { m.DistributesByItself = true }, []string{rules.RecordDistribution}},
 		{"unknown limit", rules.Kinesis, func(m *rules.Mapping) { m.Retries = rules.Number{} }, nil},
 		{"no partial answers of a stream", rules.Kinesis, func(m *rules.Mapping) { m.ReportsFailures = false }, []string{rules.PartialAnswer}},
 
 		{"table", rules.DynamoDBStream, func(*rules.Mapping) {}, nil},
+		{"table, tumbling window", rules.DynamoDBStream, func(m *rules.Mapping) { m.TumblingWindow = known(900) }, []string{rules.TumblingWindow}},
+
+		{"topic", rules.Kafka, func(*rules.Mapping) {}, nil},
+		{"topic without partial answers", rules.Kafka, func(m *rules.Mapping) { m.ReportsFailures = false }, nil},
+		{"topic without limit", rules.Kafka, func(m *rules.Mapping) { m.Retries, m.HasFailureDestination = known(rules.Unlimited), false }, []string{rules.RetryLimit}},
+		{"topic, 10 retries by default", rules.Kafka, func(m *rules.Mapping) { m.Retries = known(rules.Unlimited) }, nil},
+		{"topic not kept", rules.Kafka, func(m *rules.Mapping) { m.HasFailureDestination = false }, []string{rules.FailureDestination}},
+		{"topic, 1 retry", rules.Kafka, func(m *rules.Mapping) { m.Retries = known(1) }, []string{rules.RetryAttempts}},
+		{"topic as a queue", rules.Kafka, func(m *rules.Mapping) { m.SharesGroup = true }, []string{rules.ConsumptionMode}},
+		{"topic as a queue, defaults", rules.Kafka, func(m *rules.Mapping) { m.SharesGroup, m.Retries = true, known(rules.Unlimited) }, []string{rules.ConsumptionMode, rules.RetryAttempts}},
+		{"topic as a queue, not kept", rules.Kafka, func(m *rules.Mapping) {
+			m.SharesGroup, m.Retries, m.HasFailureDestination = true, known(rules.Unlimited), false
+		}, []string{rules.ConsumptionMode, rules.FailureDestination}},
 		{"table without limit", rules.DynamoDBStream, func(m *rules.Mapping) { m.Retries = known(rules.Unlimited) }, []string{rules.RetryLimit}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := rules.Mapping{Name: "mapping", Kind: c.kind, Source: "source", ReportsFailures: true, Retries: known(5), RecordAge: known(rules.Unlimited)}
+			m := rules.Mapping{Name: "mapping", Kind: c.kind, Source: "source", ReportsFailures: true, Retries: known(5), RecordAge: known(rules.Unlimited), HasFailureDestination: true}
 			if c.kind == rules.SQS {
 				m.Queue = &rules.Queue{VisibilityTimeout: known(60), HasRedrivePolicy: true, MaxReceiveCount: known(5)}
 			}
@@ -101,11 +136,25 @@ func TestFunction(t *testing.T) {
 		"nothing keeps it":        {rules.Function{Async: async(rules.Async{Services: []string{"s3"}})}, []string{rules.FailureDestination}},
 		"dead-letter queue":       {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Services: []string{"s3"}})}, nil},
 		"no retries":              {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(0)})}, []string{rules.RetryAttempts}},
+		"1 retry":                 {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts}},
+		"1 retry, in the lease":   {rules.Function{Timeout: known(59), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts, rules.AsyncTimeout}},
+		"1 retry, after it":       {rules.Function{Timeout: known(58), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts}},
+		"age of 60 s":             {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(60)})}, []string{rules.EventAge}},
+		"age of 200 s":            {rules.Function{Timeout: known(10), HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(200)})}, nil},
+		"age below the attempts":  {rules.Function{Timeout: known(60), HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(299)})}, []string{rules.EventAge}},
+		"destination is gone":     {rules.Function{Async: async(rules.Async{HasFailureDestination: true, GoneDestination: "dead"})}, []string{rules.FailureDestination}},
+		"dead-letter queue gone":  {rules.Function{HasDeadLetterQueue: true, GoneDeadLetterQueue: "dead", Async: async(kept)}, []string{rules.DeadLetterQueue}},
+		"two tables":              {rules.Function{Versions: []rules.Version{{"1", "a", "f"}, {"2", "b", "f"}}}, []string{rules.AliasTables}},
+		"two namespaces":          {rules.Function{Versions: []rules.Version{{"1", "a", "f"}, {"2", "a", "g"}}}, []string{rules.AliasTables}},
+		"one table":               {rules.Function{Versions: []rules.Version{{"1", "a", "f"}, {"2", "a", "f"}}}, nil},
+		"one table is unknown":    {rules.Function{Versions: []rules.Version{{"1", "a", "f"}, {"2", "", "f"}}}, nil},
 		"each alias":              {rules.Function{Async: []rules.Async{kept, {Qualifier: "live"}}}, []string{rules.FailureDestination}},
 		"level FATAL":             {rules.Function{LogLevel: "FATAL"}, []string{rules.LogLevel}},
-		"level ERROR":             {rules.Function{LogLevel: "ERROR"}, nil},
+		"level ERROR":             {rules.Function{LogLevel: "ERROR"}, []string{rules.LogLevel}},
+		"level WARN":              {rules.Function{LogLevel: "WARN"}, []string{rules.LogLevel}},
+		"level INFO":              {rules.Function{LogLevel: "INFO", LinesAreCounted: true}, nil},
 		"level ERROR, counted":    {rules.Function{LogLevel: "ERROR", LinesAreCounted: true}, []string{rules.LogLevel}},
-		"level WARN, counted":     {rules.Function{LogLevel: "WARN", LinesAreCounted: true}, nil},
+		"level WARN, counted":     {rules.Function{LogLevel: "WARN", LinesAreCounted: true}, []string{rules.LogLevel}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +193,9 @@ func TestKindOf(t *testing.T) {
 		"arn:aws:sqs:eu-west-1:111111111111:orders":                           rules.SQS,
 		"arn:aws:kinesis:eu-west-1:111111111111:stream/orders":                rules.Kinesis,
 		"arn:aws:dynamodb:eu-west-1:111111111111:table/orders/stream/2026":    rules.DynamoDBStream,
-		"arn:aws:kafka:eu-west-1:111111111111:cluster/orders/0":               "",
+		"arn:aws:kafka:eu-west-1:111111111111:cluster/orders/0":               rules.Kafka,
+		"arn:aws:kinesis:eu-west-1:111111111111:stream/orders/consumer/c:17":  rules.Kinesis,
+		"arn:aws:mq:eu-west-1:111111111111:broker:orders:b-1":                 "",
 		`{"Fn::Join":["",["arn:",{"Ref":"P"},":sqs:eu-west-1:1111:orders"]]}`: rules.SQS,
 		"": "",
 	} {
