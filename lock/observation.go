@@ -152,6 +152,7 @@ func (l *Lock) observeSettled(outcome Outcome, s *settlement, err error) {
 	o := l.observation(outcome, s.began, s.sent, err)
 	o.Op = s.op()
 	o.Requests += int(l.unreported.Swap(0))
+	o.Duration, o.HeldFor = s.ended.Sub(s.began), s.ended.Sub(l.decided) // of a set, others ended after it
 	o.Completed = s.completes && err == nil
 	l.locker.report(l.ctx, o)
 }

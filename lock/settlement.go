@@ -35,41 +35,46 @@ func (l *Lock) CompleteWith(result []byte) error { return l.CompleteFor(result, 
 // for so long, at most 366 days, instead of [Options.Remember]. Zero: as that
 // says.
 func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
-	return l.complete(result, remember, time.Time{})
-}
-
-// complete completes the event. It tries until limit if that is not zero and
-// comes first.
-func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) error {
-	var how int32 = completed
-	if l.locker.opts.Coalesce {
-		how = tentative
-	}
-	if !l.beginEnd(how) {
-		return l.completedBefore()
-	}
-	if l.handedOver {
-		l.stop()
-		return nil
-	}
-	err := l.settle(l.completion(result, remember).endBy(limit))
+	tell, err := l.complete(result, remember, time.Time{})
+	tell()
 	if owed := (*OwedError)(nil); errors.As(err, &owed) && !owed.Again {
 		_ = l.Release()
 	}
 	return err
 }
 
+// complete completes the event. It tries until limit if that is not zero and
+// comes first. The caller must call tell when observers may end locks.
+func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) (tell func(), err error) {
+	var how int32 = completed
+	if l.locker.opts.Coalesce {
+		how = tentative
+	}
+	if !l.beginEnd(how) {
+		return func() {}, l.completedBefore()
+	}
+	if l.handedOver {
+		l.stop()
+		return func() {}, nil
+	}
+	return l.settle(l.completion(result, remember).endBy(limit))
+}
+
 // Release releases the name without completing the event, so that a later
 // delivery runs. After an error the name is free once its lease ends, and with
 // an [*OwedError] it is free. After Complete it does nothing and returns what
 // Complete returned.
-func (l *Lock) Release() error { return l.release(time.Time{}) }
+func (l *Lock) Release() error {
+	tell, err := l.release(time.Time{})
+	tell()
+	return err
+}
 
 // release releases the name. It tries until limit if that is not zero and comes
-// first.
-func (l *Lock) release(limit time.Time) error {
+// first. The caller must call tell as for complete.
+func (l *Lock) release(limit time.Time) (tell func(), err error) {
 	if !l.beginEnd(released) {
-		return l.outcome
+		return func() {}, l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
 	l.askForMarks(s)
@@ -115,7 +120,9 @@ func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(co
 	}
 	s := l.completion(result, 0)
 	s.ctx, s.transaction = ctx, send
-	return l.settle(s)
+	tell, err := l.settle(s)
+	tell()
+	return err
 }
 
 // beginEnd reports whether the caller is the one that ends the lock. If so,
@@ -150,7 +157,7 @@ type settlement struct {
 	transaction func(context.Context, *driver.Settlement) (driver.Row, bool, error)
 
 	row           driver.Row // that the store answered with
-	began         time.Time
+	began, ended  time.Time
 	completes     bool // the event becomes completed
 	forgotten     int  // how many other events are forgotten
 	resultDropped bool
@@ -216,19 +223,25 @@ func (s *settlement) sendOnce(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-func (l *Lock) settle(s *settlement) error {
+// settle sends the settlement. What it returns tells how that ended.
+func (l *Lock) settle(s *settlement) (tell func(), err error) {
 	outcome, err := l.write(s)
+	s.ended = l.clock.Now()
+	return func() { l.tell(outcome, s, err) }, err
+}
+
+// tell reports how a settlement ended.
+func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
 	if outcome == "" { // nobody needs to know
-		return err
+		return
 	}
-	told := err
 	if outcome == OutcomeReleased && err != nil {
 		l.observeBeside(OutcomeOwed, s, err)
-		told = nil
+		err = nil
 	}
-	l.observeSettled(outcome, s, told)
+	l.observeSettled(outcome, s, err)
 	if outcome == OutcomeOwed { // the lock goes on
-		return err
+		return
 	}
 	if outcome == OutcomeReleased && s.resultDropped {
 		l.observeBeside(OutcomeResultDropped, s, nil)
@@ -239,7 +252,6 @@ func (l *Lock) settle(s *settlement) error {
 	if l.beat != nil {
 		l.beat.raise()
 	}
-	return err
 }
 
 // write sends the settlement. Heartbeat and context end with it, even if the

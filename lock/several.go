@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
@@ -22,9 +21,9 @@ type Locks struct {
 	locks []*Lock // in the order in which they were acquired
 	all   bool    // every key was acquired
 
-	mu      sync.Mutex // guards how the locks end
-	ending  int32      // completed or released; 0 before that
-	outcome error      // of that
+	settling chan struct{} // has an element while the locks are being ended
+	ending   int32         // completed or released; 0 before that
+	outcome  error         // of that
 }
 
 // AcquireAll takes all keys, or none of them: if one is refused, those before
@@ -51,7 +50,7 @@ type Locks struct {
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	ctx = invocation.Believable(ctx)
 	c := clock.From(ctx)
-	s := &Locks{clock: c, began: c.Now()}
+	s := &Locks{clock: c, began: c.Now(), settling: make(chan struct{}, 1)}
 	sorted, wrong, err := l.inOrder(keys)
 	if l.opts.Coalesce {
 		err = &ConfigError{Reason: "Coalesce is for one key, because the holders of several do not know which of them has to run once more: acquire one key, or leave the option out"}
@@ -137,12 +136,11 @@ func (s *Locks) CompleteWith(result []byte) error { return s.CompleteFor(result,
 // CompleteFor does what [Locks.CompleteWith] does, and every row remembers its
 // event for so long; see [Lock.CompleteFor].
 func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ending == 0 {
-		s.end(completed, s.locks, func(l *Lock, limit time.Time) { _ = l.complete(result, remember, limit) })
-	}
-	if s.ending == released {
+	how := s.endOnce(completed, s.locks, func(l *Lock, limit time.Time) func() {
+		tell, _ := l.complete(result, remember, limit)
+		return tell
+	})
+	if how == released {
 		return ErrReleased
 	}
 	return s.outcome
@@ -153,18 +151,26 @@ func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
 // of [Lock.Release]; if several failed, it wraps all of theirs. After Complete,
 // Release does nothing and returns what Complete returned.
 func (s *Locks) Release() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ending == 0 {
-		reversed := slices.Clone(s.locks)
-		slices.Reverse(reversed)
-		s.end(released, reversed, func(l *Lock, limit time.Time) { _ = l.release(limit) })
-	}
+	reversed := slices.Clone(s.locks)
+	slices.Reverse(reversed)
+	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
+		tell, _ := l.release(limit)
+		return tell
+	})
 	return s.outcome
 }
 
-// end ends the locks in the order given.
-func (s *Locks) end(how int32, locks []*Lock, end func(*Lock, time.Time)) {
+// endOnce ends the locks in the order given, unless that was done before, and
+// returns how they ended. Observers hear of it when all have ended, so that one
+// of them may end the set, too.
+func (s *Locks) endOnce(how int32, locks []*Lock, end func(*Lock, time.Time) (tell func())) int32 {
+	var tell []func()
+	defer func() { callEach(tell) }()
+	s.settling <- struct{}{}
+	defer func() { <-s.settling }()
+	if s.ending != 0 {
+		return s.ending
+	}
 	s.ending = how
 	defer func() {
 		var failed []error
@@ -178,11 +184,13 @@ func (s *Locks) end(how int32, locks []*Lock, end func(*Lock, time.Time)) {
 		}
 	}()
 	if len(locks) > 0 {
-		endEach(locks, locks[0].settleUntil(s.clock.Now(), how == completed), end)
+		until := locks[0].settleUntil(s.clock.Now(), how == completed)
+		endEach(locks, until, func(l *Lock, limit time.Time) { tell = append(tell, end(l, limit)) })
 	}
+	return how
 }
 
-// endEach ends all locks even if an observer panics.
+// endEach ends all locks even if the store panics.
 func endEach(locks []*Lock, until time.Time, end func(*Lock, time.Time)) {
 	limit := until
 	if len(locks) > 1 {
@@ -190,6 +198,14 @@ func endEach(locks []*Lock, until time.Time, end func(*Lock, time.Time)) {
 		limit = until.Add(-until.Sub(locks[0].clock.Now()) / 2)
 	}
 	end(locks[0], limit)
+}
+
+// callEach calls all functions even if one panics.
+func callEach(functions []func()) {
+	if len(functions) > 0 {
+		defer callEach(functions[1:])
+		functions[0]()
+	}
 }
 
 // last returns the lock that was acquired last, or nil.

@@ -14,14 +14,19 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// callFailing calls fail at the nth call.
+// callFailing calls fail at the nth call, and always, if that is not nil, at
+// each.
 type callFailing struct {
-	calls atomic.Int64 // also of heartbeats
-	nth   int64
-	fail  func()
+	calls  atomic.Int64 // also of heartbeats
+	nth    int64
+	fail   func()
+	always func()
 }
 
 func (c *callFailing) call() {
+	if c.always != nil {
+		c.always()
+	}
 	if c.calls.Add(1) == c.nth {
 		c.fail()
 	}
