@@ -55,9 +55,12 @@ func From(ctx context.Context) Clock {
 // process was frozen.
 func Wall(c Clock) time.Time { return c.Now().Round(0) }
 
-// Jitter returns a random time below d, so that callers who failed together do
-// not try again together.
+// Jitter returns a random time below d, or zero if d is not positive, so that
+// callers who failed together do not try again together.
 func Jitter(c Clock, d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0 // the turn of a holder that nobody has seen work
+	}
 	return time.Duration(rand.New(c).Int64N(int64(d)))
 }
 
