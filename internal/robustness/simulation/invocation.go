@@ -16,7 +16,7 @@ import (
 
 const (
 	// timeout is that of the function. The platform kills what runs for longer, up
-	// to killDelay later.
+	// to killDelay later, or lets it live on.
 	timeout   = 10 * time.Second
 	killDelay = 500 * time.Millisecond
 
@@ -38,7 +38,8 @@ type invocation struct {
 	// invocation was answered.
 	freezes int64
 
-	classic        bool // the platform kills the process at the deadline
+	classic        bool // the process has one invocation at a time
+	livesOn        bool // and is not killed at the deadline
 	ignores        bool // its handler does not heed the context
 	observerPanics lock.Outcome
 	loggerPanics   lock.Outcome
@@ -62,6 +63,9 @@ func (p *process) turn(random *rand.Rand, resumes *handedOver) {
 		ignores: random.IntN(8) == 0, resumes: resumes,
 	}
 	inv.choosePanics()
+	if inv.livesOn = inv.random.IntN(2) == 0; inv.livesOn && inv.random.IntN(3) == 0 {
+		inv.ignores = true
+	}
 	if p.managed {
 		p.sim.after(0, p.id, "invocation", inv.run)
 		return
@@ -92,7 +96,7 @@ func (inv *invocation) run() {
 		var stop context.CancelFunc
 		ctx, stop = p.clock.WithDeadlineCause(ctx, deadline, nil)
 		defer stop()
-		if inv.classic = !p.managed; inv.classic {
+		if inv.classic = !p.managed; inv.classic && !inv.livesOn {
 			kill := time.AfterFunc(timeout+time.Duration(inv.random.Int64N(int64(killDelay))), func() {
 				p.clock.Turn("deadline")
 				p.kill()

@@ -21,6 +21,7 @@ type lease struct {
 	asked         time.Time // the latest end that the process has asked for
 	interruptions int64     // of the process, before the lease was asked for
 	ended         bool      // by a settlement, as the store said
+	renewing      bool      // a renewal was sent and none granted since
 }
 
 // dated returns how many interruptions of the process there were when the claim
@@ -51,6 +52,28 @@ func (sim *simulation) granted(inv *invocation, interruptions int64, c *driver.C
 	inv.leases[ownership{c.Name, c.Token}] = &lease{until: until, asked: until, interruptions: interruptions}
 }
 
+// renews notes that a renewal is sent.
+func (sim *simulation) renews(inv *invocation, o ownership) {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	if of := inv.leases[o]; of != nil {
+		of.renewing = true
+	}
+}
+
+// isRenewing reports whether a renewal under key was sent and none granted
+// since.
+func (sim *simulation) isRenewing(inv *invocation, key lock.Key) bool {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	for o, of := range inv.leases {
+		if of.renewing && strings.HasSuffix(o.name, key.Name) {
+			return true
+		}
+	}
+	return false
+}
+
 // renewed notes the answer to a renewal that was sent after that many
 // interruptions.
 func (sim *simulation) renewed(inv *invocation, interruptions int64, r *driver.Renewal, a *answer) {
@@ -69,6 +92,7 @@ func (sim *simulation) renewed(inv *invocation, interruptions int64, r *driver.R
 		inv.leases[o] = of
 		inv.freezes = a.freezes
 	}
+	of.renewing = of.renewing && !a.ok
 	switch {
 	case a.ok && r.Until.After(of.until):
 		of.until = r.Until

@@ -284,6 +284,9 @@ func (w *wire) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, 
 	o := ownership{r.Name, r.Token}
 	w.turn("renewal", o)
 	interruptions := w.p.since()
+	if inv := invocationOf(ctx); inv != nil {
+		w.p.sim.renews(inv, o)
+	}
 	a, _ := w.send("renewal", o, func() answer {
 		row, ok, err := w.store.Renew(ctx, r)
 		return answer{row: row, ok: ok, err: err}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	"github.com/lambdalock/lambdalock/lock"
 )
 
 // report counts what happened in histories.
@@ -13,6 +15,7 @@ type report struct {
 	Overlaps, Stale                      int // overlaps that no promise rules out, effects that the fence refused
 	Kills, Freezes, Panics, Resumed      int
 	TakenOver, LostLeases                int // as the engine observed them
+	Overtime                             int // handlers whose lease to the deadline was renewed
 	Completed, Lost, Skipped, WhileLimit int
 	Watched                              int // rows read
 	MayRollBack, RolledBack              int // histories whose rows may go back to an earlier state, and rows that did
@@ -30,9 +33,9 @@ func (r *report) add(h report) {
 // String returns the report in one line.
 func (r report) String() string {
 	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
-		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
+		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d renewed after their deadline, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
 		r.Histories, r.Requests, r.Faults, r.Acquired, r.Refused, r.Runs, r.Completed, r.Lost, r.Skipped,
-		r.Kills, r.Freezes, r.Panics, r.TakenOver, r.LostLeases, r.Resumed, r.Stale, r.Overlaps, r.Watched, r.RolledBack)
+		r.Kills, r.Freezes, r.Panics, r.TakenOver, r.LostLeases, r.Overtime, r.Resumed, r.Stale, r.Overlaps, r.Watched, r.RolledBack)
 }
 
 // mustVary fails the test if the histories did not reach what they are for.
@@ -43,6 +46,9 @@ func (r report) mustVary(t *testing.T, c Config) {
 	t.Helper()
 	if r.Histories >= 10 && (r.TakenOver == 0 || r.LostLeases == 0) || r.Histories >= 20 && r.Resumed == 0 && c.handsOver() {
 		t.Errorf("%d locks taken over, %d leases lost, %d locks resumed: want some of each", r.TakenOver, r.LostLeases, r.Resumed)
+	}
+	if r.Histories >= 20 && r.Overtime == 0 && c.Skew <= lock.DefaultGrace {
+		t.Error("no handler outlived its deadline in a process that lived on")
 	}
 	if r.Histories >= 20 && r.WhileLimit < 2 {
 		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", r.WhileLimit)

@@ -2,15 +2,18 @@ package simulation
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
 // hold is the time for which a handler answers for a name: until it returns,
-// its context ends or its process is frozen, whichever comes first. In a
-// process that is killed at its deadline, a handler may go on until then.
+// its context ends or its process is frozen, whichever comes first. With a
+// lease to the deadline a handler may ignore the end of its context: then until
+// it returns, or until renewals have failed for too long.
 type hold struct {
 	sim    *simulation
 	key    lock.Key
@@ -84,7 +87,9 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	unseen := func() bool { return p.freezes.Load() != inv.freezes }
 	holds := p.sim.begin(ctx, keys, lease, unseen())
 	defer p.sim.finish(holds)
-	if lease != lock.UntilDeadline() {
+	if lease == lock.UntilDeadline() {
+		defer inv.watchOvertime(ctx, holds)()
+	} else {
 		defer p.onEnd(ctx, "work exempt", func() {
 			for _, h := range holds {
 				h.setExempt()
@@ -103,6 +108,9 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 	if inv.ignores {
 		longest = 5000
 	}
+	if inv.ignores && inv.livesOn {
+		longest = 10000
+	}
 	for range pauses {
 		waits := ctx
 		if inv.ignores {
@@ -120,6 +128,37 @@ func (inv *invocation) handle(ctx context.Context, keys []lock.Key, lease lock.L
 		}
 	}
 	return nil
+}
+
+// watchOvertime exempts work from the checks once its lease counts as lost
+// because no renewal was granted although one was sent.
+func (inv *invocation) watchOvertime(ctx context.Context, holds []*hold) (stop func()) {
+	const soon = 50 * time.Millisecond
+	p, first := inv.p, leaseOf(ctx, holds[0].key).Until
+	var timer clock.Timer
+	look := func() {
+		next := time.Hour
+		for _, h := range holds {
+			left := leaseOf(ctx, h.key).Until.Add(-lock.DefaultGrace).Sub(clock.Wall(p.clock))
+			switch {
+			case left > 0:
+				next = min(next, left)
+			case p.sim.isRenewing(inv, h.key):
+				h.setExempt()
+			default:
+				next = soon
+			}
+		}
+		timer.Reset(next)
+	}
+	timer = p.clock.AfterFunc(math.MaxInt64, func() { look() })
+	look()
+	return func() {
+		timer.Stop()
+		if leaseOf(ctx, holds[0].key).Until.After(first) {
+			p.sim.count(func(r *report) { r.Overtime++ })
+		}
+	}
 }
 
 // answersFor notes which holds end when the process is frozen.
@@ -142,7 +181,7 @@ func (sim *simulation) begin(ctx context.Context, keys []lock.Key, lease lock.Le
 	sim.report.Runs++
 	var holds []*hold
 	for _, key := range keys {
-		h := &hold{sim: sim, key: key, start: time.Now(), fence: fenceOf(ctx, key)}
+		h := &hold{sim: sim, key: key, start: time.Now(), fence: leaseOf(ctx, key).Fence}
 		if known := sim.shared[h.lock()]; known != nil && known.settlements > 0 {
 			exempt = true
 		}
@@ -174,13 +213,13 @@ func (sim *simulation) stale(h *hold, at time.Time) bool {
 	})
 }
 
-func fenceOf(ctx context.Context, key lock.Key) int64 {
+func leaseOf(ctx context.Context, key lock.Key) lock.Lease {
 	for _, l := range lock.Leases(ctx) {
 		if l.Key.Name == key.Name {
-			return l.Fence
+			return l
 		}
 	}
-	return 0
+	return lock.Lease{}
 }
 
 func (sim *simulation) finish(holds []*hold) {
