@@ -68,7 +68,7 @@ func TestSpans(t *testing.T) {
 			delete(got, "lambdalock.fence")
 			want := map[string]string{
 				"lambdalock.outcome": c.outcome, "lambdalock.namespace": "shop",
-				"lambdalock.key": lock.Key{Name: "order-1"}.Digest(), "lambdalock.requests": "1", "lambdalock.tenant": "t1",
+				"lambdalock.key": lock.Key{Name: "tenant/t1/order-1"}.Digest(), "lambdalock.requests": "1", "lambdalock.tenant": "t1",
 			}
 			if !maps.Equal(got, want) || fence == "" {
 				t.Errorf("%s has %v and the fence %q, want %v", name, got, fence, want)
