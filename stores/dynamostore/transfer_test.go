@@ -176,7 +176,24 @@ type process struct {
 	client *dynamodb.Client
 
 	dead, clean   bool // it was killed; nothing went wrong while it handled the event
+	thaws         time.Time
 	requests, due int
+}
+
+// freeze stops the process for a while: its heartbeat, too, sends nothing.
+func (p *process) freeze(d time.Duration) {
+	p.w.mu.Lock()
+	p.thaws = time.Now().Add(d)
+	p.w.mu.Unlock()
+	time.Sleep(d)
+}
+
+// thawed returns once the process is not frozen any more.
+func (p *process) thawed() {
+	p.w.mu.Lock()
+	d := time.Until(p.thaws)
+	p.w.mu.Unlock()
+	time.Sleep(d)
 }
 
 func (p *process) die() {
@@ -196,7 +213,7 @@ func (p *process) handle(ctx context.Context, m move) error {
 	}
 	if p.w.chance(20, "frozen holders") {
 		p.w.wg.Go(func() { time.Sleep(timeout + 3*time.Second); p.w.deliver(m) }) // to another process
-		time.Sleep(timeout + 5*time.Second)
+		p.freeze(timeout + 5*time.Second)
 		ctx = context.WithoutCancel(ctx) // and its end goes unnoticed
 	}
 	in := transfer(m.from, m.to, strconv.Itoa(m.amount))
@@ -260,6 +277,10 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 	}
 	w := p.w
 	w.sleep(20 * time.Millisecond)
+	p.thawed()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.dead {
