@@ -133,6 +133,7 @@ func (a *account) mapping(arn string, change func(*lambda.CreateEventSourceMappi
 	}
 	if !strings.Contains(arn, ":sqs:") {
 		in.StartingPosition, in.MaximumRetryAttempts = lambdatypes.EventSourcePositionTrimHorizon, aws.Int32(5)
+		in.DestinationConfig = &lambdatypes.DestinationConfig{OnFailure: &lambdatypes.OnFailure{Destination: aws.String(a.queue("kept", nil))}}
 	}
 	if change != nil {
 		change(in)
@@ -149,10 +150,13 @@ func fromQueue(attributes map[string]string, change func(*lambda.CreateEventSour
 		if attributes["FifoQueue"] != "" {
 			fifo["FifoQueue"] = "true"
 		}
+		if attributes["DeadRetention"] == "" {
+			fifo["MessageRetentionPeriod"] = "1209600"
+		}
 		dead := a.queue("failed", fifo)
 		all := map[string]string{"VisibilityTimeout": "60", "RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":5}`, dead)}
 		for name, value := range attributes {
-			if all[name] = strings.ReplaceAll(value, "DEAD", dead); value == "" {
+			if all[name] = strings.ReplaceAll(value, "DEAD", dead); value == "" || name == "DeadRetention" {
 				delete(all, name)
 			}
 		}
@@ -172,12 +176,14 @@ func (a *account) queue(name string, attributes map[string]string) string {
 	return "arn:aws:sqs:eu-west-1:" + part[len(part)-2] + ":" + name
 }
 
-// deleteQueue deletes the queue of the mapping.
-func deleteQueue(a *account) {
-	out, err := a.sqs.GetQueueUrl(a.t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("uploads")})
-	a.must(err)
-	_, err = a.sqs.DeleteQueue(a.t.Context(), &sqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
-	a.must(err)
+// deleteQueue deletes a queue.
+func deleteQueue(name string) invoker {
+	return func(a *account) {
+		out, err := a.sqs.GetQueueUrl(a.t.Context(), &sqs.GetQueueUrlInput{QueueName: &name})
+		a.must(err)
+		_, err = a.sqs.DeleteQueue(a.t.Context(), &sqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
+		a.must(err)
+	}
 }
 
 // fromStream invokes the function from a Kinesis stream.
@@ -222,12 +228,19 @@ func fromService(services ...string) invoker {
 	}
 }
 
+// destined is where the queue "kept" is a destination: of failures or, above
+// that, of successes.
+type destined func(*lambdatypes.DestinationConfig, string)
+
 // async configures the asynchronous invocations of the function.
-func async(retries int32, destinations *lambdatypes.DestinationConfig) invoker {
+func async(retries int32, to destined, age ...int32) invoker {
 	return func(a *account) {
-		_, err := a.lambda.PutFunctionEventInvokeConfig(a.t.Context(), &lambda.PutFunctionEventInvokeConfigInput{
-			FunctionName: &a.function, MaximumRetryAttempts: &retries, DestinationConfig: destinations,
-		})
+		in := &lambda.PutFunctionEventInvokeConfigInput{FunctionName: &a.function, MaximumRetryAttempts: &retries, DestinationConfig: &lambdatypes.DestinationConfig{}}
+		to(in.DestinationConfig, a.queue("kept", nil))
+		for _, seconds := range age {
+			in.MaximumEventAgeInSeconds = &seconds
+		}
+		_, err := a.lambda.PutFunctionEventInvokeConfig(a.t.Context(), in)
 		a.must(err)
 	}
 }
@@ -278,11 +291,26 @@ func (d *deployment) front(t *testing.T, moto, account string) string {
 			_, _ = fmt.Fprintf(w, `{"__type":"AccessDeniedException","Message":"User: arn:aws:iam::123456789012:user/on-call is not authorized to perform: service:%s on resource: it"}`, name)
 			return
 		}
+		if strings.Contains(r.URL.Path, "/resource-policy/") { // moto has none
+			d.resourcePolicy(w)
+			return
+		}
 		r.Header.Set("X-Moto-Account-Id", account)
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// resourcePolicy answers with the policy that PutResourcePolicy has put.
+func (d *deployment) resourcePolicy(w http.ResponseWriter) {
+	if policy, ok := d.answers["GetResourcePolicy"]; ok {
+		_ = json.NewEncoder(w).Encode(map[string]any{"Policy": policy})
+		return
+	}
+	w.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = io.WriteString(w, `{"Message":"no policy"}`)
 }
 
 // amend adds members to an answer.
@@ -300,9 +328,15 @@ func amend(r *http.Response, members map[string]any) error {
 	return err
 }
 
-// merge adds members to an object, and to the objects in it.
+// merge adds members to an object, and to the objects in it, and in its lists.
 func merge(object, members map[string]any) {
 	for name, value := range members {
+		if list, ok := object[name].([]any); ok {
+			for _, e := range list {
+				merge(e.(map[string]any), value.(map[string]any))
+			}
+			continue
+		}
 		inner, ok := object[name].(map[string]any)
 		if more, both := value.(map[string]any); ok && both {
 			merge(inner, more)

@@ -39,11 +39,11 @@ func rightDeployments() map[string]deployment {
 		"S3, kept":              {invoked: []invoker{fromService("s3"), async(2, kept)}},
 		"S3, dead-letter queue": {
 			invoked: []invoker{fromService("s3")},
-			answers: map[string]any{"GetFunctionConfiguration": map[string]any{"DeadLetterConfig": map[string]any{"TargetArn": "arn:aws:sqs:eu-west-1:123456789012:failed"}}},
+			answers: map[string]any{"GetFunctionConfiguration": map[string]any{"DeadLetterConfig": map[string]any{"TargetArn": "arn:aws:sns:eu-west-1:123456789012:failed"}}},
 		},
-		"API Gateway":          {invoked: []invoker{fromService("apigateway")}, function: timeout(900)},
-		"a log level of ERROR": {answers: logging("ERROR")},
-		"acknowledged":         {invoked: []invoker{fromQueue(map[string]string{"MessageRetentionPeriod": "1209600"}, nil)}, args: []string{"--acknowledge", "retention"}},
+		"API Gateway":         {invoked: []invoker{fromService("apigateway")}, function: timeout(900)},
+		"a log level of INFO": {answers: logging("INFO")},
+		"acknowledged":        {invoked: []invoker{fromQueue(map[string]string{"MessageRetentionPeriod": "1209600"}, nil)}, args: []string{"--acknowledge", "retention,deadLetterRetention"}},
 	}
 }
 
@@ -86,37 +86,57 @@ func wrongFunctions() map[string]wrongDeployment {
 	}
 	queue := func(name, value string) []invoker { return []invoker{fromQueue(map[string]string{name: value}, nil)} }
 	return map[string]wrongDeployment{
-		"a visibility of 59 s":     {deployment{invoked: queue("VisibilityTimeout", "59")}, []string{"warning visibilityTimeout"}},
-		"a visibility of one run":  {deployment{function: timeout(30), invoked: queue("VisibilityTimeout", "30")}, []string{"warning visibilityTimeout"}},
-		"a FIFO queue too early":   {deployment{invoked: []invoker{fromFIFO("30")}}, []string{"warning visibilityTimeout"}},
-		"no dead-letter queue":     {deployment{invoked: queue("RedrivePolicy", "")}, []string{"warning deadLetterQueue"}},
-		"one receive":              {deployment{invoked: queue("RedrivePolicy", `{"deadLetterTargetArn":"DEAD","maxReceiveCount":1}`)}, []string{"warning maxReceiveCount"}},
-		"a queue of 14 days":       {deployment{invoked: queue("MessageRetentionPeriod", "1209600")}, []string{"warning retention"}},
-		"a mute queue":             {deployment{invoked: []invoker{fromQueue(nil, mute)}}, []string{"warning partialAnswer"}},
-		"a disabled queue":         {deployment{invoked: []invoker{fromQueue(nil, disabled)}}, []string{"warning mapping"}},
-		"a queue that is denied":   {deployment{invoked: []invoker{fromQueue(nil, nil)}, denied: map[string]bool{"GetQueueAttributes": true}}, []string{"warning unread"}},
-		"a queue that is gone":     {deployment{invoked: []invoker{fromQueue(nil, nil), deleteQueue}}, []string{"warning unread"}},
-		"a mute stream":            {deployment{invoked: []invoker{fromStream(24, mute)}}, []string{"warning partialAnswer"}},
-		"a stream without limit":   {deployment{invoked: []invoker{fromStream(24, retries(nil))}}, []string{"warning retryLimit"}},
-		"a stream that tries once": {deployment{invoked: []invoker{fromStream(24, retries(aws.Int32(0)))}}, []string{"warning retryAttempts"}},
-		"a stream of 7 days":       {deployment{invoked: []invoker{fromStream(168, nil)}}, []string{"warning retention"}},
-		"a mute table":             {deployment{invoked: []invoker{fromTable(mute)}}, []string{"warning partialAnswer"}},
-		"a table without limit":    {deployment{invoked: []invoker{fromTable(retries(aws.Int32(-1)))}}, []string{"warning retryLimit"}},
-		"S3, not kept":             {deployment{invoked: []invoker{fromService("s3")}}, []string{"warning failureDestination"}},
-		"SNS and rules, not kept":  {deployment{invoked: []invoker{fromService("sns", "events")}}, []string{"warning failureDestination"}},
-		"S3, only success is kept": {deployment{invoked: []invoker{fromService("s3"), async(2, success)}}, []string{"warning failureDestination"}},
-		"S3, tried once":           {deployment{invoked: []invoker{fromService("s3"), async(0, kept)}}, []string{"warning retryAttempts"}},
-		"S3, 179 s":                {deployment{function: timeout(179), invoked: []invoker{fromService("s3"), async(2, kept)}}, []string{"warning asyncTimeout"}},
-		"stopped":                  {deployment{invoked: []invoker{stopped}}, []string{"warning concurrency"}},
-		"a log level of FATAL":     {deployment{answers: logging("FATAL")}, []string{"warning logLevel"}},
-		"two mistakes":             {deployment{invoked: []invoker{fromQueue(map[string]string{"VisibilityTimeout": "30", "RedrivePolicy": ""}, mute)}}, []string{"warning visibilityTimeout", "warning deadLetterQueue", "warning partialAnswer"}},
+		"a visibility of 59 s":             {deployment{invoked: queue("VisibilityTimeout", "59")}, []string{"warning visibilityTimeout"}},
+		"a visibility of one run":          {deployment{function: timeout(30), invoked: queue("VisibilityTimeout", "30")}, []string{"warning visibilityTimeout"}},
+		"a FIFO queue too early":           {deployment{invoked: []invoker{fromFIFO("30")}}, []string{"warning visibilityTimeout"}},
+		"no dead-letter queue":             {deployment{invoked: queue("RedrivePolicy", "")}, []string{"warning deadLetterQueue"}},
+		"one receive":                      {deployment{invoked: queue("RedrivePolicy", `{"deadLetterTargetArn":"DEAD","maxReceiveCount":1}`)}, []string{"warning maxReceiveCount"}},
+		"a queue of 14 days":               {deployment{invoked: queue("MessageRetentionPeriod", "1209600")}, []string{"warning deadLetterRetention", "warning retention"}},
+		"a dead-letter queue of 4 days":    {deployment{invoked: queue("DeadRetention", "345600")}, []string{"warning deadLetterRetention"}},
+		"a dead-letter queue that is gone": {deployment{invoked: []invoker{fromQueue(nil, nil), deleteQueue("failed")}}, []string{"warning deadLetterQueue"}},
+		"a window above the visibility":    {deployment{invoked: []invoker{fromQueue(nil, window(1))}}, []string{"warning visibilityTimeout"}},
+		"a mute queue":                     {deployment{invoked: []invoker{fromQueue(nil, mute)}}, []string{"warning partialAnswer"}},
+		"a disabled queue":                 {deployment{invoked: []invoker{fromQueue(nil, disabled)}}, []string{"warning mapping"}},
+		"a queue that is denied":           {deployment{invoked: []invoker{fromQueue(nil, nil)}, denied: map[string]bool{"GetQueueAttributes": true}}, []string{"warning unread"}},
+		"a queue that is gone":             {deployment{invoked: []invoker{fromQueue(nil, nil), deleteQueue("uploads")}}, []string{"warning unread"}},
+		"a mute stream":                    {deployment{invoked: []invoker{fromStream(24, mute)}}, []string{"warning partialAnswer"}},
+		"a stream without limit":           {deployment{invoked: []invoker{fromStream(24, retries(nil))}}, []string{"warning retryLimit"}},
+		"a stream that tries once":         {deployment{invoked: []invoker{fromStream(24, retries(aws.Int32(0)))}}, []string{"warning retryAttempts"}},
+		"a stream that tries twice":        {deployment{invoked: []invoker{fromStream(24, retries(aws.Int32(1)))}}, []string{"warning retryAttempts"}},
+		"a stream, not kept":               {deployment{invoked: []invoker{fromStream(24, func(m *lambda.CreateEventSourceMappingInput) { m.DestinationConfig = nil })}}, []string{"warning failureDestination"}},
+		"a stream, kept by nothing":        {deployment{invoked: []invoker{fromStream(24, nil), deleteQueue("kept")}}, []string{"warning failureDestination"}},
+		"a tumbling window":                {deployment{invoked: []invoker{fromStream(24, nil)}, answers: mappedWith("TumblingWindowInSeconds", 30)}, []string{"warning tumblingWindow"}},
+		"a stream of 7 days":               {deployment{invoked: []invoker{fromStream(168, nil)}}, []string{"warning retention"}},
+		"a mute table":                     {deployment{invoked: []invoker{fromTable(mute)}}, []string{"warning partialAnswer"}},
+		"a table without limit":            {deployment{invoked: []invoker{fromTable(retries(aws.Int32(-1)))}}, []string{"warning retryLimit"}},
+		"S3, not kept":                     {deployment{invoked: []invoker{fromService("s3")}}, []string{"warning failureDestination"}},
+		"SNS and rules, not kept":          {deployment{invoked: []invoker{fromService("sns", "events")}}, []string{"warning failureDestination"}},
+		"S3, only success is kept":         {deployment{invoked: []invoker{fromService("s3"), async(2, success)}}, []string{"warning failureDestination"}},
+		"S3, tried once":                   {deployment{invoked: []invoker{fromService("s3"), async(0, kept)}}, []string{"warning retryAttempts"}},
+		"S3, 179 s":                        {deployment{function: timeout(179), invoked: []invoker{fromService("s3"), async(2, kept)}}, []string{"warning asyncTimeout"}},
+		"S3, tried twice":                  {deployment{invoked: []invoker{fromService("s3"), async(1, kept)}}, []string{"warning retryAttempts"}},
+		"S3, 60 s":                         {deployment{invoked: []invoker{fromService("s3"), async(2, kept, 60)}}, []string{"warning eventAge"}},
+		"S3, kept by nothing":              {deployment{invoked: []invoker{fromService("s3"), async(2, kept), deleteQueue("kept")}}, []string{"warning failureDestination"}},
+		"a list of services": {deployment{invoked: []invoker{fromService("s3")}, answers: map[string]any{"GetPolicy": map[string]any{
+			"Policy": `{"Statement":[{"Effect":"Allow","Action":"lambda:InvokeFunction","Principal":{"Service":["s3.amazonaws.com","sns.amazonaws.com"]}}]}`,
+		}}}, []string{"warning failureDestination"}},
+		"a resource policy": {deployment{answers: map[string]any{
+			"GetResourcePolicy": `{"Statement":{"Effect":"Allow","Action":"lambda:*","Principal":{"Service":["s3.amazonaws.com"]}}}`,
+		}}, []string{"warning failureDestination"}},
+		"a log level of WARN":  {deployment{answers: logging("WARN")}, []string{"warning logLevel"}},
+		"stopped":              {deployment{invoked: []invoker{stopped}}, []string{"warning concurrency"}},
+		"a log level of FATAL": {deployment{answers: logging("FATAL")}, []string{"warning logLevel"}},
+		"two mistakes":         {deployment{invoked: []invoker{fromQueue(map[string]string{"VisibilityTimeout": "30", "RedrivePolicy": ""}, mute)}}, []string{"warning visibilityTimeout", "warning deadLetterQueue", "warning partialAnswer"}},
 	}
 }
 
-var (
-	kept    = &lambdatypes.DestinationConfig{OnFailure: &lambdatypes.OnFailure{Destination: aws.String("arn:aws:sqs:eu-west-1:123456789012:failed")}}
-	success = &lambdatypes.DestinationConfig{OnSuccess: &lambdatypes.OnSuccess{Destination: aws.String("arn:aws:sqs:eu-west-1:123456789012:done")}}
-)
+func kept(c *lambdatypes.DestinationConfig, arn string) {
+	c.OnFailure = &lambdatypes.OnFailure{Destination: &arn}
+}
+
+func success(c *lambdatypes.DestinationConfig, arn string) {
+	c.OnSuccess = &lambdatypes.OnSuccess{Destination: &arn}
+}
 
 func variables(all map[string]string) func(*lambda.CreateFunctionInput) {
 	return func(f *lambda.CreateFunctionInput) { f.Environment = &lambdatypes.Environment{Variables: all} }
@@ -139,6 +159,15 @@ func replicated(consistency string) map[string]any {
 
 func fromFIFO(visibility string) invoker {
 	return fromQueue(map[string]string{"FifoQueue": "true", "VisibilityTimeout": visibility, "RedrivePolicy": `{"deadLetterTargetArn":"DEAD","maxReceiveCount":5}`}, nil)
+}
+
+func window(seconds int32) func(*lambda.CreateEventSourceMappingInput) {
+	return func(m *lambda.CreateEventSourceMappingInput) { m.MaximumBatchingWindowInSeconds = &seconds }
+}
+
+// mappedWith adds what moto does not keep to all mappings of a list.
+func mappedWith(name string, value any) map[string]any {
+	return map[string]any{"ListEventSourceMappings": map[string]any{"EventSourceMappings": map[string]any{name: value}}}
 }
 
 func disabled(m *lambda.CreateEventSourceMappingInput) { m.Enabled = aws.Bool(false) }

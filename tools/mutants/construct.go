@@ -182,9 +182,9 @@ var construct = []mutant{
 		by: "TestReplication",
 	},
 	{
-		file: "infra/rules/mapping.go", breaks: "P6", bug: "no warning of a visibility timeout of a single run",
-		old: `visibility.Value >= 6*timeout.Value {`,
-		new: `visibility.Value >= timeout.Value {`,
+		file: "infra/rules/queue.go", breaks: "P6", bug: "no warning of a visibility timeout of a single run",
+		old: `6*timeout.Value`,
+		new: `timeout.Value`,
 		by:  "TestMapping",
 	},
 	{
@@ -194,8 +194,8 @@ var construct = []mutant{
 		by:  "TestDeadLetterQueue",
 	},
 	{
-		file: "infra/rules/mapping.go", breaks: "P6", bug: "no warning of a queue that gives a message one attempt",
-		old: `receives.Value < 2 {`,
+		file: "infra/rules/queue.go", breaks: "P6", bug: "no warning of a queue that gives a message one attempt",
+		old: `receives.Value <= fewest {`,
 		new: `receives.Value < 1 {`,
 		by:  "TestMapping",
 	},
@@ -212,15 +212,15 @@ var construct = []mutant{
 		by:  "TestPartialAnswer",
 	},
 	{
-		file: "infra/rules/mapping.go", breaks: "P6", bug: "no warning of a stream that a failing record blocks",
-		old: `m.Retries.is(Unlimited) && m.RecordAge.is(Unlimited)`,
-		new: `!m.Retries.Known && !m.RecordAge.Known`,
+		file: "infra/rules/stream.go", breaks: "P6", bug: "no warning of a stream that a failing record blocks",
+		old: `retries.is(Unlimited) && m.RecordAge.is(Unlimited)`,
+		new: `!retries.Known && !m.RecordAge.Known`,
 		by:  "TestMapping",
 	},
 	{
-		file: "infra/rules/mapping.go", breaks: "P6", bug: "no warning of a stream that tries once",
-		old: `	if m.Retries.is(0) {`,
-		new: `	if false {`,
+		file: "infra/rules/stream.go", breaks: "P6", bug: "no warning of a stream that tries once",
+		old: `retries.Value < fewest &&`,
+		new: `retries.Value < 0 &&`,
 		by:  "TestMapping",
 	},
 	{
@@ -237,8 +237,8 @@ var construct = []mutant{
 	},
 	{
 		file: "infra/rules/function.go", breaks: "P6", bug: "no warning of a lock that outlives all attempts",
-		old: `f.Timeout.Value+lockGrace > lastAttempt {`,
-		new: `f.Timeout.Value > lastAttempt {`,
+		old: `f.Timeout.Value+lockGrace <= last {`,
+		new: `f.Timeout.Value <= last {`,
 		by:  "TestFunction",
 	},
 }

@@ -64,25 +64,19 @@ var operator = []mutant{
 		in:  "cmd/lambdalock/internal/shell",
 	},
 	{
-		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes a destination of successes for one of failures",
-		old: `d != nil && d.OnFailure != nil && aws.ToString(d.OnFailure.Destination) != ""`,
-		new: `d != nil`,
-		by:  "TestRead",
-	},
-	{
 		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor sees only what invokes a function without its alias",
-		old: `	if !f.qualified {`,
-		new: `	if f.qualified {`,
+		old: `	if f.qualified {`,
+		new: `	if true {`,
 		by:  "TestReadAliases",
 	},
 	{
-		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor judges the sources of an alias with the function's timeout",
+		file: "cmd/lambdalock/internal/deployed/mappings.go", breaks: "P6", bug: "doctor judges the sources of an alias with the function's timeout",
 		old: `m.FunctionArn == nil || latest(m.FunctionArn) == f.arn {`,
 		new: `m.UUID != nil {`,
 		by:  "TestReadAliases",
 	},
 	{
-		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes each queue for one with a dead-letter queue",
+		file: "cmd/lambdalock/internal/deployed/queues.go", breaks: "P6", bug: "doctor takes each queue for one with a dead-letter queue",
 		old: `redrive != "",`,
 		new: `true,`,
 		by:  "TestRead",
@@ -94,7 +88,7 @@ var operator = []mutant{
 		by:  "TestReadIsDenied",
 	},
 	{
-		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor takes hours of retention for seconds",
+		file: "cmd/lambdalock/internal/deployed/mappings.go", breaks: "P6", bug: "doctor takes hours of retention for seconds",
 		old: `float64(*d.RetentionPeriodHours) * 60 * 60`,
 		new: `float64(*d.RetentionPeriodHours)`,
 		by:  "TestRead",
@@ -173,8 +167,10 @@ var operator = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor does not see that an alias was stopped with its function",
-		old: `	name := f.unqualified()`,
-		new: `	name := f.address`,
+		old: `	name := f.unqualified()
+	out, err := r.Lambda.GetFunctionConcurrency`,
+		new: `	name := f.address
+	out, err := r.Lambda.GetFunctionConcurrency`,
 		by:  "TestReadConcurrency",
 	},
 	{

@@ -5,6 +5,7 @@ package deployed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,6 +32,9 @@ type Function struct {
 	Disabled  []string // the mappings that deliver nothing
 	Stopped   bool     // its reserved concurrency is 0, which its aliases share
 	Unread    []error  // what could not be read
+	Unseen    []string // what is not looked at
+
+	deadLetterQueue string // its ARN, which may be that of a topic
 
 	address   string // as Lambda takes it
 	arn       string // with the alias
@@ -79,7 +83,10 @@ func Configuration(ctx context.Context, client ConfigurationClient, name string)
 	if out.Timeout != nil {
 		f.Settings.Timeout = rules.Known(float64(*out.Timeout))
 	}
-	f.Settings.HasDeadLetterQueue = out.DeadLetterConfig != nil && aws.ToString(out.DeadLetterConfig.TargetArn) != ""
+	if out.DeadLetterConfig != nil {
+		f.deadLetterQueue = aws.ToString(out.DeadLetterConfig.TargetArn)
+		f.Settings.HasDeadLetterQueue = f.deadLetterQueue != ""
+	}
 	if out.LoggingConfig != nil {
 		f.Settings.LogLevel = string(out.LoggingConfig.ApplicationLogLevel)
 	}
@@ -92,6 +99,11 @@ func (f *Function) unqualified() string {
 		return strings.Join(part[:7], ":")
 	}
 	return f.address
+}
+
+// unseen notes what is not looked at.
+func (f *Function) unseen(format string, args ...any) {
+	f.Unseen = append(f.Unseen, fmt.Sprintf(format, args...))
 }
 
 // latest returns an ARN without $LATEST, which means the same.

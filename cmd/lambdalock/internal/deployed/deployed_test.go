@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deployed"
@@ -33,7 +34,12 @@ type cloud struct {
 	configs  map[string]*lambda.GetFunctionEventInvokeConfigOutput
 	mappings map[string][]types.EventSourceMappingConfiguration
 	queue    map[string]string
+	others   map[string]map[string]string // queues, by name
 	alias    bool
+	routing  map[string]float64
+	tables   map[string]string // of versions
+	whole    string            // resource policy
+	stream   kinesistypes.RecordDistributionStrategy
 	reserved *int32 // concurrency
 	denied   string
 }
@@ -46,7 +52,10 @@ func (c *cloud) refusal(operation string) error {
 }
 
 func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFunctionConfigurationInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error) {
-	if *in.FunctionName != "thumbnails" && *in.FunctionName != account+":live" && *in.FunctionName != account+":$LATEST" {
+	table := "locks"
+	if version, ok := c.tables[strings.TrimPrefix(*in.FunctionName, account+":")]; ok {
+		table = version
+	} else if *in.FunctionName != "thumbnails" && *in.FunctionName != account+":live" && *in.FunctionName != account+":$LATEST" {
 		return nil, &types.ResourceNotFoundException{}
 	}
 	arn := account + strings.TrimPrefix(*in.FunctionName, account)
@@ -55,7 +64,7 @@ func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFuncti
 	}
 	return &lambda.GetFunctionConfigurationOutput{
 		FunctionName: aws.String("thumbnails"), FunctionArn: &arn, Timeout: aws.Int32(10),
-		Environment:      &types.EnvironmentResponse{Variables: map[string]string{"LOCK_TABLE_NAME": "locks", "LOCK_NAMESPACE": "pictures"}},
+		Environment:      &types.EnvironmentResponse{Variables: map[string]string{"LOCK_TABLE_NAME": table, "LOCK_NAMESPACE": "pictures"}},
 		DeadLetterConfig: &types.DeadLetterConfig{TargetArn: aws.String(queue)},
 		LoggingConfig:    &types.LoggingConfig{ApplicationLogLevel: types.ApplicationLogLevelFatal},
 	}, c.refusal("GetFunctionConfiguration")
@@ -64,7 +73,7 @@ func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFuncti
 func (c *cloud) ListAliases(context.Context, *lambda.ListAliasesInput, ...func(*lambda.Options)) (*lambda.ListAliasesOutput, error) {
 	out := &lambda.ListAliasesOutput{}
 	if c.alias {
-		out.Aliases = []types.AliasConfiguration{{Name: aws.String("live"), AliasArn: aws.String(account + ":live")}}
+		out.Aliases = []types.AliasConfiguration{{Name: aws.String("live"), AliasArn: aws.String(account + ":live"), FunctionVersion: aws.String("1"), RoutingConfig: &types.AliasRoutingConfiguration{AdditionalVersionWeights: c.routing}}}
 	}
 	return out, c.refusal("ListAliases")
 }
@@ -95,18 +104,32 @@ func (c *cloud) GetFunctionEventInvokeConfig(_ context.Context, in *lambda.GetFu
 }
 
 func (c *cloud) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) { //nolint:staticcheck // the SDK's name
-	if *in.QueueName != "uploads" || aws.ToString(in.QueueOwnerAWSAccountId) != "123456789012" {
-		return nil, errors.New("no such queue")
+	if _, ok := c.others[*in.QueueName]; !ok && *in.QueueName != "uploads" || aws.ToString(in.QueueOwnerAWSAccountId) != "123456789012" {
+		return nil, &sqstypes.QueueDoesNotExist{}
 	}
-	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("https://sqs/uploads")}, c.refusal("GetQueueUrl")
+	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("https://sqs/" + *in.QueueName)}, c.refusal("GetQueueUrl")
 }
 
-func (c *cloud) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+func (c *cloud) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	if other, ok := c.others[strings.TrimPrefix(*in.QueueUrl, "https://sqs/")]; ok {
+		return &sqs.GetQueueAttributesOutput{Attributes: other}, c.refusal("GetQueueAttributes")
+	}
 	return &sqs.GetQueueAttributesOutput{Attributes: c.queue}, c.refusal("GetQueueAttributes")
 }
 
-func (c *cloud) DescribeStreamSummary(context.Context, *kinesis.DescribeStreamSummaryInput, ...func(*kinesis.Options)) (*kinesis.DescribeStreamSummaryOutput, error) {
-	return &kinesis.DescribeStreamSummaryOutput{StreamDescriptionSummary: &kinesistypes.StreamDescriptionSummary{RetentionPeriodHours: aws.Int32(48)}}, c.refusal("DescribeStreamSummary")
+// GetResourcePolicy has a policy that GetPolicy does not return.
+func (c *cloud) GetResourcePolicy(context.Context, *lambda.GetResourcePolicyInput, ...func(*lambda.Options)) (*lambda.GetResourcePolicyOutput, error) {
+	if c.whole == "" && c.denied != "GetResourcePolicy" {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	return &lambda.GetResourcePolicyOutput{Policy: &c.whole}, c.refusal("GetResourcePolicy")
+}
+
+func (c *cloud) DescribeStreamSummary(_ context.Context, in *kinesis.DescribeStreamSummaryInput, _ ...func(*kinesis.Options)) (*kinesis.DescribeStreamSummaryOutput, error) {
+	if *in.StreamARN != stream {
+		return nil, &kinesistypes.InvalidArgumentException{}
+	}
+	return &kinesis.DescribeStreamSummaryOutput{StreamDescriptionSummary: &kinesistypes.StreamDescriptionSummary{RetentionPeriodHours: aws.Int32(48), RecordDistributionStrategy: c.stream}}, c.refusal("DescribeStreamSummary")
 }
 
 func (c *cloud) reader() *deployed.Reader { return &deployed.Reader{Lambda: c, SQS: c, Kinesis: c} }
@@ -134,7 +157,6 @@ func TestRead(t *testing.T) {
 	}{
 		"nothing invokes it":     {},
 		"people may":             {cloud: cloud{policies: map[string]string{"thumbnails": fromPeople}}},
-		"a malformed policy":     {cloud: cloud{policies: map[string]string{"thumbnails": "-"}}},
 		"S3":                     {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}}, async: []rules.Async{{Services: []string{"s3"}}}},
 		"S3, nothing is kept":    {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {MaximumRetryAttempts: never}}}, async: []rules.Async{{Services: []string{"s3"}, Retries: rules.Known(0)}}},
 		"S3, successes are kept": {cloud: cloud{policies: map[string]string{"thumbnails": fromS3}, configs: map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {DestinationConfig: &types.DestinationConfig{OnSuccess: &types.OnSuccess{Destination: aws.String(queue)}, OnFailure: &types.OnFailure{}}}}}, async: []rules.Async{{Services: []string{"s3"}}}},
@@ -151,7 +173,10 @@ func TestRead(t *testing.T) {
 			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(stream)}}},
 			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.Kinesis, Source: "stream/clicks", Retention: rules.Known(48 * 60 * 60), Retries: noLimit, RecordAge: noLimit},
 		},
-		"Kafka": {cloud: cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped("arn:aws:kafka:eu-west-1:123456789012:cluster/clicks")}}}},
+		"Kafka": {
+			cloud:   cloud{mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped("arn:aws:kafka:eu-west-1:123456789012:cluster/clicks")}}},
+			mapping: &rules.Mapping{Name: "7f1b", Kind: rules.Kafka, Source: "cluster/clicks", Retries: noLimit, RecordAge: noLimit},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,16 +240,19 @@ func TestReadAliases(t *testing.T) {
 // TestReadIsDenied: what may not be read is named, and the rest is read.
 func TestReadIsDenied(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{"ListAliases", "ListEventSourceMappings", "GetPolicy", "GetFunctionConcurrency", "GetFunctionEventInvokeConfig", "GetQueueUrl", "GetQueueAttributes", "DescribeStreamSummary"} {
+	for _, operation := range []string{"ListAliases", "ListEventSourceMappings", "GetPolicy", "GetResourcePolicy", "GetFunctionConcurrency", "GetFunctionEventInvokeConfig", "GetQueueUrl", "GetQueueAttributes", "DescribeStreamSummary"} {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			c := cloud{
-				denied: operation, policies: map[string]string{"thumbnails": fromS3},
+				denied: operation, policies: map[string]string{"thumbnails": fromS3}, queue: map[string]string{},
 				configs:  map[string]*lambda.GetFunctionEventInvokeConfigOutput{"thumbnails": {}},
 				mappings: map[string][]types.EventSourceMappingConfiguration{"thumbnails": {mapped(queue), mapped(stream)}},
 			}
+			if operation == "GetResourcePolicy" { // which is asked for only if there is no other
+				c.policies = nil
+			}
 			all, err := c.reader().Read(t.Context(), "thumbnails")
-			if err != nil || len(all) != 1 || len(all[0].Unread) != 1 {
+			if err != nil || len(all) != 1 || len(all[0].Unread) == 0 {
 				t.Fatalf("%+v, %v", all, err)
 			}
 			var e *driver.Error

@@ -2,18 +2,14 @@ package deployed
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lambdalock/lambdalock/infra/rules"
 )
@@ -25,6 +21,7 @@ type LambdaClient interface {
 	lambda.ListEventSourceMappingsAPIClient
 	GetFunctionConcurrency(context.Context, *lambda.GetFunctionConcurrencyInput, ...func(*lambda.Options)) (*lambda.GetFunctionConcurrencyOutput, error)
 	GetPolicy(context.Context, *lambda.GetPolicyInput, ...func(*lambda.Options)) (*lambda.GetPolicyOutput, error)
+	GetResourcePolicy(context.Context, *lambda.GetResourcePolicyInput, ...func(*lambda.Options)) (*lambda.GetResourcePolicyOutput, error)
 	GetFunctionEventInvokeConfig(context.Context, *lambda.GetFunctionEventInvokeConfigInput, ...func(*lambda.Options)) (*lambda.GetFunctionEventInvokeConfigOutput, error)
 }
 
@@ -56,10 +53,13 @@ func (r *Reader) Read(ctx context.Context, name string) ([]*Function, error) {
 	}
 	r.readConcurrency(ctx, f)
 	all := []*Function{f}
-	if !f.qualified {
+	if f.qualified {
+		r.readRouting(ctx, f)
+	} else {
 		all = append(all, r.aliases(ctx, f)...)
 	}
 	for _, f := range all {
+		f.Settings.GoneDeadLetterQueue = r.gone(ctx, f, f.deadLetterQueue)
 		r.readAsync(ctx, f)
 		r.readMappings(ctx, f)
 	}
@@ -71,25 +71,63 @@ func (f *Function) unread(what, action string, err error) {
 	f.Unread = append(f.Unread, failed(what, action, err))
 }
 
+// aliases reads the aliases of f.
 func (r *Reader) aliases(ctx context.Context, f *Function) []*Function {
 	var all []*Function
-	pages := lambda.NewListAliasesPaginator(r.Lambda, &lambda.ListAliasesInput{FunctionName: &f.address})
+	for _, a := range r.listAliases(ctx, f) {
+		alias, err := Configuration(ctx, r.Lambda, aws.ToString(a.AliasArn))
+		if err != nil {
+			f.Unread = append(f.Unread, err)
+			continue
+		}
+		r.readVersions(ctx, alias, &a)
+		all = append(all, alias)
+	}
+	return all
+}
+
+func (r *Reader) listAliases(ctx context.Context, f *Function) (all []lambdatypes.AliasConfiguration) {
+	name := f.address
+	if f.qualified {
+		name = f.unqualified()
+	}
+	pages := lambda.NewListAliasesPaginator(r.Lambda, &lambda.ListAliasesInput{FunctionName: &name})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			f.unread("the aliases of "+f.Name, "lambda:ListAliases", err)
 			return all
 		}
-		for _, a := range page.Aliases {
-			alias, err := Configuration(ctx, r.Lambda, aws.ToString(a.AliasArn))
-			if err != nil {
-				f.Unread = append(f.Unread, err)
-				continue
-			}
-			all = append(all, alias)
-		}
+		all = append(all, page.Aliases...)
 	}
 	return all
+}
+
+// readRouting reads among which versions f divides invocations, if it is an
+// alias that was named.
+func (r *Reader) readRouting(ctx context.Context, f *Function) {
+	for _, a := range r.listAliases(ctx, f) {
+		if aws.ToString(a.AliasArn) == f.arn {
+			r.readVersions(ctx, f, &a)
+		}
+	}
+}
+
+// readVersions reads where the versions lock among which an alias divides
+// invocations.
+func (r *Reader) readVersions(ctx context.Context, f *Function, a *lambdatypes.AliasConfiguration) {
+	if a.RoutingConfig == nil || len(a.RoutingConfig.AdditionalVersionWeights) == 0 {
+		return
+	}
+	versions := append([]string{aws.ToString(a.FunctionVersion)}, slices.Sorted(maps.Keys(a.RoutingConfig.AdditionalVersionWeights))...)
+	for _, v := range versions {
+		of, err := Configuration(ctx, r.Lambda, f.unqualified()+":"+v)
+		if err != nil {
+			f.Unread = append(f.Unread, err)
+			continue
+		}
+		f.Settings.Versions = append(f.Settings.Versions, rules.Version{Name: v, Table: of.Table, Namespace: of.DefaultNamespace()})
+	}
 }
 
 // readConcurrency reads whether f is stopped. Lambda takes no alias for that.
@@ -101,157 +139,4 @@ func (r *Reader) readConcurrency(ctx context.Context, f *Function) {
 		return
 	}
 	f.Stopped = out.ReservedConcurrentExecutions != nil && *out.ReservedConcurrentExecutions == 0
-}
-
-// readAsync reads how services invoke f asynchronously. Those that are allowed
-// to by a role, such as EventBridge Scheduler, are not seen.
-func (r *Reader) readAsync(ctx context.Context, f *Function) {
-	policy, err := r.Lambda.GetPolicy(ctx, &lambda.GetPolicyInput{FunctionName: &f.address})
-	switch {
-	case missing(err): // nobody is allowed anything
-		return
-	case err != nil:
-		f.unread("the policy of "+f.Name, "lambda:GetPolicy", err)
-		return
-	}
-	services := asyncServices(aws.ToString(policy.Policy))
-	if len(services) == 0 {
-		return
-	}
-	async := rules.Async{Services: services}
-	out, err := r.Lambda.GetFunctionEventInvokeConfig(ctx, &lambda.GetFunctionEventInvokeConfigInput{FunctionName: &f.address})
-	switch {
-	case missing(err): // the defaults
-	case err != nil:
-		f.unread("the asynchronous invocation of "+f.Name, "lambda:GetFunctionEventInvokeConfig", err)
-		return
-	default:
-		d := out.DestinationConfig
-		async.HasFailureDestination = d != nil && d.OnFailure != nil && aws.ToString(d.OnFailure.Destination) != ""
-		async.Retries = number(out.MaximumRetryAttempts)
-	}
-	f.Settings.Async = []rules.Async{async}
-}
-
-// asyncServices returns the services that a policy allows to invoke, and that
-// do so asynchronously.
-func asyncServices(policy string) []string {
-	var p struct {
-		Statement []struct{ Principal json.RawMessage }
-	}
-	if json.Unmarshal([]byte(policy), &p) != nil {
-		return nil
-	}
-	var all []string
-	for _, s := range p.Statement {
-		var principal struct{ Service string }
-		_ = json.Unmarshal(s.Principal, &principal) // "*" is no service
-		if service := rules.AsyncService(principal.Service); service != "" && !slices.Contains(all, service) {
-			all = append(all, service)
-		}
-	}
-	return all
-}
-
-// number returns a setting, which is unknown if it is not set.
-func number(n *int32) rules.Number {
-	if n == nil {
-		return rules.Number{}
-	}
-	return rules.Known(float64(*n))
-}
-
-// limit returns a limit of retries.
-func limit(n *int32) rules.Number {
-	if n == nil {
-		return rules.Known(rules.Unlimited)
-	}
-	return number(n)
-}
-
-func (r *Reader) readMappings(ctx context.Context, f *Function) {
-	pages := lambda.NewListEventSourceMappingsPaginator(r.Lambda, &lambda.ListEventSourceMappingsInput{FunctionName: &f.address})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			f.unread("the event source mappings of "+f.Name, "lambda:ListEventSourceMappings", err)
-			return
-		}
-		for i := range page.EventSourceMappings {
-			// Those of an alias are the alias's, if Lambda lists them with the function's.
-			if m := &page.EventSourceMappings[i]; m.FunctionArn == nil || latest(m.FunctionArn) == f.arn {
-				r.readMapping(ctx, f, m)
-			}
-		}
-	}
-}
-
-func (r *Reader) readMapping(ctx context.Context, f *Function, c *lambdatypes.EventSourceMappingConfiguration) {
-	arn := aws.ToString(c.EventSourceArn)
-	m := rules.Mapping{
-		Name: aws.ToString(c.UUID), Kind: rules.KindOf(arn), Source: resource(arn),
-		ReportsFailures: slices.Contains(c.FunctionResponseTypes, lambdatypes.FunctionResponseTypeReportBatchItemFailures),
-		Retries:         limit(c.MaximumRetryAttempts), RecordAge: limit(c.MaximumRecordAgeInSeconds),
-	}
-	if strings.HasPrefix(aws.ToString(c.State), "Disabl") {
-		f.Disabled = append(f.Disabled, fmt.Sprintf("%s (%s)", m.Name, m.Source))
-	}
-	switch m.Kind {
-	case "":
-		return // takes no partial answers
-	case rules.SQS:
-		r.readQueue(ctx, f, &m, arn)
-	case rules.Kinesis:
-		out, err := r.Kinesis.DescribeStreamSummary(ctx, &kinesis.DescribeStreamSummaryInput{StreamARN: &arn})
-		if err != nil {
-			f.unread("the Kinesis stream "+m.Source, "kinesis:DescribeStreamSummary", err)
-			break
-		}
-		if d := out.StreamDescriptionSummary; d != nil && d.RetentionPeriodHours != nil {
-			m.Retention = rules.Known(float64(*d.RetentionPeriodHours) * 60 * 60)
-		}
-	}
-	f.Mappings = append(f.Mappings, m)
-}
-
-// resource returns what an ARN names, such as a queue or stream/orders.
-func resource(arn string) string {
-	part := strings.SplitN(arn, ":", 6)
-	return part[len(part)-1]
-}
-
-func (r *Reader) readQueue(ctx context.Context, f *Function, m *rules.Mapping, arn string) {
-	in := &sqs.GetQueueUrlInput{QueueName: &m.Source}
-	if part := strings.Split(arn, ":"); len(part) > 4 {
-		in.QueueOwnerAWSAccountId = &part[4]
-	}
-	queue, err := r.SQS.GetQueueUrl(ctx, in)
-	if err != nil {
-		f.unread("the SQS queue "+m.Source, "sqs:GetQueueUrl", err)
-		return
-	}
-	out, err := r.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: queue.QueueUrl, AttributeNames: []sqstypes.QueueAttributeName{
-		sqstypes.QueueAttributeNameVisibilityTimeout, sqstypes.QueueAttributeNameRedrivePolicy, sqstypes.QueueAttributeNameMessageRetentionPeriod,
-	}})
-	if err != nil {
-		f.unread("the SQS queue "+m.Source, "sqs:GetQueueAttributes", err)
-		return
-	}
-	redrive := out.Attributes[string(sqstypes.QueueAttributeNameRedrivePolicy)]
-	var policy struct {
-		MaxReceiveCount json.RawMessage `json:"maxReceiveCount"` // a number, or one in quotes
-	}
-	_ = json.Unmarshal([]byte(redrive), &policy) // without a policy there is no count
-	m.Queue = &rules.Queue{
-		VisibilityTimeout: parsed(out.Attributes[string(sqstypes.QueueAttributeNameVisibilityTimeout)]),
-		HasRedrivePolicy:  redrive != "",
-		MaxReceiveCount:   parsed(strings.Trim(string(policy.MaxReceiveCount), `"`)),
-	}
-	m.Retention = parsed(out.Attributes[string(sqstypes.QueueAttributeNameMessageRetentionPeriod)])
-}
-
-// parsed returns the number in an attribute.
-func parsed(text string) rules.Number {
-	n, err := strconv.ParseFloat(text, 64)
-	return rules.Number{Value: n, Known: err == nil}
 }

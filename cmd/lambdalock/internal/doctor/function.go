@@ -29,6 +29,9 @@ func Function(f *deployed.Function) []Line {
 	for _, mapping := range f.Disabled {
 		found.warn(checkMapping, forFunction, "%sits event source mapping %s is disabled, so nothing is delivered: enable it", subject, mapping)
 	}
+	for _, what := range f.Unseen {
+		found.ok(checkUnread, "%snot looked at is %s", subject, what)
+	}
 	for _, err := range f.Unread {
 		whom := forYou
 		if denied(err) {
