@@ -65,8 +65,10 @@ var operator = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/internal/deployed/invokers.go", breaks: "P6", bug: "doctor sees only what invokes a function without its alias",
-		old: `	if f.qualified {`,
-		new: `	if true {`,
+		old: `	if f.qualified {
+		r.readRouting`,
+		new: `	if true {
+		r.readRouting`,
 		by:  "TestReadAliases",
 	},
 	{

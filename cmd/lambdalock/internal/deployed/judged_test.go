@@ -66,8 +66,8 @@ func deployedAlias(other string) *cloud {
 	return c
 }
 
-// found returns the ids of what is wrong. The function's log level is no
-// concern here, and neither is that its streams keep records for two days.
+// found returns the ids of what is wrong, except for the log level of the
+// function, and the two days for which its streams keep records.
 func found(t *testing.T, c *cloud) (ids []string, f []*deployed.Function) {
 	t.Helper()
 	f, err := c.reader().Read(t.Context(), "thumbnails")
