@@ -81,10 +81,10 @@ func TestAsyncRetries(t *testing.T) {
 	invoked := func(_ awscdk.Stack, fn awslambda.Function, _ infra.LockTable) { invoke(fn) }
 	const late, never = "has a timeout of %v s: if its process dies, its lock is held until that time, but Lambda's last attempt comes after 180 s", "asynchronously (s3) with RetryAttempts 0"
 	for name, c := range map[string]checkCase{
-		"178 s":            {fn: props(178, 2), build: invoked},
-		"179 s":            {fn: props(179, 2), build: invoked, want: []string{fmt.Sprintf(late, 179)}},
+		"172 s":            {fn: props(172, 2), build: invoked},
+		"173 s":            {fn: props(173, 2), build: invoked, want: []string{fmt.Sprintf(late, 173)}},
 		"15 minutes":       {fn: props(900, 2), build: invoked, want: []string{fmt.Sprintf(late, 900)}},
-		"one retry":        {fn: props(59, 1), build: invoked, want: []string{"RetryAttempts 1: an event that finds its lock held twice", "last attempt comes after 60 s"}},
+		"one retry":        {fn: props(53, 1), build: invoked, want: []string{"RetryAttempts 1: an event that finds its lock held twice", "last attempt comes after 60 s"}},
 		"not asynchronous": {fn: props(900, 0)},
 		"no retries":       {fn: props(10, 0), build: invoked, want: []string{never}},
 		"age of 60 s":      {fn: &awslambda.FunctionProps{DeadLetterQueueEnabled: jsii.Bool(true), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60))}, build: invoked, want: []string{"with a MaxEventAge of 60 s"}},

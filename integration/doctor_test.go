@@ -113,7 +113,7 @@ func wrongFunctions() map[string]wrongDeployment {
 		"SNS and rules, not kept":          {deployment{invoked: []invoker{fromService("sns", "events")}}, []string{"warning failureDestination"}},
 		"S3, only success is kept":         {deployment{invoked: []invoker{fromService("s3"), async(2, success)}}, []string{"warning failureDestination"}},
 		"S3, tried once":                   {deployment{invoked: []invoker{fromService("s3"), async(0, kept)}}, []string{"warning retryAttempts"}},
-		"S3, 179 s":                        {deployment{function: timeout(179), invoked: []invoker{fromService("s3"), async(2, kept)}}, []string{"warning asyncTimeout"}},
+		"S3, 173 s":                        {deployment{function: timeout(173), invoked: []invoker{fromService("s3"), async(2, kept)}}, []string{"warning asyncTimeout"}},
 		"S3, tried twice":                  {deployment{invoked: []invoker{fromService("s3"), async(1, kept)}}, []string{"warning retryAttempts"}},
 		"S3, 60 s":                         {deployment{invoked: []invoker{fromService("s3"), async(2, kept, 60)}}, []string{"warning eventAge"}},
 		"S3, kept by nothing":              {deployment{invoked: []invoker{fromService("s3"), async(2, kept), deleteQueue("kept")}}, []string{"warning failureDestination"}},

@@ -49,13 +49,14 @@ func AsyncService(principal string) string {
 }
 
 // Lambda's attempts at an asynchronous invocation come so many seconds after
-// the failure before, and the lock of a process that died is held until its
-// deadline and lock.DefaultGrace:
+// the failure before, and the lock of a process that was ended at its deadline
+// is held for lock.DefaultGrace and 6 s more, if its work had outlived its
+// context:
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 const (
 	secondAttempt = 60
 	thirdAttempt  = 120
-	lockGrace     = 2
+	lockGrace     = 8
 )
 
 // lastAttempt returns how many seconds after the first failure the last attempt
