@@ -182,6 +182,9 @@ func edit(ctx context.Context, store driver.Store, name string, change func(driv
 	if held := (*lock.HeldError)(nil); errors.As(err, &held) {
 		return heldBy(name, held.Holder, held.Until, time.Now())
 	}
+	if err != nil && e.unclear {
+		return fmt.Errorf("it may be forgotten nevertheless, as an answer is missing: look with show: %w", err)
+	}
 	return err
 }
 
@@ -192,6 +195,8 @@ type editor struct {
 	name   string
 	memory driver.Memory  // of the row that was acquired
 	next   *driver.Memory // nil: unchanged
+
+	unclear bool // a change whose answer is missing may have been applied
 }
 
 // Acquire implements [driver.Store].
@@ -212,5 +217,8 @@ func (e *editor) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, 
 	if !t.Abandon {
 		settlement.Memory = e.next
 	}
-	return e.Store.Settle(ctx, &settlement)
+	row, ok, err := e.Store.Settle(ctx, &settlement)
+	known := (*driver.Error)(nil)
+	e.unclear = e.unclear || err != nil && settlement.Memory != nil && !(errors.As(err, &known) && known.Unapplied)
+	return row, ok, err
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,15 +77,48 @@ func release(ctx context.Context, store driver.Store, namespace, key string, out
 	if err := ask(ctx, "Release "+inspect.Safe(row.Name)+"?"); err != nil {
 		return err
 	}
-	_, ok, err := store.Settle(ctx, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
-	if err != nil {
+	ok, unclear, err := settle(ctx, store, &driver.Settlement{Name: row.Name, Token: row.Token, DeleteAfter: keepUntil(&row.Memory, time.Now())})
+	switch {
+	case err != nil && unclear:
+		return fmt.Errorf("it may be released nevertheless, as an answer is missing: look with show: %w", err)
+	case err != nil:
 		return err
-	}
-	if !ok {
-		return changed(ctx, inspector, row)
+	case !ok:
+		if err := changed(ctx, inspector, row, unclear); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(out, "Released %s. The next claim gets it.\n", inspect.Safe(row.Name))
 	return err
+}
+
+// A release that gets no answer is tried so often, because it may have been
+// applied.
+const (
+	releaseAttempts = 4
+	releasePause    = 250 * time.Millisecond
+)
+
+// settle releases a lock. It reports whether that was applied, and whether an
+// attempt whose answer is missing may have been.
+func settle(ctx context.Context, store driver.Store, s *driver.Settlement) (ok, unclear bool, err error) {
+	for attempt := range releaseAttempts {
+		if attempt > 0 {
+			select {
+			case <-ctx.Done():
+				return false, unclear, context.Cause(ctx)
+			case <-time.After(releasePause << attempt):
+			}
+		}
+		_, ok, err = store.Settle(ctx, s)
+		e := (*driver.Error)(nil)
+		known := errors.As(err, &e)
+		unclear = unclear || err != nil && !(known && e.Unapplied)
+		if err == nil || known && !e.Temporary {
+			break
+		}
+	}
+	return ok, unclear, err
 }
 
 // findToChange is inspect.Find for a command that changes the row. A name that
@@ -138,12 +172,14 @@ The lease of %s has ended, so the next claim gets the lock anyway.
 }
 
 // changed returns the error of a release that was refused: the token is not
-// the owner's any more.
-func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow) error {
+// the owner's any more. It is none if an attempt before was applied.
+func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow, unclear bool) error {
 	row, err := store.Read(ctx, before.Name)
 	switch {
 	case err != nil:
 		return err
+	case row.Token == "" && unclear:
+		return nil
 	case row.Token == "":
 		return no("nothing was changed: %s released %s itself", inspect.Safe(before.Holder), inspect.Safe(before.Name))
 	}

@@ -1,0 +1,107 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
+)
+
+// lossy fails settlements, before or after they are applied.
+type lossy struct {
+	*memstore.Store
+	fails   int
+	applied bool
+	err     error
+}
+
+func (s *lossy) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
+	if s.fails--; s.fails < 0 {
+		return s.Store.Settle(ctx, t)
+	}
+	if s.applied {
+		_, _, _ = s.Store.Settle(ctx, t)
+	}
+	return driver.Row{}, false, s.err
+}
+
+// The errors of a store.
+var (
+	passing   = &driver.Error{Store: "it", Err: errors.New("connection reset"), Temporary: true}
+	throttled = &driver.Error{Store: "it", Err: errors.New("throttled"), Temporary: true, Answered: true, Unapplied: true}
+	denied    = &driver.Error{Store: "it", Err: errors.New("denied"), Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
+)
+
+// settlements are what may become of one that an operator asks for: an answer
+// that is missing is no proof that nothing was changed.
+func settlements(done string) map[string]settled {
+	return map[string]settled{
+		"applied, no answer":     {lossy{fails: 1, applied: true, err: passing}, true, 0, done},
+		"not applied, no answer": {lossy{fails: 1, err: passing}, true, 0, done},
+		"throttled":              {lossy{fails: 2, err: throttled}, true, 0, done},
+		"always throttled":       {lossy{fails: 99, err: throttled}, false, 69, "throttled"},
+		"never an answer":        {lossy{fails: 99, applied: true, err: passing}, true, 69, "nevertheless, as an answer is missing"},
+		"denied":                 {lossy{fails: 99, err: denied}, false, 69, "dynamodb:UpdateItem was denied"},
+	}
+}
+
+type settled struct {
+	store  lossy
+	done   bool
+	status int
+	says   string
+}
+
+func TestReleaseSaysWhatHappened(t *testing.T) {
+	t.Parallel()
+	for name, c := range settlements("Released orders/a.") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.store.Store = memstore.New()
+				rowtest.Acquire(t, c.store.Store, "f", time.Hour, lock.Key{Name: "a", Event: "e"})
+				var out strings.Builder
+				err := release(t.Context(), &c.store, "orders", "a", &out, answering(nil, nil))
+				row, _ := c.store.Read(t.Context(), "orders/a")
+				c.check(t, out.String(), err, row.Token == "")
+			})
+		})
+	}
+}
+
+// check compares what was said with what was done.
+func (c settled) check(t *testing.T, out string, err error, done bool) {
+	t.Helper()
+	if err != nil {
+		out += err.Error()
+	}
+	if status(trouble(err)) != c.status || !strings.Contains(out, c.says) || done != c.done {
+		t.Errorf("status %d, done is %v, it says\n%s", status(trouble(err)), done, out)
+	}
+}
+
+func TestForgetSaysWhatHappened(t *testing.T) {
+	t.Parallel()
+	for name, c := range settlements("Forgotten.") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.store.Store = memstore.New()
+				rowtest.Complete(t, c.store.Store, lock.Key{Name: "a", Event: "e"}, nil)
+				var out strings.Builder
+				command := Forget{StoreFlags: console.StoreFlags{Namespace: "orders"}, Key: "a", Event: "e"}
+				err := command.forget(t.Context(), &c.store, &out, answering(nil, nil))
+				row, _ := c.store.Read(t.Context(), "orders/a")
+				c.check(t, out.String(), err, len(row.Memory.Completed) == 0)
+			})
+		})
+	}
+}
