@@ -2,6 +2,7 @@
 package awserror
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 
@@ -21,6 +22,25 @@ func Status(err error) int {
 // called: services use a KMS key on the caller's behalf.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)`)
+
+// deny and lacking find in IAM's answer which kind of policy denies the action,
+// or does not allow it. Not every answer tells.
+var (
+	deny    = regexp.MustCompile(`with an explicit deny(?: in (?:an? |the )?([A-Za-z][A-Za-z -]*[a-z]))?`)
+	lacking = regexp.MustCompile(`because no ([A-Za-z][A-Za-z -]*[a-z]) allows`)
+)
+
+// Remedy returns what to do about an action that was denied: allow, unless the
+// message says that more is needed than the permission of whoever called.
+func Remedy(message, allow string) string {
+	if found := deny.FindStringSubmatch(message); found != nil {
+		return "the " + cmp.Or(found[1], "identity-based or another policy") + " denies it explicitly, whatever else allows it: change that"
+	}
+	if found := lacking.FindStringSubmatch(message); found != nil && found[1] != "identity-based policy" {
+		return "the " + found[1] + " must allow it, too: change that"
+	}
+	return allow
+}
 
 // Denied returns the action that the message of an access-denied error names,
 // or else the one that was called.

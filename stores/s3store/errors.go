@@ -98,7 +98,7 @@ func (o *objects) blame(called, code, message string) (action, hint string) {
 	switch code {
 	case "AccessDenied", "AllAccessDisabled":
 		action = awserror.Denied(message, called)
-		return action, o.allow(action)
+		return action, awserror.Remedy(message, o.allow(action))
 	case "NoSuchBucket":
 		return "", "the bucket does not exist: create it, or correct its name"
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":

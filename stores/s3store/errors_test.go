@@ -54,6 +54,11 @@ var answersOfS3 = map[string]struct {
 		wanted{refused: true, action: "s3:GetObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
 		wanted{refused: true, action: "s3:PutObject", hint: "allow s3:GetObject and s3:PutObject on locks/rows/*"},
 	},
+	"denied by the bucket": {
+		403, "AccessDenied", `User: r is not authorized to perform: s3:PutObject on resource: "arn:aws:s3:::locks/rows/a" with an explicit deny in a resource-based policy`,
+		wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"},
+		wanted{refused: true, action: "s3:PutObject", hint: "the resource-based policy denies it explicitly"},
+	},
 	"missing key without s3:ListBucket": {
 		403, "AccessDenied", `User: arn:aws:sts::123456789012:assumed-role/r/f is not authorized to perform: s3:ListBucket on resource: "arn:aws:s3:::locks" because no identity-based policy allows the s3:ListBucket action`,
 		wanted{refused: true, action: "s3:ListBucket", hint: "allow it on the bucket"},

@@ -116,7 +116,7 @@ func failed(what, action string, err error) error {
 	}
 	e := &driver.Error{Store: what, Err: err, Temporary: true}
 	if api := smithy.APIError(nil); errors.As(err, &api) && strings.Contains(api.ErrorCode(), "AccessDenied") {
-		e.Action, e.Hint, e.Temporary = awserror.Denied(api.ErrorMessage(), action), "allow yourself that action", false
+		e.Action, e.Hint, e.Temporary = awserror.Denied(api.ErrorMessage(), action), awserror.Remedy(api.ErrorMessage(), "allow yourself that action"), false
 	}
 	return e
 }
