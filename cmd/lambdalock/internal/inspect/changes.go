@@ -38,7 +38,7 @@ const (
 
 // Text returns the change as one line.
 func (c *Change) Text() string {
-	s := fmt.Sprintf("%s  %-10s  %s", c.Time.UTC().Format("15:04:05"), c.Change, Safe(c.Name))
+	s := fmt.Sprintf("%s  %-10s  %s", clock(c.Time), c.Change, Safe(c.Name))
 	if c.Event != "" {
 		s += "  event " + Safe(c.Event)
 	}
@@ -49,7 +49,7 @@ func (c *Change) Text() string {
 		s += "  from " + Safe(c.Previous)
 	}
 	if !c.Until.IsZero() {
-		s += "  until " + c.Until.UTC().Format("15:04:05")
+		s += "  until " + clock(c.Until)
 	}
 	return s
 }

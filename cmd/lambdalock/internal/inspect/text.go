@@ -50,9 +50,17 @@ func WriteJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
+// Stamp returns a time as every command writes it: in UTC, as the logs of
+// Lambda do.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// clock returns the time of a day, as a command writes it that prints all the
+// time.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05Z07:00") }
+
 // Moment returns a time, and how far it is from now.
 func Moment(t, now time.Time) string {
-	text := t.UTC().Format(time.RFC3339)
+	text := Stamp(t)
 	if t.Before(now) {
 		return text + " (" + Span(now.Sub(t)) + " ago)"
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -83,7 +84,7 @@ func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try in
 	if try == 0 {
 		until := "it answers"
 		if r.Wait < forever {
-			until = end.Format(time.RFC3339)
+			until = inspect.Stamp(end)
 		}
 		r.say("%s; trying again until %s", console.Plain(err), until)
 	}
@@ -125,7 +126,7 @@ func describeHeld(e *lock.HeldError) string {
 		what = " (for the same event)"
 	}
 	if !e.Until.IsZero() {
-		until = " until " + e.Until.Local().Format(time.RFC3339)
+		until = " until " + inspect.Stamp(e.Until)
 	}
 	if e.Cooldown {
 		return fmt.Sprintf("%q stays held%s, because of the --hold-at-least of the last command", e.Key.Name, until)

@@ -2,9 +2,9 @@ package shell
 
 import (
 	"errors"
-	"time"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
+	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -19,7 +19,7 @@ func (r *guardedRun) end(lk *lock.Lock, status console.ExitStatus) console.ExitS
 	case errors.Is(err, lock.ErrLost):
 		r.say("warning: %q: the lock was lost before the release: another command may have run at the same time; fence %d", r.Key, lk.Lease().Fence)
 	case err != nil:
-		r.say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, console.Plain(err), lk.Lease().Until.Local().Format(time.RFC3339))
+		r.say("warning: %q was not released: %s; it is free when the lease ends at %s", r.Key, console.Plain(err), inspect.Stamp(lk.Lease().Until))
 	}
 	return status
 }
