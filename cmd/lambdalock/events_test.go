@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 // TestEventsAreCheckedFirst: no function is started for a file that is not an
@@ -20,7 +22,6 @@ func TestEventsAreCheckedFirst(t *testing.T) {
 		"two":       {"{}\n{}", nil, ":2:1: "},
 		"empty":     {"", nil, "is empty"},
 		"blank":     {" \n", nil, "is empty"},
-		"mark":      {"\ufeff{}", nil, "byte order mark"},
 		"large":     {`"` + strings.Repeat("x", 7<<20) + `"`, nil, "6 MB"},
 		"not async": {`"` + strings.Repeat("x", 2<<20) + `"`, []string{"--async"}, "1 MB"},
 	} {
@@ -48,4 +49,28 @@ func TestEventFromStandardInput(t *testing.T) {
 	t.Cleanup(func() { _ = in.Close() })
 	c.Stdin = in
 	execute(t, c).Expect(t, 0, "ran", "standard input")
+}
+
+// TestEventFromWindows: PowerShell redirects to files in UTF-16, and marks
+// those in UTF-8.
+func TestEventFromWindows(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(s3Event(t, "grün 🐈.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := utf16.Encode([]rune("\ufeff" + string(text)))
+	little, big := []byte(nil), []byte(nil)
+	for _, u := range units {
+		little, big = binary.LittleEndian.AppendUint16(little, u), binary.BigEndian.AppendUint16(big, u)
+	}
+	want := command(t, nil, "explain", file(t, "event.json", string(text)))
+	want.Expect(t, 0, "S3Object", "png")
+	for name, event := range map[string]string{"mark": "\ufeff" + string(text), "little": string(little), "big": string(big)} {
+		got := command(t, nil, "explain", file(t, name, event))
+		if _, rest, _ := strings.Cut(got.Stdout, "\n"); got.Status != 0 || !strings.HasSuffix(want.Stdout, rest) {
+			t.Errorf("%s: status %d, %s", name, got.Status, got)
+		}
+	}
+	command(t, nil, "explain", file(t, "half", string(little[:len(little)-3]))).Expect(t, 64, "unexpected end of JSON")
 }

@@ -61,6 +61,9 @@ func (e *Event) MayCarry() bool {
 	return !slices.Contains([]string{eventkind.S3.String(), eventkind.S3Test.String(), givenKey}, e.Kind)
 }
 
+// Given reports whether this is a key that was given without an event.
+func (e *Event) Given() bool { return e.Kind == givenKey }
+
 // Accepted reports whether any key function takes any record.
 func (e *Event) Accepted() bool {
 	for _, r := range e.Records {

@@ -56,7 +56,7 @@ func (c *Explain) explain(ctx context.Context, out io.Writer) error {
 	var judged error
 	switch {
 	case c.URL() == "":
-	case c.Namespace == "" && c.Name == "":
+	case c.Namespace == "" && !e.Given():
 		console.Say("nothing is said of the rows: give the --namespace of the function, which is its name unless it sets another")
 	default:
 		judged = c.judge(ctx, e, now)
@@ -88,7 +88,12 @@ func (c *Explain) read(ctx context.Context) (string, *explain.Event, error) {
 		return c.Name, explain.OfKey(lock.Key{Name: c.Name, Event: c.Event, Order: c.Order}), nil
 	}
 	file, event, err := console.ReadEvent(c.File)
-	if err != nil {
+	switch e, line := explain.LogLine(event); {
+	case line != nil:
+		return "", nil, no("%s: %w", file, line)
+	case e != nil:
+		return file, e, nil
+	case err != nil:
 		return "", nil, wrongUse("%w", err)
 	}
 	e, err := explain.Explain(ctx, event)
@@ -103,11 +108,12 @@ func (c *Explain) judge(ctx context.Context, e *explain.Event, now time.Time) er
 	if err != nil {
 		return err
 	}
-	if err := e.Judge(ctx, store, c.Namespace, now); err != nil || c.Name == "" {
+	if err := e.Judge(ctx, store, c.Namespace, now); err != nil || !e.Given() {
 		return err
 	}
-	if v := e.Records[0].Keys[0].Verdict; v.Would == explain.Unknown {
-		if flags := inspect.Namesake(ctx, store, c.Name, "--name"); flags != "" {
+	if key := e.Records[0].Keys[0]; key.Verdict.Would == explain.Unknown {
+		if flags := inspect.Namesake(ctx, store, key.Name, "--name"); flags != "" {
+			v := key.Verdict
 			v.Why = "there is no such row. list prints another lock by this name: for that one, give " + flags
 		}
 	}
