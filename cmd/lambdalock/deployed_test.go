@@ -103,6 +103,7 @@ func TestFunctionFlag(t *testing.T) {
 		"list":                      {[]string{"list", "--function", "thumbnails", "--all"}, 0, []string{"thumbnails/cat", "thumbnails/held"}},
 		"explain":                   {[]string{"explain", "--function", "thumbnails", "--name", "cat", "--event", "e1"}, 0, []string{"thumbnails/cat", "skip: completed"}},
 		"redrive":                   {[]string{"redrive", "--function", "thumbnails", "--dry-run", "--name", "order/{{.order}}", "--event", "{{.order}}", "orders-dlq"}, 1, []string{"completed, and remembered", "1 deleted, 0 sent, 1 left"}},
+		"redrive, no rows":          {[]string{"redrive", "--store", "dynamodb://orders-locks", "--namespace", "thumbnail", "--unknown", "--yes", "orders-dlq"}, 1, []string{"the namespace thumbnail has no rows, so --unknown would send what was completed, too"}},
 		"exec":                      {[]string{"exec", "--function", "thumbnails", "--key", "held", "true"}, 1, []string{"held by f request 1"}},
 		"forget":                    {[]string{"forget", "--function", "thumbnails", "--yes", "cat", "e3"}, 1, []string{"thumbnails/cat does not remember e3"}},
 		"release":                   {[]string{"release", "--function", "thumbnails", "--yes", "cat"}, 1, []string{"nobody holds thumbnails/cat"}},
@@ -128,9 +129,14 @@ func TestFunctionFlag(t *testing.T) {
 			commandtest.Run(t, env, c.args...).Expect(t, c.status, c.says...)
 		})
 	}
+	t.Run("acknowledged, misspelt", func(t *testing.T) {
+		t.Parallel()
+		r := commandtest.Run(t, env, "doctor", "--function", "odd", "--acknowledge", "visibilitytimeout,place")
+		r.Expect(t, 1, "--acknowledge visibilitytimeout leaves out nothing: there is no such warning", "--acknowledge place leaves out nothing: it is an error")
+	})
 	t.Run("acknowledged", func(t *testing.T) {
 		t.Parallel()
-		r := commandtest.Run(t, env, "doctor", "--function", "thumbnails", "--acknowledge", "retention,visibilityTimeout")
+		r := commandtest.Run(t, env, "doctor", "--function", "thumbnails", "--acknowledge", "visibilityTimeout")
 		if r.Expect(t, 0); strings.Contains(r.String(), "warning") {
 			t.Error(r)
 		}

@@ -230,11 +230,45 @@ func fromBody(t *template.Template, m *Message) (string, error) {
 		return "", errors.New("its body has something after its JSON")
 	}
 	var text strings.Builder
-	if err := t.Execute(&text, body); err != nil {
+	if err := t.Execute(&text, printed(body)); err != nil {
 		return "", fmt.Errorf("its body does not fit: %w", err)
 	}
-	if s := text.String(); s == "" || strings.Contains(s, "<no value>") {
+	switch s := text.String(); {
+	case s == "" || strings.Contains(s, "<no value>"):
 		return "", errors.New("its body has nothing where the name or the event should be")
+	case strings.Contains(s, noText):
+		return "", errors.New("its body has an object or an array where the name or the event should be: name a field in it, such as {{.order.id}}")
 	}
 	return text.String(), nil
+}
+
+// noText is what becomes of an object or an array in a text. Go would write it
+// as no key function does.
+const noText = "\x00"
+
+type (
+	object map[string]any
+	array  []any
+)
+
+func (object) String() string { return noText }
+func (array) String() string  { return noText }
+
+// printed returns a value of JSON whose objects and arrays are no text.
+func printed(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		o := object{}
+		for name, member := range v {
+			o[name] = printed(member)
+		}
+		return o
+	case []any:
+		a := make(array, len(v))
+		for i := range v {
+			a[i] = printed(v[i])
+		}
+		return a
+	}
+	return v
 }

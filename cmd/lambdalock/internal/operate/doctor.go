@@ -53,11 +53,25 @@ func (c *Doctor) Run(ctx context.Context) error {
 	if err != nil {
 		return trouble(err)
 	}
-	found = slices.DeleteFunc(found, func(l doctor.Line) bool { return l.Level == doctor.Warning && slices.Contains(c.Acknowledge, l.Check) })
+	found = c.acknowledge(found)
 	if err := c.print(os.Stdout, found); err != nil {
 		return err
 	}
 	return verdict(found)
+}
+
+// acknowledge leaves out the warnings that are acknowledged, and says which
+// names are none of them: one may be misspelt, or be an error.
+func (c *Doctor) acknowledge(found []doctor.Line) []doctor.Line {
+	for _, check := range c.Acknowledge {
+		switch i := slices.IndexFunc(found, func(l doctor.Line) bool { return l.Check == check && l.Level != doctor.OK }); {
+		case i < 0:
+			console.Say("--acknowledge %s leaves out nothing: there is no such warning", check)
+		case !slices.ContainsFunc(found, func(l doctor.Line) bool { return l.Check == check && l.Level == doctor.Warning }):
+			console.Say("--acknowledge %s leaves out nothing: it is an error, not a warning", check)
+		}
+	}
+	return slices.DeleteFunc(found, func(l doctor.Line) bool { return l.Level == doctor.Warning && slices.Contains(c.Acknowledge, l.Check) })
 }
 
 // examine returns what is found of the store and the function.

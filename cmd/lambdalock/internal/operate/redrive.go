@@ -19,6 +19,7 @@ import (
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/explain"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/inspect"
+	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
 // Redrive empties a dead-letter queue of SQS.
@@ -39,7 +40,7 @@ type Redrive struct {
 
 // Help returns what --help adds.
 func (c *Redrive) Help() string {
-	return `Looks at the messages of a dead-letter queue, and at the locks of their keys. A message whose event was completed is deleted. One that was not is sent back to the queue that it came from, or --to another, with its attributes and its group, and is then deleted. Messages that are held, stale or carry another payload stay, and so do those of which the locks say nothing: those without a row or a key. --unknown sends these, too. It shows the messages and asks first, up to 1,000 at a time. It sends messages of a FIFO queue in the order of their groups: if one stays, those after it stay, too.
+	return `Looks at the messages of a dead-letter queue, and at the locks of their keys. A message whose event was completed is deleted. One that was not is sent back to the queue that it came from, or --to another, with its attributes and its group, and is then deleted. Messages that are held, stale or carry another payload stay, and so do those of which the locks say nothing: those without a row or a key. --unknown sends these, too, unless the namespace has no rows at all. It shows the messages and asks first, up to 1,000 at a time. It sends messages of a FIFO queue in the order of their groups: if one stays, those after it stay, too.
 
 It deletes a message only after it was completed, or after SQS has acknowledged that it was sent. If the command dies in between, up to ten messages are in both queues; in a FIFO queue SQS drops their copies if the command is run again within 5 minutes. The last line counts messages that were sent and not deleted. A message that is sent back has a new id, so what follows from the id does not recognise it: docs/SOURCES.md#redriven-messages.
 
@@ -49,7 +50,7 @@ While it runs, others do not see the messages. In the end it makes those that st
 
 The status is 0 if no message stays, 1 if some do or after "no", 64 if a flag or the environment is wrong or nobody can be asked, and 69 if SQS or the store did not answer or refused. Times are those of this machine.
 
-It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, and on DynamoDB dynamodb:GetItem.
+It needs sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on the dead-letter queue, sqs:GetQueueUrl and sqs:SendMessage on the other, with --to also sqs:GetQueueAttributes, and on DynamoDB dynamodb:GetItem, with --unknown also dynamodb:Scan.
 
 Examples:
   lambdalock redrive --namespace orders --dry-run orders-dlq   # what it would do
@@ -68,6 +69,9 @@ func (c *Redrive) Run(ctx context.Context) error {
 		return trouble(err)
 	}
 	judge.Namespace = c.Namespace // which may be that of --function
+	if err := c.knowsRows(ctx, judge.Store); err != nil {
+		return trouble(err)
+	}
 	cfg, err := c.AWS(ctx)
 	if err != nil {
 		return trouble(err)
@@ -79,6 +83,22 @@ func (c *Redrive) Run(ctx context.Context) error {
 	ctx, stop := untilHangup(ctx)
 	defer stop()
 	return trouble(c.redrive(ctx, q, judge, os.Stdout, os.Stderr, c.confirm))
+}
+
+// knowsRows refuses --unknown where nothing can be known: with a misspelt
+// namespace, what was completed would run again, too.
+func (c *Redrive) knowsRows(ctx context.Context, store driver.Inspector) error {
+	if !c.Unknown {
+		return nil
+	}
+	for _, err := range store.Rows(ctx, prefix(c.Namespace)) {
+		return err
+	}
+	where := "the store"
+	if c.Namespace != "" {
+		where = "the namespace " + inspect.Safe(c.Namespace)
+	}
+	return no("%s has no rows, so --unknown would send what was completed, too: give the function's --namespace or --function; if all of it should run again, aws sqs start-message-move-task sends it", where)
 }
 
 // untilHangup returns a context that also ends when the terminal is closed. A
