@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -167,7 +168,9 @@ func (l *Lock) keepUp(ctx context.Context, pause time.Duration) {
 			l.beat.lose(l.lostError())
 		}
 	}()
-	stopped = l.renewUntilStopped(ctx, pause)
+	// An end that is being tried ends before the deadline, and needs no renewal.
+	overtimeEnds := pause == 0 && l.hasEnded(ctx)
+	stopped = overtimeEnds || l.renewUntilStopped(ctx, pause)
 }
 
 // watch ends the work in the middle of the margin if the heartbeat has not done
@@ -306,11 +309,12 @@ func (l *Lock) renewOnce(ctx context.Context, r *retries, now time.Time, until *
 
 var errOutlived = errors.New("still running after its context has ended; its lease is renewed for as long as it runs: let the work return when its context ends")
 
-// outlived returns an error once, if the work has outlived its context.
+// outlived returns an error once, if the work has outlived its context. Package
+// middleware reports the records of a batch.
 func (l *Lock) outlived() error {
 	t := l.timing
 	soon := t.renew && (t.deadline.IsZero() || l.clock.Now().Before(t.outermost.Add(-t.overtimeAhead())))
-	if soon || l.beat.outlived || l.ending.Load() != 0 {
+	if soon || l.beat.outlived || l.ending.Load() != 0 || invocation.BatchOf(l.ctx) != nil {
 		return nil
 	}
 	l.beat.outlived = true

@@ -23,8 +23,8 @@
 //
 // # Not guaranteed
 //
-// Only the platform can stop a handler that goes on after its context has
-// ended. Store the fencing token of [lock.FromContext] with your data, and
+// Nobody can stop a handler that goes on after its context has ended, or after
+// its lease was lost. Store the fencing token of [lock.FromContext] with your data, and
 // refuse a write if a larger one is already there. If the process dies after
 // the handler has returned and before the event is completed, the event runs
 // again: a handler must be safe to repeat, or write with dynamostore.Transact.
@@ -43,10 +43,11 @@
 //
 // # Timing
 //
-// On classic Lambda the lease lasts to the deadline of the invocation plus 2 s,
-// because the platform kills the process at the deadline. Where it does not
-// (managed instances, several invocations in one process, or no believable
-// deadline), a lease of 30 s is renewed while the handler runs.
+// In an on-demand function the lease lasts to the deadline of the invocation
+// plus 2 s, which costs no renewals; only if the handler goes on although its
+// context has ended, the lease is renewed from shortly before the deadline on.
+// Elsewhere (managed instances, several invocations in one process, or no
+// believable deadline), a lease of 30 s is renewed while the handler runs.
 //
 // # Concurrency
 //

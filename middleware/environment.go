@@ -14,11 +14,17 @@ import (
 // https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 func inLambda() bool { return os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" }
 
-// killedAtDeadline reports whether the platform kills the process at the
-// deadline. Classic Lambda does. Managed instances report a deadline, but let
-// the code run on.
+// onDemand reports whether Lambda gives the process one invocation at a time.
+// What runs beyond its deadline is ended according to the documentation, and
+// runs on according to the teams of the runtimes, which reject its late answer:
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+// https://github.com/aws/aws-lambda-rust-runtime/pull/1159
+// https://github.com/aws/aws-lambda-dotnet/pull/2508
+//
+// Managed instances let it run on according to both. There aws-lambda-go 1.55
+// takes no further invocations if the answer of one of them is rejected.
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
-func killedAtDeadline() bool {
+func onDemand() bool {
 	return lambdacontext.MaxConcurrency() == 1 && os.Getenv("AWS_LAMBDA_INITIALIZATION_TYPE") != "lambda-managed-instances"
 }
 

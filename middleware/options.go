@@ -221,7 +221,7 @@ func RememberEvents(events int) Option {
 }
 
 // Reserve sets how long before Lambda's deadline the handler's context ends, so
-// that the lock can be released before the kill: at least 1 ms. Default, and
+// that the lock can be released before it: at least 1 ms. Default, and
 // zero: the smaller of 1 s, in which a release can be repeated if its
 // connection breaks, and 10 % of the remaining time.
 func Reserve(d time.Duration) Option {
@@ -247,9 +247,9 @@ const DefaultHTTPCompleteWithin = 5 * time.Second
 // FixedLease takes a lease of d, at least 3 s, that is not renewed. The
 // handler's context ends 2 s before the lease does, because clocks may differ
 // by that much, and its cause is lock.ErrLost. Default, and zero: the lease
-// lasts to the deadline plus 2 s, as long as the handler can run, or is renewed
-// if the platform does not kill at the deadline. FixedLease excludes
-// [Heartbeat].
+// lasts to the deadline plus 2 s and is renewed if the handler goes on, or is
+// that of [Heartbeat] where an invocation is not alone in its process.
+// FixedLease excludes Heartbeat.
 func FixedLease(d time.Duration) Option {
 	return func(o *settings) { o.fixed = d }
 }
@@ -257,9 +257,9 @@ func FixedLease(d time.Duration) Option {
 // Heartbeat takes a lease of at least 3 s that is renewed while the handler
 // runs: after each third of its length, or sooner if it is shorter than 6 s. A
 // short lease ends soon after a crash, at the price of more writes. Default,
-// and zero: no heartbeat where the platform kills at the deadline, because the
-// lease that lasts to the deadline needs no renewal; elsewhere one of 30 s.
-// Heartbeat excludes [FixedLease].
+// and zero: none in an on-demand function, whose lease lasts to the deadline
+// plus 2 s and is renewed only if the handler goes on beyond that; elsewhere one
+// of 30 s. Heartbeat excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.heartbeat = lease }
 }

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	errOverdue      = errors.New("lambdalock: still running after its context has ended; the platform will kill the invocation at its deadline")
+	errOverdue      = errors.New("lambdalock: still running after its context has ended; at its deadline Lambda reports the whole batch as timed out")
 	errOverdueAlive = errors.New("lambdalock: still running after its context has ended; the invocation cannot end before it does")
 )
 
@@ -66,7 +66,7 @@ func (d *delivery[R]) watch(ctx context.Context, t *task[R]) (stop func() *Panic
 func (d *delivery[R]) reportOverdue(ctx context.Context, t *task[R], held time.Duration) {
 	lease, _ := lock.FromContext(ctx)
 	err := errOverdue
-	if !killedAtDeadline() {
+	if !onDemand() {
 		err = errOverdueAlive
 	}
 	d.report(ctx, lock.Observation{

@@ -245,8 +245,8 @@ func sameStack(t *testing.T, bare, wrapped json.RawMessage) {
 	}
 }
 
-// TestLeaseFitsThePlatform shows that the lease ends soon after the deadline if
-// the platform kills at the deadline, and that a short lease is renewed if not.
+// TestLeaseFitsThePlatform shows that the lease lasts to the deadline in an
+// on-demand function, and that a short one is renewed elsewhere.
 func TestLeaseFitsThePlatform(t *testing.T) { // F16, F22
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -73,7 +73,7 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 		s.engine.Lease = lock.FixedLease(s.fixed)
 	case s.heartbeat != 0:
 		s.engine.Lease = lock.Heartbeat(s.heartbeat)
-	case killedAtDeadline():
+	case onDemand():
 		s.engine.Lease = lock.UntilDeadline()
 	}
 	return s

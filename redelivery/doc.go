@@ -38,8 +38,8 @@
 //   - The timeouts are changed when the whole batch has ended, so a message
 //     does not come back while other messages of its batch are being handled.
 //
-// Where a holder renews its lease (middleware.Heartbeat, or no Lambda that
-// kills at the deadline), the lease ends later than it says now, so a process
+// Where a holder renews its lease (middleware.Heartbeat, which is the default
+// of managed instances), the lease ends later than it says now, so a process
 // that renews its own leases goes by the estimate alone.
 //
 // Every other failure keeps the visibility timeout of the queue: that of a

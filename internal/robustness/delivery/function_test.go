@@ -45,6 +45,7 @@ type invocation struct {
 	runs     []*run
 	panicked bool // an observer or a log handler
 	over     bool // the handler has returned
+	renewed  bool // one of its leases
 	metrics
 }
 
@@ -216,7 +217,7 @@ func (f *function[E, A]) start(inv *invocation) *process[E, A] {
 			middleware.Store(e), middleware.Namespace(namespace), middleware.Observe(f.w.observe), middleware.Logger(slog.New(logs{f.w})),
 			emf.Metrics(&emf.Options{Output: output{e}}),
 		}, f.with...)
-		if f.w.managed { // as the middleware does where the platform does not kill
+		if f.w.managed { // as the middleware does there
 			options = append(options, middleware.Heartbeat(lock.DefaultLease))
 		}
 		p = &process[E, A]{environment: e, handler: f.wrap(options...)}
@@ -300,8 +301,9 @@ func (f *function[E, A]) invoke(records []*event, e E, judge func(*invocation, A
 }
 
 // call runs the handler until it returns or its environment dies, or until the
-// deadline, where classic Lambda kills the process; on a managed instance it
-// runs on, but its answer reaches nobody. A panic ends the environment.
+// deadline, where the platform may kill the process; otherwise, and always on a
+// managed instance, it runs on, but its answer reaches nobody. A panic ends the
+// environment.
 // https://docs.aws.amazon.com/lambda/latest/dg/golang-exceptions.html
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 func (f *function[E, A]) call(ctx context.Context, p *process[E, A], inv *invocation, e E) (A, error, bool) {
@@ -342,7 +344,7 @@ func (f *function[E, A]) call(ctx context.Context, p *process[E, A], inv *invoca
 		if !p.dead {
 			f.w.timeouts++
 		}
-		if !f.w.managed {
+		if !f.w.managed && f.w.random.IntN(2) == 0 {
 			p.die()
 		}
 	}

@@ -108,7 +108,7 @@ func (w *world) checkMetrics(inv *invocation) {
 		"Duplicates": claims["already_completed"], "Stale": claims["stale"], "InProgress": claims["in_progress"], "Contended": claims["held"],
 		"TakenOver": claims["taken_over"], "StoreRequests": inv.log.Requests(),
 	}
-	if !w.managed { // no renewal fails
+	if !w.managed && !inv.renewed { // no renewal fails
 		want["Lost"] = ends["lost"]
 		want["StoreFailed"] = claims["store_failed"] + claims["throttled"] + ends["store_failed"] - requeued
 	}
