@@ -44,9 +44,20 @@ func TestTimeoutKillsAndRestarts(t *testing.T) {
 	}
 }
 
-func TestManagedInstanceIsNotKilledAtTheDeadline(t *testing.T) {
+// TestProcessLivesOn shows that a process that is not killed at the deadline
+// takes the next invocation once its handler has returned.
+func TestProcessLivesOn(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"managed": func(cfg *Config) { cfg.Concurrency = 2 },
+		"classic": func(cfg *Config) { cfg.LivesOn = true },
+	} {
+		t.Run(name, func(t *testing.T) { livesOn(t, change) })
+	}
+}
+
+func livesOn(t *testing.T, change func(*Config)) {
 	cfg := config("gated")
-	cfg.Concurrency = 2
+	change(&cfg)
 	cfg.Timeout = 300 * time.Millisecond
 	p, seen := start(t, cfg)
 	g := newGate(t)
@@ -61,6 +72,9 @@ func TestManagedInstanceIsNotKilledAtTheDeadline(t *testing.T) {
 		defer p.mu.Unlock()
 		return len(p.envs[0].process.running) == 0
 	})
+	p.mu.Lock()
+	p.cfg.Timeout = patience
+	p.mu.Unlock()
 	result = background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")

@@ -68,6 +68,14 @@ type Config struct {
 	// Timeout is the function's timeout; zero means 3 s, as in Lambda.
 	Timeout time.Duration
 
+	// LivesOn lets the process of a classic environment go on after the deadline
+	// of its invocation, until the handler returns; only then it takes another
+	// invocation. So the teams of the runtimes describe it; the documentation says
+	// that Lambda ends the process, as without this option:
+	// https://github.com/aws/aws-lambda-rust-runtime/pull/1159
+	// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+	LivesOn bool
+
 	// Function is the function's name; empty means the base name of Command[0].
 	Function string
 

@@ -132,8 +132,8 @@ func (proc *process) begin(id string) (*call, *refusal) {
 	return c, nil
 }
 
-// finish takes a complete answer. One that comes after a managed environment's
-// deadline is accepted, because the handler cannot know, but changes nothing.
+// finish takes a complete answer. One that comes after the deadline is accepted,
+// because the handler cannot know, but changes nothing.
 func (proc *process) finish(c *call, end ending) {
 	proc.output.drain() // what was printed before the answer belongs to this invocation
 	p := proc.p
