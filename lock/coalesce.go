@@ -91,6 +91,9 @@ func (a *acquisition) coalesce() error {
 	case !marked:
 		return nil
 	}
+	if t := turnOf(a.ctx); t != nil {
+		t.Coalescer = a.row.Event
+	}
 	held := a.heldError(nil)
 	held.Coalesced = true
 	return held
@@ -154,6 +157,9 @@ func (l *Lock) releaseOwing(s *settlement, owed *OwedError) (Outcome, error) {
 	s.request.MarksBelow = 0
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	outcome, err := l.ended(s, ok, err)
+	if t := turnOf(l.ctx); t != nil {
+		t.Owed = true
+	}
 	if err == nil {
 		err = owed
 	}
@@ -161,14 +167,15 @@ func (l *Lock) releaseOwing(s *settlement, owed *OwedError) (Outcome, error) {
 	return outcome, err
 }
 
-// hasTimeToRun reports whether a run may begin, if it takes as long as the last.
+// hasTimeToRun reports whether a run may begin, if it takes as long as the
+// last.
 func (l *Lock) hasTimeToRun() bool {
 	end, bounded := l.work.Deadline()
 	return l.work.Err() == nil && l.check() == nil && (!bounded || end.Sub(l.clock.Now()) >= l.lastRun)
 }
 
 // nextIsLast reports whether the event must be completed after the next run,
-// whoever comes meanwhile.
+// even if others come meanwhile.
 func (l *Lock) nextIsLast() bool {
 	now := l.clock.Now()
 	left := l.decided.Add(longestSeries).Sub(now)

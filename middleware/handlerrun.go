@@ -32,6 +32,19 @@ func (r *handlerRun) release() {
 	}
 }
 
+// failed returns what to report of a handler that failed with err: err itself,
+// unless that says that the event need not come again, and others rely on it.
+func (r *handlerRun) failed(err error) error {
+	if r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
+		return err
+	}
+	var owed *lock.OwedError
+	if errors.As(r.lock.Release(), &owed) {
+		return &lock.OwedError{Key: owed.Key, Err: err}
+	}
+	return err
+}
+
 // complete completes the event after the handler succeeded, and releases the
 // lock. If that fails, the handler's result still counts: the error is nil,
 // except with Coalesce. Then events that were acknowledged may rely on another
@@ -148,7 +161,7 @@ func (w *wrapper) locked(ctx context.Context, key lock.Key, keyErr error, work f
 	defer run.release()
 	for {
 		if err := work(run.ctx); err != nil {
-			return err
+			return run.failed(err)
 		}
 		if err := run.complete(nil, 0); !runsAgain(err) {
 			return err

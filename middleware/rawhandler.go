@@ -53,7 +53,7 @@ func (h *rawHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 	for {
 		out, err := h.handler.Invoke(run.ctx, payload)
 		if err != nil {
-			return out, err
+			return out, run.failed(err)
 		}
 		run.judge(out)
 		if run.lock == nil || !run.completes(out, out) {

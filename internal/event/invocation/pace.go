@@ -143,6 +143,12 @@ func (p *Pace) Full(now time.Time) time.Duration {
 type Turn struct {
 	Pace      *Pace
 	Throttled bool // the store throttled the claim, which gave up immediately
+	// Coalescer is the event of the holder that was asked for one more run, as it
+	// is stored. Empty: none was.
+	Coalescer string
+	// Owed is whether others, whose events were acknowledged, rely on the event
+	// although its run failed.
+	Owed bool
 }
 
 type turnKey struct{}
