@@ -12,9 +12,9 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// TestEndlessStream lets other events come all the time while one is worked
-// on: the holder's event is completed, although its runs alone would take all
-// the time there is, and each event that was coalesced comes before a whole run.
+// TestEndlessStream lets other events come all the time while one is worked on:
+// the holder's event is completed, although its runs alone would take all the
+// time there is, and each event that was coalesced comes before a whole run.
 func TestEndlessStream(t *testing.T) { // F7
 	t.Parallel()
 	for name, c := range map[string]struct {

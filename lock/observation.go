@@ -20,7 +20,7 @@ const (
 	OutcomeTakenOver        Outcome = "taken_over"        // acquired from a holder that died: warn
 	OutcomeRequeued         Outcome = "requeued"          // the store throttles the claim of a record, which goes back to the queue of its batch: debug
 	OutcomeHeld             Outcome = "held"              // by another invocation: info
-	OutcomeCoalesced        Outcome = "coalesced"         // the holder runs once more for it: info
+	OutcomeCoalesced        Outcome = "coalesced"         // the holder runs once more for it, or a record of its batch has run: info
 	OutcomeOwed             Outcome = "owed"              // events were coalesced during the work: it runs once more, or the event has to come again: info
 	OutcomeAlreadyCompleted Outcome = "already_completed" // info
 	OutcomeStale            Outcome = "stale"             // info

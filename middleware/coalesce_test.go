@@ -130,39 +130,6 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// TestCoalesceInABatch sends batches of messages of one name: two runs serve
-// them all. Copies of the event that runs wait for it, and are skipped.
-func TestCoalesceInABatch(t *testing.T) { // F32
-	t.Parallel()
-	for name, c := range map[string]struct{ messages, events, coalesced int }{
-		"a hundred events":            {100, 100, 99},
-		"two events, each five times": {10, 2, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture()
-				runs := 0
-				h := middleware.EachSQSMessage(func(_ context.Context, m events.SQSMessage) (lock.Key, error) {
-					return lock.Key{Name: "item", Event: m.Body}, nil
-				}, func(context.Context, events.SQSMessage) error {
-					runs++
-					time.Sleep(time.Second)
-					return nil
-				}, f.options(middleware.OnHeld(middleware.Coalesce))...)
-				var e events.SQSEvent
-				for i := range c.messages {
-					e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprint(i), Body: fmt.Sprint(i % c.events), EventSource: "aws:sqs"})
-				}
-				answer, err := h(t.Context(), e)
-				if err != nil || len(answer.BatchItemFailures) > 0 || runs != 2 || f.count(lock.OutcomeCoalesced) != c.coalesced {
-					t.Errorf("%d runs, %d coalesced, %+v, %v", runs, f.count(lock.OutcomeCoalesced), answer, err)
-				}
-			})
-		})
-	}
-}
-
 // TestCoalesceRefusesHandlers lists the handlers and options that Coalesce does
 // not fit.
 func TestCoalesceRefusesHandlers(t *testing.T) {

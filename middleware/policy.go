@@ -69,22 +69,29 @@ type coalescePolicy int
 // handler must not have the same Event, or the second run is skipped there; and
 // the key has no Order, or a stale event is skipped without another run.
 //
-// If the time left is shorter than the last run, the invocation fails with a
-// *lock.OwedError instead, and its source delivers its event again. So it does
-// with another error if the event cannot be completed although the handler
-// succeeded. So an event that was coalesced is lost only if the holder's event
-// is, which then is in the dead-letter queue of its source, if that has one. A
-// handler that fails with [Permanent] puts it there.
+// The invocation fails with a *lock.OwedError if others came during a run, and
+// no time is left for another one, or the run failed with [Permanent]: its
+// event comes again, and is not moved away. It fails with another error if the
+// event cannot be completed although the handler succeeded. So an event that
+// was coalesced is lost only if the holder's event is, which then is in the
+// dead-letter queue of its source, if that has one.
+//
+// If events come all the time, the holder takes no more before the last run
+// that fits, or after 15 minutes: its event is completed, and those who come
+// then fail with a *lock.HeldError. Give the function a timeout of three runs
+// or more. Where a run takes more than half of the time, nothing is coalesced.
 //
 // Another delivery of the holder's own event fails with a *lock.HeldError, and
 // so does an event whose lock is held by a function without Coalesce, or stays
 // held because of [HoldAtLeast]. Every key needs an Event. Each refused event
-// takes two requests. The records of a batch are coalesced with each other,
-// too, up to [Concurrency] at a time, unless the source has an order. Every
-// result without an error completes the event, whatever status it has. The
-// store must be a driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob
-// Storage are. Over HTTP it is refused like [Skip], because nobody delivers a
-// request again.
+// takes two requests, and on DynamoDB up to three where many come at once; the
+// next claim of the name takes one more than usual. The records of one name in
+// a batch are one run, also of a source that has an order: it takes the place
+// of the first of them, and if it fails, that record fails alone, as without
+// Coalesce. Every result without an error completes the event, whatever status
+// it has. The store must be a driver.Coalescer, as DynamoDB, Redis, S3 and
+// Azure Blob Storage are. Over HTTP it is refused like [Skip], because nobody
+// delivers a request again.
 const Coalesce coalescePolicy = 0
 
 type waitPolicy time.Duration

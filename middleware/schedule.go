@@ -4,16 +4,28 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
-	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/internal/event/stored"
 )
+
+// serving is a run for all records of a name that come after its own in the
+// batch: with Coalesce, because it has begun after they came, or will.
+type serving struct {
+	// except is the event of another invocation whose run it is, as it is stored. A
+	// copy of it must come again if that invocation fails.
+	except string
+}
+
+// isServed reports whether the record can be acknowledged without a claim. One
+// that has no event is refused all the same.
+func (t *task[R]) isServed() bool {
+	return t.served != nil && t.err == nil && t.key.Event != "" && stored.Event(t.key.Event) != t.served.except
+}
 
 // chain decides which records wait for which, and makes the others ready. A
 // record waits for the one before it in its group, and for the one before it
-// with the same name, so that it never finds its lock held by its own batch. If
-// it is to be coalesced then, it waits only for the one before it with the same
-// event, which would not be.
+// with the same name, so that it never finds its lock held by its own batch.
 func (d *delivery[R]) chain() {
-	lastInGroup, lastOfName := map[string]*task[R]{}, map[lock.Key]*task[R]{}
+	lastInGroup, lastOfName := map[string]*task[R]{}, map[string]*task[R]{}
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		if group := d.groupOf(t); group != "" {
@@ -23,16 +35,12 @@ func (d *delivery[R]) chain() {
 			}
 			lastInGroup[group] = t
 		}
-		same := lock.Key{Name: t.key.Name}
-		if d.held.action == coalesce {
-			same.Event = t.key.Event
-		}
-		if same.Name != "" {
-			if before := lastOfName[same]; before != nil {
+		if name := t.key.Name; name != "" {
+			if before := lastOfName[name]; before != nil {
 				before.nextOfName = t
 				t.waitsFor++
 			}
-			lastOfName[same] = t
+			lastOfName[name] = t
 		}
 	}
 	for i := range d.tasks {
@@ -81,7 +89,7 @@ const longestNap = 100 * time.Millisecond
 // awaitTurn waits until a record may claim its lock, or may not begin any more.
 // The others wait behind it.
 func (d *delivery[R]) awaitTurn(t *task[R]) {
-	if t.blocked || t.err != nil { // it claims nothing
+	if t.blocked || t.err != nil || t.isServed() { // it claims nothing
 		return
 	}
 	d.turn <- struct{}{}
@@ -119,6 +127,7 @@ func (d *delivery[R]) end(t *task[R], err error) {
 		d.waitLess(next)
 	}
 	if next := t.nextOfName; next != nil {
+		next.served = t.served
 		d.waitLess(next)
 	}
 	if d.remaining--; d.remaining == 0 {

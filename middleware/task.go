@@ -34,6 +34,8 @@ type task[R any] struct {
 	err     error // of the key function; when the task has ended, why the record failed
 	ended   time.Time
 
+	turn        invocation.Turn
+	served      *serving // by the run of a record before this one; nil: by none
 	waitsFor    int      // how many tasks must end first
 	nextInGroup *task[R] // waits for this one
 	nextOfName  *task[R] // waits for this one
@@ -91,17 +93,26 @@ func (d *delivery[R]) handle(t *task[R]) (err error) {
 		} else if !returned { // by runtime.Goexit, or a panic with nil, which must not look like success
 			err = errGoexit
 		}
+		if !returned && t.turn.Owed && !d.each.repanic { // the panic may be that the record fails for good
+			err = &lock.OwedError{Key: t.key, Err: err}
+		}
 	}()
 	err = d.surrounded(t)
 	returned = true
 	return err
 }
 
-// underLock runs the handler of a record under its lock.
+// underLock runs the handler of a record under its lock, unless another record
+// has served it.
 func (d *delivery[R]) underLock(t *task[R]) error {
-	turn := &invocation.Turn{Pace: &d.pace}
-	reported := false
-	err := d.locked(invocation.WithTurn(t.ctx, turn), t.key, t.err, func(ctx context.Context) error {
+	if t.isServed() {
+		d.report(t.ctx, lock.Observation{Outcome: lock.OutcomeCoalesced, Key: t.key})
+		return nil
+	}
+	t.turn = invocation.Turn{Pace: &d.pace}
+	ran, reported := false, false
+	err := d.locked(invocation.WithTurn(t.ctx, &t.turn), t.key, t.err, func(ctx context.Context) error {
+		ran = true
 		err := d.watchedHandler(ctx, t)
 		if err != nil {
 			// If the partial answer only names the failed records, Lambda never sees err.
@@ -110,7 +121,10 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		}
 		return err
 	})
-	if turn.Throttled {
+	if d.held.action == coalesce && err == nil && (ran || t.turn.Coalescer != "") {
+		t.served = &serving{except: t.turn.Coalescer}
+	}
+	if t.turn.Throttled {
 		t.again, t.throttled = true, err
 	}
 	if errors.Is(err, lock.ErrOwed) && !reported { // the handler succeeded
@@ -124,6 +138,8 @@ func (d *delivery[R]) mayBegin(t *task[R]) error {
 	switch {
 	case t.blocked:
 		return errBlocked
+	case t.isServed(): // it needs no time
+		return nil
 	case d.lastStart.IsZero() && d.pace.Full(clock.From(d.ctx).Now()) > longestOutage:
 		return errFull
 	case !d.lastStart.IsZero() && !clock.From(d.ctx).Now().Before(d.lastStart):

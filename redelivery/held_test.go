@@ -129,7 +129,7 @@ func TestOwedMessageComesBack(t *testing.T) {
 		began := time.Now()
 		q.send(message("m1", "customer", run.String()))
 		q.send(message("m2", "customer", run.String()))
-		q.poll(10, p)
+		q.poll(1, p)
 		for id, times := range q.received {
 			if len(times) == 2 {
 				if late := times[1].Sub(began) - run; late < 0 || late > 2*time.Second {

@@ -81,8 +81,8 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F32", bug: "two records of one name wait for each other's lock",
-		old: `			if before := lastOfName[same]; before != nil {`,
-		new: `			if before := lastOfName[same]; before != nil && !d.source.strict {`,
+		old: `			if before := lastOfName[name]; before != nil {`,
+		new: `			if before := lastOfName[name]; before != nil && !d.source.strict {`,
 		by:  "TestBatchDuplicatesInside|TestBatchSameName",
 	},
 	{
@@ -119,7 +119,7 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F63", bug: "a record that claims nothing takes the turn of another",
-		old: `	if t.blocked || t.err != nil { // it claims nothing`,
+		old: `	if t.blocked || t.err != nil || t.isServed() { // it claims nothing`,
 		new: `	if t.blocked {`,
 		by:  "TestRecordsThatClaimNothing",
 	},

@@ -46,16 +46,15 @@ var coalesce = []mutant{
 		by:  "TestCooldownWhoseAnswerIsLost",
 	},
 	{
-		file: "lock/settlement.go", breaks: "P6", bug: "a completion does not look at the marks",
+		file: "lock/coalesce.go", breaks: "P6", bug: "a completion does not look at the marks",
 		old: `s.request.MarksBelow = l.row.Marks + 1`,
 		new: `s.request.MarksBelow = 1 << 40`,
 		by:  "TestBurst",
 	},
 	{
 		file: "lock/coalesce.go", breaks: "P6", bug: "marks that were there at the last completion are owed for ever",
-		old: `	l.row.Marks = s.row.Marks
-`,
-		new: ``,
+		old: `if l.row.Marks = s.row.Marks; !s.completes {`,
+		new: `if !s.completes {`,
 		by:  "TestOwedRun",
 	},
 	{
@@ -90,8 +89,8 @@ var coalesce = []mutant{
 	},
 	{
 		file: "lock/coalesce.go", breaks: "P6", bug: "an owed run begins although there is no time for it",
-		old: `end.Sub(now) >= took`,
-		new: `end.Sub(now) >= took/2`,
+		old: `end.Sub(l.clock.Now()) >= l.lastRun`,
+		new: `end.Sub(l.clock.Now()) >= l.lastRun/2`,
 		by:  "TestOwedRun",
 	},
 	{
@@ -132,9 +131,11 @@ var coalesce = []mutant{
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P6, F7", bug: "an event is acknowledged whose completion is not confirmed, and with it those that were coalesced",
-		old: `r.w.held.action != coalesce`,
-		new: `!runsAgain(err)`,
-		by:  "TestCoalescedBeforeAFailedCompletion",
+		old: `	if r.w.held.action != coalesce {
+		return nil`,
+		new: `	if !runsAgain(err) {
+		return nil`,
+		by: "TestCoalescedBeforeAFailedCompletion",
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P6", bug: "nobody runs for coalesced events after a result with status 503",
@@ -149,12 +150,6 @@ var coalesce = []mutant{
 		new: `		if r.w.failOpen {
 			return errStreamed`,
 		by: "TestCoalesceRefusesStreams",
-	},
-	{
-		file: "middleware/schedule.go", breaks: "F32", bug: "copies in a batch that is coalesced find their lock held and count a receive",
-		old: `same.Event = t.key.Event`,
-		new: `same.Name = ""`,
-		by:  "TestCoalesceInABatch",
 	},
 	{
 		file: "middleware/task.go", breaks: "observation", bug: "a run that a wrapper inside the handler owes counts as two failures",

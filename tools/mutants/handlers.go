@@ -98,14 +98,9 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/funchandler.go", breaks: "P5, F18", bug: "a handler that failed completes its event",
-		old: `err != nil {
-					return out
-				}`,
-		new: `err != nil {
-					run.complete(nil, 0)
-					return out
-				}`,
-		by: "TestFailedEventRunsAgain",
+		old: `if changed := run.failed(err); changed != err {`,
+		new: `if changed := run.complete(nil, 0); changed != nil {`,
+		by:  "TestFailedEventRunsAgain",
 	},
 	{
 		file: "middleware/funchandler.go", breaks: "P4, F18", bug: "a handler that panics or fails keeps the name held",
@@ -153,10 +148,8 @@ var handlers = []mutant{
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P5, F49", bug: "a failed work of a record completes it",
-		old: `		if err := work(run.ctx); err != nil {
-			return err`,
-		new: `		if err := work(run.ctx); err != nil {
-			run.complete(nil, 0)
+		old: `			return run.failed(err)`,
+		new: `			run.complete(nil, 0)
 			return err`,
 		by: "TestBatchPoison|TestEachS3Record|TestEventBridgeDetail",
 	},

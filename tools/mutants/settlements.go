@@ -302,8 +302,8 @@ var settlements = []mutant{
 	},
 	{
 		file: "lock/observation.go", breaks: "observation", bug: "the requests of a completion are observed twice",
-		old: `o := l.observation(outcome, s.began, 0, nil)`,
-		new: `o := l.observation(outcome, s.began, s.sent, nil)`,
+		old: `o := l.observation(outcome, s.began, 0, err)`,
+		new: `o := l.observation(outcome, s.began, s.sent, err)`,
 		by:  "TestEveryRequestIsObserved",
 	},
 }

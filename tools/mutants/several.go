@@ -180,11 +180,11 @@ var several = []mutant{
 	},
 	{
 		file: "lock/several.go", breaks: "P5", bug: "Complete of a set after Release returns nil",
-		old: `	if s.ending == released {
+		old: `	if how == released {
 		return ErrReleased
 	}
 `,
-		new: ``,
+		new: `	_ = how`,
 		by:  "TestLocksAfterTheirEnd",
 	},
 	{

@@ -1,0 +1,327 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
+	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/middleware"
+)
+
+// change is a record of a batch: name, event and what the handler does.
+type change struct{ name, event, does string }
+
+// changes are batches of changes from a source. It calls key and handle with
+// each, and returns the places of those that come again.
+type changes func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int
+
+func parse(text string) change {
+	p := strings.Split(text, " ")
+	return change{p[0], p[1], p[2]}
+}
+
+func (c change) String() string { return c.name + " " + c.event + " " + c.does }
+
+func sqsChanges(fifo bool) changes {
+	return func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+		h := middleware.EachSQSMessage(
+			func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return key(parse(m.Body)), nil },
+			func(ctx context.Context, m events.SQSMessage) error { return handle(ctx, parse(m.Body)) }, opts...)
+		var e events.SQSEvent
+		for i, c := range batch {
+			m := events.SQSMessage{MessageId: fmt.Sprint(i), Body: c.String(), EventSource: "aws:sqs", Attributes: map[string]string{}}
+			if fifo {
+				m.Attributes["MessageGroupId"], m.Attributes["SequenceNumber"] = "g", fmt.Sprint(i)
+			}
+			e.Records = append(e.Records, m)
+		}
+		answer, err := h(ctx, e)
+		var again []int
+		for _, f := range answer.BatchItemFailures {
+			again = append(again, place(t, f.ItemIdentifier))
+		}
+		if err != nil && len(again) < len(batch) {
+			t.Error(err)
+		}
+		return again
+	}
+}
+
+func place(t *testing.T, s string) (i int) {
+	if _, err := fmt.Sscan(s, &i); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// wholly returns what comes again of a batch that is delivered again as a
+// whole.
+func wholly(batch []change, err error) []int {
+	if err == nil {
+		return nil
+	}
+	var failed *middleware.BatchError
+	var again []int
+	for i := range batch {
+		if errors.As(err, &failed) {
+			again = append(again, i)
+		}
+	}
+	return again
+}
+
+var changesFrom = map[string]changes{
+	"SQS":  sqsChanges(false),
+	"FIFO": sqsChanges(true),
+	"Kinesis": func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) (again []int) {
+		h := middleware.EachKinesisRecord(
+			func(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+				return key(parse(string(r.Kinesis.Data))), nil
+			},
+			func(ctx context.Context, r events.KinesisEventRecord) error {
+				return handle(ctx, parse(string(r.Kinesis.Data)))
+			}, opts...)
+		var e events.KinesisEvent
+		for i, c := range batch {
+			e.Records = append(e.Records, events.KinesisEventRecord{EventID: "shard:" + fmt.Sprint(i), Kinesis: events.KinesisRecord{Data: []byte(c.String()), SequenceNumber: fmt.Sprint(i)}})
+		}
+		answer, _ := h(ctx, e)
+		for _, f := range answer.BatchItemFailures {
+			again = append(again, place(t, f.ItemIdentifier))
+		}
+		return again
+	},
+	"DynamoDB": func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) (again []int) {
+		h := middleware.EachDynamoDBRecord(
+			func(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, error) {
+				return key(parse(r.EventName)), nil
+			},
+			func(ctx context.Context, r events.DynamoDBEventRecord) error { return handle(ctx, parse(r.EventName)) }, opts...)
+		var e events.DynamoDBEvent
+		for i, c := range batch {
+			e.Records = append(e.Records, events.DynamoDBEventRecord{EventName: c.String(), Change: events.DynamoDBStreamRecord{SequenceNumber: fmt.Sprint(i)}})
+		}
+		answer, _ := h(ctx, e)
+		for _, f := range answer.BatchItemFailures {
+			again = append(again, place(t, f.ItemIdentifier))
+		}
+		return again
+	},
+	"Kafka": func(ctx context.Context, _ *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+		h := middleware.EachKafkaRecord(
+			func(_ context.Context, r events.KafkaRecord) (lock.Key, error) { return key(parse(r.Value)), nil },
+			func(ctx context.Context, r events.KafkaRecord) error { return handle(ctx, parse(r.Value)) }, opts...)
+		e := events.KafkaEvent{Records: map[string][]events.KafkaRecord{}}
+		for i, c := range batch {
+			partition := fmt.Sprint("t-", i%3)
+			e.Records[partition] = append(e.Records[partition], events.KafkaRecord{Topic: "t", Partition: int64(i % 3), Offset: int64(i), Value: c.String()})
+		}
+		return wholly(batch, h(ctx, e))
+	},
+	"DocumentDB": func(ctx context.Context, _ *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+		h := middleware.EachDocumentDBRecord(
+			func(_ context.Context, r awsevents.DocumentDBEventRecord) (lock.Key, error) {
+				return key(parse(r.Event.OperationType)), nil
+			},
+			func(ctx context.Context, r awsevents.DocumentDBEventRecord) error {
+				return handle(ctx, parse(r.Event.OperationType))
+			}, opts...)
+		var e awsevents.DocumentDBEvent
+		for _, c := range batch {
+			var r awsevents.DocumentDBEventRecord
+			r.Event.OperationType = c.String()
+			e.Events = append(e.Events, r)
+		}
+		return wholly(batch, h(ctx, e))
+	},
+}
+
+// handlesChanges does what a change says, and notes those that ran.
+func handlesChanges(ran *[]string) func(context.Context, change) error {
+	return func(ctx context.Context, c change) error {
+		*ran = append(*ran, c.event)
+		switch c.does {
+		case "fails":
+			return errors.New("failed")
+		case "permanent":
+			return middleware.Permanent(errors.New("never"))
+		case "panics":
+			panic(middleware.Permanent(errors.New("never")))
+		case "exits":
+			runtime.Goexit()
+		case "long":
+			time.Sleep(8900 * time.Millisecond)
+		}
+		return nil
+	}
+}
+
+func keyOfChange(c change) lock.Key { return lock.Key{Name: c.name, Event: c.event} }
+
+var coalesces = middleware.OnHeld(middleware.Coalesce)
+
+// TestChangesOfOneBatch sends a hundred changes of each of two names in one
+// batch: each name has one run and two requests.
+func TestChangesOfOneBatch(t *testing.T) { // F32
+	t.Parallel()
+	for source, send := range changesFrom {
+		for names, runs := range map[string]int{"a": 1, "ab": 2} {
+			t.Run(source+" "+names, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture()
+					var batch []change
+					for i := range 100 * len(names) {
+						batch = append(batch, change{names[i%len(names) : i%len(names)+1], fmt.Sprint("e", i), "ok"})
+					}
+					var ran []string
+					again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...)
+					if len(again) > 0 || len(ran) != runs || f.count(lock.OutcomeCoalesced) != len(batch)-runs {
+						t.Errorf("%d runs, %d coalesced, %v come again", len(ran), f.count(lock.OutcomeCoalesced), again)
+					}
+					if n := f.faulty.Requests(fault.Acquire) + f.faulty.Requests(fault.Mark) + f.faulty.Requests(fault.Release); n != 2*runs {
+						t.Errorf("%d requests", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRecordThatServesOthers lets the records of a batch end in every way: no
+// record is acknowledged without a whole run that succeeded.
+func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fifo  bool
+		batch []change
+		ran   []string
+		again []int
+	}{
+		"the first fails":             {false, []change{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first panics":            {false, []change{{"a", "1", "panics"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first exits":             {false, []change{{"a", "1", "exits"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first fails for good":    {false, []change{{"a", "1", "permanent"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"all fail":                    {false, []change{{"a", "1", "fails"}, {"a", "2", "fails"}, {"a", "3", "fails"}}, []string{"1", "2", "3"}, []int{0, 1, 2}},
+		"the first is completed":      {false, []change{{"a", "done", "ok"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"2"}, nil},
+		"copies":                      {false, []change{{"a", "1", "ok"}, {"a", "1", "ok"}, {"a", "1", "ok"}}, []string{"1"}, nil},
+		"copies of what fails":        {false, []change{{"a", "1", "fails"}, {"a", "1", "fails"}}, []string{"1", "1"}, []int{0, 1}},
+		"no event":                    {false, []change{{"a", "", "ok"}, {"a", "2", "ok"}, {"a", "", "ok"}}, []string{"2"}, []int{0, 2}},
+		"no time for another":         {false, []change{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
+		"a group, the first fails":    {true, []change{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1"}, []int{0, 1, 2}},
+		"a group, another name fails": {true, []change{{"a", "1", "ok"}, {"b", "2", "fails"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{1, 2}},
+		"a group of two names":        {true, []change{{"a", "1", "ok"}, {"b", "2", "ok"}, {"a", "3", "fails"}, {"b", "4", "fails"}}, []string{"1", "2"}, nil},
+		"a group, no time left":       {true, []change{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture()
+				var ran []string
+				opts := f.options(coalesces, middleware.Concurrency(1))
+				sqsChanges(false)(t.Context(), t, []change{{"a", "done", "ok"}}, keyOfChange, handlesChanges(&ran), opts...)
+				ran = nil
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				again := sqsChanges(c.fifo)(ctx, t, c.batch, keyOfChange, handlesChanges(&ran), opts...)
+				if !slices.Equal(ran, c.ran) || !slices.Equal(again, c.again) {
+					t.Errorf("ran %q, want %q; %v come again, want %v", ran, c.ran, again, c.again)
+				}
+			})
+		})
+	}
+}
+
+// TestBatchBesideAHolder sends a batch while another invocation holds the name:
+// one mark serves all of its records, but not a copy of the holder's own event,
+// which must come again if the holder fails.
+func TestBatchBesideAHolder(t *testing.T) { // F7, F32
+	t.Parallel()
+	for _, fifo := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture()
+			var ran []string
+			within := false
+			holds := sqsChanges(false)(t.Context(), t, []change{{"a", "holder", "ok"}}, keyOfChange, func(ctx context.Context, c change) error {
+				if ran = append(ran, c.event); within {
+					return nil
+				}
+				within = true
+				batch := []change{{"a", "1", "ok"}, {"a", "2", "ok"}, {"a", "holder", "ok"}, {"a", "3", "ok"}}
+				want := []int{2}
+				if fifo {
+					want = []int{2, 3} // in their order
+				}
+				if again := sqsChanges(fifo)(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...); !slices.Equal(again, want) {
+					t.Errorf("%v come again, want %v", again, want)
+				}
+				return nil
+			}, f.options(coalesces)...)
+			if !slices.Equal(ran, []string{"holder", "holder"}) || len(holds) > 0 || f.faulty.Requests(fault.Mark) != 1 {
+				t.Errorf("ran %q after %d marks", ran, f.faulty.Requests(fault.Mark))
+			}
+		})
+	}
+}
+
+// TestPermanentButOwed shows that a failure for good of an event on which
+// others rely is returned like any other, whatever the handler's form.
+func TestPermanentButOwed(t *testing.T) { // F7
+	t.Parallel()
+	for form, wrap := range rebuilds {
+		for _, panics := range []bool{false, true} {
+			if panics && form != "records" {
+				continue // the panic ends the process
+			}
+			t.Run(fmt.Sprint(form, ", panics ", panics), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture()
+					var failed []error
+					opts := f.options(coalesces)
+					if form == "records" {
+						opts = append(opts, middleware.OnFailed(func(_ context.Context, fs []*middleware.Failed[events.SQSMessage]) {
+							for _, f := range fs {
+								failed = append(failed, f.Err)
+							}
+						}))
+					}
+					var h func(context.Context, order) error
+					runs := 0
+					h = wrap(t, func(context.Context) error {
+						if runs++; runs == 1 {
+							if err := h(t.Context(), order{ID: "other"}); err != nil {
+								t.Error(err)
+							}
+						}
+						err := middleware.Permanent(errors.New("no article 7"))
+						if panics {
+							panic(err)
+						}
+						return err
+					}, opts...)
+					for run, owed := range []bool{true, false} {
+						err := h(t.Context(), order{ID: "early"})
+						if form == "records" {
+							err, failed = failed[0], nil
+						}
+						if errors.Is(err, lock.ErrOwed) != owed || errors.As(err, new(*middleware.PermanentError)) == owed || !strings.Contains(err.Error(), "no article 7") {
+							t.Errorf("delivery %d: %v", run, err)
+						}
+					}
+				})
+			})
+		}
+	}
+}
