@@ -66,9 +66,6 @@ func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Durat
 	held = max(min(held, now.Sub(l.others)), 0) // the holder's clock may be wrong
 	turns := time.Duration(l.before(&a.row))
 	left := turns*max(turn, held) - held
-	if a.row.Cooling() { // nobody has the name before it is over
-		left = toEnd + (turns-1)*turn
-	}
 	// One that is far from its turn may find the name free all the same. Its place
 	// must not count as served, because those before it still wait.
 	a.claim.Place = 0
@@ -78,13 +75,28 @@ func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Durat
 	look := min(max(left*95/100, held/2, turn/4), longestPoll)
 	// After the lease of a dead holder, all of them have looked at the same moment.
 	look += clock.Jitter(a.clock, min(turn, longestPoll)/8)
-	switch {
-	case a.row.Cooling() && turns <= keenest:
-		return min(toEnd, longestPoll)
-	case a.row.Cooling(): // another's turn is next
-		return look
-	}
 	return min(look, toEnd)
+}
+
+// cooldownEnds returns how long to wait in a cooldown, which lasts for toEnd:
+// until then or, if the waiter is far from its turn, for half of the time until
+// that. Every turn has a cooldown of its own. Those who are near come one after
+// the other, so that the first has the name and the others need not try.
+func (a *acquisition) cooldownEnds(now time.Time, toEnd time.Duration) time.Duration {
+	l := &a.line
+	if l.place == 0 {
+		return toEnd
+	}
+	turn := max(l.length(now, &a.row), a.row.Until.Sub(a.row.Stamp))
+	turns := time.Duration(l.before(&a.row))
+	a.claim.Place = 0
+	if turns > keenest {
+		return max(toEnd, (toEnd+(turns-1)*turn)/2) + clock.Jitter(a.clock, turn/8)
+	}
+	if l.place > a.row.Served {
+		a.claim.Place = l.place
+	}
+	return toEnd + (turns-1)*min(turn/(2*keenest), shortestPoll)
 }
 
 // length returns how long a turn takes: as long as those that the waiter has

@@ -74,7 +74,8 @@ func (a *acquisition) waitEnd() (end time.Time, cause error) {
 // as it has been held already. A holder that has worked for a second is likely
 // to work for another, and one that has just begun is likely to end soon. That
 // costs few requests for long work and little delay for short work. It never
-// waits longer than until just after the lease ends.
+// waits longer than until just after the lease ends. The end of a cooldown is
+// known, so nobody asks before it.
 //
 // The holder's stamp tells how long it has held the name. If its clock is ahead
 // of ours, the time that we have seen it counts instead. Otherwise a holder
@@ -93,9 +94,9 @@ func (a *acquisition) nextLook(now time.Time, round int) time.Duration {
 		held = max(wall.Sub(a.row.Stamp), now.Sub(a.seen.at))
 		look = held
 		toEnd = a.row.Until.Sub(wall) + time.Millisecond
-		if a.row.Cooling() { // the end is known
-			look = toEnd
-		}
+	}
+	if a.row.Cooling() {
+		return max(a.cooldownEnds(now, toEnd), time.Millisecond)
 	}
 	look = min(max(look, shortestPoll), longestPoll)
 	look += clock.Jitter(a.clock, look/2) // so that waiters who came together spread out

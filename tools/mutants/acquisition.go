@@ -275,9 +275,8 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/line.go", breaks: "P4", bug: "no owner's place counts as served",
-		old: `		a.claim.Place = l.place
-`,
-		new: ``,
+		old: `if l.place > a.row.Served && left < longestPoll {`,
+		new: `if left < 0 {`,
 		by:  "TestLine",
 	},
 	{
@@ -295,8 +294,8 @@ var acquisition = []mutant{
 	},
 	{
 		file: "lock/line.go", breaks: "F38", bug: "everybody looks as soon as a cooldown is over",
-		old: `a.row.Cooling() && turns <= keenest:`,
-		new: `a.row.Cooling():`,
+		old: `if turns > keenest {`,
+		new: `if turns > 1<<20 {`,
 		by:  "TestLine",
 	},
 	{
