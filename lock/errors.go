@@ -168,7 +168,7 @@ func (e *LostError) Unwrap() []error { return known(ErrLost, e.Err) }
 // StoreError says that the store did not answer, or refused to. It says nothing
 // about the lock. AWS Lambda reports it as errorType "StoreError".
 type StoreError struct {
-	Op     string // acquire, renew, complete, release or check
+	Op     string // acquire, renew, complete, release or check; coalesce: a request for one more run
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known

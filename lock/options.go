@@ -101,8 +101,9 @@ type Options struct {
 	// whatever the row costs, each for as long as Remember says. Those completed
 	// before them are forgotten once the row would cost more than one write unit of
 	// 1 KB, which has room for ten to twenty events; [OutcomeForgotten] reports it.
-	// A row of 350 KB, with 5,000 events or more, takes no more. Zero: 8, which fit
-	// into one write unit unless the name is long.
+	// A row of 350 KB, with 5,000 events or more, takes no more, and moves as a
+	// whole with every claim that is refused. Zero: 8, which fit into one write
+	// unit unless the name is long, or each key has a Payload.
 	RememberEvents int
 	// CompleteWithin limits how long [Lock.Complete] tries, for work whose caller
 	// waits for the result. Zero: until shortly before the deadline, because nobody

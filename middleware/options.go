@@ -213,9 +213,10 @@ func RememberFor[T any](f func(result T) time.Duration) Option {
 // number, the events completed first are forgotten as soon as the row would
 // cost more than one write unit (1 KB), and lock.OutcomeForgotten reports that.
 // An event takes up to 62 bytes, every write of the row costs a write unit per
-// KB, and a row of 350 KB takes no more events. The records of a batch are
-// remembered together, up to 2,000 of one name. Default, and zero: 8, which fit
-// into one write unit unless the name is long.
+// KB, and a row of 350 KB takes no more events; each claim that is refused gets
+// all of it. The records of a batch are remembered together, up to 2,000 of one
+// name. Default, and zero: 8, which fit into one write unit unless the name is
+// long, or each key has a Payload.
 func RememberEvents(events int) Option {
 	return func(o *settings) { o.engine.RememberEvents = events }
 }

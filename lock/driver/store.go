@@ -41,6 +41,11 @@ import (
 // package lock decides what a name remembers and how long its row lives. Times
 // count to the microsecond: a store may drop what is finer, and may round
 // DeleteAfter up to whole seconds.
+//
+// A Store may also be a [Line], a [Coalescer], a [Checker] or an [Inspector].
+// Package lock asks the value that it was given. So a type that wraps a Store
+// must have their methods, too: if it only embeds the interface Store, it hides
+// them, and waiters, for example, have no places in line.
 type Store interface {
 	// Acquire makes the claim's token the owner if [Row.Judge] says Granted, as
 	// [Row.Take] does.
