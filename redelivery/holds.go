@@ -38,7 +38,7 @@ func (h *holds) observe(_ context.Context, o lock.Observation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case o.Outcome == lock.OutcomeRenewed:
+	case o.Outcome == lock.OutcomeRenewed && o.Err == nil: // an error says that this holder has outlived its invocation
 		h.renews = true
 	case o.Outcome == lock.OutcomeReleased && (o.Completed || o.Key.Event == ""): // a failure may be quick
 		h.add(o.HeldFor)

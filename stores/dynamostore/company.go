@@ -33,7 +33,10 @@ type batchClient interface {
 //
 // A write costs the same in a batch, except for the first claim of a name that
 // this process has not seen but the table has: it costs one more write of the
-// row. InBatches panics if the Store's client has no BatchExecuteStatement.
+// row. If a server calls a kind of statement invalid that it takes as a request
+// by itself, the Store warns once, and sends that kind by itself from then on.
+//
+// InBatches panics if the Store's client has no BatchExecuteStatement.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html.
 //
 // DynamoDB takes no ARN of a table here, and no table of another account. For a
@@ -65,6 +68,7 @@ type company struct {
 	mu            sync.Mutex
 	recent, older map[uint64]bool // hashes of names that have a row; a mistake costs a request
 	off           bool            // PartiQL is denied
+	invalid       map[string]bool // texts of statements that the server takes only alone
 }
 
 // maxKnown is how many names recent has before they become the older ones.
@@ -78,9 +82,10 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	}
 	name := str(in.Key, "lock")
 	out, err := (*dynamodb.UpdateItemOutput)(nil), errInDoubt
-	for _, s := range c.statementsFor(name, in) {
-		out, err = c.queue.send(ctx, &member{name: name, statement: s.of(in), batch: batch})
-		if err == nil && s.returning && len(out.Attributes) <= 1 { // the memory of the row would be lost
+	var tried statement
+	for _, tried = range c.statementsFor(name, in) {
+		out, err = c.queue.send(ctx, &member{name: name, statement: tried.of(in), batch: batch})
+		if err == nil && tried.returning && len(out.Attributes) <= 1 { // the memory of the row would be lost
 			err = errInDoubt
 		}
 		if !errors.Is(err, errExists) {
@@ -88,15 +93,19 @@ func (c *company) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 		}
 		c.learn(name)
 	}
-	denied := errors.Is(err, errDenied)
-	if denied || errors.Is(err, errInDoubt) || errors.Is(err, errExists) {
+	together := err
+	if goesAlone(together) {
 		out, err = c.queue.alone(ctx, batch, in, options...)
 	}
 	if err == nil {
 		c.learn(name)
 	}
-	if denied && isAllowed(err) { // so it was not the name that is denied
+	switch {
+	case !isAllowed(err): // so it was not the statement
+	case errors.Is(together, errDenied): // and not the name
 		c.switchOff(ctx, "the table does not take them together: allow the function's role dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the table, or leave InBatches out")
+	case errors.Is(together, errInvalid):
+		c.avoid(ctx, tried.text, together)
 	}
 	return out, err
 }
@@ -113,9 +122,37 @@ func (c *company) statementsFor(name string, in *dynamodb.UpdateItemInput) []sta
 	case !ok || off:
 		return nil
 	case s.claim && !known:
-		return []statement{s.insert, s.update}
+		return c.taken(s.insert, s.update)
 	}
-	return []statement{s.update}
+	return c.taken(s.update)
+}
+
+// taken returns the statements before the first that the server takes only
+// alone.
+func (c *company) taken(all ...statement) []statement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range all {
+		if c.invalid[s.text] {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// avoid lets statements of that text be sent alone from now on, and warns of
+// the first.
+func (c *company) avoid(ctx context.Context, text string, why error) {
+	c.mu.Lock()
+	first := len(c.invalid) == 0
+	if first {
+		c.invalid = map[string]bool{}
+	}
+	c.invalid[text] = true
+	c.mu.Unlock()
+	if first {
+		slog.WarnContext(ctx, "lambdalock: some requests of a batch are sent one by one, because the server does not take them together: leave InBatches out", "table", c.table, "statement", text, "error", why)
+	}
 }
 
 // shape translates the few constant expressions of the store once each.
@@ -167,4 +204,10 @@ var (
 	errExists  = errors.New("the name has a row")
 	errInDoubt = errors.New("only a request by itself tells")
 	errDenied  = errors.New("PartiQL is denied, or the name")
+	errInvalid = errors.New("the server calls the statement or its values invalid")
 )
+
+// goesAlone reports whether an error is a reason to send a request by itself.
+func goesAlone(err error) bool {
+	return errors.Is(err, errInDoubt) || errors.Is(err, errExists) || errors.Is(err, errDenied) || errors.Is(err, errInvalid)
+}

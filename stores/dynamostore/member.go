@@ -53,7 +53,7 @@ func requestError(err error) error {
 	case "AccessDeniedException", "UnknownOperationException":
 		return errDenied
 	case "ValidationException":
-		return errInDoubt
+		return fmt.Errorf("%w: %s", errInvalid, api.ErrorMessage())
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func memberError(e *types.BatchStatementError) error {
 	case types.BatchStatementErrorCodeEnumAccessDenied:
 		return errDenied
 	case types.BatchStatementErrorCodeEnumValidationError:
-		return errInDoubt
+		return fmt.Errorf("%w: %s", errInvalid, aws.ToString(e.Message))
 	case types.BatchStatementErrorCodeEnumConditionalCheckFailed:
 		if len(e.Item) <= 1 {
 			return errInDoubt
