@@ -191,7 +191,7 @@ func (a *api) post(t *testing.T, key, body string) response {
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 func (a *api) send(t *testing.T, method string, headers map[string]string, body string) response {
 	t.Helper()
-	h := map[string]string{"content-type": "application/json", "host": "abc123.lambda-url.eu-west-1.on.aws"}
+	h := map[string]string{"content-type": "application/json", "authorization": "Bearer jane", "host": "abc123.lambda-url.eu-west-1.on.aws"}
 	maps.Copy(h, headers)
 	payload, err := json.Marshal(map[string]any{
 		"version": "2.0", "routeKey": "$default", "rawPath": "/payments", "rawQueryString": "", "headers": h,
