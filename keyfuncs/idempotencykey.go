@@ -47,10 +47,10 @@ import (
 // event says so, and if the event comes from another source. Client is set for
 // what is wrong with the header, and Missing if it is absent, whatever the
 // token says. A key function for HTTP APIs also takes events of Function URLs,
-// whose form is the same. HTTP APIs and
-// Function URLs join several values with commas, and these count as one. Every
-// request needs the header: use [Optional] for requests that may come without
-// it, like a GET, a preflight request or a health check.
+// whose form is the same. HTTP APIs and Function URLs join several values with
+// commas, and these count as one. Every request needs the header, except one
+// with the method OPTIONS, which package middleware lets pass: use [Optional]
+// for requests that may come without it, like a GET or a health check.
 //
 // E is the event type of a gateway: events.APIGatewayProxyRequest,
 // APIGatewayV2HTTPRequest, APIGatewayWebsocketProxyRequest,

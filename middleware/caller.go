@@ -87,7 +87,7 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 		return !known, nil
 	}
 	by, inRequest, err := callerOf(ctx, payload, gateway)
-	if len(without) == 0 { // the caller is not compared, so what is wrong with it is no reason to refuse
+	if len(without) == 0 { // the caller is not compared, so an error about it refuses nothing
 		return err != nil || !inRequest, nil
 	}
 	for _, k := range without {
@@ -98,9 +98,9 @@ func (h *overHTTP) addCaller(ctx context.Context, keys *keySet, gateway eventkin
 
 // callerOf returns what [keyfuncs.PayloadFrom] takes from [keyfuncs.Caller],
 // for a payload of any type, and whether that tells the sender from others.
-// Where it is a type of the user's, the handler knows the caller by no more than
-// is in its JSON form. Without a gateway it returns "" if nothing in the payload
-// can name the caller.
+// Where it is a type of the user's, the handler knows the caller by no more
+// than is in its JSON form. Without a gateway it returns "" if nothing in the
+// payload can name the caller.
 func callerOf(ctx context.Context, payload any, gateway eventkind.Gateway) (by string, known bool, err error) {
 	if _, ok := eventkind.RequestIn(payload); ok {
 		return fingerprint(ctx, payload, keyfuncs.Caller)

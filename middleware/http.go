@@ -269,9 +269,10 @@ func statusIn(code json.RawMessage) int {
 	return int(f)
 }
 
-// longestResult returns how long a result may be that the gateway gets. A longer
-// one is an error for the client, whatever its status: Lambda refuses it with
-// Function.ResponseSizeTooLarge, and a load balancer answers with status 502.
+// longestResult returns how long a result may be that the gateway gets. A
+// longer one is an error for the client, whatever its status: Lambda refuses it
+// with Function.ResponseSizeTooLarge, and a load balancer answers with status
+// 502.
 // https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html
 func longestResult(gateway eventkind.Gateway) int {

@@ -304,8 +304,8 @@ func change(r *rand.Rand, s *sender) {
 	}
 }
 
-// TestNoAnswerToAStranger compares what pairs of senders of one request get with
-// an oracle that knows the senders and not the keys.
+// TestNoAnswerToAStranger compares what pairs of senders of one request get
+// with an oracle that knows the senders and not the keys.
 func TestNoAnswerToAStranger(t *testing.T) { // F28, F61
 	t.Parallel()
 	pairs := 100_000

@@ -12,7 +12,7 @@ import (
 // occurs, [Observe] is called, and one line of the level given here is logged.
 const (
 	OutcomeUnlocked      lock.Outcome = "unlocked"       // the handler runs without a lock, because of FailOpen: error
-	OutcomeNoLock        lock.Outcome = "no_lock"        // the handler runs without a lock, because of keyfuncs.ErrNoLock: debug
+	OutcomeNoLock        lock.Outcome = "no_lock"        // the handler runs without a lock, because of keyfuncs.ErrNoLock, or for OPTIONS without a key: debug
 	OutcomeIgnored       lock.Outcome = "ignored"        // the event has nothing to work on: warn
 	OutcomeHandlerFailed lock.Outcome = "handler_failed" // the handler of one record of a batch, or what [Around] or [OnFailed] calls, returned an error or panicked: error
 	OutcomeNotBegun      lock.Outcome = "not_begun"      // records of a batch are returned without being handled: warn

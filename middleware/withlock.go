@@ -85,7 +85,7 @@ import (
 //   - a *lock.PayloadMismatchError, such as another request or another caller
 //     with the same key, with status 422
 //   - a *lock.NoKeyError that the client can correct, such as a missing
-//     Idempotency-Key, with status 400
+//     Idempotency-Key, with status 400, except for OPTIONS, which needs no key
 //
 // A key that has an Event and no Payload gets the caller as its Payload, as
 // keyfuncs.PayloadFrom(key, keyfuncs.Caller) would give it, so that only the

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/jmespath"
 	"github.com/lambdalock/lambdalock/lock"
@@ -115,6 +117,33 @@ func TestPayloadIsNotJSON(t *testing.T) { // F26
 					t.Errorf("%+v, %v; want a NoKeyError of payload", k, err)
 				}
 			})
+		}
+	}
+}
+
+// TestContentByMeaning shows that a request may be compared by what its body
+// means, and by who sends it.
+func TestContentByMeaning(t *testing.T) {
+	t.Parallel()
+	type request = events.APIGatewayV2HTTPRequest
+	key := keyfuncs.PayloadFrom(keyfuncs.IdempotencyKey[request],
+		keyfuncs.Join(keyfuncs.HTTPBody[request](jmespath.Payload), keyfuncs.Caller[request]))
+	of := func(body, token string) lock.Key {
+		e := request{RawPath: "/pay", Body: body, Headers: map[string]string{"idempotency-key": "k", "authorization": token}}
+		e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
+		k, err := key(t.Context(), e)
+		if err != nil {
+			t.Error(err)
+		}
+		return k
+	}
+	first := of(`{"a":1,"b":2}`, "jane")
+	if again := of(` {"b":2.0, "a":1}`, "jane"); again != first {
+		t.Errorf("%+v, want %+v", again, first)
+	}
+	for _, other := range []lock.Key{of(`{"a":1,"b":3}`, "jane"), of(`{"a":1,"b":2}`, "joe")} {
+		if other.Name != first.Name || other.Payload == first.Payload {
+			t.Errorf("%+v and %+v", other, first)
 		}
 	}
 }
