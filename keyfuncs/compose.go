@@ -85,8 +85,8 @@ func Once[E any](key Func[E]) Func[E] {
 //	Optional(IdempotencyKey[events.APIGatewayV2HTTPRequest])
 //
 // runs the handler for requests without the header too, such as a GET or a
-// health check. Without Optional they are answered with status 400, except those
-// with the method OPTIONS.
+// health check. Without Optional they are answered with status 400, except
+// those with the method OPTIONS.
 //
 // Put Optional around the whole key: inside [Join], [EventFrom] and their like,
 // an event that lacks this one part runs without any lock. Inside [All] only

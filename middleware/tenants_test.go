@@ -73,7 +73,7 @@ func (f contextual) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 // TestTenants shows that the tenants of a function have locks and completed
 // events of their own, whatever the source: neither waits for the other, nor is
 // an event of one a duplicate of the other's.
-func TestTenants(t *testing.T) { // F28
+func TestTenants(t *testing.T) { // F28, F61
 	t.Parallel()
 	for name, way := range tenantWays {
 		t.Run(name, func(t *testing.T) {
