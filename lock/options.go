@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
@@ -112,7 +113,8 @@ type Options struct {
 	// Holder describes this process to others who find the name held, in up to 512
 	// bytes; what is longer is cut. Nil or empty: program, host and process id.
 	Holder func(context.Context) string
-	// Logger gets one line per outcome. Nil: slog.Default().
+	// Logger gets one line per outcome. Nil: slog.Default(), or, in a Lambda
+	// function with log format JSON, one that writes JSON if no default is set.
 	Logger *slog.Logger
 	// LogKeys adds names and events to the log lines. Otherwise only the digest
 	// of a name is logged.
@@ -140,7 +142,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.RememberEvents = defaultRememberEvents
 	}
 	if o.Logger == nil {
-		o.Logger = slog.Default()
+		o.Logger = defaultlog.Logger()
 	}
 	o.Holder = described(o.Holder)
 	return o, nil

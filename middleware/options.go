@@ -286,9 +286,11 @@ func FailOpen() Option {
 	return func(o *settings) { o.failOpen = true }
 }
 
-// Logger gets one line per outcome. Default, and nil: slog.Default(). Successes
-// are logged at level debug, skipped and held events at info, and what somebody
-// should look at as a warning or an error.
+// Logger gets one line per outcome. Default, and nil: slog.Default() or, if the
+// program sets none and the function's log format is JSON, one that writes JSON
+// with the level that Lambda filters by. Successes are logged at level debug,
+// skipped and held events at info, and what somebody should look at as a
+// warning or an error.
 func Logger(l *slog.Logger) Option {
 	return func(o *settings) { o.engine.Logger = l }
 }

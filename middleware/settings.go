@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"reflect"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
@@ -64,7 +64,7 @@ func newSettings(event reflect.Type, opts []Option) *settings {
 		Observe(tallyUp)(s)
 	}
 	s.check()
-	s.engine.Logger = cmp.Or(s.engine.Logger, slog.Default()) // one for package lock and the wrapper
+	s.engine.Logger = cmp.Or(s.engine.Logger, defaultlog.Logger()) // one for package lock and the wrapper
 	if s.engine.Remember == 0 {
 		s.engine.Remember = rememberBySource[event] // zero: package lock's default
 	}

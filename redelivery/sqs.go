@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 	// until it has. Set it if the function's timeout is much longer than that.
 	HoldTime time.Duration
 	// Logger gets a warning if requests of a batch failed, and a line at level info
-	// with the ids of the messages that were moved. Nil: slog.Default().
+	// with the ids of the messages that were moved. Nil: that of package lock.
 	Logger *slog.Logger
 }
 
@@ -65,7 +66,7 @@ func SQS(client Client, o *Options) middleware.Option {
 	case r.HoldTime > 0:
 		r.holds.add(r.HoldTime)
 	}
-	r.Logger = cmp.Or(r.Logger, slog.Default())
+	r.Logger = cmp.Or(r.Logger, defaultlog.Logger())
 	return middleware.Options(middleware.Observe(r.holds.observe), middleware.OnFailed(r.redeliver))
 }
 

@@ -64,6 +64,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
@@ -108,9 +109,8 @@ type writer struct {
 // logLevel returns the function's log level if Lambda drops lines without a
 // level because of it, which count as INFO.
 func logLevel() string {
-	switch level := os.Getenv("AWS_LAMBDA_LOG_LEVEL"); level {
-	case "WARN", "ERROR", "FATAL":
-		return level
+	if defaultlog.DropsPlain() {
+		return os.Getenv("AWS_LAMBDA_LOG_LEVEL")
 	}
 	return ""
 }

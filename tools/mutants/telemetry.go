@@ -50,10 +50,10 @@ var telemetry = []mutant{
 		by:  "TestMetricsOfABatch", in: "middleware",
 	},
 	{
-		file: "telemetry/emf/emf.go", breaks: "observation", bug: "a log level of WARN hides all metrics",
-		old: `case "WARN", "ERROR", "FATAL":`,
-		new: `case "ERROR", "FATAL":`,
-		by:  "TestLoggingChangesNothing",
+		file: "internal/defaultlog/defaultlog.go", breaks: "observation", bug: "a log level of WARN hides all metrics",
+		old: `> slog.LevelInfo }`,
+		new: `> slog.LevelWarn }`,
+		by:  "TestLoggingChangesNothing", in: "telemetry/emf",
 	},
 	{
 		file: "telemetry/emf/emf.go", breaks: "observation", bug: "the level of a line does not count, because it has no time",

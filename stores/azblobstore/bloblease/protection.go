@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/azblobstore/internal/azure"
@@ -58,7 +59,7 @@ func newProtection(client *blob.Client, opts *Options, clock func() time.Time) (
 		return nil, &lock.ConfigError{Reason: fmt.Sprintf("Lease is %v; use whole seconds from %v to %v", p.length, shortestLease, longestLease)}
 	}
 	if p.logger == nil {
-		p.logger = slog.Default()
+		p.logger = defaultlog.Logger()
 	}
 	var err error
 	p.lease, err = lease.NewBlobClient(client, nil) // chooses a random id

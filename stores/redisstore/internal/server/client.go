@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"reflect"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/internal/defaultlog"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -94,6 +94,6 @@ func warnOfEviction(server string, settings []string) {
 	if maxMemory == "" || maxMemory == "0" || policy == "" || policy == "noeviction" {
 		return
 	}
-	slog.Warn("lambdalock: the server may delete locks that are held when its memory is full: set maxmemory-policy to noeviction",
+	defaultlog.Logger().Warn("lambdalock: the server may delete locks that are held when its memory is full: set maxmemory-policy to noeviction",
 		"server", server, "maxmemory-policy", policy, "maxmemory", maxMemory)
 }
