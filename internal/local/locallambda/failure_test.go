@@ -45,7 +45,7 @@ func TestTimeoutKillsAndRestarts(t *testing.T) {
 }
 
 // TestProcessLivesOn shows that a process that is not killed at the deadline
-// takes the next invocation once its handler has returned.
+// goes on until its late answer is refused.
 func TestProcessLivesOn(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"managed": func(cfg *Config) { cfg.Concurrency = 2 },
@@ -59,6 +59,8 @@ func livesOn(t *testing.T, change func(*Config)) {
 	cfg := config("gated")
 	change(&cfg)
 	cfg.Timeout = 300 * time.Millisecond
+	var out printed
+	cfg.Logs = out.add
 	p, seen := start(t, cfg)
 	g := newGate(t)
 	result := background(t, p, Invocation{Payload: g.event()})
@@ -66,21 +68,20 @@ func livesOn(t *testing.T, change func(*Config)) {
 	if r := receive(t, result, "result"); r.Outcome != TimedOut {
 		t.Errorf("result %+v", r)
 	}
+	if processState(late.PID) == "" {
+		t.Error("the process ended at the deadline")
+	}
 	late.tell(t, "return")
-	eventually(t, "the late handler to give its place back", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.envs[0].process.running) == 0
-	})
-	p.mu.Lock()
-	p.cfg.Timeout = patience
-	p.mu.Unlock()
+	eventually(t, "the runtime to end", func() bool { return processState(late.PID) == "" })
+	if lines := strings.Join(out.all(), "\n"); !strings.Contains(lines, "status code: 410") {
+		t.Errorf("printed %q", lines)
+	}
 	result = background(t, p, Invocation{Payload: g.event()})
 	next := g.next(t)
 	next.tell(t, "return")
 	receive(t, result, "result")
-	if next.PID != late.PID || len(seen.pids()) != 1 {
-		t.Errorf("process %d after %d; events %s", next.PID, late.PID, seen.kinds())
+	if next.PID == late.PID {
+		t.Errorf("process %d went on; events %s", late.PID, seen.kinds())
 	}
 }
 

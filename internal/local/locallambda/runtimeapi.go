@@ -26,6 +26,7 @@ type refusal struct {
 var (
 	unknownRequest = &refusal{http.StatusBadRequest, "InvalidRequestID", "Invalid request ID"}
 	wrongMoment    = &refusal{http.StatusForbidden, "InvalidStateTransition", "State transition is not allowed"}
+	tooLate        = &refusal{http.StatusGone, "InvokeTimeout", "Invoke timeout"}
 	cutShort       = &refusal{http.StatusBadRequest, "TruncatedHTTPRequest", "HTTP request detected as truncated"}
 	oversized      = &refusal{
 		http.StatusRequestEntityTooLarge, "RequestEntityTooLarge",
@@ -132,9 +133,11 @@ func (proc *process) begin(id string) (*call, *refusal) {
 	return c, nil
 }
 
-// finish takes a complete answer. One that comes after the deadline is accepted,
-// because the handler cannot know, but changes nothing.
-func (proc *process) finish(c *call, end ending) {
+// finish takes a complete answer. It reports whether the invocation has timed
+// out: AWS's own emulator refuses its late answer, whereupon aws-lambda-go ends
+// the process.
+// https://github.com/aws/aws-lambda-dotnet/pull/2508
+func (proc *process) finish(c *call, end ending) (late bool) {
 	proc.output.drain() // what was printed before the answer belongs to this invocation
 	p := proc.p
 	p.mu.Lock()
@@ -146,6 +149,7 @@ func (proc *process) finish(c *call, end ending) {
 		proc.release(c)
 		p.dispatch()
 	}
+	return c.expired
 }
 
 // retract forgets an answer whose upload broke off. Usually the process is
@@ -164,8 +168,8 @@ func (proc *process) answer(read func(*call, *http.Request) (ending, *refusal)) 
 			var end ending
 			if end, refused = read(c, r); refused == cutShort {
 				proc.retract(c)
-			} else {
-				proc.finish(c, end)
+			} else if proc.finish(c, end) {
+				refused = tooLate
 			}
 		}
 		reply(w, refused)
