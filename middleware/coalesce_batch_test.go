@@ -19,22 +19,22 @@ import (
 	"github.com/lambdalock/lambdalock/middleware"
 )
 
-// change is a record of a batch: name, event and what the handler does.
-type change struct{ name, event, does string }
+// itemChange is a record of a batch: name, event and what the handler does.
+type itemChange struct{ name, event, does string }
 
 // changes are batches of changes from a source. It calls key and handle with
 // each, and returns the places of those that come again.
-type changes func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int
+type changes func(ctx context.Context, t *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int
 
-func parse(text string) change {
+func parse(text string) itemChange {
 	p := strings.Split(text, " ")
-	return change{p[0], p[1], p[2]}
+	return itemChange{p[0], p[1], p[2]}
 }
 
-func (c change) String() string { return c.name + " " + c.event + " " + c.does }
+func (c itemChange) String() string { return c.name + " " + c.event + " " + c.does }
 
 func sqsChanges(fifo bool) changes {
-	return func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+	return func(ctx context.Context, t *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int {
 		h := middleware.EachSQSMessage(
 			func(_ context.Context, m events.SQSMessage) (lock.Key, error) { return key(parse(m.Body)), nil },
 			func(ctx context.Context, m events.SQSMessage) error { return handle(ctx, parse(m.Body)) }, opts...)
@@ -67,7 +67,7 @@ func place(t *testing.T, s string) (i int) {
 
 // wholly returns what comes again of a batch that is delivered again as a
 // whole.
-func wholly(batch []change, err error) []int {
+func wholly(batch []itemChange, err error) []int {
 	if err == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func wholly(batch []change, err error) []int {
 var changesFrom = map[string]changes{
 	"SQS":  sqsChanges(false),
 	"FIFO": sqsChanges(true),
-	"Kinesis": func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) (again []int) {
+	"Kinesis": func(ctx context.Context, t *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) (again []int) {
 		h := middleware.EachKinesisRecord(
 			func(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
 				return key(parse(string(r.Kinesis.Data))), nil
@@ -96,13 +96,13 @@ var changesFrom = map[string]changes{
 		for i, c := range batch {
 			e.Records = append(e.Records, events.KinesisEventRecord{EventID: "shard:" + fmt.Sprint(i), Kinesis: events.KinesisRecord{Data: []byte(c.String()), SequenceNumber: fmt.Sprint(i)}})
 		}
-		answer, _ := h(ctx, e)
+		answer, _ := h(ctx, middleware.KinesisRecords{KinesisEvent: e})
 		for _, f := range answer.BatchItemFailures {
 			again = append(again, place(t, f.ItemIdentifier))
 		}
 		return again
 	},
-	"DynamoDB": func(ctx context.Context, t *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) (again []int) {
+	"DynamoDB": func(ctx context.Context, t *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) (again []int) {
 		h := middleware.EachDynamoDBRecord(
 			func(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, error) {
 				return key(parse(r.EventName)), nil
@@ -112,13 +112,13 @@ var changesFrom = map[string]changes{
 		for i, c := range batch {
 			e.Records = append(e.Records, events.DynamoDBEventRecord{EventName: c.String(), Change: events.DynamoDBStreamRecord{SequenceNumber: fmt.Sprint(i)}})
 		}
-		answer, _ := h(ctx, e)
+		answer, _ := h(ctx, middleware.DynamoDBRecords{DynamoDBEvent: e})
 		for _, f := range answer.BatchItemFailures {
 			again = append(again, place(t, f.ItemIdentifier))
 		}
 		return again
 	},
-	"Kafka": func(ctx context.Context, _ *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+	"Kafka": func(ctx context.Context, _ *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int {
 		h := middleware.EachKafkaRecord(
 			func(_ context.Context, r events.KafkaRecord) (lock.Key, error) { return key(parse(r.Value)), nil },
 			func(ctx context.Context, r events.KafkaRecord) error { return handle(ctx, parse(r.Value)) }, opts...)
@@ -129,7 +129,7 @@ var changesFrom = map[string]changes{
 		}
 		return wholly(batch, h(ctx, e))
 	},
-	"DocumentDB": func(ctx context.Context, _ *testing.T, batch []change, key func(change) lock.Key, handle func(context.Context, change) error, opts ...middleware.Option) []int {
+	"DocumentDB": func(ctx context.Context, _ *testing.T, batch []itemChange, key func(itemChange) lock.Key, handle func(context.Context, itemChange) error, opts ...middleware.Option) []int {
 		h := middleware.EachDocumentDBRecord(
 			func(_ context.Context, r awsevents.DocumentDBEventRecord) (lock.Key, error) {
 				return key(parse(r.Event.OperationType)), nil
@@ -148,8 +148,8 @@ var changesFrom = map[string]changes{
 }
 
 // handlesChanges does what a change says, and notes those that ran.
-func handlesChanges(ran *[]string) func(context.Context, change) error {
-	return func(ctx context.Context, c change) error {
+func handlesChanges(ran *[]string) func(context.Context, itemChange) error {
+	return func(ctx context.Context, c itemChange) error {
 		*ran = append(*ran, c.event)
 		switch c.does {
 		case "fails":
@@ -167,7 +167,7 @@ func handlesChanges(ran *[]string) func(context.Context, change) error {
 	}
 }
 
-func keyOfChange(c change) lock.Key { return lock.Key{Name: c.name, Event: c.event} }
+func keyOfChange(c itemChange) lock.Key { return lock.Key{Name: c.name, Event: c.event} }
 
 var coalesces = middleware.OnHeld(middleware.Coalesce)
 
@@ -181,9 +181,9 @@ func TestChangesOfOneBatch(t *testing.T) { // F32
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture()
-					var batch []change
+					var batch []itemChange
 					for i := range 100 * len(names) {
-						batch = append(batch, change{names[i%len(names) : i%len(names)+1], fmt.Sprint("e", i), "ok"})
+						batch = append(batch, itemChange{names[i%len(names) : i%len(names)+1], fmt.Sprint("e", i), "ok"})
 					}
 					var ran []string
 					again := send(t.Context(), t, batch, keyOfChange, handlesChanges(&ran), f.options(coalesces)...)
@@ -205,24 +205,24 @@ func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fifo  bool
-		batch []change
+		batch []itemChange
 		ran   []string
 		again []int
 	}{
-		"the first fails":             {false, []change{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
-		"the first panics":            {false, []change{{"a", "1", "panics"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
-		"the first exits":             {false, []change{{"a", "1", "exits"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
-		"the first fails for good":    {false, []change{{"a", "1", "permanent"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
-		"all fail":                    {false, []change{{"a", "1", "fails"}, {"a", "2", "fails"}, {"a", "3", "fails"}}, []string{"1", "2", "3"}, []int{0, 1, 2}},
-		"the first is completed":      {false, []change{{"a", "done", "ok"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"2"}, nil},
-		"copies":                      {false, []change{{"a", "1", "ok"}, {"a", "1", "ok"}, {"a", "1", "ok"}}, []string{"1"}, nil},
-		"copies of what fails":        {false, []change{{"a", "1", "fails"}, {"a", "1", "fails"}}, []string{"1", "1"}, []int{0, 1}},
-		"no event":                    {false, []change{{"a", "", "ok"}, {"a", "2", "ok"}, {"a", "", "ok"}}, []string{"2"}, []int{0, 2}},
-		"no time for another":         {false, []change{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
-		"a group, the first fails":    {true, []change{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1"}, []int{0, 1, 2}},
-		"a group, another name fails": {true, []change{{"a", "1", "ok"}, {"b", "2", "fails"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{1, 2}},
-		"a group of two names":        {true, []change{{"a", "1", "ok"}, {"b", "2", "ok"}, {"a", "3", "fails"}, {"b", "4", "fails"}}, []string{"1", "2"}, nil},
-		"a group, no time left":       {true, []change{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
+		"the first fails":             {false, []itemChange{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first panics":            {false, []itemChange{{"a", "1", "panics"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first exits":             {false, []itemChange{{"a", "1", "exits"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"the first fails for good":    {false, []itemChange{{"a", "1", "permanent"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{0}},
+		"all fail":                    {false, []itemChange{{"a", "1", "fails"}, {"a", "2", "fails"}, {"a", "3", "fails"}}, []string{"1", "2", "3"}, []int{0, 1, 2}},
+		"the first is completed":      {false, []itemChange{{"a", "done", "ok"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"2"}, nil},
+		"copies":                      {false, []itemChange{{"a", "1", "ok"}, {"a", "1", "ok"}, {"a", "1", "ok"}}, []string{"1"}, nil},
+		"copies of what fails":        {false, []itemChange{{"a", "1", "fails"}, {"a", "1", "fails"}}, []string{"1", "1"}, []int{0, 1}},
+		"no event":                    {false, []itemChange{{"a", "", "ok"}, {"a", "2", "ok"}, {"a", "", "ok"}}, []string{"2"}, []int{0, 2}},
+		"no time for another":         {false, []itemChange{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
+		"a group, the first fails":    {true, []itemChange{{"a", "1", "fails"}, {"a", "2", "ok"}, {"a", "3", "ok"}}, []string{"1"}, []int{0, 1, 2}},
+		"a group, another name fails": {true, []itemChange{{"a", "1", "ok"}, {"b", "2", "fails"}, {"a", "3", "ok"}}, []string{"1", "2"}, []int{1, 2}},
+		"a group of two names":        {true, []itemChange{{"a", "1", "ok"}, {"b", "2", "ok"}, {"a", "3", "fails"}, {"b", "4", "fails"}}, []string{"1", "2"}, nil},
+		"a group, no time left":       {true, []itemChange{{"a", "1", "long"}, {"a", "2", "ok"}, {"b", "3", "ok"}}, []string{"1"}, []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +230,7 @@ func TestRecordThatServesOthers(t *testing.T) { // F1, F7, F32, F48
 				f := newFixture()
 				var ran []string
 				opts := f.options(coalesces, middleware.Concurrency(1))
-				sqsChanges(false)(t.Context(), t, []change{{"a", "done", "ok"}}, keyOfChange, handlesChanges(&ran), opts...)
+				sqsChanges(false)(t.Context(), t, []itemChange{{"a", "done", "ok"}}, keyOfChange, handlesChanges(&ran), opts...)
 				ran = nil
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
@@ -253,12 +253,12 @@ func TestBatchBesideAHolder(t *testing.T) { // F7, F32
 			f := newFixture()
 			var ran []string
 			within := false
-			holds := sqsChanges(false)(t.Context(), t, []change{{"a", "holder", "ok"}}, keyOfChange, func(ctx context.Context, c change) error {
+			holds := sqsChanges(false)(t.Context(), t, []itemChange{{"a", "holder", "ok"}}, keyOfChange, func(ctx context.Context, c itemChange) error {
 				if ran = append(ran, c.event); within {
 					return nil
 				}
 				within = true
-				batch := []change{{"a", "1", "ok"}, {"a", "2", "ok"}, {"a", "holder", "ok"}, {"a", "3", "ok"}}
+				batch := []itemChange{{"a", "1", "ok"}, {"a", "2", "ok"}, {"a", "holder", "ok"}, {"a", "3", "ok"}}
 				want := []int{2}
 				if fifo {
 					want = []int{2, 3} // in their order
