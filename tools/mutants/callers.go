@@ -10,8 +10,8 @@ var callers = []mutant{
 	},
 	{
 		file: "keyfuncs/idempotencykey.go", breaks: "F37", bug: "another body under one idempotency key is taken for a retry",
-		old: `r.query, keyparts.Digest(text))`,
-		new: `r.query, keyparts.Digest(text[:0]))`,
+		old: `r.query, r.contentDigest(text), `,
+		new: `r.query, r.contentDigest(text[:0]), `,
 		by:  "TestIdempotencyKeyFingerprint",
 	},
 	{
@@ -97,7 +97,7 @@ var callers = []mutant{
 		by:  "TestCallerByAnyContext",
 	},
 	{
-		file: "keyfuncs/caller.go", breaks: "F28", bug: "cookies of payload format 2.0 do not count",
+		file: "keyfuncs/cookies.go", breaks: "F28", bug: "cookies of payload format 2.0 do not count",
 		old: `append(values("Cookie", r.headers, r.multi), r.cookies...)`,
 		new: `values("Cookie", r.headers, r.multi)`,
 		by:  "TestStrangers",
@@ -110,7 +110,7 @@ var callers = []mutant{
 	},
 	{
 		file: "keyfuncs/caller.go", breaks: "P5", bug: "a fresh token of an authenticated caller is another caller",
-		old: `	if r.caller != "" && !r.byFunction && !r.bySignature {
+		old: `	if r.caller != "" && !r.maybeOfMany() {
 		return found, nil
 	}`,
 		new: ``,
@@ -159,15 +159,17 @@ var callers = []mutant{
 		by:  "TestStrangerWithoutGateway",
 	},
 	{
-		file: "middleware/caller.go", breaks: "F28", bug: "of several keys only the first counts for a caller",
-		old: `	for i := range keys.all {`,
-		new: `	for i := range keys.all[:min(1, len(keys.all))] {`,
-		by:  "TestStrangerOfSeveralKeys",
+		file: "middleware/withlocks.go", breaks: "F28", bug: "of several keys only the first counts for a caller",
+		old: `	for i := range s.all {
+		each`,
+		new: `	for i := range s.all[:min(1, len(s.all))] {
+		each`,
+		by: "TestStrangerOfSeveralKeys",
 	},
 	{
 		file: "middleware/caller.go", breaks: "F28", bug: "credentials count in an API for anybody",
-		old: `if k.Event == "" || k.Payload != "" {`,
-		new: `if k.Event == "" {`,
+		old: `		case k.Payload == "":`,
+		new: `		case true:`,
 		by:  "TestAnonymousOwnKey",
 	},
 }

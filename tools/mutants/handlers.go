@@ -117,10 +117,12 @@ var handlers = []mutant{
 		by:  "TestEverySignature|TestLeaseFitsThePlatform",
 	},
 	{
-		file: "middleware/funchandler.go", breaks: "F28", bug: "with a key function of the user's, everybody who knows the key gets the answer",
-		old: `			err = w.http.addCaller(ctx, &k, gateway, payload)`,
-		new: `			_ = ctx`,
-		by:  "TestStrangerGetsNoStoredAnswer",
+		file: "middleware/caller.go", breaks: "F28", bug: "with a key function of the user's, everybody who knows the key gets the answer",
+		old: `		k.Payload = by
+`,
+		new: `		_ = k
+`,
+		by: "TestStrangerGetsNoStoredAnswer",
 	},
 	{
 		file: "middleware/handlerrun.go", breaks: "P5", bug: "the event of a handler without a result is not completed",
@@ -179,12 +181,6 @@ var handlers = []mutant{
 `,
 		new: ``,
 		by:  "TestHTTPByValue",
-	},
-	{
-		file: "middleware/rawhandler.go", breaks: "F28", bug: "the same around a lambda.Handler",
-		old: `		err = h.http.addCaller(ctx, &k, gateway, payload)`,
-		new: `		_ = ctx`,
-		by:  "TestStrangerGetsNoStoredAnswer",
 	},
 	{
 		file: "middleware/policy.go", breaks: "P6", bug: "a handler without an error acknowledges an event whose lock is held",
