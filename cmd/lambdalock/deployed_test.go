@@ -27,7 +27,8 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 			"Environment":{"Variables":{"LOCK_TABLE_NAME":"orders-locks"}}}`},
 		{"/concurrency", "lambda:GetFunctionConcurrency", `{}`},
 		{"/aliases", "lambda:ListAliases", `{"Aliases":[]}`},
-		{"/policy", "lambda:GetPolicy", `{"Policy":"{\"Statement\":[{\"Principal\":{\"Service\":\"events.amazonaws.com\"}}]}"}`},
+		{"/policy", "lambda:GetPolicy", ""},
+		{"function:thumbnails", "lambda:GetResourcePolicy", `{"Policy":"{\"Statement\":[{\"Principal\":{\"Service\":[\"events.amazonaws.com\"]}}]}"}`},
 		{"/event-invoke-config", "lambda:GetFunctionEventInvokeConfig", `{"DestinationConfig":{"OnFailure":{"Destination":"arn:aws:sqs:eu-central-1:123456789012:failed"}}}`},
 		{"/event-source-mappings", "lambda:ListEventSourceMappings", `{"EventSourceMappings":[{"UUID":"14e0db71","EventSourceArn":"` + queue + `","State":"Enabled","FunctionResponseTypes":["ReportBatchItemFailures"]}]}`},
 		{"AmazonSQS.GetQueueUrl", "sqs:GetQueueUrl", `{"QueueUrl":"https://sqs/123456789012/uploads"}`},
@@ -36,7 +37,7 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 		{"AmazonSQS.ReceiveMessage", "sqs:ReceiveMessage", `{"Messages":[
 			{"MessageId":"059f36b4","ReceiptHandle":"1","Body":"{\"order\":\"4711\"}","Attributes":{"DeadLetterQueueSourceArn":"arn:aws:sqs:eu-central-1:123456789012:orders"}},
 			{"MessageId":"2e1424d4","ReceiptHandle":"2","Body":"{\"order\":\"4712\"}","Attributes":{"DeadLetterQueueSourceArn":"arn:aws:sqs:eu-central-1:123456789012:orders"}}]}`},
-		{"AmazonSQS.ChangeMessageVisibilityBatch", "sqs:ChangeMessageVisibility", `{"Successful":[],"Failed":[]}`},
+		{"AmazonSQS.ChangeMessageVisibilityBatch", "sqs:ChangeMessageVisibility", `{"Successful":[{"Id":"0"},{"Id":"1"}],"Failed":[]}`},
 	}
 	var received atomic.Bool // the only messages
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,9 @@ func deployedFunction(t *testing.T, note func(action string)) []string {
 		}
 		for _, a := range answers {
 			if strings.HasSuffix(asked, a.path) && (strings.Contains(asked, "thumbnails/") || !strings.Contains(asked, "/functions/")) {
-				note(a.action)
+				if note(a.action); a.text == "" { // there is none
+					break
+				}
 				_, _ = w.Write([]byte(a.text))
 				return
 			}
