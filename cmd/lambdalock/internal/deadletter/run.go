@@ -77,18 +77,19 @@ func (r *Run) Do(ctx context.Context, round []Decision) error {
 }
 
 // some returns what one request is made for, and the rest. Parts of a request
-// may fail, so of a group of a FIFO queue it has one message at most. The first
-// message that is sent goes alone: if it may not be deleted, no other is in
-// both queues.
+// may fail, so one that sends has one message of each group of a FIFO queue.
+// The first message that is sent goes alone: if it may not be deleted, no other
+// is in both queues.
 func (r *Run) some(pending []*Decision) (some, rest []*Decision) {
 	size, most, groups := 0, batch, map[string]bool{}
-	if pending[0].Action == Send && !r.sent {
+	sends := pending[0].Action == Send
+	if sends && !r.sent {
 		most = 1
 	}
 	for _, d := range pending {
 		size += d.message.size()
 		full := len(some) > 0 && (len(some) >= most || d.To != some[0].To || size > batchBytes)
-		if full || r.queue.FIFO && groups[d.Group] {
+		if full || sends && r.queue.FIFO && groups[d.Group] {
 			size -= d.message.size()
 			rest = append(rest, d)
 		} else {
