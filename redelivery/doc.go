@@ -29,9 +29,12 @@
 //   - middleware.HoldAtLeast is the least hold, and while it lasts no estimate
 //     is needed. Then chance doubles: up to 15 holds later, then 16 to 127,
 //     then 64 to 511, up to 11 hours.
-//   - Otherwise, a message that was received four times keeps the timeout of
-//     its queue. Each receive brings it nearer to the dead-letter queue, so set
-//     maxReceiveCount to at least 5, as AWS advises, and to 20 for a busy name.
+//   - A message of a FIFO queue comes back without chance: it waits for those
+//     ahead of it in its group, not beside them.
+//   - Without HoldAtLeast, a message that was received four times keeps the
+//     timeout of its queue. Each receive brings it nearer to the dead-letter
+//     queue, so set maxReceiveCount to at least 5, as AWS advises, and to 20
+//     for a busy name.
 //   - What waits behind a held message in its message group comes back with it.
 //   - A message that failed with a *lock.OwedError comes back after a second:
 //     nothing is wrong with it, and others rely on its run.
@@ -92,9 +95,11 @@
 //
 // With HoldAtLeast(time.Minute), up to 20 messages that come at once are all
 // handled. Of 50 and 100, none is a dead letter in one environment, and 0 and 2
-// of 500 in five, but the last may be handled ten hours later. If a run for the
-// latest event is enough, middleware.Coalesce beside HoldAtLeast acknowledges
-// each message when it comes, and loses none however many there are.
+// of 500 in five, but the last may be handled ten hours later. In a FIFO queue,
+// each cooldown costs every message of the batch a receive: take a batch size
+// of 1, or a maxReceiveCount above the batch size. If a run for the latest
+// event is enough, middleware.Coalesce beside HoldAtLeast acknowledges each
+// message when it comes, and loses none however many there are.
 //
 // # Cost
 //

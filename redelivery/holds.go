@@ -97,7 +97,7 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 		free = cooled
 	}
 	turn := max(hold, least) + time.Second // because timeouts are rounded up
-	if again && wasBefore(m, held.Since) { // another one was faster, so several wait
+	if again && fifoGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
 	return h.reserve(held.Key.Name, free, turn)
