@@ -22,20 +22,20 @@ type OwedError struct {
 	// again. Otherwise there was less time left than the last run took, or the work
 	// failed, and the name was released: let the source deliver the event again.
 	Again bool
-	// Err is why the work failed. Nil: it succeeded, or package lock does not know.
+	// Err is why the work failed, which package middleware sets. Nil: it succeeded,
+	// or the error is that of Release.
 	Err error
 }
 
 // Error implements error.
 func (e *OwedError) Error() string {
-	why := "there is no time left to run once more"
 	switch {
 	case e.Again:
 		return fmt.Sprintf("lambdalock: key %s: other events came meanwhile, so the work has to run once more", e.Key.Digest())
 	case e.Err != nil:
-		why = fmt.Sprintf("the work failed (%v)", e.Err)
+		return fmt.Sprintf("lambdalock: key %s: other events rely on another run, or may, so the source has to deliver the event again although the work failed: %v", e.Key.Digest(), e.Err)
 	}
-	return fmt.Sprintf("lambdalock: key %s: other events came meanwhile and rely on another run, and %s: the source has to deliver the event again", e.Key.Digest(), why)
+	return fmt.Sprintf("lambdalock: key %s: other events came meanwhile, and there is no time left to run once more: the source has to deliver the event again", e.Key.Digest())
 }
 
 // Unwrap returns [ErrOwed]. It hides Err, which may say that the event need not
@@ -157,9 +157,6 @@ func (l *Lock) releaseOwing(s *settlement, owed *OwedError) (Outcome, error) {
 	s.request.MarksBelow = 0
 	ok, err := s.send(s.ctx, s.op(), s.sendOnce)
 	outcome, err := l.ended(s, ok, err)
-	if t := turnOf(l.ctx); t != nil {
-		t.Owed = true
-	}
 	if err == nil {
 		err = owed
 	}

@@ -66,6 +66,9 @@ func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) 
 // Complete returned.
 func (l *Lock) Release() error {
 	tell, err := l.release(time.Time{})
+	if t := turnOf(l.ctx); t != nil {
+		t.Owed = err != nil && l.locker.opts.Coalesce
+	}
 	tell()
 	return err
 }

@@ -311,8 +311,14 @@ func TestPermanentButOwed(t *testing.T) { // F7
 						}
 						return err
 					}, opts...)
-					for run, owed := range []bool{true, false} {
+					for run, owed := range []bool{true, true, false} {
+						silent := fault.None
+						if run == 1 { // nobody knows whether others came
+							silent = fault.DropBefore
+						}
+						f.faulty.Always(fault.Release, silent)
 						err := h(t.Context(), order{ID: "early"})
+						time.Sleep(time.Minute)
 						if form == "records" {
 							err, failed = failed[0], nil
 						}

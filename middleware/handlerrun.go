@@ -33,14 +33,14 @@ func (r *handlerRun) release() {
 }
 
 // failed returns what to report of a handler that failed with err: err itself,
-// unless that says that the event need not come again, and others rely on it.
+// unless that says that the event need not come again, and others rely on it or
+// may, because the release does not tell.
 func (r *handlerRun) failed(err error) error {
 	if r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
 		return err
 	}
-	var owed *lock.OwedError
-	if errors.As(r.lock.Release(), &owed) {
-		return &lock.OwedError{Key: owed.Key, Err: err}
+	if r.lock.Release() != nil {
+		return &lock.OwedError{Key: r.key, Err: err}
 	}
 	return err
 }

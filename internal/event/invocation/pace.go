@@ -147,7 +147,7 @@ type Turn struct {
 	// is stored. Empty: none was.
 	Coalescer string
 	// Owed is whether others, whose events were acknowledged, rely on the event
-	// although its run failed.
+	// although its run failed, or may.
 	Owed bool
 }
 
