@@ -267,6 +267,9 @@ func (p *process) invoke(batch []entry) {
 // hold acquires the lock of name as another function does, for so long. Zero:
 // its process dies. It returns when the lock is free.
 func (q *queue) hold(name string, d time.Duration) (free time.Time) {
+	if d == 0 { // a lease to the deadline is renewed for as long as this process lives
+		return q.holdWith(lock.FixedLease(timeout+lock.DefaultGrace), name, d)
+	}
 	return q.holdWith(lock.UntilDeadline(), name, d)
 }
 
