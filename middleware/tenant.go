@@ -34,6 +34,6 @@ func (s *settings) ofTenant(ctx context.Context, k *lock.Key) {
 		part = &k.Event
 	}
 	if *part != "" { // empty means none, and must stay empty
-		*part = keyparts.Name("tenant", lc.TenantID) + "/" + *part
+		*part = keyparts.OfTenant(lc.TenantID, *part)
 	}
 }

@@ -213,6 +213,7 @@ func TestExplainGuessesNothing(t *testing.T) {
 	s := commandtest.NewTable(t, "locks")
 	key := lock.Key{Name: "s3/my-bucket/cat.png", Event: "e1"}
 	rowtest.Complete(t, s.Store, key, nil)
+	rowtest.Complete(t, s.Store, lock.Key{Name: "tenant/blue%2Fsea/" + key.Name, Event: "e2"}, nil)
 	file, err := filepath.Abs("../../sam-local/events/s3-put.json")
 	if err != nil {
 		t.Fatal(err)
@@ -222,15 +223,17 @@ func TestExplainGuessesNothing(t *testing.T) {
 		status int
 		says   string
 	}{
-		"right":           {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e1"}, 0, "would    skip: completed"},
-		"none, as exec":   {[]string{"--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
-		"another event":   {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e2"}, 0, "would    run: "},
-		"wrong namespace": {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
-		"as list has it":  {[]string{"--namespace", "orders", "--name", "orders/" + key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row. list prints another lock by this name: for that one, give --namespace orders --name " + key.Name + "\n"},
-		"no namespace":    {[]string{file}, 0, "nothing is said of the rows: give the --namespace"},
-		"nothing":         {nil, 64, "or give the --name of a key"},
-		"both":            {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
-		"event of a file": {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},
+		"right":            {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e1"}, 0, "would    skip: completed"},
+		"none, as exec":    {[]string{"--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
+		"another event":    {[]string{"--namespace", "orders", "--name", key.Name, "--event", "e2"}, 0, "would    run: "},
+		"a tenant's":       {[]string{"--namespace", "orders", "--tenant", "blue/sea", "--name", key.Name, "--event", "e2"}, 0, "would    skip: completed"},
+		"another tenant's": {[]string{"--namespace", "orders", "--tenant", "red", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
+		"wrong namespace":  {[]string{"--namespace", "order", "--name", key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row"},
+		"as list has it":   {[]string{"--namespace", "orders", "--name", "orders/" + key.Name, "--event", "e1"}, 0, "would    unknown: there is no such row. list prints another lock by this name: for that one, give --namespace orders --name " + key.Name + "\n"},
+		"no namespace":     {[]string{file}, 0, "nothing is said of the rows: give the --namespace"},
+		"nothing":          {nil, 64, "or give the --name of a key"},
+		"both":             {[]string{"--name", "a", "event.json"}, 64, "or give the --name of a key"},
+		"event of a file":  {[]string{"--event", "e1", "event.json"}, 64, "--event and --order belong to --name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

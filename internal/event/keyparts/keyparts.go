@@ -35,6 +35,9 @@ func IsOnce(k lock.Key) bool {
 	return k.Event != "" && k.Order == "" && (strings.HasSuffix(k.Name, "/"+k.Event) || strings.HasSuffix(k.Name, "/"+url.PathEscape(k.Event)))
 }
 
+// OfTenant returns a name, or an event, of a tenant's own.
+func OfTenant(tenant, text string) string { return Name("tenant", tenant) + "/" + text }
+
 // Digest returns a hash in place of a text that is too long, or too private, to
 // be shown.
 func Digest(text string) string {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lambdalock/lambdalock/internal/event/eventkind"
+	"github.com/lambdalock/lambdalock/internal/event/keyparts"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -47,6 +48,21 @@ type Key struct {
 
 func newKey(function string, k lock.Key) Key {
 	return Key{Function: function, Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), key: k}
+}
+
+// OfTenant makes the keys of an event those of an invocation that a tenant asked
+// for.
+func (e *Event) OfTenant(tenant string) {
+	for _, r := range e.Records {
+		for i, k := range r.Keys {
+			if !k.Ignored {
+				k.key.Name = keyparts.OfTenant(tenant, k.key.Name)
+				of := newKey(k.Function, k.key)
+				of.Note = k.Note
+				r.Keys[i] = of
+			}
+		}
+	}
 }
 
 // Refusal is why a key function does not take a record.

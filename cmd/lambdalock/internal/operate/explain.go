@@ -20,6 +20,8 @@ type Explain struct {
 	jsonFlag
 	File string `arg:"" optional:"" name:"event-file" help:"File that holds one event, in JSON; - reads standard input."`
 
+	Tenant string `placeholder:"TENANT" help:"With tenant isolation: the tenant of the invocation, whose locks are its own."`
+
 	Name  string `placeholder:"NAME" help:"In place of a file: the name of a key, as a key function of your own gives it."`
 	Event string `placeholder:"ID" help:"With --name: the key's Event."`
 	Order string `placeholder:"ORDER" help:"With --name: the key's Order."`
@@ -48,6 +50,9 @@ func (c *Explain) explain(ctx context.Context, out io.Writer) error {
 	name, e, err := c.read(ctx)
 	if err != nil {
 		return err
+	}
+	if c.Tenant != "" {
+		e.OfTenant(c.Tenant)
 	}
 	if err := c.Resolve(ctx); err != nil {
 		return err
