@@ -61,13 +61,15 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 	if m.EventSourceARN == "" {
 		return lock.Key{}, keyparts.Missing("eventSourceARN")
 	}
-	// Standard queues may have groups too, for fairness; only a FIFO queue
-	// numbers its messages.
-	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
 	for _, a := range []string{"MessageGroupId", "SequenceNumber"} {
-		if m.Attributes[a] == "" {
-			return lock.Key{}, &lock.NoKeyError{Field: "attributes." + a, Reason: "is missing: this is not a message of a FIFO queue; use SQSMessage"}
+		if m.Attributes[a] != "" {
+			continue
 		}
+		reason := "is missing: this is not a message of a FIFO queue; use SQSMessage"
+		if eventkind.IsFIFO(&m) {
+			reason = "is missing, although the queue is a FIFO queue: AWS sends it, and SQSMessage does without it"
+		}
+		return lock.Key{}, &lock.NoKeyError{Field: "attributes." + a, Reason: reason}
 	}
 	number := m.Attributes["SequenceNumber"]
 	order, err := ordinal("attributes.SequenceNumber", number)

@@ -34,7 +34,7 @@ const (
 	OutcomeResultDropped    Outcome = "result_dropped"    // completed, but the result is too large to replay or cannot be encoded: warn
 	OutcomeForgotten        Outcome = "forgotten"         // completed, and older events are forgotten for lack of room: info
 	OutcomeStoreFailed      Outcome = "store_failed"      // error
-	OutcomeRefused          Outcome = "refused"           // no usable key, a wrong setting, or too little time: error
+	OutcomeRefused          Outcome = "refused"           // no usable key, a wrong setting, too little time, or a canceled context: error
 )
 
 func (o Outcome) level() slog.Level {
@@ -207,7 +207,7 @@ func outcomeOf(err error) Outcome {
 		return OutcomeHeld
 	case errors.Is(err, ErrLost):
 		return OutcomeLost
-	case errors.As(err, new(*StoreError)):
+	case errors.As(err, new(*StoreError)) && !errors.Is(err, context.Canceled): // not given up by its caller
 		return OutcomeStoreFailed
 	}
 	return OutcomeRefused

@@ -50,6 +50,9 @@ type retries struct {
 // permanent one, or else the last one with which the store answered, or else
 // the last one that says more than that the time was over.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
+	if err := ctx.Err(); err != nil { // a client would send nothing
+		return false, r.failed(storeError(op, r.sent, &driver.Error{Temporary: true, Err: err}))
+	}
 	var failure *StoreError
 	began := r.clock.Now()
 	for try := 0; ; try++ {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
@@ -47,24 +48,13 @@ func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler func(conte
 }
 
 func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
-	src := source[events.SQSMessage]{strict: true, group: fifoGroup}
+	src := source[events.SQSMessage]{strict: true, group: eventkind.FIFOGroup}
 	return func(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 		failed, err := partialAnswer(&src, b.run(ctx, src, e.Records), e.Records, func(m *events.SQSMessage) (events.SQSBatchItemFailure, bool) {
 			return events.SQSBatchItemFailure{ItemIdentifier: m.MessageId}, m.MessageId != ""
 		})
 		return events.SQSEventResponse{BatchItemFailures: failed}, err
 	}
-}
-
-// fifoGroup returns the message group of a FIFO queue, or "" for a standard
-// queue, which may have message groups too, but they have no order. Only a FIFO
-// queue numbers its messages.
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html
-func fifoGroup(m *events.SQSMessage) string {
-	if m.Attributes["SequenceNumber"] == "" {
-		return ""
-	}
-	return m.EventSourceARN + " " + m.Attributes["MessageGroupId"]
 }
 
 // EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -86,7 +87,7 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 	}
 	groups := map[string]first{}
 	for _, f := range failed {
-		m, group := &f.Record, fifoGroup(&f.Record)
+		m, group := &f.Record, eventkind.FIFOGroup(&f.Record)
 		if before, ok := groups[group]; ok && group != "" {
 			if before.leads {
 				add(m, before.back)
@@ -111,15 +112,6 @@ func (r *redeliverer) changes(ctx context.Context, failed []*failure) map[string
 		add(m, back)
 	}
 	return byQueue
-}
-
-// fifoGroup returns the message group of a FIFO queue, or "". Only a FIFO queue
-// numbers its messages.
-func fifoGroup(m *events.SQSMessage) string {
-	if m.Attributes["SequenceNumber"] == "" {
-		return ""
-	}
-	return m.EventSourceARN + " " + m.Attributes["MessageGroupId"]
 }
 
 // receives returns how often the message was received.
