@@ -88,7 +88,7 @@ func (r *race) claim(ctx context.Context, s driver.Store, c *driver.Claim) (driv
 	for {
 		row, ok, err := s.Acquire(ctx, c)
 		var e *driver.Error
-		if failed := errors.As(err, &e) && e.Temporary; !r.splits || ok || !failed && row.Judge(c) == driver.Held {
+		if failed := errors.As(err, &e) && !e.Lasting; !r.splits || ok || !failed && row.Judge(c) == driver.Held {
 			return row, ok, err
 		}
 		if row.Stamp.After(c.Stamp) {

@@ -156,7 +156,7 @@ func (f *trap) send(request func() (driver.Row, bool, error)) (driver.Row, bool,
 	for {
 		row, ok, err := request()
 		var e *driver.Error
-		if !patient || !errors.As(err, &e) || !e.Temporary {
+		if !patient || !errors.As(err, &e) || e.Lasting {
 			return row, ok, err
 		}
 	}
@@ -181,7 +181,7 @@ func (f *trap) fails(step string) func(driver.Row, bool, error) {
 			f.Fatalf("%s: no error although its answer was lost: applied %v, %+v", step, ok, row)
 		}
 		var e *driver.Error
-		if errors.As(err, &e) && (e.Unapplied || !e.Temporary) {
+		if errors.As(err, &e) && (e.Unapplied || e.Lasting) {
 			f.Errorf("%s: %+v, want a temporary error that does not rule out that it was applied", step, e)
 		}
 	}

@@ -52,14 +52,14 @@ func (s *shards) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, 
 
 // How a server fails.
 var (
-	refused   = func(context.Context) error { return &driver.Error{Temporary: true, Unapplied: true, Err: errDropped} }
-	breaks    = func(context.Context) error { return &driver.Error{Temporary: true, Err: errDropped} }
+	refused   = func(context.Context) error { return &driver.Error{Unapplied: true, Err: errDropped} }
+	breaks    = func(context.Context) error { return &driver.Error{Err: errDropped} }
 	throttled = func(context.Context) error {
-		return &driver.Error{Temporary: true, Answered: true, Unapplied: true, Err: errors.New("slow down")}
+		return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("slow down")}
 	}
 	hangs = func(ctx context.Context) error {
 		<-ctx.Done()
-		return &driver.Error{Temporary: true, Err: context.Cause(ctx)}
+		return &driver.Error{Err: context.Cause(ctx)}
 	}
 	failures = map[string]func(context.Context) error{"refused": refused, "breaks": breaks, "throttled": throttled, "hangs": hangs}
 )

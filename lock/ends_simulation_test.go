@@ -69,7 +69,7 @@ func (v *recordingStore) Acquire(ctx context.Context, c *driver.Claim) (driver.R
 // Settle implements [driver.Store].
 func (v *recordingStore) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if v.declines {
-		return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
+		return driver.Row{}, false, &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}
 	}
 	v.sim.mu.Lock()
 	defer v.sim.mu.Unlock()

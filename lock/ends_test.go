@@ -301,7 +301,7 @@ func TestManyEndsAtOnce(t *testing.T) { // F17
 			var wg sync.WaitGroup
 			for i, end := range []func(){
 				func() {
-					_ = transact(t, f, lk, fails(&driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}))
+					_ = transact(t, f, lk, fails(&driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}))
 				},
 				func() { _ = transact(t, f, lk, f.faulty.Settle) },
 				func() { _ = lk.Release() }, func() { lk.Leave() }, func() { _ = lk.Complete() },

@@ -173,8 +173,8 @@ type StoreError struct {
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known
 
-	// Temporary reports whether a later try may succeed: the request was throttled,
-	// met a conflict, or its connection broke.
+	// Temporary reports whether a later try may succeed. It is true unless the
+	// store knows that the refusal lasts.
 	Temporary bool
 	// Answered reports whether the store itself answered, with a refusal. False:
 	// there was no answer, or nothing was sent.
@@ -191,7 +191,7 @@ type StoreError struct {
 func storeError(op string, requests int, e *driver.Error) *StoreError {
 	return &StoreError{
 		Op: op, Store: e.Store, Action: e.Action, Hint: e.Hint,
-		Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied, Requests: requests, Err: e.Err,
+		Temporary: !e.Lasting, Answered: e.Answered, Unapplied: e.Unapplied, Requests: requests, Err: e.Err,
 	}
 }
 

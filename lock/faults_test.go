@@ -496,9 +496,9 @@ func (s *refusing) Acquire(context.Context, *driver.Claim) (driver.Row, bool, er
 // it says: an answer throttles, whatever became of earlier attempts, and a
 // claim is given up if any of its attempts may have been applied.
 func TestAnsweredAndUnapplied(t *testing.T) { // F2, F8, F13, F57
-	silent, unsent := &driver.Error{Temporary: true}, &driver.Error{Temporary: true, Unapplied: true}
-	refused, repeated := &driver.Error{Temporary: true, Answered: true, Unapplied: true}, &driver.Error{Temporary: true, Answered: true}
-	unsentForGood := &driver.Error{Unapplied: true}
+	silent, unsent := &driver.Error{}, &driver.Error{Unapplied: true}
+	refused, repeated := &driver.Error{Answered: true, Unapplied: true}, &driver.Error{Answered: true}
+	unsentForGood := &driver.Error{Lasting: true, Unapplied: true}
 	for name, c := range map[string]struct {
 		errs     []*driver.Error
 		requests int // 0: many

@@ -49,7 +49,7 @@ func (s *freezing) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bo
 	s.renewals++
 	if s.hangs {
 		<-ctx.Done()
-		return driver.Row{}, false, &driver.Error{Store: "freezing", Temporary: true, Err: ctx.Err()}
+		return driver.Row{}, false, &driver.Error{Store: "freezing", Err: ctx.Err()}
 	}
 	return s.Store.Renew(ctx, r)
 }

@@ -399,7 +399,7 @@ func (s *losesFirst) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, 
 	if s.apply {
 		_, _, _ = s.Store.Acquire(ctx, c)
 	}
-	return driver.Row{}, false, &driver.Error{Temporary: true, Err: errDropped}
+	return driver.Row{}, false, &driver.Error{Err: errDropped}
 }
 
 // TestLateClaimsOfSlots shows that no late claim to any slot holds that slot

@@ -102,7 +102,7 @@ func TestEveryRequestIsObserved(t *testing.T) {
 		},
 		"a transaction that is declined": func(t *testing.T, f *fixture) {
 			lk := held(f)
-			declined := &driver.Error{Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
+			declined := &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
 			sent := func(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 				_, _, _ = f.faulty.Settle(ctx, &driver.Settlement{Name: "/other", Token: "other"})
 				return driver.Row{}, false, declined

@@ -309,7 +309,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"reachable":     {nil, func(err error) bool { return err == nil }},
 		"an error":      {cause, func(err error) bool { return isStoreError(err) && errors.Is(err, cause) }},
-		"no answer":     {&driver.Error{Temporary: true, Err: cause}, func(err error) bool { return isStoreError(err) && errors.Is(err, cause) }},
+		"no answer":     {&driver.Error{Err: cause}, func(err error) bool { return isStoreError(err) && errors.Is(err, cause) }},
 		"wrong setting": {&driver.ConfigError{Reason: "no table"}, func(err error) bool { return errors.As(err, new(*lock.ConfigError)) && !isStoreError(err) }},
 	} {
 		t.Run(name, func(t *testing.T) {

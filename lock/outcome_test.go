@@ -145,7 +145,7 @@ func (s sameError) Acquire(context.Context, *driver.Claim) (driver.Row, bool, er
 // error, not to the store's own value. With the race detector it shows more.
 func TestStoreErrorsAreCopied(t *testing.T) {
 	t.Parallel()
-	s := sameError{memstore.New(), &driver.Error{Store: "s", Answered: true, Unapplied: true, Err: errors.New("no")}}
+	s := sameError{memstore.New(), &driver.Error{Lasting: true, Store: "s", Answered: true, Unapplied: true, Err: errors.New("no")}}
 	before := *s.err
 	l, err := lock.New(s, &lock.Options{Logger: discard})
 	if err != nil {

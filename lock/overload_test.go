@@ -59,7 +59,7 @@ func (s *limited) take(ctx context.Context) error {
 	s.tokens = min(s.rate, s.tokens+s.rate*now.Sub(s.last).Seconds())
 	s.last = now
 	if s.tokens < 1 {
-		return &driver.Error{Temporary: true, Answered: true, Unapplied: true, Err: errors.New("throttled")}
+		return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("throttled")}
 	}
 	s.tokens--
 	return nil

@@ -46,12 +46,14 @@ type retries struct {
 }
 
 // send returns the answer, a [*StoreError], or the [*ConfigError] of a store
-// that cannot be opened. A refusal is an answer. Of several errors it returns a
-// permanent one, or else the last one with which the store answered, or else
-// the last one that says more than that the time was over.
+// that cannot be opened. That the row refused the request is an answer. Every
+// error is met with another attempt while there is time, unless the store knows
+// that it lasts. Of several errors send returns that one, or else the last one
+// with which the store answered, or else the last one that says more than that
+// the time was over.
 func (r *retries) send(ctx context.Context, op string, request func(context.Context) (bool, error)) (bool, error) {
 	if err := ctx.Err(); err != nil { // a client would send nothing
-		return false, r.failed(storeError(op, r.sent, &driver.Error{Temporary: true, Err: err}))
+		return false, r.failed(storeError(op, r.sent, &driver.Error{Err: err}))
 	}
 	var failure *StoreError
 	began := r.clock.Now()
@@ -79,7 +81,7 @@ func (r *retries) send(ctx context.Context, op string, request func(context.Cont
 			pause = r.rest(began)
 		}
 		left := r.until.Sub(r.clock.Now()) - shortestAttempt
-		if r.once || !e.Temporary || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
+		if r.once || e.Lasting || left <= 0 || r.clock.Sleep(ctx, min(pause, left)) != nil {
 			return false, r.failed(failure)
 		}
 	}
@@ -124,16 +126,17 @@ func (r *retries) attempt(ctx context.Context, request func(context.Context) (bo
 }
 
 // reported returns what the store reported. An error that the store did not
-// classify may be anything, so it counts as temporary and as possibly applied.
+// classify may be anything.
 func reported(err error) *driver.Error {
 	if e := (*driver.Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	return &driver.Error{Temporary: true, Err: err}
+	return &driver.Error{Err: err}
 }
 
-// throttled reports whether the store throttled the request.
-func throttled(e *driver.Error) bool { return e.Temporary && e.Answered && !e.Conflict }
+// throttled reports whether the store throttled the request, or refused it for
+// a reason that nobody knows.
+func throttled(e *driver.Error) bool { return e.Answered && !e.Lasting && !e.Conflict }
 
 // turnOf returns the turn of the record of a batch if ctx is that of its claim,
 // and not of work under the lock that this claim got. Otherwise it returns nil.

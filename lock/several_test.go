@@ -244,7 +244,7 @@ func TestAllOrNone(t *testing.T) {
 		"store refuses": {func(_ *fixture, r *recorder, k lock.Key) {
 			r.fault = func(op, name string, _ int) error {
 				if op == "acquire" && name == k.Name {
-					return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("denied")}
+					return &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("denied")}
 				}
 				return nil
 			}
@@ -663,7 +663,7 @@ func TestCompleteAllGoesOn(t *testing.T) { // F7
 
 func deniedFor(name, which string) error {
 	if name == which {
-		return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("denied")}
+		return &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("denied")}
 	}
 	return nil
 }
@@ -740,7 +740,7 @@ func TestCrashBetweenCompletions(t *testing.T) { // F19
 					if op == "complete" && nth <= done {
 						return nil
 					}
-					return &driver.Error{Answered: true, Unapplied: true, Err: errors.New("killed")}
+					return &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("killed")}
 				}
 				if err := all.CompleteWith([]byte("result")); (err == nil) != (done == len(names)) {
 					t.Errorf("Complete: %v", err)

@@ -39,8 +39,8 @@ func transact(t *testing.T, f *fixture, lk *lock.Lock, attempts ...send) error {
 // other writes.
 func TestTransaction(t *testing.T) { // F5, F6, F53
 	lost := errors.New("connection lost")
-	declined := &driver.Error{Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
-	throttled := &driver.Error{Answered: true, Unapplied: true, Temporary: true, Err: errors.New("slow down")}
+	declined := &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("insufficient balance")}
+	throttled := &driver.Error{Answered: true, Unapplied: true, Err: errors.New("slow down")}
 	for name, c := range map[string]struct {
 		attempts  func(f *fixture) []send
 		completed bool
@@ -192,7 +192,7 @@ func TestHeartbeatDuringTransaction(t *testing.T) {
 					if c.applied {
 						return driver.Row{}, true, nil
 					}
-					return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
+					return driver.Row{}, false, &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}
 				})
 				synctest.Wait()
 				if lost := errors.Is(context.Cause(lk.Context()), lock.ErrLost); lost == c.applied {
@@ -282,7 +282,7 @@ func TestEndDuringTransactionAndRenewal(t *testing.T) { // F17
 					time.Sleep(9 * time.Second) // the first renewal is sent after 10 s
 					_ = transact(t, f, lk, func(context.Context, *driver.Settlement) (driver.Row, bool, error) {
 						time.Sleep(2 * time.Second)
-						return driver.Row{}, false, &driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}
+						return driver.Row{}, false, &driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}
 					})
 				})
 				wg.Go(func() {
@@ -350,7 +350,7 @@ func TestHandOverAfterATransaction(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t)
 				lk := f.mustAcquire(f.locker(lock.Options{Lease: lock.FixedLease(time.Minute)}), event("e1"))
-				_ = transact(t, f, lk, fails(&driver.Error{Answered: true, Unapplied: true, Err: errors.New("declined")}))
+				_ = transact(t, f, lk, fails(&driver.Error{Lasting: true, Answered: true, Unapplied: true, Err: errors.New("declined")}))
 				if err := end(f, lk); err != nil {
 					t.Fatal(err)
 				}

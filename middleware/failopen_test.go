@@ -149,12 +149,12 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) { // F13, F57
 		err  error
 		runs bool
 	}{
-		"temporary":           {&driver.Error{Temporary: true}, true},
-		"never sent":          {&driver.Error{Temporary: true, Unapplied: true}, true},
-		"throttled":           {&driver.Error{Temporary: true, Answered: true, Unapplied: true}, false},
-		"throttled at last":   {&driver.Error{Temporary: true, Answered: true}, false}, // an earlier attempt had no answer
-		"refused":             {&driver.Error{Answered: true, Unapplied: true}, false},
-		"permanent":           {&driver.Error{}, false}, // a mistake, not an outage
+		"temporary":           {&driver.Error{}, true},
+		"never sent":          {&driver.Error{Unapplied: true}, true},
+		"throttled":           {&driver.Error{Answered: true, Unapplied: true}, false},
+		"throttled at last":   {&driver.Error{Answered: true}, false}, // an earlier attempt had no answer
+		"refused":             {&driver.Error{Lasting: true, Answered: true, Unapplied: true}, false},
+		"permanent":           {&driver.Error{Lasting: true}, false}, // a mistake, not an outage
 		"wrong configuration": {&lock.ConfigError{Reason: "no table"}, false},
 		"not classified":      {io.ErrUnexpectedEOF, true},
 	} {

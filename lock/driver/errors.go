@@ -2,21 +2,23 @@ package driver
 
 // Error says that a store did not answer, or that it refused to. It says
 // nothing about the lock. Package lock returns it to its callers as a
-// *lock.StoreError. An error of any other type counts as temporary, and as
-// possibly applied.
+// *lock.StoreError. An error of any other type may be anything: the request is
+// repeated, and may have been applied.
 type Error struct {
 	Store  string // what was asked, for example "DynamoDB table orders-locks"
 	Action string // the AWS action that was denied, for example "dynamodb:UpdateItem"; otherwise empty
 	Hint   string // what to change, if that is known
 
-	// Temporary reports whether a later try may succeed: the request was throttled,
-	// met a conflict, or its connection broke.
-	Temporary bool
-	// Answered reports whether the store itself answered the last attempt, with a
-	// refusal. False: there was no answer, it was a proxy's or one that does not
-	// say what became of the request (an internal error), or nothing was sent.
-	// Temporary and Answered together mean that the store throttled the request,
-	// unless Conflict is set.
+	// Lasting reports whether the store would refuse a later try, too: the caller
+	// is denied, the table is missing, the command is unknown, the same request
+	// must not be sent again. A store sets it only for what it knows: a refusal
+	// that it does not know may pass, so it is repeated while there is time.
+	Lasting bool
+	// Answered reports whether the last attempt was refused, by the store or by
+	// what stands before it. False: there was no answer, it was an internal error,
+	// or nothing was sent. An Answered error that is neither Lasting nor a Conflict
+	// means that the store throttled the request, or refused it for a reason that
+	// nobody knows: it is repeated after longer pauses.
 	Answered bool
 	// Unapplied reports whether nothing of the request was applied and no copy of
 	// it still can be: each attempt, with those that the client repeated by itself,

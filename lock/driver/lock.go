@@ -12,8 +12,8 @@ type Lock interface {
 	// applies the settlement together with other writes, all or none, and answers
 	// like [Store].Settle. The result is kept for replay; nil keeps none.
 	//
-	// send is called again while it fails with an [*Error] that is Temporary, so it
-	// must be safe to repeat. The error is a *lock.StoreError if send failed. If
+	// send is called again while it fails with an [*Error] that is not Lasting, so
+	// it must be safe to repeat. The error is a *lock.StoreError if send failed. If
 	// every failed call was Unapplied, nothing was applied and the lock goes on.
 	// Otherwise the request may have been applied, so the name stays held until
 	// its lease ends. A *lock.LostError says that the settlement was refused, and

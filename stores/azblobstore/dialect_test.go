@@ -14,13 +14,13 @@ import (
 // faultsOfAzure are the faults that end with an answer or a broken connection,
 // and what the store makes of them.
 var faultsOfAzure = map[fault.Fault]driver.Error{
-	fault.DropBefore:    {Temporary: true},
-	fault.ApplyThenDrop: {Temporary: true},
-	fault.ApplyThenFail: {Temporary: true},
-	fault.Truncate:      {Temporary: true},
-	fault.Fail:          {Temporary: true},
-	fault.Throttle:      {Temporary: true, Answered: true},
-	fault.Deny:          {Answered: true, Unapplied: true},
+	fault.DropBefore:    {},
+	fault.ApplyThenDrop: {},
+	fault.ApplyThenFail: {},
+	fault.Truncate:      {},
+	fault.Fail:          {},
+	fault.Throttle:      {Answered: true},
+	fault.Deny:          {Lasting: true, Answered: true, Unapplied: true},
 }
 
 // TestInjectedFaults shows that the SDK takes injected faults for those of the
@@ -44,7 +44,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 					_, err = o.Put(t.Context(), "k", []byte("new"), version)
 				}
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Answered != want.Answered || e.Unapplied != want.Unapplied || (e.Action != "") != (f == fault.Deny) {
+				if !errors.As(err, &e) || e.Lasting != want.Lasting || e.Answered != want.Answered || e.Unapplied != want.Unapplied || (e.Action != "") != (f == fault.Deny) {
 					t.Errorf("got %#v, want %+v", err, want)
 				}
 				got, err := o.Get(t.Context(), "k")

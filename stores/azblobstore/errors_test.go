@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		"archived":             {azuretest.Answering(409, "BlobArchived", said("No.")), false, true, "", "409 BlobArchived: No.", "archive tier"},
 		"leased":               {azuretest.Answering(412, "LeaseIdMissing", said("No.")), false, true, "", "412 LeaseIdMissing: No.", "break the lease"},
 		"not in the list":      {azuretest.Answering(400, "InvalidHeaderValue", said("")), false, true, "", "400 InvalidHeaderValue", ""},
-		"a transport's own":    {failing(&azcore.ResponseError{StatusCode: 418}), false, true, "", "418", ""},
+		"a transport's own":    {failing(&azcore.ResponseError{StatusCode: 418}), true, true, "", "418", ""},
 		"no address":           {failing(&net.DNSError{Err: "no such host", Name: "fake.test"}), true, false, "", "lookup fake.test: no such host", "private endpoints"},
 		"refused":              {failing(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), true, false, "", "dial tcp: connection refused", "network rules"},
 		"broken":               {failing(fmt.Errorf("https://fake.test/c?sig=secret: %w", io.ErrUnexpectedEOF)), true, false, "", "no answer: unexpected EOF", ""},
@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *driver.Error", err)
 			}
-			if e.Temporary != c.temporary || e.Answered != c.refused || e.Unapplied != (c.refused && !c.temporary) || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
+			if e.Lasting == c.temporary || e.Answered != c.refused || e.Unapplied != (c.refused && !c.temporary) || e.Conflict || e.Action != c.action || e.Store != "Azure container https://fake.blob.core.windows.net/c" {
 				t.Errorf("got %+v", e)
 			}
 			if e.Err.Error() != c.text || !strings.Contains(e.Hint, c.hint) || c.hint == "" && e.Hint != "" {
@@ -114,7 +114,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	var e *driver.Error
 	f.Plan.Plan(http.MethodGet, fault.Truncate)
-	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied {
+	if _, err := o.Get(t.Context(), "k"); !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied {
 		t.Errorf("an answer that breaks off: %v", err)
 	}
 	f.Plan.Plan(http.MethodGet, fault.Deny)
@@ -168,7 +168,7 @@ func TestNoAnswerInTime(t *testing.T) {
 			_, err := o.Put(ctx, "k", nil, "")
 			cancel()
 			var e *driver.Error
-			if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !errors.Is(err, end) || (e.Hint == "") != errors.Is(end, context.Canceled) {
+			if !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied || !errors.Is(err, end) || (e.Hint == "") != errors.Is(end, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -187,7 +187,7 @@ func TestNoToken(t *testing.T) {
 	t.Parallel()
 	_, err := objectsOver(t, failing(errors.New("sent")), noToken{}).Put(t.Context(), "k", nil, "")
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Temporary || e.Answered || !e.Unapplied || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
+	if !errors.As(err, &e) || !e.Lasting || e.Answered || !e.Unapplied || !strings.Contains(err.Error(), "no managed identity found") || !strings.Contains(e.Hint, "identity") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -168,7 +168,7 @@ func TestNoContainer(t *testing.T) {
 		}
 		for name, err := range map[string]error{"get": getErr, "put": putErr, "list": listErr} {
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || e.Hint != "create the container, or correct its name" {
+			if !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || e.Hint != "create the container, or correct its name" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -438,10 +438,10 @@ func TestMemberErrors(t *testing.T) {
 		fault fakedynamo.Fault
 		want  driver.Error
 	}{
-		"throttled": {fakedynamo.Throttle, driver.Error{Answered: true, Unapplied: true, Temporary: true}},
-		"conflict":  {fakedynamo.Conflict, driver.Error{Answered: true, Unapplied: true, Temporary: true, Conflict: true}},
-		"failed":    {fakedynamo.ApplyThen500, driver.Error{Temporary: true}},
-		"denied":    {fakedynamo.Deny, driver.Error{Answered: true, Unapplied: true, Action: "dynamodb:UpdateItem"}},
+		"throttled": {fakedynamo.Throttle, driver.Error{Answered: true, Unapplied: true}},
+		"conflict":  {fakedynamo.Conflict, driver.Error{Answered: true, Unapplied: true, Conflict: true}},
+		"failed":    {fakedynamo.ApplyThen500, driver.Error{}},
+		"denied":    {fakedynamo.Deny, driver.Error{Lasting: true, Answered: true, Unapplied: true, Action: "dynamodb:UpdateItem"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -496,7 +496,7 @@ func TestRequestErrors(t *testing.T) {
 				claims := claimsOf("name", 25)
 				for _, o := range f.acquire(t.Context(), claims...) {
 					var e *driver.Error
-					if !errors.As(o.err, &e) || !e.Temporary || e.Unapplied != c.unapplied {
+					if !errors.As(o.err, &e) || e.Lasting || e.Unapplied != c.unapplied {
 						t.Errorf("%v, %+v", o.ok, e)
 					}
 				}

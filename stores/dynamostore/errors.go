@@ -23,18 +23,32 @@ func (s *Store) String() string { return "DynamoDB table " + s.table }
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html#API_UpdateItem_Errors
 var conflicts = map[string]bool{"TransactionConflictException": true, "ReplicatedWriteConflictException": true}
 
+// lastingErrors are the answers that a later try would not change. An error
+// that is in no list may be one that passes, and a proxy's.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/CommonErrors.html
+var lastingErrors = map[string]bool{
+	"AccessDeniedException": true, "NotAuthorized": true, "OptInRequired": true,
+	"ConditionalCheckFailedException": true, "ItemCollectionSizeLimitExceededException": true, "ResourceNotFoundException": true,
+	"SerializationException": true, "UnknownOperationException": true, "ValidationException": true, "ValidationError": true,
+	"TransactionCanceledException": true, "IdempotentParameterMismatchException": true, "DuplicateItemException": true,
+	"UnrecognizedClientException": true, "MissingAuthenticationTokenException": true, "MissingAuthenticationToken": true,
+	"IncompleteSignatureException": true, "IncompleteSignature": true, "InvalidSignatureException": true,
+	"ExpiredTokenException": true, "InvalidClientTokenId": true, "RequestExpired": true,
+}
+
 // classify returns the error as a [*driver.Error], which says whether a later
-// try may succeed and whether the write may have been applied. Without an
-// answer it may have been.
+// try would fail, too, and whether the write may have been applied. It may have
+// been, unless there is an answer that the store knows.
 func (s *Store) classify(err error) error {
-	e := &driver.Error{Store: s.String(), Err: err, Temporary: true}
+	e := &driver.Error{Store: s.String(), Err: err}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		switch status := awserror.Status(err); {
 		case status == 0:
 			e.Hint, e.Err = neterror.Unanswered(err, "can the function reach DynamoDB? In a VPC it needs a gateway endpoint for DynamoDB or a NAT gateway; check AWS_REGION too")
 		case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && !neterror.Cut(err):
-			e.Temporary = false
+			e.Answered = true
 			e.Hint = "this is not an answer of DynamoDB: check AWS_ENDPOINT_URL_DYNAMODB, and the proxies between the function and DynamoDB"
 		}
 		return e
@@ -48,7 +62,11 @@ func (s *Store) classify(err error) error {
 	if _, passing := retry.DefaultRetryableErrorCodes[code]; passing || awserror.Status(err) >= http.StatusInternalServerError {
 		return e
 	}
-	e.Answered, e.Unapplied, e.Temporary = true, true, false
+	e.Answered = true
+	if !lastingErrors[code] {
+		return e
+	}
+	e.Unapplied, e.Lasting = true, true
 	if code == "ResourceNotFoundException" {
 		e.Hint = "the table does not exist in " + s.place() + ": create it with `lambdalock create-table`, or correct LOCK_TABLE_NAME"
 		return e

@@ -74,7 +74,7 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			says:    []string{"dynamodb.nowhere.invalid", "AWS_REGION"}, never: []string{"StatusCode: 0"},
 		},
 		"page of a proxy": {
-			open: answering(http.StatusForbidden, "<html>Forbidden</html>"), says: []string{"not an answer of DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB", "proxies"}, never: []string{"VPC"},
+			open: answering(http.StatusForbidden, "<html>Forbidden</html>"), retried: true, says: []string{"not an answer of DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB", "proxies"}, never: []string{"VPC"},
 		},
 		"proxy without upstream": {
 			open: answering(http.StatusBadGateway, "<html>Bad Gateway</html>"), retried: true, never: []string{"AWS_ENDPOINT_URL_DYNAMODB"},
@@ -82,6 +82,12 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 		"refusal that was cut off":        {open: answering(http.StatusBadRequest, `{"__type":"com.amazonaws.dyn`), retried: true},
 		"refusal whose connection broke":  {open: breaking(http.StatusBadRequest, syscall.ECONNRESET), retried: true, never: []string{"not an answer"}},
 		"refusal whose connection closed": {open: breaking(http.StatusBadRequest, net.ErrClosed), retried: true, never: []string{"not an answer"}},
+		"an error that nobody knows": {
+			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
+				return dynamostore.New(refusing{f.client, "NewException"}, table)
+			},
+			retried: true,
+		},
 		"unknown credentials": {
 			open: func(_ *testing.T, f *fixture) *dynamostore.Store {
 				return dynamostore.New(refusing{f.client, "UnrecognizedClientException"}, table)

@@ -78,7 +78,7 @@ func (s *Store) yieldAll(items []map[string]types.AttributeValue, yield func(dri
 	for _, item := range items {
 		if item["lock"] == nil {
 			yield(driver.NamedRow{}, &driver.Error{
-				Store: s.String(), Answered: true, Unapplied: true, Hint: keyHint,
+				Store: s.String(), Lasting: true, Answered: true, Unapplied: true, Hint: keyHint,
 				Err: errors.New("an item has no attribute lock: is the table used by something else?"),
 			})
 			return false

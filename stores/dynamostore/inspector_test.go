@@ -239,7 +239,7 @@ func TestRowsOfAnotherKind(t *testing.T) {
 		}
 		unreadable = append(unreadable, row.Name)
 		want := fmt.Sprintf("%q: the row has no readable attribute stamp", row.Name)
-		if e := (*driver.Error)(nil); !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), want) {
+		if e := (*driver.Error)(nil); !errors.As(err, &e) || !e.Lasting || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that names the row", err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestRowsOfAnotherTable(t *testing.T) {
 	}
 	for _, prefix := range []string{"", "a/"} {
 		err := errorOfRows(t, dynamostore.New(f.client, "orders"), prefix)
-		if e := (*driver.Error)(nil); !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), `partition key named "lock"`) {
+		if e := (*driver.Error)(nil); !errors.As(err, &e) || !e.Lasting || !strings.Contains(err.Error(), `partition key named "lock"`) {
 			t.Errorf("prefix %q: error %v, want one that names the key", prefix, err)
 		}
 	}

@@ -56,7 +56,7 @@ func NewClient(ctx context.Context) (*dynamodb.Client, error) {
 	switch {
 	case err != nil && ctx.Err() != nil: // they may be there, but not yet
 		return nil, &driver.Error{
-			Store: "DynamoDB", Temporary: true, Unapplied: true, Err: err,
+			Store: "DynamoDB", Unapplied: true, Err: err,
 			Hint: "the AWS credentials did not come in time: if there are none, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; if they come from a program or a role that is assumed, raise the function's timeout",
 		}
 	case err != nil:

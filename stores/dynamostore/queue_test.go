@@ -128,7 +128,7 @@ func TestClientThatExits(t *testing.T) { // F18
 		defer cancel()
 		began := time.Now()
 		for _, o := range f.acquire(ctx, claimsOf("name", 3)...) {
-			if e := (*driver.Error)(nil); !errors.As(o.err, &e) || !e.Temporary || e.Unapplied || time.Since(began) > 0 {
+			if e := (*driver.Error)(nil); !errors.As(o.err, &e) || e.Lasting || e.Unapplied || time.Since(began) > 0 {
 				t.Errorf("%v, %v after %v", o.ok, o.err, time.Since(began))
 			}
 		}

@@ -214,5 +214,5 @@ func str(item map[string]types.AttributeValue, name string) string {
 // unreadable returns a permanent error without Unapplied: an acquire may have
 // been applied.
 func (s *Store) unreadable(why string) error {
-	return &driver.Error{Store: s.String(), Err: fmt.Errorf("the row %s", why)}
+	return &driver.Error{Lasting: true, Store: s.String(), Err: fmt.Errorf("the row %s", why)}
 }

@@ -181,7 +181,7 @@ func TestSlowCredentials(t *testing.T) { // F10, F11
 	defer cancel()
 	_, err := dynamostore.Open(ctx, "locks")
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Temporary || e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "in time") {
+	if !errors.As(err, &e) || e.Lasting || e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "in time") {
 		t.Errorf("%#v", err)
 	}
 }

@@ -227,13 +227,13 @@ func (t *transaction) explain(err error) (driver.Row, error) {
 	}
 	switch {
 	case passing:
-		return driver.Row{}, &driver.Error{Store: t.store.String(), Err: err, Temporary: true, Answered: true, Unapplied: true, Conflict: conflict}
+		return driver.Row{}, &driver.Error{Store: t.store.String(), Err: err, Answered: true, Unapplied: true, Conflict: conflict}
 	case !lasting(own):
 		return driver.Row{}, t.decline(err)
 	}
 	message := aws.ToString(own.Message)
 	_, hint := blame("ValidationException", message)
-	return driver.Row{}, &driver.Error{Store: t.store.String(), Hint: hint, Err: fmt.Errorf("the completion of the event was refused: %s: %s", aws.ToString(own.Code), message), Answered: true, Unapplied: true}
+	return driver.Row{}, &driver.Error{Lasting: true, Store: t.store.String(), Hint: hint, Err: fmt.Errorf("the completion of the event was refused: %s: %s", aws.ToString(own.Code), message), Answered: true, Unapplied: true}
 }
 
 // passingReasons are the reasons of a cancellation that pass by themselves.
@@ -259,17 +259,17 @@ func (t *transaction) classify(err error) error {
 	}
 	switch api.ErrorCode() {
 	case "TransactionInProgressException": // an earlier attempt is still being applied
-		return &driver.Error{Store: t.store.String(), Err: err, Temporary: true}
+		return &driver.Error{Store: t.store.String(), Err: err}
 	case "IdempotentParameterMismatchException":
 		// The client writes maps in random order, and some servers take that for
 		// another request: https://github.com/aws/aws-sdk-go-v2/issues/1900.
 		if t.unanswered {
 			t.in.ClientRequestToken = aws.String(t.clock.Text())
-			return &driver.Error{Store: t.store.String(), Err: err, Temporary: true}
+			return &driver.Error{Store: t.store.String(), Err: err}
 		}
 	}
 	e := (*driver.Error)(nil)
-	if known := t.store.classify(err); errors.As(known, &e) && e.Temporary {
+	if known := t.store.classify(err); errors.As(known, &e) && !e.Lasting {
 		return known
 	}
 	return t.decline(err)
@@ -282,5 +282,5 @@ func (t *transaction) decline(err error) error {
 	if t.unanswered {
 		err = errors.New("an attempt had no answer, and the next one was refused: " + err.Error())
 	}
-	return &driver.Error{Store: t.store.String(), Err: err, Answered: errors.As(err, new(smithy.APIError)), Unapplied: true}
+	return &driver.Error{Lasting: true, Store: t.store.String(), Err: err, Answered: errors.As(err, new(smithy.APIError)), Unapplied: true}
 }

@@ -171,5 +171,5 @@ func (s *Store) row(name string) *driver.Row {
 // rejected returns the error of a request whose context had already ended:
 // nothing was applied.
 func rejected(err error) error {
-	return &driver.Error{Store: "memory", Temporary: true, Unapplied: true, Err: err}
+	return &driver.Error{Store: "memory", Unapplied: true, Err: err}
 }

@@ -56,7 +56,7 @@ func newFake() *fake {
 	return &fake{objects: map[string]objectstore.Object{}, clock: time.Now}
 }
 
-var errNoAnswer = &driver.Error{Store: "fake", Temporary: true, Err: errors.New("no answer")}
+var errNoAnswer = &driver.Error{Store: "fake", Err: errors.New("no answer")}
 
 func (f *fake) String() string { return "fake bucket" }
 
@@ -98,15 +98,15 @@ func (f *fake) begin(ctx context.Context, method, key string) (fault, error) {
 	case f.refuses != nil:
 		return fault, f.refuses
 	case ctx.Err() != nil:
-		return fault, &driver.Error{Store: "fake", Temporary: true, Err: ctx.Err()}
+		return fault, &driver.Error{Store: "fake", Err: ctx.Err()}
 	case fault == noRequest:
 		return fault, errNoAnswer
 	case fault == conflict:
 		return fault, fmt.Errorf("409: %w", objectstore.ErrChanged)
 	case fault == denied:
-		return fault, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Action: "s3:PutObject"}
+		return fault, &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Action: "s3:PutObject"}
 	case fault == broken:
-		return fault, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Err: errors.New("broken")}
+		return fault, &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Err: errors.New("broken")}
 	}
 	return fault, nil
 }
@@ -120,7 +120,7 @@ func (f *fake) Get(ctx context.Context, key string) (objectstore.Object, error) 
 	defer f.mu.Unlock()
 	o, ok := f.objects[key]
 	if !ok && f.hides {
-		return objectstore.Object{}, &driver.Error{Store: "fake", Answered: true, Unapplied: true, Action: "s3:GetObject"}
+		return objectstore.Object{}, &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Action: "s3:GetObject"}
 	}
 	if !ok {
 		return objectstore.Object{}, fmt.Errorf("404: %w", objectstore.ErrNotExist)

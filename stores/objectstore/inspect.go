@@ -120,7 +120,7 @@ func (s *Store) keyed(ctx context.Context, key, prefix string) (driver.NamedRow,
 	seen, _, err := s.get(ctx, key)
 	if err != nil || seen.version == "" {
 		var e *driver.Error
-		if !errors.As(err, &e) || e.Temporary || e.Action != "" {
+		if !errors.As(err, &e) || !e.Lasting || e.Action != "" {
 			name = ""
 		}
 		return driver.NamedRow{Name: name}, false, err

@@ -34,7 +34,7 @@ func TestRowsGoOn(t *testing.T) {
 		}
 		unreadable = append(unreadable, row.Name)
 		var e *driver.Error
-		if !errors.As(err, &e) || e.Temporary || row.Token != "" {
+		if !errors.As(err, &e) || !e.Lasting || row.Token != "" {
 			t.Errorf("got %+v, error %v", row, err)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *slowReads) Get(ctx context.Context, key string) (objectstore.Object, er
 	}
 	_, _ = s.begin(ctx, "get", key)
 	<-ctx.Done()
-	return objectstore.Object{}, &driver.Error{Store: "fake", Temporary: true, Err: ctx.Err()}
+	return objectstore.Object{}, &driver.Error{Store: "fake", Err: ctx.Err()}
 }
 
 // TestRowsEnd: no read goes on after the caller has stopped, or after an error

@@ -97,7 +97,7 @@ func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // again returns a retryable error for a request that was not sent.
 func again(o Objects, err error) error {
-	return &driver.Error{Store: o.String(), Temporary: true, Unapplied: true, Err: err}
+	return &driver.Error{Store: o.String(), Unapplied: true, Err: err}
 }
 
 // failed returns the error of a step. If the service has failed the probe, the

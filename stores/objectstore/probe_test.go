@@ -148,12 +148,12 @@ func TestProbeFails(t *testing.T) {
 		fault  fault
 		want   func(e *driver.Error) bool
 	}{
-		"no answer":                  {"put", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && e.Temporary }},
-		"no answer to reads":         {"get", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && e.Temporary }},
-		"refused for another reason": {"put", broken, func(e *driver.Error) bool { return !e.Temporary && e.Answered }}, // by a proxy, for example
+		"no answer":                  {"put", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && !e.Lasting }},
+		"no answer to reads":         {"get", noRequest, func(e *driver.Error) bool { return errors.Is(e, errNoAnswer.Err) && !e.Lasting }},
+		"refused for another reason": {"put", broken, func(e *driver.Error) bool { return e.Lasting && e.Answered }}, // by a proxy, for example
 		"denied":                     {"put", denied, func(e *driver.Error) bool { return e.Action == "s3:PutObject" }},
 		"denied reads":               {"get", denied, func(e *driver.Error) bool { return e.Action == "s3:PutObject" }},
-		"conflict each time":         {"put", conflict, func(e *driver.Error) bool { return e.Temporary && !e.Answered }},
+		"conflict each time":         {"put", conflict, func(e *driver.Error) bool { return !e.Lasting && !e.Answered }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +271,7 @@ func (s *stuck) Put(ctx context.Context, key string, body []byte, version string
 		return next, err
 	}
 	<-ctx.Done()
-	return "", &driver.Error{Store: "fake", Temporary: true, Err: ctx.Err()}
+	return "", &driver.Error{Store: "fake", Err: ctx.Err()}
 }
 
 // TestProbeFindsTwoClocks: a proxy tells its own time instead of the service's.

@@ -112,7 +112,7 @@ func TestUnreadableObjects(t *testing.T) {
 			} {
 				err := request()
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "fake bucket: object n") {
+				if !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "fake bucket: object n") {
 					t.Errorf("%s: got %v, want a permanent error with %q", step, err, c.want)
 				}
 			}
@@ -139,7 +139,7 @@ func TestServiceWithoutTime(t *testing.T) {
 			f.tells = blank
 			_, ok, err := objectstore.New(f).Acquire(t.Context(), claimAt(noon.Add(time.Hour), "n", "b"))
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || ok {
+			if !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || ok {
 				t.Errorf("granted %v, error %v", ok, err)
 			}
 		})
@@ -376,7 +376,7 @@ func TestCheck(t *testing.T) {
 }
 
 var (
-	errDenied  = &driver.Error{Store: "fake", Answered: true, Unapplied: true, Action: "s3:ListBucket"}
-	errGone    = &driver.Error{Store: "fake", Answered: true, Unapplied: true, Err: errors.New("no such bucket")}
+	errDenied  = &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Action: "s3:ListBucket"}
+	errGone    = &driver.Error{Lasting: true, Store: "fake", Answered: true, Unapplied: true, Err: errors.New("no such bucket")}
 	errSetting = &driver.ConfigError{Reason: "no bucket"}
 )

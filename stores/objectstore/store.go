@@ -162,7 +162,7 @@ func (s *Store) do(ctx context.Context, q *request) (driver.Row, bool, error) {
 		}
 	}
 	return driver.Row{}, false, &driver.Error{
-		Store: s.objects.String(), Temporary: true, Answered: true, Unapplied: true, Conflict: true,
+		Store: s.objects.String(), Answered: true, Unapplied: true, Conflict: true,
 		Err: fmt.Errorf("object %s: others wrote it each time before this request could", key),
 	}
 }
@@ -242,7 +242,7 @@ func (s *Store) get(ctx context.Context, key string) (sight, Object, error) {
 // unusable returns an error for a request that no retry would fix. Nothing was
 // written.
 func (s *Store) unusable(key string, err error) error {
-	return &driver.Error{Store: s.objects.String(), Answered: true, Unapplied: true, Err: fmt.Errorf("object %s: %w", key, err)}
+	return &driver.Error{Lasting: true, Store: s.objects.String(), Answered: true, Unapplied: true, Err: fmt.Errorf("object %s: %w", key, err)}
 }
 
 // write writes the row if its object still has the given version, and returns

@@ -616,7 +616,7 @@ func TestChangedBetweenGetAndPut(t *testing.T) { // F1
 				if !ok || err != nil {
 					t.Errorf("granted %v, %+v, error %v", ok, row, err)
 				}
-			} else if !errors.As(err, &e) || !e.Temporary || !e.Unapplied || !e.Conflict || ok {
+			} else if !errors.As(err, &e) || e.Lasting || !e.Unapplied || !e.Conflict || ok {
 				t.Errorf("granted %v, error %v, want a conflict", ok, err)
 			}
 		})
@@ -684,7 +684,7 @@ func TestClaimsThatCannotBeWritten(t *testing.T) {
 	c.Until = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	_, ok, err := objectstore.New(newFake()).Acquire(t.Context(), c)
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Unapplied || e.Temporary || ok {
+	if !errors.As(err, &e) || !e.Unapplied || !e.Lasting || ok {
 		t.Errorf("granted %v, error %v, want one that nothing was written", ok, err)
 	}
 }

@@ -114,7 +114,7 @@ func TestPausedServer(t *testing.T) {
 	c := redistest.Claim("n")
 	_, _, err := store.Acquire(ctx, c)
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "no answer in time") {
+	if !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "no answer in time") {
 		t.Errorf("error %v, want one that is temporary and may be applied", err)
 	}
 	srv.Signal(syscall.SIGCONT)
@@ -166,7 +166,7 @@ func TestFullMemory(t *testing.T) { // F42
 	}
 	_, ok, err := store.Acquire(t.Context(), redistest.Claim("another"))
 	var e *driver.Error
-	if ok || !errors.As(err, &e) || !e.Answered || !e.Unapplied || !e.Temporary || !strings.Contains(e.Hint, "memory is full") {
+	if ok || !errors.As(err, &e) || !e.Answered || !e.Unapplied || e.Lasting || !strings.Contains(e.Hint, "memory is full") {
 		t.Errorf("applied %v, error %v, want a refusal with a hint", ok, err)
 	}
 	if n := client.Exists(t.Context(), "lambdalock:another").Val(); n != 0 {
@@ -197,7 +197,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 	}
 	_, _, err := as("~lambdalock:*", "+evalsha").Acquire(t.Context(), redistest.Claim("n"))
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || e.Action != "eval" {
+	if !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || e.Action != "eval" {
 		t.Fatalf("error %#v, want a permanent one that names eval", err)
 	}
 	rules := strings.Fields(e.Hint[strings.Index(e.Hint, "~"):])
@@ -219,7 +219,7 @@ func TestPermissions(t *testing.T) { // F10, F40
 		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
+		if _, _, err := store.Acquire(t.Context(), redistest.Claim(rule)); !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied || !strings.Contains(e.Hint, "+hget") {
 			t.Errorf("without %s: error %v, want a permanent one with the permissions", rule, err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestReplica(t *testing.T) { // F42
 	}
 	_, _, err := redistest.Must(redisstore.New(client)).Acquire(t.Context(), redistest.Claim("n"))
 	var e *driver.Error
-	if !errors.As(err, &e) || !e.Temporary || !e.Answered || !e.Unapplied {
+	if !errors.As(err, &e) || e.Lasting || !e.Answered || !e.Unapplied {
 		t.Errorf("error %v, want a temporary refusal", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestKeyOfAnother(t *testing.T) {
 			c.put("lambdalock:" + name)
 			_, err := store.Read(t.Context(), name)
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Temporary || !strings.Contains(err.Error(), c.want) {
+			if !errors.As(err, &e) || !e.Lasting || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
@@ -327,7 +327,7 @@ func (timeoutError) Temporary() bool { return true }
 // that nobody saw.
 func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 	t.Parallel()
-	mayApply := map[string]bool{"script fails": true, "connection breaks": true, "timeout": true, "caller's context ends": true}
+	mayApply := map[string]bool{"script fails": true, "unknown": true, "unknown, a proxy's": true, "connection breaks": true, "timeout": true, "caller's context ends": true}
 	for name, c := range map[string]struct {
 		err                 error
 		temporary, answered bool
@@ -352,6 +352,10 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 		"database":              {redistest.ServerError("ERR DB index is out of range"), false, true, "DB"},
 		"connections in use":    {redis.ErrPoolTimeout, true, false, "PoolSize"},
 		"script's command":      {redistest.ServerError("ERR The user executing the script can't run this command or subcommand script: a"), false, true, "+hset"},
+		"no such command":       {redistest.ServerError("ERR unknown command 'EVALSHA', with args beginning with: 'a'"), false, true, "EVALSHA"},
+		"no such command, 6":    {redistest.ServerError("ERR Error running script (call to f_a): @user_script:5: @user_script: 5: Unknown Redis command called from Lua script"), false, true, "PEXPIREAT"},
+		"unknown":               {redistest.ServerError("ERR Script attempted to access a non local key in a cluster node script"), true, true, "non local"},
+		"unknown, a proxy's":    {redistest.ServerError("upstream failure"), true, true, "upstream"},
 		"script fails":          {redistest.ServerError("ERR user_script:5: attempt to compare nil"), false, true, "attempt"},
 		"connection breaks":     {io.EOF, true, false, "EOF"},
 		"timeout":               {timeoutError{}, true, false, "no answer in time"},
@@ -363,7 +367,7 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 				_, ok, err := redistest.Must(redisstore.New(client)).Acquire(t.Context(), redistest.Claim("n"))
 				var e *driver.Error
 				unapplied := !repeats && !mayApply[name]
-				if ok || !errors.As(err, &e) || e.Temporary != c.temporary || e.Answered != c.answered || e.Unapplied != unapplied ||
+				if ok || !errors.As(err, &e) || e.Lasting == c.temporary || e.Answered != c.answered || e.Unapplied != unapplied ||
 					!strings.Contains(err.Error(), c.want) || !errors.Is(err, c.err) {
 					t.Errorf("applied %v, %#v, want temporary %v, answered %v, unapplied %v, %q", ok, err, c.temporary, c.answered, unapplied, c.want)
 				}
@@ -374,7 +378,7 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 		t.Run("cluster client, "+name, func(t *testing.T) { // while a replica takes over
 			_, _, err := redistest.Must(redisstore.New(clusterClient{broken{err: err}})).Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || !e.Temporary || !e.Answered || e.Unapplied || e.Hint != "" {
+			if !errors.As(err, &e) || e.Lasting || !e.Answered || e.Unapplied || e.Hint != "" {
 				t.Errorf("error %#v, want a temporary one", err)
 			}
 		})
@@ -384,7 +388,7 @@ func TestErrors(t *testing.T) { // F2, F8, F9, F13, F57
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, ok, err := redistest.Must(redisstore.New(broken{val: val})).Acquire(t.Context(), redistest.Claim("n"))
-			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || e.Temporary || e.Unapplied {
+			if e := (*driver.Error)(nil); ok || !errors.As(err, &e) || !e.Lasting || e.Unapplied {
 				t.Errorf("applied %v, error %#v, want a permanent one", ok, err)
 			}
 		})

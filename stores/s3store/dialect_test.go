@@ -15,13 +15,13 @@ import (
 // faultsOfS3 are the faults that end with an answer or a broken connection, and
 // what the store makes of them.
 var faultsOfS3 = map[fault.Fault]driver.Error{
-	fault.DropBefore:    {Temporary: true},
-	fault.ApplyThenDrop: {Temporary: true},
-	fault.ApplyThenFail: {Temporary: true},
-	fault.Truncate:      {Temporary: true},
-	fault.Fail:          {Temporary: true},
-	fault.Throttle:      {Temporary: true, Answered: true},
-	fault.Deny:          {Answered: true, Unapplied: true},
+	fault.DropBefore:    {},
+	fault.ApplyThenDrop: {},
+	fault.ApplyThenFail: {},
+	fault.Truncate:      {},
+	fault.Fail:          {},
+	fault.Throttle:      {Answered: true},
+	fault.Deny:          {Lasting: true, Answered: true, Unapplied: true},
 }
 
 // TestInjectedFaults shows that the SDK takes injected faults for those of S3
@@ -46,7 +46,7 @@ func TestInjectedFaults(t *testing.T) { // F8, F10
 					_, _, err = store.Settle(t.Context(), settlement(first))
 				}
 				var e *driver.Error
-				if !errors.As(err, &e) || e.Temporary != want.Temporary || e.Answered != want.Answered || e.Unapplied != (want.Unapplied || method == http.MethodGet) || (e.Action != "") != (f == fault.Deny) {
+				if !errors.As(err, &e) || e.Lasting != want.Lasting || e.Answered != want.Answered || e.Unapplied != (want.Unapplied || method == http.MethodGet) || (e.Action != "") != (f == fault.Deny) {
 					t.Errorf("got %#v, want %+v", err, want)
 				}
 				plan.Always(method, fault.None)

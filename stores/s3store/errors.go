@@ -65,16 +65,28 @@ func (o *objects) classifyPut(err error, version string) error {
 	return o.classify("s3:PutObject", err)
 }
 
+// lasting are the error codes that a retry would not fix. A code that is in no
+// list, or none, may be a proxy's or one that passes.
+var lasting = map[string]bool{
+	"AccessDenied": true, "AccountProblem": true, "AllAccessDisabled": true, "AuthorizationHeaderMalformed": true,
+	"EntityTooLarge": true, "ExpiredToken": true, "IllegalLocationConstraintException": true, "InvalidAccessKeyId": true,
+	"InvalidArgument": true, "InvalidBucketName": true, "InvalidObjectState": true, "InvalidRequest": true, "InvalidSecurity": true,
+	"InvalidToken": true, "InvalidURI": true, "KeyTooLongError": true, "MethodNotAllowed": true, "MissingSecurityHeader": true,
+	"NoSuchBucket": true, "NotImplemented": true, "NotSignedUp": true, "PermanentRedirect": true, "RequestExpired": true,
+	"SignatureDoesNotMatch": true, "TokenRefreshRequired": true, "UnauthorizedAccess": true, "UnsupportedSignature": true,
+}
+
 // classify returns the error of an action as a [*driver.Error], which says
-// whether a retry may succeed and whether the write may have been applied. It
-// may have been if there was no response, or one of 500 and above: S3 says so
-// of InternalError, and does not rule it out for SlowDown.
+// whether a retry would fail, too, and whether the write may have been applied.
+// It may have been if there was no response, an error that nobody knows, or one
+// of 500 and above: S3 says so of InternalError, and does not rule it out for
+// SlowDown.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorBestPractices.html
 // https://repost.aws/knowledge-center/s3-resolve-503-slowdown-throttling
 func (o *objects) classify(action string, err error) error {
 	a := answerOf(err)
-	e := &driver.Error{Store: o.String(), Err: err, Temporary: true}
+	e := &driver.Error{Store: o.String(), Err: err}
 	_, throttled := retry.DefaultThrottleErrorCodes[a.code]
 	_, passing := retry.DefaultRetryableErrorCodes[a.code]
 	switch {
@@ -84,10 +96,12 @@ func (o *objects) classify(action string, err error) error {
 	case throttled || a.status == http.StatusTooManyRequests:
 		e.Answered = true
 	case passing || a.status >= http.StatusInternalServerError && a.status != http.StatusNotImplemented:
-	default:
-		e.Answered, e.Unapplied = a.code != "", true // without a code, a proxy answered
-		e.Temporary, e.Conflict = a.code == wrongClock, a.code == wrongClock
+	case lasting[a.code], a.code == wrongClock:
+		e.Answered, e.Unapplied = true, true
+		e.Lasting, e.Conflict = lasting[a.code], a.code == wrongClock
 		e.Action, e.Hint = o.blame(action, a.code, a.message)
+	default:
+		e.Answered = true
 	}
 	return e
 }

@@ -70,7 +70,8 @@ var answersOfS3 = map[string]struct {
 		wanted{refused: true, action: "kms:GenerateDataKey", hint: "encrypted with your own key"},
 	},
 	"no bucket":      {404, "NoSuchBucket", "", wanted{refused: true, hint: "does not exist"}, wanted{refused: true, hint: "does not exist"}},
-	"404 of a proxy": {404, "", "", wanted{refused: true}, wanted{refused: true}},
+	"404 of a proxy": {404, "", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
+	"unknown":        {418, "SomethingNew", "", wanted{temporary: true, refused: true}, wanted{temporary: true, refused: true}},
 	"another Region": {301, "PermanentRedirect", "", wanted{refused: true, hint: "another Region"}, wanted{refused: true, hint: "another Region"}},
 	"signed for another Region": {
 		400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'eu-west-1'",
@@ -186,7 +187,7 @@ func TestWrongClock(t *testing.T) { // F14
 		store := s3store.New(client, bucket, "rows")
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a"))
 		var e *driver.Error
-		if !errors.As(err, &e) || !e.Temporary || !e.Answered || !e.Unapplied || !e.Conflict || !strings.Contains(e.Hint, "clock") {
+		if !errors.As(err, &e) || e.Lasting || !e.Answered || !e.Unapplied || !e.Conflict || !strings.Contains(e.Hint, "clock") {
 			t.Errorf("got %#v", err)
 		}
 		if _, ok, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !ok || err != nil {
@@ -202,7 +203,7 @@ func checkError(t *testing.T, err error, want wanted) {
 		t.Fatalf("got %v, want a *driver.Error", err)
 	}
 	unapplied := want.read || want.refused && !want.temporary // a write that S3 throttles may have been applied
-	if got := (wanted{e.Temporary, e.Answered, e.Action, e.Hint, e.Unapplied}); got.temporary != want.temporary || got.refused != want.refused || e.Unapplied != unapplied || got.action != want.action ||
+	if got := (wanted{!e.Lasting, e.Answered, e.Action, e.Hint, e.Unapplied}); got.temporary != want.temporary || got.refused != want.refused || e.Unapplied != unapplied || got.action != want.action ||
 		!strings.Contains(got.hint, want.hint) || want.hint == "" && got.hint != "" {
 		t.Errorf("got %+v of %v, want %+v", got, err, want)
 	}
@@ -265,7 +266,7 @@ func TestConditions(t *testing.T) {
 		}
 		server.fault = func(r *http.Request) *http.Response { return answers(404, "NoSuchKey", "") }
 		_, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "m", "a"))
-		checkError(t, err, wanted{refused: true})
+		checkError(t, err, wanted{temporary: true, refused: true}) // S3 does not answer so
 	})
 }
 
@@ -328,7 +329,7 @@ func TestBrokenBody(t *testing.T) { // F5
 				}
 				_, err := store.Read(t.Context(), "n")
 				var e *driver.Error
-				if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !errors.Is(err, cut) {
+				if !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied || !errors.Is(err, cut) {
 					t.Errorf("got %#v, want one that may be repeated", err)
 				}
 			})

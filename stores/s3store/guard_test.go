@@ -166,7 +166,7 @@ func TestProbeOnce(t *testing.T) {
 		store := s3store.New(client, bucket, "locks")
 		server.fault = func(*http.Request) *http.Response { return answers(503, "SlowDown", "Reduce your request rate.") }
 		var e *driver.Error
-		if _, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !errors.As(err, &e) || !e.Temporary {
+		if _, _, err := store.Acquire(t.Context(), claimAt(time.Now(), "n", "a")); !errors.As(err, &e) || e.Lasting {
 			t.Errorf("got %v, want a temporary error", err)
 		}
 		server.requests()

@@ -120,7 +120,7 @@ func TestWithoutListBucket(t *testing.T) { // F40
 			t.Error("granted")
 		}
 		var e *driver.Error
-		if !errors.As(err, &e) || e.Action != "s3:GetObject" || e.Temporary || !strings.Contains(e.Hint, "allow s3:GetObject") {
+		if !errors.As(err, &e) || e.Action != "s3:GetObject" || !e.Lasting || !strings.Contains(e.Hint, "allow s3:GetObject") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -141,7 +141,7 @@ func (s unlisted) Settle(ctx context.Context, t *driver.Settlement) (driver.Row,
 
 func refusedIfDenied(row driver.Row, ok bool, err error) (driver.Row, bool, error) {
 	var e *driver.Error
-	if errors.As(err, &e) && e.Action == "s3:GetObject" && !e.Temporary {
+	if errors.As(err, &e) && e.Action == "s3:GetObject" && e.Lasting {
 		err = nil
 	}
 	return row, ok, err

@@ -355,7 +355,7 @@ func TestTimesOfTheService(t *testing.T) {
 		server.noDate = true
 		_, ok, err := s3store.New(client, bucket, "").Acquire(t.Context(), claimAt(time.Now(), "n", "b"))
 		var e *driver.Error
-		if ok || !errors.As(err, &e) || e.Temporary || !e.Answered || !e.Unapplied {
+		if ok || !errors.As(err, &e) || !e.Lasting || !e.Answered || !e.Unapplied {
 			t.Errorf("granted %v, error %v", ok, err)
 		}
 	})

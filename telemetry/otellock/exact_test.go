@@ -186,7 +186,7 @@ func (p *process) lives() bool {
 
 func (p *process) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	if !p.lives() {
-		return driver.Row{}, false, &driver.Error{Err: errDead}
+		return driver.Row{}, false, &driver.Error{Lasting: true, Err: errDead}
 	}
 	row, ok, err := p.Store.Acquire(ctx, c)
 	p.log.Claim(c, row, ok, err)
@@ -195,7 +195,7 @@ func (p *process) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, boo
 
 func (p *process) Settle(ctx context.Context, s *driver.Settlement) (driver.Row, bool, error) {
 	if !p.lives() {
-		return driver.Row{}, false, &driver.Error{Err: errDead}
+		return driver.Row{}, false, &driver.Error{Lasting: true, Err: errDead}
 	}
 	row, ok, err := p.Store.Settle(ctx, s)
 	p.log.Settlement(s, row, ok, err)

@@ -55,9 +55,9 @@ var transactions = []mutant{
 	},
 	{
 		file: "stores/dynamostore/transact.go", breaks: "F53", bug: "a transaction that is still being applied counts as refused",
-		old: `		return &driver.Error{Store: t.store.String(), Err: err, Temporary: true}
+		old: `		return &driver.Error{Store: t.store.String(), Err: err}
 	case "Idem`,
-		new: `		return &driver.Error{Store: t.store.String(), Err: err, Temporary: true, Unapplied: true}
+		new: `		return &driver.Error{Store: t.store.String(), Err: err, Unapplied: true}
 	case "Idem`,
 		by: "TestTransactUnanswered|TestTransactFaults",
 	},

@@ -128,7 +128,7 @@ func (e *environment) die() {
 var errConnection = errors.New("connection lost")
 
 func gone() error {
-	return &driver.Error{Store: "simulated", Temporary: true, Err: errConnection}
+	return &driver.Error{Store: "simulated", Err: errConnection}
 }
 
 // request makes one request of an invocation: it takes a moment, and nothing is
@@ -220,7 +220,7 @@ func (e *environment) Settle(ctx context.Context, s *driver.Settlement) (driver.
 			return row, ok, err
 		case denied:
 			e.note(func() { g.unsettled = true }) // held until its lease ends, as promised
-			return driver.Row{}, false, &driver.Error{Store: "simulated", Answered: true, Unapplied: true, Err: errors.New("denied")}
+			return driver.Row{}, false, &driver.Error{Lasting: true, Store: "simulated", Answered: true, Unapplied: true, Err: errors.New("denied")}
 		}
 		row, ok, err := e.store.Settle(ctx, s)
 		e.note(func() { g.unsettled = g.unsettled || err != nil })

@@ -79,8 +79,8 @@ type reply struct {
 }
 
 var (
-	errLost     = &driver.Error{Store: "explorer", Temporary: true, Err: errors.New("connection lost")}
-	errRejected = &driver.Error{Store: "explorer", Temporary: true, Answered: true, Unapplied: true, Conflict: true, Err: errors.New("another write is under way")}
+	errLost     = &driver.Error{Store: "explorer", Err: errors.New("connection lost")}
+	errRejected = &driver.Error{Store: "explorer", Answered: true, Unapplied: true, Conflict: true, Err: errors.New("another write is under way")}
 )
 
 func newEngineRun(t *testing.T, e *exploration) *engineRun {
@@ -222,7 +222,7 @@ func (in *invocation) send(ctx context.Context, r *request) (driver.Row, bool, e
 	s.mu.Lock()
 	if in.killed {
 		s.mu.Unlock()
-		return driver.Row{}, false, &driver.Error{Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}
+		return driver.Row{}, false, &driver.Error{Lasting: true, Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}
 	}
 	in.asked = append(in.asked, r)
 	s.mu.Unlock()
@@ -449,7 +449,7 @@ func (s *engineRun) kill(in *invocation) {
 	s.mu.Unlock()
 	for _, r := range asked {
 		s.keep(r)
-		s.answer(r, reply{err: &driver.Error{Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}})
+		s.answer(r, reply{err: &driver.Error{Lasting: true, Store: "explorer", Answered: true, Unapplied: true, Err: errors.New("killed")}})
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
-	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
@@ -232,7 +231,7 @@ func TestRESPProxy(t *testing.T) {
 				if !errors.Is(err, net.ErrClosed) {
 					t.Errorf("answer %q, error %v", line, err)
 				}
-			case m.refused != driver.Error{}:
+			case m.refused != nil:
 				if want := map[bool]string{true: ":1"}[m.fault == fault.Truncate]; line != want || err == nil {
 					t.Errorf("answer %q, error %v, want %q and no more", line, err, want)
 				}

@@ -47,14 +47,14 @@ func (s *Store) send(ctx context.Context, op string, apply func(context.Context)
 }
 
 func storeError(f Fault) error {
-	err := &driver.Error{Store: "faulty", Temporary: true, Err: ErrInjected}
+	err := &driver.Error{Store: "faulty", Err: ErrInjected}
 	switch f {
 	case Throttle:
 		err.Answered, err.Unapplied = true, true
 	case Conflict:
 		err.Answered, err.Unapplied, err.Conflict = true, true, true
 	case Deny:
-		err.Answered, err.Unapplied, err.Temporary, err.Action = true, true, false, "test:Deny"
+		err.Answered, err.Unapplied, err.Lasting, err.Action = true, true, true, "test:Deny"
 	}
 	return err
 }

@@ -27,12 +27,12 @@ type meaning struct {
 	applied  int           // how often, when the sender has its answer
 	late     int           // how often more, later
 	answered time.Duration // after which the sender has its answer; zero: immediately
-	refused  driver.Error  // what the sender gets; zero: the answer
+	refused  *driver.Error // what the sender gets; nil: the answer
 	hangs    bool          // it gets none
 }
 
 var (
-	unknown  = driver.Error{Temporary: true}
+	unknown  = &driver.Error{}
 	meanings = map[string]meaning{
 		"none":            {fault: fault.None, applied: 1},
 		"drop before":     {fault: fault.DropBefore, refused: unknown},
@@ -42,9 +42,9 @@ var (
 		"delay before":    {fault: fault.DelayBefore, applied: 1, answered: delay},
 		"delay after":     {fault: fault.DelayAfter, applied: 1, answered: delay},
 		"duplicate":       {fault: fault.Duplicate, applied: 1, late: 1},
-		"throttle":        {fault: fault.Throttle, refused: driver.Error{Temporary: true, Answered: true, Unapplied: true}},
-		"conflict":        {fault: fault.Conflict, refused: driver.Error{Temporary: true, Answered: true, Unapplied: true, Conflict: true}},
-		"deny":            {fault: fault.Deny, refused: driver.Error{Answered: true, Unapplied: true}},
+		"throttle":        {fault: fault.Throttle, refused: &driver.Error{Answered: true, Unapplied: true}},
+		"conflict":        {fault: fault.Conflict, refused: &driver.Error{Answered: true, Unapplied: true, Conflict: true}},
+		"deny":            {fault: fault.Deny, refused: &driver.Error{Lasting: true, Answered: true, Unapplied: true}},
 		"fail":            {fault: fault.Fail, refused: unknown},
 		"hang":            {fault: fault.Hang, answered: patience, hangs: true},
 		"apply then hang": {fault: fault.ApplyThenHang, applied: 1, answered: patience, hangs: true},
@@ -89,7 +89,7 @@ func (m meaning) check(t *testing.T, answered time.Duration, err error) {
 	if answered != m.answered {
 		t.Errorf("answered after %v, want %v", answered, m.answered)
 	}
-	if m.hangs != errors.Is(err, context.DeadlineExceeded) || (m.hangs || m.refused != driver.Error{}) != (err != nil) {
+	if m.hangs != errors.Is(err, context.DeadlineExceeded) || (m.hangs || m.refused != nil) != (err != nil) {
 		t.Fatalf("error %v", err)
 	}
 	if m.hangs || err == nil {
@@ -99,7 +99,7 @@ func (m meaning) check(t *testing.T, answered time.Duration, err error) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *driver.Error", err)
 	}
-	if got := (driver.Error{Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied, Conflict: e.Conflict}); got != m.refused || (e.Action != "") != (m.fault == fault.Deny) {
+	if got := (driver.Error{Lasting: e.Lasting, Answered: e.Answered, Unapplied: e.Unapplied, Conflict: e.Conflict}); got != *m.refused || (e.Action != "") != (m.fault == fault.Deny) {
 		t.Errorf("got %+v, want %+v", e, m.refused)
 	}
 }

@@ -69,7 +69,7 @@ func claimed(c *driver.Claim, row *driver.Row, ok bool, err error) string {
 
 func throttled(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && e.Temporary && e.Answered && !e.Conflict
+	return errors.As(err, &e) && e.Answered && !e.Lasting && !e.Conflict
 }
 
 // Renewal notes a renewal.

@@ -201,7 +201,7 @@ type wire struct {
 	p     *process
 }
 
-var errDead = &driver.Error{Store: "simulated", Unapplied: true, Err: errKilled}
+var errDead = &driver.Error{Lasting: true, Store: "simulated", Unapplied: true, Err: errKilled}
 
 type answer struct {
 	row     driver.Row
@@ -215,7 +215,7 @@ func (a *answer) String() string {
 	e := (*driver.Error)(nil)
 	switch {
 	case errors.As(a.err, &e):
-		return fmt.Sprintf("failed, answered %v, unapplied %v, temporary %v, conflict %v", e.Answered, e.Unapplied, e.Temporary, e.Conflict)
+		return fmt.Sprintf("failed, answered %v, unapplied %v, lasting %v, conflict %v", e.Answered, e.Unapplied, e.Lasting, e.Conflict)
 	case a.err != nil:
 		return "failed with " + a.err.Error()
 	}

@@ -323,7 +323,8 @@ func TestProtectRenewalFails(t *testing.T) { // F43
 	}
 }
 
-// TestProtectBehindProxy: what a proxy answers says nothing about the lease.
+// TestProtectBehindProxy: what a proxy answers says nothing about the lease, so
+// each request is repeated.
 func TestProtectBehindProxy(t *testing.T) { // F43
 	t.Parallel()
 	protected(t, func(r *rig) {
@@ -335,12 +336,10 @@ func TestProtectBehindProxy(t *testing.T) { // F43
 			time.Sleep(50 * time.Second)
 			return context.Cause(ctx)
 		})
-		if err != nil || !strings.Contains(r.log.String(), "could not be released") {
+		if err != nil || r.log.Len() > 0 {
 			r.Errorf("got %v, log %s", err, &r.log)
 		}
-		if got := r.do("acquire", idB); got != "409 LeaseAlreadyPresent" {
-			r.Errorf("the next acquire: %s", got)
-		}
+		r.free()
 	})
 }
 

@@ -96,7 +96,7 @@ func (p *protection) acquire(ctx context.Context) error {
 	}
 	return &lock.StoreError{
 		Op: "acquire", Store: e.Store, Action: e.Action, Hint: e.Hint,
-		Temporary: e.Temporary, Answered: e.Answered, Unapplied: e.Unapplied,
+		Temporary: !e.Lasting, Answered: e.Answered, Unapplied: e.Unapplied,
 		Requests: requests, Err: e.Err,
 	}
 }
@@ -229,7 +229,7 @@ func (p *protection) send(ctx context.Context, until time.Time, request func(con
 			failure = e
 		}
 		pause := clock.Jitter(clock.From(ctx), 100*time.Millisecond<<min(try, 4)) + time.Millisecond
-		if !e.Temporary || time.Until(until) <= pause || !sleep(ctx, pause) {
+		if e.Lasting || time.Until(until) <= pause || !sleep(ctx, pause) {
 			return unsure, failure
 		}
 	}

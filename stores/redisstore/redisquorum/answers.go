@@ -111,10 +111,10 @@ func (q *Store) failure(got answers) *driver.Error {
 		if !errors.As(got[i].Err, &one) {
 			continue
 		}
-		if !one.Temporary {
+		if one.Lasting {
 			lasting++
 		}
-		if first == nil || first.Temporary && !one.Temporary {
+		if first == nil || one.Lasting && !first.Lasting {
 			first = one
 		}
 		if !one.Answered {
@@ -123,7 +123,7 @@ func (q *Store) failure(got answers) *driver.Error {
 		e.Unapplied = e.Unapplied && one.Unapplied
 	}
 	e.Answered = silent <= len(got)-q.need
-	e.Temporary = lasting <= len(got)-q.need
+	e.Lasting = lasting > len(got)-q.need
 	e.Err = errors.New("the servers disagree")
 	if first != nil {
 		e.Action, e.Hint = first.Action, first.Hint

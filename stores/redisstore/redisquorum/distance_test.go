@@ -134,7 +134,7 @@ func TestConnectingGoesOn(t *testing.T) { // F42
 			_, ok, err := q.Acquire(ctx, redistest.Claim(strconv.Itoa(i)))
 			var e *driver.Error
 			switch {
-			case i == 0 && (!errors.As(err, &e) || !e.Unapplied || !e.Temporary):
+			case i == 0 && (!errors.As(err, &e) || !e.Unapplied || e.Lasting):
 				t.Errorf("error %v, want that nothing was sent", err)
 			case i == 2 && !ok:
 				t.Errorf("still not connected: %v", err)

@@ -67,7 +67,7 @@ func (n *node) exchange(ctx context.Context, timeout time.Duration, request func
 	case a := <-answered:
 		return a
 	case <-hangs:
-		return answer{Err: &driver.Error{Store: n.String(), Temporary: true, Err: errHangs}}
+		return answer{Err: &driver.Error{Store: n.String(), Err: errHangs}}
 	}
 }
 
@@ -103,7 +103,7 @@ func (n *node) connect(ctx context.Context) error {
 			}
 			opened = nil
 		case <-ctx.Done():
-			return &driver.Error{Store: n.String(), Temporary: true, Unapplied: true, Err: errNotConnected}
+			return &driver.Error{Store: n.String(), Unapplied: true, Err: errNotConnected}
 		}
 	}
 }

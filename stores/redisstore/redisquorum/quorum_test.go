@@ -391,7 +391,7 @@ func TestFenceThatCannotBeRaised(t *testing.T) { // F24
 	c := redistest.Claim("n")
 	row, ok, err := q.Acquire(t.Context(), c)
 	var e *driver.Error
-	if !ok && (!errors.As(err, &e) || !e.Temporary || e.Unapplied) {
+	if !ok && (!errors.As(err, &e) || e.Lasting || e.Unapplied) {
 		t.Fatalf("error %v, want a temporary one that may be applied", err)
 	}
 	last = max(last, row.Fence)
@@ -478,7 +478,7 @@ func TestNodesDown(t *testing.T) {
 	wantUnsure := func(what string, err error) {
 		t.Helper()
 		var e *driver.Error
-		if !errors.As(err, &e) || !e.Temporary || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "2 of 3 servers failed") || !errors.Is(err, io.EOF) {
+		if !errors.As(err, &e) || e.Lasting || e.Answered || e.Unapplied || !strings.Contains(err.Error(), "2 of 3 servers failed") || !errors.Is(err, io.EOF) {
 			t.Errorf("%s: error %v, want a temporary one", what, err)
 		}
 	}
@@ -517,7 +517,7 @@ func TestDenied(t *testing.T) {
 			}
 			_, _, err := q.Acquire(t.Context(), redistest.Claim("n"))
 			var e *driver.Error
-			if !errors.As(err, &e) || e.Temporary != temporary || e.Answered == temporary || e.Unapplied || e.Action != "evalsha" {
+			if !errors.As(err, &e) || e.Lasting == temporary || e.Answered == temporary || e.Unapplied || e.Action != "evalsha" {
 				t.Errorf("error %#v, want temporary %v", err, temporary)
 			}
 		})
@@ -656,7 +656,7 @@ func TestUndoIsLost(t *testing.T) {
 		if f.ok && (err != nil || ok || row.Judge(next) != driver.Completed) {
 			t.Errorf("%d lost: applied %v, error %v, row %+v, want completed", f.lost, ok, err, row)
 		}
-		if !f.ok && (!errors.As(err, &e) || e.Temporary || e.Unapplied) {
+		if !f.ok && (!errors.As(err, &e) || !e.Lasting || e.Unapplied) {
 			t.Errorf("%d lost: error %#v, want a permanent one that may be applied", f.lost, err)
 		}
 		q.only(0, 1, 2)
@@ -688,7 +688,7 @@ func TestUndoIsLostWhileNodeIsDown(t *testing.T) {
 		t.Fatal("the undo arrived")
 	}
 	var e *driver.Error
-	if ok || !errors.As(err, &e) || e.Temporary || e.Unapplied {
+	if ok || !errors.As(err, &e) || !e.Lasting || e.Unapplied {
 		t.Errorf("applied %v, error %#v, want a permanent one that may be applied", ok, err)
 	}
 }
@@ -1127,7 +1127,7 @@ func TestRestoreFails(t *testing.T) {
 		return nil
 	}
 	var e *driver.Error
-	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); ok || !errors.As(err, &e) || !e.Temporary || e.Unapplied {
+	if _, ok, err := q.Renew(t.Context(), redistest.Renewal(&second)); ok || !errors.As(err, &e) || e.Lasting || e.Unapplied {
 		t.Errorf("applied %v, error %v, want a temporary one", ok, err)
 	}
 	q.only(0, 1, 2)

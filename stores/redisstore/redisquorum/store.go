@@ -57,7 +57,7 @@ func (q *Store) String() string { return q.name }
 // ready returns why no request can be sent.
 func (q *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return &driver.Error{Store: q.name, Temporary: true, Unapplied: true, Err: err}
+		return &driver.Error{Store: q.name, Unapplied: true, Err: err}
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func has(c *driver.Claim) func(*answer) bool {
 // undo gives a claim up where it was granted or may have been. A minority that
 // keeps the claim, because undo did not arrive, does so until the lease ends.
 // If so many may keep it that nobody else could get a majority, the error is
-// not Temporary: the claim must not be repeated with the same stamp, because a
+// Lasting: the claim must not be repeated with the same stamp, because a
 // late copy of what undo sends would release it.
 func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 	t := &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
@@ -116,7 +116,7 @@ func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 		return nil
 	}
 	err := q.failure(undone)
-	err.Temporary, err.Unapplied = false, false
+	err.Lasting, err.Unapplied = true, false
 	return err
 }
 

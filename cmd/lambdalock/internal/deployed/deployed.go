@@ -114,9 +114,9 @@ func failed(what, action string, err error) error {
 	if missing(err) {
 		return &driver.ConfigError{Reason: what + " does not exist in this account and Region: correct its name, AWS_PROFILE or AWS_REGION", Err: err}
 	}
-	e := &driver.Error{Store: what, Err: err, Temporary: true}
+	e := &driver.Error{Store: what, Err: err}
 	if api := smithy.APIError(nil); errors.As(err, &api) && strings.Contains(api.ErrorCode(), "AccessDenied") {
-		e.Action, e.Hint, e.Temporary = awserror.Denied(api.ErrorMessage(), action), awserror.Remedy(api.ErrorMessage(), "allow yourself that action"), false
+		e.Action, e.Hint, e.Lasting = awserror.Denied(api.ErrorMessage(), action), awserror.Remedy(api.ErrorMessage(), "allow yourself that action"), true
 	}
 	return e
 }

@@ -93,5 +93,5 @@ func denied(err error) bool {
 // it.
 func silent(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && e.Temporary && !e.Answered
+	return errors.As(err, &e) && !e.Lasting && !e.Answered
 }

@@ -83,10 +83,10 @@ func (p *patient) Read(ctx context.Context, name string) (driver.Row, error) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	denied := &driver.Error{Store: "table", Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
-	missing := &driver.Error{Store: "table", Answered: true, Unapplied: true, Hint: "create it"}
-	throttled := &driver.Error{Store: "table", Temporary: true, Answered: true, Unapplied: true}
-	silent := &driver.Error{Store: "table", Temporary: true, Err: errors.New("connection refused")}
+	denied := &driver.Error{Lasting: true, Store: "table", Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
+	missing := &driver.Error{Lasting: true, Store: "table", Answered: true, Unapplied: true, Hint: "create it"}
+	throttled := &driver.Error{Store: "table", Answered: true, Unapplied: true}
+	silent := &driver.Error{Store: "table", Err: errors.New("connection refused")}
 	for name, c := range map[string]struct {
 		patient patient
 		want    []string
@@ -282,7 +282,7 @@ func TestFunction(t *testing.T) {
 		"mapping":  {deployed.Function{Table: "locks", Mappings: []rules.Mapping{{Kind: rules.SQS}}}, []string{"warning " + rules.PartialAnswer}},
 		"disabled": {deployed.Function{Table: "locks", Disabled: []string{"7f1b (uploads)"}}, []string{"warning mapping"}},
 		"stopped":  {deployed.Function{Table: "locks", Stopped: true}, []string{"warning concurrency"}},
-		"unread":   {deployed.Function{Table: "locks", Unread: []error{&driver.Error{Action: "lambda:GetPolicy"}}}, []string{"warning unread"}},
+		"unread":   {deployed.Function{Table: "locks", Unread: []error{&driver.Error{Lasting: true, Action: "lambda:GetPolicy"}}}, []string{"warning unread"}},
 		"its timeout counts": {deployed.Function{Table: "locks", Settings: rules.Function{Timeout: rules.Known(10)}, Mappings: []rules.Mapping{
 			{Kind: rules.SQS, ReportsFailures: true, Queue: &rules.Queue{VisibilityTimeout: rules.Known(59), HasRedrivePolicy: true, MaxReceiveCount: rules.Known(5)}},
 		}}, []string{"warning " + rules.VisibilityTimeout}},

@@ -118,7 +118,7 @@ func (l *lines) wrote(err error) error {
 	case silent(err):
 		return err
 	case throttled(err):
-		l.warn(checkWrite, forStore, "it throttles writes, so handlers get no lock in time and their events come again later: %s", console.Plain(err))
+		l.warn(checkWrite, forStore, "it refuses writes for now, so handlers get no lock in time and their events come again later: %s", console.Plain(err))
 	default:
 		l.refused(Error, checkWrite, err)
 	}
@@ -128,7 +128,7 @@ func (l *lines) wrote(err error) error {
 // throttled reports whether the store asks for fewer requests.
 func throttled(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && e.Temporary && e.Answered
+	return errors.As(err, &e) && e.Answered && !e.Lasting
 }
 
 func (l *lines) checkLatency(took []time.Duration) {

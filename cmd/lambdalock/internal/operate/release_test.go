@@ -35,8 +35,8 @@ func (s *lossy) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 
 // The errors of a store.
 var (
-	passing   = &driver.Error{Store: "it", Err: errors.New("connection reset"), Temporary: true}
-	throttled = &driver.Error{Store: "it", Err: errors.New("throttled"), Temporary: true, Answered: true, Unapplied: true}
+	passing   = &driver.Error{Store: "it", Err: errors.New("connection reset")}
+	throttled = &driver.Error{Store: "it", Err: errors.New("throttled"), Answered: true, Unapplied: true}
 	denied    = &driver.Error{Store: "it", Err: errors.New("denied"), Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
 )
 

@@ -373,7 +373,7 @@ func (s *forgetful) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, b
 	}
 	row, ok, err := s.Store.Acquire(ctx, c)
 	if s.claims == 1 {
-		return driver.Row{}, false, &driver.Error{Store: "a store", Temporary: true, Err: io.ErrUnexpectedEOF}
+		return driver.Row{}, false, &driver.Error{Store: "a store", Err: io.ErrUnexpectedEOF}
 	}
 	return row, ok, err
 }
@@ -454,7 +454,7 @@ type flaky struct {
 
 func (f *flaky) Read(ctx context.Context, name string) (driver.Row, error) {
 	if f.fails.Load() {
-		return driver.Row{}, &driver.Error{Store: "flaky", Temporary: true}
+		return driver.Row{}, &driver.Error{Store: "flaky"}
 	}
 	return f.Store.Read(ctx, name)
 }
@@ -462,7 +462,7 @@ func (f *flaky) Read(ctx context.Context, name string) (driver.Row, error) {
 func (f *flaky) Rows(ctx context.Context, prefix string) iter.Seq2[driver.NamedRow, error] {
 	if f.fails.Load() {
 		return func(yield func(driver.NamedRow, error) bool) {
-			yield(driver.NamedRow{}, &driver.Error{Store: "flaky", Temporary: true})
+			yield(driver.NamedRow{}, &driver.Error{Store: "flaky"})
 		}
 	}
 	return f.Store.Rows(ctx, prefix)

@@ -72,7 +72,7 @@ func (c *Watch) watch(ctx context.Context, store driver.Inspector, out, notes io
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &failed) && failed.Temporary:
+		case errors.As(err, &failed) && !failed.Lasting:
 			_, _ = fmt.Fprintln(notes, err)
 		case err != nil:
 			return err

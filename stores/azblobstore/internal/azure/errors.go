@@ -32,18 +32,18 @@ func Once(ctx context.Context) context.Context {
 }
 
 // Classify returns the error as a [*driver.Error], which says whether a retry
-// may succeed and whether the write may have been applied. It may have been if
-// there was no response, or one of 408, 429, or 500 and above: Azure's
-// documentation does not rule it out. The action is the data action that the
+// would fail, too, and whether the write may have been applied. It may have been
+// if there was no response, an error that nobody knows, or one of 408, 429, or
+// 500 and above: Azure's documentation does not rule it out. The action is the data action that the
 // request needs.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
 func Classify(place, action string, err error) *driver.Error {
-	e := &driver.Error{Store: place, Err: err, Temporary: true}
+	e := &driver.Error{Store: place, Err: err}
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
 		if unauthenticated(err) {
-			e.Temporary, e.Unapplied = false, true
+			e.Lasting, e.Unapplied = true, true
 			e.Hint = "the client's credential got no token, so nothing was sent: check the identity and its settings"
 			return e
 		}
@@ -59,11 +59,14 @@ func Classify(place, action string, err error) *driver.Error {
 	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout {
 		return e
 	}
-	e.Answered, e.Unapplied, e.Temporary = true, true, false
+	e.Answered, e.Hint = true, hints[code]
+	if e.Hint == "" && !lasting[code] { // nobody knows it, and it may be a proxy's
+		return e
+	}
+	e.Unapplied, e.Lasting = true, true
 	if denied[code] {
 		e.Action = action
 	}
-	e.Hint = hints[code]
 	return e
 }
 
@@ -99,6 +102,20 @@ var hints = map[bloberror.Code]string{
 	bloberror.BlobArchived:                    archived,
 	bloberror.BlobBeingRehydrated:             archived,
 	bloberror.LeaseIDMissing:                  leased,
+}
+
+// lasting are the other errors that a retry would not fix.
+var lasting = map[bloberror.Code]bool{
+	bloberror.AccountIsDisabled: true, bloberror.FeatureVersionMismatch: true,
+	bloberror.InvalidBlobType: true, bloberror.InvalidHeaderValue: true, bloberror.InvalidInput: true, bloberror.InvalidMetadata: true,
+	bloberror.InvalidQueryParameterValue: true, bloberror.InvalidResourceName: true, bloberror.InvalidURI: true,
+	bloberror.MissingRequiredHeader: true, bloberror.MissingRequiredQueryParameter: true, bloberror.RequestBodyTooLarge: true,
+	bloberror.ResourceNotFound: true, bloberror.ResourceTypeMismatch: true, bloberror.UnsupportedHeader: true,
+	bloberror.UnsupportedHTTPVerb: true, bloberror.UnsupportedQueryParameter: true,
+	bloberror.LeaseAlreadyPresent: true, bloberror.LeaseIsBreakingAndCannotBeAcquired: true, bloberror.LeaseIsBrokenAndCannotBeRenewed: true,
+	bloberror.LeaseIDMismatchWithBlobOperation: true, bloberror.LeaseIDMismatchWithLeaseOperation: true, bloberror.LeaseLost: true,
+	bloberror.LeaseNotPresentWithBlobOperation: true, bloberror.LeaseNotPresentWithLeaseOperation: true,
+	bloberror.BlobAlreadyExists: true, bloberror.ConditionNotMet: true,
 }
 
 // brief is an SDK error with a shorter text. The SDK's own has ten lines.

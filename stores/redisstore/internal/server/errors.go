@@ -29,7 +29,9 @@ var passing = map[string]string{
 	"MAXCLIENTS":  "the server has too many connections: raise maxclients, or make the pools of the clients smaller",
 }
 
-// lasting are the answers that a later try would not change.
+// lasting are the answers that a later try would not change. An answer in
+// neither list may be one that passes: a proxy's, or one of a service that
+// speaks the protocol.
 var lasting = map[string]string{
 	"NOPERM":    permissions,
 	"NOAUTH":    "set the user and password of the client",
@@ -40,6 +42,8 @@ var lasting = map[string]string{
 	"ASK":       "the server belongs to a cluster: use redis.NewClusterClient",
 	notCluster:  "the server does not belong to a cluster: use redis.NewClient",
 	noDatabase:  "the server does not have that database: correct DB in the client's options",
+	noCommand:   "the server, or a proxy before it, lacks a command: the scripts need EVALSHA, EVAL, TIME, HMGET, HGETALL, HSET, HDEL and PEXPIREAT",
+	badScript:   "",
 }
 
 const permissions = "allow the user: ~" + keyPrefix + "* +evalsha +eval +time +hmget +hgetall +hset +hdel +pexpireat"
@@ -48,6 +52,8 @@ const permissions = "allow the user: ~" + keyPrefix + "* +evalsha +eval +time +h
 const (
 	notCluster = "not a cluster"
 	noDatabase = "no database"
+	noCommand  = "no command"
+	badScript  = "bad script" // it failed, perhaps after a write
 )
 
 var (
@@ -56,13 +62,17 @@ var (
 	wrapped = regexp.MustCompile(`-([A-Z]{3,}) `)
 	// command finds the command that was denied.
 	command = regexp.MustCompile(`permissions to run the '([^']+)' command`)
+	// unknown finds that there is no such command, in the words of several servers
+	// and proxies, and failed that a script does not work.
+	unknown = regexp.MustCompile(`(?i)(unknown|unsupported) (redis |valkey )?command|command is not (available|allowed|supported)|wrong number of arg`)
+	failed  = regexp.MustCompile(`(?i)attempt to (compare|perform|index|call|concatenate)|error compiling script`)
 )
 
 // classify returns the error as a [*driver.Error], which says whether a later
-// try may succeed, whether the server answered, and whether the request may
-// have been applied. Without an answer it may have been, unless the client had
-// no connection to send it on. If the client repeats requests, an earlier
-// attempt may have been applied before the one that was refused.
+// try would fail, too, whether the server answered, and whether the request may
+// have been applied. Without an answer that is known it may have been, unless
+// the client had no connection to send it on. If the client repeats requests,
+// an earlier attempt may have been applied before the one that was refused.
 func (s *Server) classify(err error) error {
 	e := &driver.Error{Store: s.name, Err: err}
 	var again followed
@@ -70,22 +80,21 @@ func (s *Server) classify(err error) error {
 	var answered redis.Error
 	if !errors.As(err, &answered) {
 		e.Hint, e.Err = s.explain(err)
-		e.Temporary = !errors.Is(err, redis.ErrClosed)
-		e.Unapplied = !repeats && (!e.Temporary || errors.Is(err, redis.ErrPoolTimeout))
+		e.Lasting = errors.Is(err, redis.ErrClosed)
+		e.Unapplied = !repeats && (e.Lasting || errors.Is(err, redis.ErrPoolTimeout))
 		return e
 	}
 	e.Answered = true
 	code := codeOf(answered.Error())
 	if s.cluster && (code == "MOVED" || code == "ASK") { // the client has followed as many as it may
-		e.Temporary = true
 		return e
 	}
 	if hint, ok := passing[code]; ok {
-		e.Temporary, e.Unapplied, e.Hint = true, !repeats, hint
+		e.Unapplied, e.Hint = !repeats, hint
 		return e
 	}
 	if hint, ok := lasting[code]; ok {
-		e.Unapplied, e.Hint = !repeats, hint
+		e.Lasting, e.Unapplied, e.Hint = true, !repeats && code != badScript, hint
 		if found := command.FindStringSubmatch(answered.Error()); found != nil {
 			e.Action = found[1]
 		}
@@ -116,6 +125,12 @@ func codeOf(answer string) string {
 	}
 	if found := wrapped.FindStringSubmatch(answer); found != nil {
 		return found[1]
+	}
+	switch {
+	case failed.MatchString(answer):
+		return badScript
+	case unknown.MatchString(answer):
+		return noCommand
 	}
 	return code
 }
@@ -170,8 +185,8 @@ type exhaustedPool struct{ error }
 
 func (e exhaustedPool) Unwrap() error { return e.error }
 
-// unreadable returns a permanent error without Unapplied: an acquire may have
+// unreadable returns a lasting error without Unapplied: an acquire may have
 // been applied.
 func (s *Server) unreadable(err error) error {
-	return &driver.Error{Store: s.name, Err: err}
+	return &driver.Error{Store: s.name, Lasting: true, Err: err}
 }

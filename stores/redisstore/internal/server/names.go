@@ -41,7 +41,7 @@ func Rows(names iter.Seq2[string, error], read func(name string) (driver.Row, er
 // read. Nothing is wrong with the server, which listed that key.
 func ofOneKey(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && !e.Temporary && e.Action == ""
+	return errors.As(err, &e) && e.Lasting && e.Action == ""
 }
 
 // scanner is the part of a client that lists keys.

@@ -153,7 +153,7 @@ func (s *Server) asks() string {
 // FLUSH; then the text is sent again.
 func (s *Server) run(ctx context.Context, script *redis.Script, name string, v view, args ...any) Answer {
 	if err := ctx.Err(); err != nil {
-		return Answer{Err: &driver.Error{Store: s.name, Temporary: true, Unapplied: true, Err: err}}
+		return Answer{Err: &driver.Error{Store: s.name, Unapplied: true, Err: err}}
 	}
 	out, err := script.Run(context.WithValue(ctx, onceKey{}, true), s.client, []string{keyPrefix + name}, args...).Result()
 	if err != nil {
