@@ -28,6 +28,7 @@ var roles = map[string]func(task) error{
 	"faulted": contendFaulted,
 	"hold":    hold,
 	"limited": contendLimited,
+	"outlive": outlive,
 	"peer":    playPeer,
 	"resume":  resume,
 	"serve":   serve,
