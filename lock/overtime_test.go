@@ -255,7 +255,7 @@ func TestThawedAfterItsDeadline(t *testing.T) { // F15, F21
 // TestOvertimeIsReported: the first renewal is logged where an operator sees
 // it, and says what to do. Those that follow are not, nor are those during a
 // completion: then the work has returned.
-func TestOvertimeIsReported(t *testing.T) {
+func TestOvertimeIsReported(t *testing.T) { // F16
 	t.Parallel()
 	for name, o := range map[string]lock.Options{"until the deadline": untilDeadline, "heartbeat": {Lease: lock.Heartbeat(4 * time.Second)}} {
 		for _, works := range []bool{true, false} {

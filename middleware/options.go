@@ -259,7 +259,7 @@ func FixedLease(d time.Duration) Option {
 // runs: after each third of its length, or sooner if it is shorter than 6 s. A
 // short lease ends soon after a crash, at the price of more writes. Default,
 // and zero: none in an on-demand function, whose lease lasts to the deadline
-// plus 2 s and is renewed only if the handler goes on beyond that; elsewhere one
+// plus 2 s and is renewed only if the handler goes on; elsewhere one
 // of 30 s. Heartbeat excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.heartbeat = lease }
