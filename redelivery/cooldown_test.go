@@ -16,6 +16,7 @@ import (
 type onceAMinute struct {
 	messages, batch, processes int
 	seed                       uint64
+	every                      time.Duration // a message is sent; zero: all at once
 }
 
 // play returns the queue when it is empty, and how long that took.
@@ -27,10 +28,10 @@ func (o onceAMinute) play(t *testing.T, more ...middleware.Option) (q *queue, to
 	for range o.processes {
 		all = append(all, q.process(nil, append(more, middleware.HoldAtLeast(time.Minute))...))
 	}
-	for i := range o.messages {
-		q.send(message(fmt.Sprint("m", i), "customer", "100ms"))
-	}
 	began := time.Now()
+	for i := range o.messages {
+		q.sendAt(message(fmt.Sprint("m", i), "customer", "100ms"), began.Add(time.Duration(i)*o.every))
+	}
 	q.poll(o.batch, all...)
 	for _, at := range q.handled {
 		took = max(took, at.Sub(began))
@@ -50,7 +51,7 @@ func TestCooldownLosesNoMessage(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						for seed := range uint64(5) {
-							q, _ := onceAMinute{messages, batch, processes, seed}.play(t)
+							q, _ := onceAMinute{messages: messages, batch: batch, processes: processes, seed: seed}.play(t)
 							if len(q.dead) > 0 || len(q.handled) != messages {
 								t.Errorf("seed %d: %d messages are handled and %d dead letters", seed, len(q.handled), len(q.dead))
 							}
@@ -62,14 +63,40 @@ func TestCooldownLosesNoMessage(t *testing.T) {
 	}
 }
 
-// TestManyMessagesInACooldown measures what becomes of more messages than that,
-// and of as many with Coalesce, which loses none because each is acknowledged
-// when it comes.
+// TestDebounce shows that HoldAtLeast beside Coalesce loses no message of a
+// name that comes more often, runs a few times a minute however many there are,
+// and for the last one within two: what finds the name in its cooldown comes
+// back together, because one run is for all of it.
+func TestDebounce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []onceAMinute{
+		{messages: 100, batch: 1, processes: 1, every: 6 * time.Second},
+		{messages: 100, batch: 1, processes: 5, every: 6 * time.Second},
+		{messages: 100, batch: 10, processes: 5, every: 6 * time.Second},
+		{messages: 1000, batch: 10, processes: 5, every: 600 * time.Millisecond},
+		{messages: 1000, batch: 1000, processes: 1},
+	} {
+		t.Run(fmt.Sprintf("%d messages every %v, batches of %d, %d processes", c.messages, c.every, c.batch, c.processes), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				sent := time.Duration(c.messages-1) * c.every
+				began := time.Now()
+				q, _ := c.play(t, middleware.OnHeld(middleware.Coalesce))
+				late := q.lastRun.Sub(began) - sent
+				t.Logf("%d runs, the last %v after the last message", q.runs, late)
+				if most := 6 * int(sent.Minutes()+1); len(q.dead) > 0 || q.runs > most || late < 0 || late > 2*time.Minute {
+					t.Errorf("%d dead letters, %d runs, want at most %d", len(q.dead), q.runs, most)
+				}
+			})
+		})
+	}
+}
+
+// TestManyMessagesInACooldown measures what becomes of more messages than that.
 func TestManyMessagesInACooldown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		messages, batch, processes int
-		with                       []middleware.Option
 	}{
 		{messages: 50, batch: 1, processes: 1},
 		{messages: 50, batch: 1, processes: 5},
@@ -83,7 +110,7 @@ func TestManyMessagesInACooldown(t *testing.T) {
 				dead, longest := 0, time.Duration(0)
 				const seeds = 5
 				for seed := range uint64(seeds) {
-					q, took := onceAMinute{c.messages, c.batch, c.processes, seed}.play(t, c.with...)
+					q, took := onceAMinute{messages: c.messages, batch: c.batch, processes: c.processes, seed: seed}.play(t)
 					dead, longest = dead+len(q.dead), max(longest, took)
 				}
 				t.Logf("%d of %d are dead letters, the last was handled after %v", dead, seeds*c.messages, longest)

@@ -31,6 +31,8 @@
 //     then 64 to 511, up to 11 hours.
 //   - A message of a FIFO queue comes back without chance: it waits for those
 //     ahead of it in its group, not beside them.
+//   - With middleware.Coalesce, what met a cooldown comes back together when it
+//     ends: one run is for all of it.
 //   - Without HoldAtLeast, a message that was received four times keeps the
 //     timeout of its queue. Each receive brings it nearer to the dead-letter
 //     queue, so set maxReceiveCount to at least 5, as AWS advises, and to 20
@@ -97,9 +99,11 @@
 // handled. Of 50 and 100, none is a dead letter in one environment, and 0 and 2
 // of 500 in five, but the last may be handled ten hours later. In a FIFO queue,
 // each cooldown costs every message of the batch a receive: take a batch size
-// of 1, or a maxReceiveCount above the batch size. If a run for the latest
-// event is enough, middleware.Coalesce beside HoldAtLeast acknowledges each
-// message when it comes, and loses none however many there are.
+// of 1, or a maxReceiveCount above the batch size.
+//
+// If a run for the latest event is enough, add middleware.Coalesce to
+// HoldAtLeast: that is a debounce. 100 messages of a name in ten minutes were
+// 14 to 20 runs, 1,000 were 49, and none was a dead letter.
 //
 // # Cost
 //

@@ -90,11 +90,15 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !renews {
 		free = held.Until
 	}
-	least := leastHold(ctx)
+	batch := invocation.BatchOf(ctx)
+	least := batch.LeastHold
 	if held.Cooldown {
 		least = max(least, held.Until.Sub(held.Since))
 	} else if cooled := held.Since.Add(least + toRelease); free.Before(cooled) {
 		free = cooled
+	}
+	if batch.Coalesces { // one run is for all of them
+		return free
 	}
 	turn := max(hold, least) + time.Second // because timeouts are rounded up
 	if again && fifoGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
@@ -149,16 +153,8 @@ func (h *holds) forget(now time.Time) {
 	}
 }
 
-// leastHold returns for how long each lock of the batch stays held at least.
-func leastHold(ctx context.Context) time.Duration {
-	if b := invocation.BatchOf(ctx); b != nil {
-		return b.LeastHold
-	}
-	return 0
-}
-
 // isCool reports whether a name is certain to stay held because of a
 // HoldAtLeast, so that no estimate of its hold is needed.
 func isCool(ctx context.Context, held *lock.HeldError, now time.Time) bool {
-	return held.Cooldown || now.Sub(held.Since) < leastHold(ctx)
+	return held.Cooldown || now.Sub(held.Since) < invocation.BatchOf(ctx).LeastHold
 }

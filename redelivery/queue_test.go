@@ -58,6 +58,8 @@ type queue struct {
 	received map[string][]time.Time // by message id
 	handled  map[string]time.Time   // by message id: when the handler began first
 	order    []string               // in which they began
+	runs     int
+	lastRun  time.Time // began then
 	requests int
 	log      bytes.Buffer
 }
@@ -121,6 +123,7 @@ func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *proce
 
 func (q *queue) handle(_ context.Context, m events.SQSMessage) error {
 	q.mu.Lock()
+	q.runs, q.lastRun = q.runs+1, time.Now()
 	if _, begun := q.handled[m.MessageId]; !begun {
 		q.handled[m.MessageId] = time.Now()
 		q.order = append(q.order, m.MessageId)

@@ -65,6 +65,9 @@ type Batch struct {
 	Claims int
 	// LeastHold is lock.Options.HoldAtLeast of the delivery's locks.
 	LeastHold time.Duration
+	// Coalesces says that an event which finds its lock held need not have it: the
+	// holder runs once more for it, unless the lock is in its cooldown.
+	Coalesces bool
 
 	events map[string][]string
 
