@@ -103,7 +103,9 @@
 //
 // If a run for the latest event is enough, add middleware.Coalesce to
 // HoldAtLeast: that is a debounce. 100 messages of a name in ten minutes were
-// 14 to 20 runs, 1,000 were 49, and none was a dead letter.
+// 13 to 22 runs, and none was a dead letter. 1,000 were about 50 runs; with a
+// maxReceiveCount of 20 none was a dead letter, with 5 once 41, because a
+// message that comes back just after a run of 100 ms finds the next cooldown.
 //
 // # Cost
 //

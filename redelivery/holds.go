@@ -100,7 +100,7 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if batch.Coalesces { // one run is for all of them
 		return free
 	}
-	turn := max(hold, least) + time.Second // because timeouts are rounded up
+	turn := max(hold, least) + time.Second                       // because timeouts are rounded up
 	if again && fifoGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
