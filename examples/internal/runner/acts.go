@@ -127,6 +127,22 @@ func nothingToDo(ctx context.Context, st *stage) {
 	}
 }
 
+// changesWithinAMinute delivers more changes in the minute after a run, and
+// again after it.
+func changesWithinAMinute(ctx context.Context, st *stage) {
+	more := st.edit("1d0001", "1d0004", "1d0002", "1d0005", "1d0003", "1d0006")
+	st.expect("the first changes", st.once(ctx, st.event), st.answer)
+	// The third change was in the batch of the first one's run, so its own event is
+	// not completed.
+	st.expect("the same once more", st.once(ctx, st.event), "back: …0003")
+	st.expect("more within the minute", st.once(ctx, more), st.held)
+	for _, name := range st.want {
+		st.expire(ctx, "debounce/customer/"+name)
+	}
+	st.expect("more after the minute", st.once(ctx, more), st.answer)
+	st.effects(slices.Concat(st.due(), st.due())...)
+}
+
 // twoSubscribers runs the example as two functions with one lock table.
 func twoSubscribers(ctx context.Context, st *stage) {
 	for _, name := range []string{"billing", "mailer"} {

@@ -75,6 +75,12 @@ var examples = []example{
 		wrong:  []delivery{{"a change that fails stops its customer", []string{`\"field\":\"street\"`, `\"field\":\"\"`}, "back: …0003 …0004", []string{"customer/jane 1", "customer/omar 2"}}},
 	},
 	{
+		name: "debounce", shows: "one run for all changes of a customer in a minute, and none is lost",
+		messages: []string{"index rebuilt"}, values: []string{"customer"}, want: []string{"jane", "omar"}, answer: ok, held: "BatchError", partial: true,
+		only:  []act{changesWithinAMinute},
+		wrong: []delivery{{"a change without customer", []string{`\"customer\":\"omar\"`, `\"customer\":\"\"`}, "back: …0002", []string{"jane"}}},
+	},
+	{
 		name: "schedule", shows: "one report for each time",
 		messages: []string{"report built"}, values: []string{"day"}, want: []string{"2026-11-20"}, answer: ok, held: ok,
 		wrong: []delivery{{"an event without schedule", []string{"arn:aws:scheduler:eu-central-1:123456789012:schedule/default/nightly", ""}, "NoKeyError", nil}},
