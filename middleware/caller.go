@@ -42,7 +42,7 @@ func begin[A any](ctx context.Context, w *wrapper, key keySource[A], event A, pa
 // err.
 func (s *keySet) missing(err error) bool {
 	if err != nil {
-		return !errors.Is(err, keyfuncs.ErrIgnore)
+		return !errors.Is(keyError(err), keyfuncs.ErrIgnore)
 	}
 	return s.Name == "" || slices.ContainsFunc(s.all, func(k lock.Key) bool { return k.Name == "" })
 }

@@ -99,6 +99,9 @@ func (s *settings) check() {
 	if s.failOpen && s.held.action == coalesce {
 		refuse("FailOpen is for handlers that run alone: under OnHeld(Coalesce) other events are acknowledged because the holder of the lock runs for them, and a handler without the lock would not learn of them: leave FailOpen out, the source delivers the event again")
 	}
+	if s.acrossTenants && s.held.action == coalesce {
+		refuse("AcrossTenants and OnHeld(Coalesce) are both given, but the holder runs for its own tenant, and the event of another would be acknowledged without a run: leave one of them out")
+	}
 	if allowed := os.Getenv(namespaceVariable); allowed != "" && s.engine.Namespace != allowed {
 		refuse("Namespace(%q) differs from %s=%q, the only namespace that the function's permission allows: leave the option out, or give the construct the same namespace", s.engine.Namespace, namespaceVariable, allowed)
 	}

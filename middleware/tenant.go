@@ -19,6 +19,7 @@ import (
 //
 // Also across tenants, an event belongs to its tenant: the same event of
 // another tenant is not a duplicate. An Order counts for all of them.
+// OnHeld([Coalesce]) is refused: a run for one tenant is not one for another.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html.
 func AcrossTenants() Option { return func(s *settings) { s.acrossTenants = true } }
