@@ -43,6 +43,9 @@
 // Insights. contended is the digest of the key that was contended most: it is
 // the one that "lambdalock show" and the log lines have.
 //
+// CloudWatch reads whole lines: what the program prints to standard output
+// before must end in a newline, or the metrics of the next line are lost.
+//
 // No logger changes a line. If the function's application log level is WARN,
 // ERROR or FATAL, Lambda drops lines without a level: then a line says that it
 // has this one, in the properties level and timestamp.
@@ -77,7 +80,7 @@ type Options struct {
 	// Service is the value of the dimension service. Every value is a set of
 	// metrics that CloudWatch bills. Empty: the namespace of the locks, which is
 	// the name of the function unless you set another; or "unknown" if that is
-	// empty.
+	// empty. Only the first 1,024 characters count.
 	Service string
 	// HideContended leaves out the digest of the contended key, from which
 	// somebody who can guess the key can tell that it was contended.
@@ -145,8 +148,12 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 	_, _ = w.Output.Write(l.encode()) // nobody to tell
 }
 
+// longestDimension is how many characters CloudWatch takes. It would drop all
+// metrics of a longer one.
+const longestDimension = 1024
+
 // dimension returns a text as CloudWatch accepts it: printable ASCII, not
-// beginning with a colon.
+// beginning with a colon, and not too long.
 func dimension(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "unknown"
@@ -160,7 +167,7 @@ func dimension(text string) string {
 	if text[0] == ':' {
 		text = "?" + text[1:]
 	}
-	return text
+	return text[:min(len(text), longestDimension)]
 }
 
 // mostContended returns the digest that was refused most often, the smallest of

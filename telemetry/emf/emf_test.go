@@ -166,6 +166,7 @@ func TestProperties(t *testing.T) {
 		"a service":             {"billing", emf.Options{Service: "shop"}, `"service":"shop"`, "billing"},
 		"no namespace":          {"", emf.Options{}, `"service":"unknown"`, "zzz"},
 		"blank":                 {"", emf.Options{Service: " \t"}, `"service":"unknown"`, "zzz"},
+		"too long":              {"x", emf.Options{Service: strings.Repeat("é", 2000)}, `"service":"` + strings.Repeat("?", 1024) + `",`, strings.Repeat("?", 1025)},
 		"no dimension":          {":ü\n\"", emf.Options{}, `"service":"???\""`, "ü"},
 		"contended":             {"billing", emf.Options{}, `"contended":"` + lock.Key{Name: "busy"}.Digest() + `"`, "busy"},
 		"contended, but hidden": {"billing", emf.Options{HideContended: true}, `"Contended":1`, `"contended"`},
