@@ -57,9 +57,9 @@ var events = []mutant{
 	},
 	{
 		file: "keyfuncs/jmespath/payload.go", breaks: "F28", bug: "the digest of a pointer stands for a large message",
-		old: `	if eventkind.IsPointer(text) {`,
-		new: `	if eventkind.IsPointer(text) && text == nil {`,
-		by:  "TestNeighboursAreRefused", in: "keyfuncs",
+		old: `	case eventkind.IsPointer(text):`,
+		new: `	case eventkind.IsPointer(nil):`,
+		by:  "TestPayloadOfAnEvent",
 	},
 	{
 		file: "internal/event/eventkind/place.go", breaks: "F26", bug: "an embedded request is not found",

@@ -161,8 +161,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/envelope.go", breaks: "F31", bug: "the pointer to a large message is called malformed JSON",
-		old: `		if eventkind.IsPointer(text) {`,
-		new: `		if eventkind.IsPointer(text[:0]) {`,
+		old: `	if eventkind.IsPointer(text) {`,
+		new: `	if eventkind.IsPointer(text[:0]) {`,
 		by:  "TestNeighboursAreRefused",
 	},
 	{
@@ -215,8 +215,8 @@ var keys = []mutant{
 	},
 	{
 		file: "keyfuncs/kinesis.go", breaks: "P6", bug: "records of two shards with one sequence number are one event",
-		old: `Event: shard + ":" + number, Order`,
-		new: `Event: number, Order`,
+		old: `id := shard + ":" + number`,
+		new: `id := number`,
 		by:  "TestShardsAreInOrderByThemselves|TestKinesisRecord",
 	},
 	{

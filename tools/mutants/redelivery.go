@@ -125,13 +125,13 @@ var redelivery = []mutant{
 		by:  "TestPermanentOfAGroup",
 	},
 	{
-		file: "redelivery/visibility.go", breaks: "redelivery", bug: "messages of a standard queue wait for each other",
-		old: `	if m.Attributes["SequenceNumber"] == "" {
+		file: "internal/event/eventkind/fifo.go", breaks: "redelivery", bug: "messages of a standard queue wait for each other",
+		old: `	if !IsFIFO(m) {
 		return ""
 	}
 `,
 		new: ``,
-		by:  "TestHeldMessageComesBack|TestRefusedEntries|TestThousandHeldMessages",
+		by:  "TestHeldMessageComesBack|TestRefusedEntries|TestThousandHeldMessages", in: "redelivery",
 	},
 	{
 		file: "redelivery/visibility.go", breaks: "redelivery", bug: "a message comes back before its lease has ended",
