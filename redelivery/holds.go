@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/eventkind"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
@@ -100,8 +101,8 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if batch.Coalesces { // one run is for all of them
 		return free
 	}
-	turn := max(hold, least) + time.Second                       // because timeouts are rounded up
-	if again && fifoGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
+	turn := max(hold, least) + time.Second                                 // because timeouts are rounded up
+	if again && eventkind.FIFOGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
 	return h.reserve(held.Key.Name, free, turn)
