@@ -123,10 +123,10 @@ func TestWrongDeployments(t *testing.T) {
 			c.DestinationConfig = to("arn:aws:sqs:eu-west-1:123456789012:gone")
 		}), rules.FailureDestination},
 		"S3, function as destination is gone": {deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to(account + "-gone") }), rules.FailureDestination},
-		"two tables":        {deployedAlias("others"), rules.AliasTables},
-		"topic, no limit":   {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts, m.DestinationConfig = nil, nil }), rules.RetryLimit},
-		"topic, not kept":   {deployedFrom(topic, func(_ *cloud, m *esm) { m.DestinationConfig = nil }), rules.FailureDestination},
-		"topic, no retries": {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts = aws.Int32(0) }), rules.RetryAttempts},
+		"two tables":                          {deployedAlias("others"), rules.AliasTables},
+		"topic, no limit":                     {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts, m.DestinationConfig = nil, nil }), rules.RetryLimit},
+		"topic, not kept":                     {deployedFrom(topic, func(_ *cloud, m *esm) { m.DestinationConfig = nil }), rules.FailureDestination},
+		"topic, no retries":                   {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts = aws.Int32(0) }), rules.RetryAttempts},
 		"topic of one's own, queue": {deployedFrom("", func(_ *cloud, m *esm) {
 			m.Topics, m.SelfManagedKafkaEventSourceConfig = []string{"orders"}, &lambdatypes.SelfManagedKafkaEventSourceConfig{ConsumptionMode: lambdatypes.KafkaEventSourceMappingConsumptionModeQueue}
 		}), rules.ConsumptionMode},

@@ -114,7 +114,7 @@ func settle(ctx context.Context, store driver.Store, s *driver.Settlement) (ok, 
 		e := (*driver.Error)(nil)
 		known := errors.As(err, &e)
 		unclear = unclear || err != nil && !(known && e.Unapplied)
-		if err == nil || known && !e.Temporary {
+		if err == nil || known && e.Lasting {
 			break
 		}
 	}

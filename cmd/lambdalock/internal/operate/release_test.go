@@ -37,7 +37,7 @@ func (s *lossy) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, b
 var (
 	passing   = &driver.Error{Store: "it", Err: errors.New("connection reset")}
 	throttled = &driver.Error{Store: "it", Err: errors.New("throttled"), Answered: true, Unapplied: true}
-	denied    = &driver.Error{Store: "it", Err: errors.New("denied"), Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
+	denied    = &driver.Error{Store: "it", Err: errors.New("denied"), Lasting: true, Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
 )
 
 // settlements are what may become of one that an operator asks for: an answer
