@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -34,19 +35,19 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 		"raw": func(id string) (string, error) {
 			payload := append(pool.Get().([]byte)[:0], `{"id":"`+id+`"}`...)
 			defer pool.Put(payload) //nolint:staticcheck // SA6002: as the runtime's pool, the copy does not matter here
-			out, err := raw.Invoke(t.Context(), payload)
+			out, err := raw.Invoke(patience.Context(t), payload)
 			return strings.TrimSuffix(strings.TrimPrefix(string(out), `{"id":"`), `"}`), err
 		},
 		"result": func(id string) (string, error) {
-			o, err := result(t.Context(), order{ID: id})
+			o, err := result(patience.Context(t), order{ID: id})
 			if o == nil {
 				return "", err
 			}
 			return o.ID, err
 		},
-		"error only": func(id string) (string, error) { return "", plain(t.Context(), order{ID: id}) },
+		"error only": func(id string) (string, error) { return "", plain(patience.Context(t), order{ID: id}) },
 		"stream": func(id string) (string, error) {
-			r, err := stream(t.Context(), order{ID: id})
+			r, err := stream(patience.Context(t), order{ID: id})
 			if r == nil {
 				return "", err
 			}
@@ -54,7 +55,7 @@ func TestConcurrentInvocations(t *testing.T) { // F39
 			return string(b), err
 		},
 		"batch": func(id string) (string, error) {
-			_, err := batch(t.Context(), sqsBatch(message(id, ""), message(id, ""), message("m"+id, "")))
+			_, err := batch(patience.Context(t), sqsBatch(message(id, ""), message(id, ""), message("m"+id, "")))
 			return "", err
 		},
 	} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -27,7 +28,7 @@ import (
 // TestDefaultStore shows that wrappers without the option Store use the table
 // named in the environment or by the option Table.
 func TestDefaultStore(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
+	table, err := localtable.Start(patience.Context(t), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestDefaultStore(t *testing.T) {
 	handle := func(context.Context, order) error { ran++; return nil }
 	h := middleware.WithLock(byOrder, handle)
 	for range 2 {
-		if err := h(t.Context(), order{ID: "1"}); err != nil {
+		if err := h(patience.Context(t), order{ID: "1"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -45,13 +46,13 @@ func TestDefaultStore(t *testing.T) {
 		t.Errorf("ran %d times", ran)
 	}
 	t.Setenv("LOCK_TABLE_NAME", "")
-	if err := middleware.WithLock(byOrder, handle, middleware.Table("locks"))(t.Context(), order{ID: "1"}); err != nil || ran != 1 {
+	if err := middleware.WithLock(byOrder, handle, middleware.Table("locks"))(patience.Context(t), order{ID: "1"}); err != nil || ran != 1 {
 		t.Errorf("the table by option: %v after %d runs", err, ran)
 	}
 	t.Setenv("LOCK_TABLE_NAME", "locks")
 	middleware.ForgetDefaultStores()
 	nested := middleware.WithLock(byOrder, middleware.WithLock(byOrder, handle), middleware.OnHeld(middleware.Wait(time.Hour)))
-	if err := nested(t.Context(), order{ID: "3"}); !errors.As(err, new(*lock.ConfigError)) { // F33
+	if err := nested(patience.Context(t), order{ID: "3"}); !errors.As(err, new(*lock.ConfigError)) { // F33
 		t.Errorf("nested, with one name: %v, want a ConfigError", err)
 	}
 	renewed := make(chan struct{}, 10)
@@ -61,7 +62,7 @@ func TestDefaultStore(t *testing.T) {
 				renewed <- struct{}{}
 			}
 		}))
-	if err := heartbeat(t.Context(), order{ID: "2"}); err != nil {
+	if err := heartbeat(patience.Context(t), order{ID: "2"}); err != nil {
 		t.Errorf("with a heartbeat: %v", err)
 	}
 }
@@ -69,7 +70,7 @@ func TestDefaultStore(t *testing.T) {
 // TestDefaultStoreCanDoWhatItsTableCan coalesces an event, and compares the
 // optional interfaces of the default store with those of the store in it.
 func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
+	table, err := localtable.Start(patience.Context(t), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +80,11 @@ func TestDefaultStoreCanDoWhatItsTableCan(t *testing.T) {
 	var h func(context.Context, order) error
 	h = middleware.WithLock(byOrder, func(context.Context, order) error {
 		if runs++; runs == 1 {
-			return h(t.Context(), order{ID: "2"})
+			return h(patience.Context(t), order{ID: "2"})
 		}
 		return nil
 	}, middleware.OnHeld(middleware.Coalesce), noLog)
-	if err := h(t.Context(), order{ID: "1"}); err != nil || runs != 2 {
+	if err := h(patience.Context(t), order{ID: "1"}); err != nil || runs != 2 {
 		t.Errorf("%d runs, %v", runs, err)
 	}
 	inside, outside := driver.Store(&dynamostore.Store{}), middleware.DefaultStore("locks")
@@ -107,7 +108,7 @@ func TestTransactInDefaultStore(t *testing.T) {
 	t.Cleanup(server.Close)
 	environment(t, server.URL, "locks")
 	createTables(t)
-	client, err := dynamostore.NewClient(t.Context())
+	client, err := dynamostore.NewClient(patience.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,15 +122,15 @@ func TestTransactInDefaultStore(t *testing.T) {
 	}
 	before := fake.Requests()
 	h := middleware.WithLock(byOrder, handle, noLog, middleware.OnCompleted(middleware.Replay))
-	if r, err := h(t.Context(), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Item("other-schema", "1") == nil || fake.Requests()-before != 2 {
+	if r, err := h(patience.Context(t), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Item("other-schema", "1") == nil || fake.Requests()-before != 2 {
 		t.Errorf("%q, %v after %d requests", r, err, fake.Requests()-before)
 	}
-	if r, err := h(t.Context(), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Requests()-before != 3 {
+	if r, err := h(patience.Context(t), order{ID: "1"}); err != nil || r != "receipt of 1" || fake.Requests()-before != 3 {
 		t.Errorf("a duplicate: %q, %v after %d requests", r, err, fake.Requests()-before)
 	}
 	fake.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return fakedynamo.DropBefore })
 	open := middleware.WithLock(byOrder, handle, noLog, middleware.FailOpen())
-	if _, err := open(t.Context(), order{ID: "2"}); !errors.As(err, new(*lock.ConfigError)) {
+	if _, err := open(patience.Context(t), order{ID: "2"}); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("without a lock: %v, want a ConfigError", err)
 	}
 }
@@ -276,7 +277,7 @@ func TestDefaultStoreWithoutATable(t *testing.T) {
 // TestDefaultStoreIsSharedAtOnce shows that many wrappers may be made and used
 // at the same time, each on its own goroutine, with one client and no overlap.
 func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
-	table, err := localtable.Start(t.Context(), "locks")
+	table, err := localtable.Start(patience.Context(t), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 				ran.Add(1)
 				return nil
 			}, middleware.OnHeld(middleware.Wait(time.Minute)))
-			if err := h(t.Context(), order{ID: "1"}); err != nil {
+			if err := h(patience.Context(t), order{ID: "1"}); err != nil {
 				t.Error(err)
 			}
 			stores <- middleware.DefaultStore("")
@@ -316,7 +317,7 @@ func TestDefaultStoreIsSharedAtOnce(t *testing.T) { // F39
 // TestDefaultStoreOpensOnce shows that a client is built for the first request
 // only, however often the store is used.
 func TestDefaultStoreOpensOnce(t *testing.T) {
-	table, err := localtable.Start(t.Context(), "locks")
+	table, err := localtable.Start(patience.Context(t), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +325,7 @@ func TestDefaultStoreOpensOnce(t *testing.T) {
 	environment(t, table.URL, "locks")
 	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil })
 	for _, id := range []string{"1", "2"} {
-		if err := h(t.Context(), order{ID: id}); err != nil {
+		if err := h(patience.Context(t), order{ID: id}); err != nil {
 			t.Error(err)
 		}
 		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // where another client would go
@@ -334,7 +335,7 @@ func TestDefaultStoreOpensOnce(t *testing.T) {
 // TestDefaultStoreOpensAgain shows that a store which could not be opened is
 // opened by a later request.
 func TestDefaultStoreOpensAgain(t *testing.T) { // F10
-	table, err := localtable.Start(t.Context(), "locks")
+	table, err := localtable.Start(patience.Context(t), "locks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,12 +344,12 @@ func TestDefaultStoreOpensAgain(t *testing.T) { // F10
 	h := middleware.WithLock(lockPerOrder, func(context.Context, order) error { return nil }, noLog)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	if err := h(t.Context(), order{ID: "1"}); !errors.As(err, new(*lock.ConfigError)) {
+	if err := h(patience.Context(t), order{ID: "1"}); !errors.As(err, new(*lock.ConfigError)) {
 		t.Errorf("without credentials: %v, want a ConfigError", err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "local")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
-	if err := h(t.Context(), order{ID: "1"}); err != nil {
+	if err := h(patience.Context(t), order{ID: "1"}); err != nil {
 		t.Errorf("with credentials: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func TestWrongEnvironment(t *testing.T) { // F10, F11, F31
 		"no credentials":   {"locks", "", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.ConfigError); return ok && is("credentials")(err) }},
 		"missing table":    {"missing", "local", fakedynamo.None, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("create-table")(err) }},
 		"denied action":    {"locks", "local", fakedynamo.Deny, put, time.Minute, func(err error) bool { _, ok := err.(*lock.StoreError); return ok && is("dynamodb:UpdateItem")(err) }},
-		"hung endpoint":    {"locks", "local", fakedynamo.Hang, put, 2 * time.Second, func(err error) bool { _, ok := err.(*lock.StoreError); return ok }},
+		"hung endpoint":    {"locks", "local", fakedynamo.Hang, put, 20 * time.Second, func(err error) bool { _, ok := err.(*lock.StoreError); return ok }},
 		"empty name":       {"locks", "local", fakedynamo.None, upload("", "01"), time.Minute, func(err error) bool { _, ok := err.(*lock.NoKeyError); return ok && is("s3.object.key")(err) }},
 		"malformed escape": {"locks", "local", fakedynamo.None, malformed, time.Minute, func(err error) bool { _, ok := err.(*lock.NoKeyError); return ok && is("URL-encoded")(err) }},
 	} {

@@ -175,16 +175,18 @@ func TestFailOpenAsksWhatTheStoreSays(t *testing.T) { // F13, F57
 // unchanged if there is no lock that its end could release.
 func TestFailOpenWithAStream(t *testing.T) {
 	t.Parallel()
-	f := newFixture()
-	f.faulty.Always(fault.Acquire, fault.DropBefore)
-	body := strings.NewReader("body")
-	h := middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return body, nil },
-		f.options(middleware.FailOpen())...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if r, err := h(ctx, order{ID: "1"}); r != body || err != nil {
-		t.Errorf("got %v, %v", r, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.faulty.Always(fault.Acquire, fault.DropBefore)
+		body := strings.NewReader("body")
+		h := middleware.WithLock(byOrder, func(context.Context, order) (io.Reader, error) { return body, nil },
+			f.options(middleware.FailOpen())...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r, err := h(ctx, order{ID: "1"}); r != body || err != nil {
+			t.Errorf("got %v, %v", r, err)
+		}
+	})
 }
 
 // TestFailOpenInsideALock shows what a handler sees that runs without its lock
@@ -192,35 +194,37 @@ func TestFailOpenWithAStream(t *testing.T) {
 // it is still known to those inside.
 func TestFailOpenInsideALock(t *testing.T) { // F13
 	t.Parallel()
-	outer, inner := newFixture(), newFixture()
-	inner.faulty.Always(fault.Acquire, fault.DropBefore)
-	var ran, nested bool
-	around := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "around"}, nil }
-	h := middleware.WithLock(around, middleware.WithLock(byOrder, func(ctx context.Context, o order) error {
-		ran = true
-		if lease, ok := lock.FromContext(ctx); ok {
-			t.Errorf("the handler seems to have a lease of %q", lease.Key.Name)
+	synctest.Test(t, func(t *testing.T) {
+		outer, inner := newFixture(), newFixture()
+		inner.faulty.Always(fault.Acquire, fault.DropBefore)
+		var ran, nested bool
+		around := func(context.Context, order) (lock.Key, error) { return lock.Key{Name: "around"}, nil }
+		h := middleware.WithLock(around, middleware.WithLock(byOrder, func(ctx context.Context, o order) error {
+			ran = true
+			if lease, ok := lock.FromContext(ctx); ok {
+				t.Errorf("the handler seems to have a lease of %q", lease.Key.Name)
+			}
+			if _, err := lock.HandOver(ctx, time.Minute); !errors.As(err, new(*lock.ConfigError)) {
+				t.Errorf("handed over: %v", err)
+			}
+			if all := lock.Leases(ctx); len(all) != 1 || all[0].Key.Name != "around" {
+				t.Errorf("leases %+v", all)
+			}
+			again := middleware.WithLock(around, func(context.Context, order) error { return nil }, outer.options()...)
+			if err := again(ctx, o); !errors.As(err, new(*lock.ConfigError)) {
+				t.Errorf("the same name inside itself: %v", err)
+			}
+			other := middleware.WithLock(lockPerOrder, func(ctx context.Context, _ order) error {
+				lease, ok := lock.FromContext(ctx)
+				nested = ok && lease.Key.Name == "1" && len(lock.Leases(ctx)) == 2
+				return nil
+			}, outer.options()...)
+			return other(ctx, o)
+		}, inner.options(middleware.FailOpen())...), outer.options()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := h(ctx, order{ID: "1"}); err != nil || !ran || !nested {
+			t.Errorf("ran: %v, with a lock inside: %v, %v", ran, nested, err)
 		}
-		if _, err := lock.HandOver(ctx, time.Minute); !errors.As(err, new(*lock.ConfigError)) {
-			t.Errorf("handed over: %v", err)
-		}
-		if all := lock.Leases(ctx); len(all) != 1 || all[0].Key.Name != "around" {
-			t.Errorf("leases %+v", all)
-		}
-		again := middleware.WithLock(around, func(context.Context, order) error { return nil }, outer.options()...)
-		if err := again(ctx, o); !errors.As(err, new(*lock.ConfigError)) {
-			t.Errorf("the same name inside itself: %v", err)
-		}
-		other := middleware.WithLock(lockPerOrder, func(ctx context.Context, _ order) error {
-			lease, ok := lock.FromContext(ctx)
-			nested = ok && lease.Key.Name == "1" && len(lock.Leases(ctx)) == 2
-			return nil
-		}, outer.options()...)
-		return other(ctx, o)
-	}, inner.options(middleware.FailOpen())...), outer.options()...)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if err := h(ctx, order{ID: "1"}); err != nil || !ran || !nested {
-		t.Errorf("ran: %v, with a lock inside: %v, %v", ran, nested, err)
-	}
+	})
 }

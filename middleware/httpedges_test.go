@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -120,7 +121,7 @@ func TestHTTPResultsWithoutStatus(t *testing.T) {
 				if i > 0 && c.again == "" {
 					want = c.result
 				}
-				out, err := h.Invoke(t.Context(), gatewayEvent(t, c.file))
+				out, err := h.Invoke(patience.Context(t), gatewayEvent(t, c.file))
 				if string(out) != want || err != nil {
 					t.Errorf("%d: %s, %v; want %s", i+1, out, err, want)
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -265,7 +266,7 @@ func TestHTTPCallbacksThatPanic(t *testing.T) { // F48
 				if name == "OnError" {
 					return lock.Key{}, errRefused
 				}
-				return byOrder(t.Context(), o)
+				return byOrder(patience.Context(t), o)
 			}
 			h := middleware.WithLock(key, func(context.Context, order) (restResponse, error) { return restResponse{StatusCode: 200}, nil }, f.options(opt)...)
 			func() {
@@ -274,9 +275,9 @@ func TestHTTPCallbacksThatPanic(t *testing.T) { // F48
 						t.Errorf("the caller got %v", p)
 					}
 				}()
-				_, _ = h(t.Context(), order{ID: "1"})
+				_, _ = h(patience.Context(t), order{ID: "1"})
 			}()
-			if err := mustRun(f)(t.Context(), order{ID: "1"}); err != nil {
+			if err := mustRun(f)(patience.Context(t), order{ID: "1"}); err != nil {
 				t.Errorf("the event does not run: %v", err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -338,7 +339,8 @@ var routes = map[string]map[string]route{
 	},
 }
 
-// onEveryRoute runs test on every route, with the JSON of a request for it.
+// onEveryRoute runs test on every route, in fake time, with the JSON of a
+// request for it.
 func onEveryRoute(t *testing.T, test func(t *testing.T, r route, doc []byte)) {
 	t.Helper()
 	for file, ways := range routes {
@@ -349,7 +351,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, r route, doc []byte)) {
 		for way, r := range ways {
 			t.Run(file+" "+way, func(t *testing.T) {
 				t.Parallel()
-				test(t, r, doc)
+				synctest.Test(t, func(t *testing.T) { test(t, r, doc) })
 			})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs/awsevents"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -130,7 +131,7 @@ func notOverHTTP[E, R any](t *testing.T, event E, result R) {
 	key := func(context.Context, E) (lock.Key, error) { return lock.Key{Name: "n", Event: "e"}, nil }
 	h := middleware.WithLock(key, func(context.Context, E) (R, error) { return result, nil }, f.options()...)
 	for i := range 2 {
-		got, err := h(t.Context(), event)
+		got, err := h(patience.Context(t), event)
 		if v := reflect.ValueOf(&got).Elem(); err != nil || i == 1 && !v.IsZero() {
 			t.Errorf("%d. %T: %v, %v", i+1, event, got, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -69,22 +70,24 @@ func TestHTTPByValue(t *testing.T) { // F49
 		for _, code := range []int{100, 199, 401, 409, 429, 500, 503, 599} {
 			t.Run(name+" "+strconv.Itoa(code), func(t *testing.T) {
 				t.Parallel()
-				f, runs := newFixture(), 0
-				call := use(t, f, func() reply {
-					if runs++; runs <= 2 {
-						return reply{status: code, body: "later"}
+				synctest.Test(t, func(t *testing.T) {
+					f, runs := newFixture(), 0
+					call := use(t, f, func() reply {
+						if runs++; runs <= 2 {
+							return reply{status: code, body: "later"}
+						}
+						return reply{status: http.StatusCreated, body: "receipt"}
+					})
+					for _, want := range []reply{{status: code, body: "later"}, {status: code, body: "later"}, {status: 201, body: "receipt"}} {
+						if got, err := call(); err != nil || got.status != want.status || got.body != want.body || got.mark() != "" {
+							t.Errorf("%+v, %v; want %+v", got, err, want)
+						}
 					}
-					return reply{status: http.StatusCreated, body: "receipt"}
+					got, err := call()
+					if err != nil || got.status != http.StatusCreated || got.body != "receipt" || got.mark() != "true" || runs != 3 {
+						t.Errorf("the duplicate got %+v, %v after %d runs", got, err, runs)
+					}
 				})
-				for _, want := range []reply{{status: code, body: "later"}, {status: code, body: "later"}, {status: 201, body: "receipt"}} {
-					if got, err := call(); err != nil || got.status != want.status || got.body != want.body || got.mark() != "" {
-						t.Errorf("%+v, %v; want %+v", got, err, want)
-					}
-				}
-				got, err := call()
-				if err != nil || got.status != http.StatusCreated || got.body != "receipt" || got.mark() != "true" || runs != 3 {
-					t.Errorf("the duplicate got %+v, %v after %d runs", got, err, runs)
-				}
 			})
 		}
 	}

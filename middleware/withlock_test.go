@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/keyfuncs"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/middleware"
@@ -153,7 +154,7 @@ func TestFailedEventRunsAgain(t *testing.T) {
 		return "", nil
 	}, newFixture().options()...)
 	for i, want := range []error{errRecord, errRecord, nil, nil} {
-		if _, err := h(t.Context(), order{ID: "1"}); err != want {
+		if _, err := h(patience.Context(t), order{ID: "1"}); err != want {
 			t.Errorf("delivery %d: %v, want %v", i+1, err, want)
 		}
 	}

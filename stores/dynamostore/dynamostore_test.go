@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/lock/locktest"
@@ -130,7 +131,7 @@ func TestRowIsReadable(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	lk, err := l.Acquire(t.Context(), key)
+	lk, err := l.Acquire(patience.Context(t), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestRowFitsOneWriteUnit(t *testing.T) {
 	l := f.locker(t, lock.Options{Namespace: "thumbnails-production", Holder: func(context.Context) string { return holder }})
 	name := "s3/pictures-example/holiday 2026/" + strings.Repeat("x", 40)
 	for i := range 40 {
-		lk, err := l.Acquire(t.Context(), lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)})
+		lk, err := l.Acquire(patience.Context(t), lock.Key{Name: name, Event: fmt.Sprintf("%036d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +439,7 @@ func TestUnreadableRowIsReleased(t *testing.T) { // F2, F41
 	t.Parallel()
 	f := newFixture(t)
 	put(t, f, "/n", "SET fence = :huge")
-	_, err := f.locker(t, lock.Options{}).Acquire(t.Context(), lock.Key{Name: "n"})
+	_, err := f.locker(t, lock.Options{}).Acquire(patience.Context(t), lock.Key{Name: "n"})
 	if _, ok := err.(*lock.StoreError); !ok {
 		t.Fatalf("%v, want a StoreError", err)
 	}
@@ -454,7 +455,7 @@ func TestResultTooLarge(t *testing.T) { // F35
 	l := f.locker(t, lock.Options{Observe: func(_ context.Context, o lock.Observation) {
 		dropped = dropped || o.Outcome == lock.OutcomeResultDropped
 	}})
-	lk, err := l.Acquire(t.Context(), lock.Key{Name: "n", Event: "e"})
+	lk, err := l.Acquire(patience.Context(t), lock.Key{Name: "n", Event: "e"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +504,7 @@ func TestHandOver(t *testing.T) {
 			requests := 0
 			f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { requests++; return fakedynamo.None })
 			fixed := f.locker(t, lock.Options{Lease: lock.FixedLease(time.Minute), Namespace: "orders"})
-			lk, err := fixed.Acquire(t.Context(), key)
+			lk, err := fixed.Acquire(patience.Context(t), key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -516,7 +517,7 @@ func TestHandOver(t *testing.T) {
 			}
 			shorter := f.locker(t, lock.Options{Lease: lock.Heartbeat(10 * time.Second)})
 			for range 2 { // the first one fails, and its retry hands the lock over again
-				if lk, err = shorter.Resume(t.Context(), h); err != nil {
+				if lk, err = shorter.Resume(patience.Context(t), h); err != nil {
 					t.Fatal(err)
 				}
 				// Each step moves the end by up to a millisecond, so that a store with a clock
@@ -526,7 +527,7 @@ func TestHandOver(t *testing.T) {
 				}
 				lk.Leave()
 			}
-			if lk, err = fixed.Resume(t.Context(), h); err != nil {
+			if lk, err = fixed.Resume(patience.Context(t), h); err != nil {
 				t.Fatal(err)
 			}
 			if err := lk.Complete(); err != nil {
@@ -535,7 +536,7 @@ func TestHandOver(t *testing.T) {
 			if requests < 6 || requests > 8 { // a step that meets a later end asks once more
 				t.Errorf("%d requests, want 6 to 8", requests)
 			}
-			_, err = fixed.Resume(t.Context(), h)
+			_, err = fixed.Resume(patience.Context(t), h)
 			if want := map[bool]error{true: lock.ErrCompleted, false: lock.ErrLost}[key.Event != ""]; !errors.Is(err, want) {
 				t.Errorf("the handle after completion: %v, want %v", err, want)
 			}

@@ -22,6 +22,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
@@ -47,8 +48,8 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 			fault: fakedynamo.DenyKey, action: "kms:Decrypt",
 			says: []string{"kms:Decrypt was denied", "encrypted"}, never: []string{"dynamodb:UpdateItem was denied"},
 		},
-		"throttle": {fault: fakedynamo.Throttle, retried: true},
-		"conflict": {fault: fakedynamo.Conflict, retried: true},
+		"throttle": {fault: fakedynamo.Throttle, fake: true, retried: true},
+		"conflict": {fault: fakedynamo.Conflict, fake: true, retried: true},
 		"hang": {
 			fault: fakedynamo.Hang, fake: true, retried: true,
 			says: []string{"no answer in time", "VPC", "AWS_REGION"}, never: []string{"StatusCode: 0", "RequestID: ,"},
@@ -117,7 +118,11 @@ func TestErrorsNameTheCause(t *testing.T) { // F8, F9, F10, F11
 				f.store = c.open(t, f)
 			}
 			f.OnRequest(func(fakedynamo.Request) fakedynamo.Fault { return c.fault })
-			_, err := f.locker(t, lock.Options{}).Acquire(t.Context(), lock.Key{Name: "n"})
+			ctx := t.Context()
+			if !c.retried {
+				ctx = patience.Context(t)
+			}
+			_, err := f.locker(t, lock.Options{}).Acquire(ctx, lock.Key{Name: "n"})
 			se, ok := err.(*lock.StoreError)
 			if !ok || se.Action != c.action || c.retried != (se.Requests > 1) {
 				t.Fatalf("%+v", err)
@@ -196,7 +201,7 @@ func TestValidationError(t *testing.T) { // F10
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = l.Acquire(t.Context(), lock.Key{Name: "n"})
+	_, err = l.Acquire(patience.Context(t), lock.Key{Name: "n"})
 	if !strings.Contains(err.Error(), "Size of hashkey has exceeded") || strings.Contains(err.Error(), "needs a partition key") {
 		t.Errorf("got %v, want the server's reason and no hint about the table's key", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -38,7 +39,7 @@ func (f *fixture) complete(t *testing.T, namespace string, names ...string) {
 	t.Helper()
 	l := f.locker(t, lock.Options{Namespace: namespace})
 	for _, name := range names {
-		lk, err := l.Acquire(t.Context(), lock.Key{Name: name, Event: "e"})
+		lk, err := l.Acquire(patience.Context(t), lock.Key{Name: name, Event: "e"})
 		if err != nil {
 			t.Fatal(err)
 		}

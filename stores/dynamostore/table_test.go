@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lambdalock/lambdalock/internal/local/fakedynamo"
+	"github.com/lambdalock/lambdalock/internal/robustness/patience"
 	"github.com/lambdalock/lambdalock/lock"
 	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -155,7 +156,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), lock.Key{Name: "n"}, func(context.Context) error { return nil }); err != nil {
+	if err := l.Do(patience.Context(t), lock.Key{Name: "n"}, func(context.Context) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("AWS_PROFILE", "missing")
