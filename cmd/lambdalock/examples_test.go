@@ -40,7 +40,7 @@ func newScripts(t *testing.T) *scripts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scripts{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=UTC"}, folder}
+	return &scripts{t, server, []string{"LAMBDALOCK_STORE=redis://" + server.Addr(), "PATH=" + bin + ":" + os.Getenv("PATH"), "TZ=Asia/Tokyo"}, folder}
 }
 
 // prepare makes a run of a script, or of a program in PATH, that is not begun.
@@ -130,7 +130,7 @@ func TestExampleRakefile(t *testing.T) {
 func TestExampleMutex(t *testing.T) { // F19
 	t.Parallel()
 	s := newScripts(t)
-	first := begin(t, s.prepare([]string{"LEASE=4s"}, "mutex", "printer", "sh", "-c", "echo printing; exec cat"))
+	first := begin(t, s.prepare([]string{"LEASE=10m"}, "mutex", "printer", "sh", "-c", "echo printing; exec cat"))
 	first.WantLine("printing")
 	const held = "lambdalock: \"mutex/printer\" is held by sh on HOST pid PID until TIME\n"
 	wantExactly(t, s.run(nil, "mutex", "printer", "echo", "printed"), 1, "", held)
@@ -140,6 +140,7 @@ func TestExampleMutex(t *testing.T) { // F19
 
 	first.Signal(syscall.SIGKILL)
 	first.End(-1)
+	s.server.SetTime(time.Now().Add(time.Hour)) // that of the leases
 	wantExactly(t, s.run([]string{"TIMEOUT=1m"}, "mutex", "printer", "echo", "printed"),
 		0, "printed\n", "lambdalock: \"mutex/printer\" was not released by sh on HOST pid PID, whose lease has ended\n")
 	s.run(nil, "lambdalock", "list").Expect(t, 0, "0 held, 0 expired, 2 free") // --all names them
