@@ -41,7 +41,7 @@ func (v *survey) noteMapping(r awslambda.CfnEventSourceMapping) {
 		if topics := r.Topics(); topics != nil { // brokers have none
 			m.settings.Kind = rules.Kafka
 			kafka, _ := resolve(r.Stack(), r.SelfManagedKafkaEventSourceConfig()).(map[string]any)
-			m.settings.SharesGroup = kafka["consumptionMode"] == "Queue"
+			m.settings.SharesGroup = kafka["consumptionMode"] == "Queue" // in a CDK that has it
 		}
 	})
 }

@@ -32,7 +32,7 @@ type Doctor struct {
 
 // Help returns what --help adds.
 func (c *Doctor) Help() string {
-	return `Says what is wrong, what comes of it, what to change, and who has to. It checks the store: whether it answers and you may use it, its latency, and what it may lose; of a DynamoDB table also the key, TTL, billing, replicas, and the clock of this machine. With --function it also checks what is deployed, by the rules of the CDK construct: the variables, timeout and log level of the function and of its aliases, their queues, streams and asynchronous invocations.
+	return `Says what is wrong, what comes of it, what to change, and who has to. It checks the store: whether it answers and you may use it, its latency, and what it may lose; of a DynamoDB table also the key, TTL, billing, replicas, and the clock of this machine. With --function it also checks what is deployed, by the rules of the CDK construct: the variables, timeout and log level of the function and of its aliases, their queues, streams, Kafka topics and asynchronous invocations. It says what it does not look at.
 
 "error" means that no lock can be acquired, or that two callers can hold one. "warning" means that events or locks are lost under circumstances. The rules do not see what the code does; --acknowledge leaves out a warning that does not apply.
 
