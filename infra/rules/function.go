@@ -78,7 +78,7 @@ func (f *Function) Check() []Finding {
 		found = append(found, f.checkAsyncTimeout()...)
 	}
 	if f.GoneDeadLetterQueue != "" {
-		found = append(found, Finding{ID: DeadLetterQueue, Text: fmt.Sprintf("its dead-letter queue %s does not exist, so an event that fails for good is lost: "+
+		found = append(found, Finding{ID: DeadLetterQueue, Text: fmt.Sprintf("its dead-letter queue %s does not exist, so an event that fails for good is lost unless a failure destination keeps it: "+
 			"create it, or name another", f.GoneDeadLetterQueue)})
 	}
 	found = append(found, f.checkVersions()...)
@@ -156,7 +156,7 @@ func (f *Function) checkAsync(a *Async) []Finding {
 	}
 	switch {
 	case a.GoneDestination != "":
-		note(FailureDestination, " and its failure destination %s does not exist, so an event that fails for good is lost: create it, or set another OnFailure", a.GoneDestination)
+		note(FailureDestination, " and its failure destination %s does not exist, so an event that fails for good is lost unless a dead-letter queue keeps it: create it, or set another OnFailure", a.GoneDestination)
 	case !f.HasDeadLetterQueue && !a.HasFailureDestination:
 		note(FailureDestination, " and has neither a dead-letter queue nor a failure destination there, "+
 			"so an event that fails three times, for example because its lock stays held, is lost: set OnFailure or DeadLetterQueue")

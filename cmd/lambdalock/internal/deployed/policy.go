@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/lambdalock/lambdalock/infra/rules"
+	"github.com/lambdalock/lambdalock/internal/awserror"
 )
 
 // readAsync reads how services invoke f asynchronously. Those that are allowed
@@ -58,7 +60,7 @@ func (r *Reader) readPolicy(ctx context.Context, f *Function) (string, bool) {
 	}
 	whole, err := r.Lambda.GetResourcePolicy(ctx, &lambda.GetResourcePolicyInput{ResourceArn: &f.arn})
 	switch {
-	case missing(err): // nobody is allowed anything
+	case missing(err), awserror.Status(err) == http.StatusNotFound: // nobody is allowed anything, or there is no such operation
 		return "", false
 	case err != nil:
 		f.unread("the resource policy of "+f.Name, "lambda:GetResourcePolicy", err)
