@@ -254,7 +254,7 @@ type (
 func (object) String() string { return noText }
 func (array) String() string  { return noText }
 
-// printed returns a value of JSON whose objects and arrays are no text.
+// printed returns a value of JSON whose objects and arrays are not text.
 func printed(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -40,8 +40,8 @@ var (
 	denied    = &driver.Error{Store: "it", Err: errors.New("denied"), Lasting: true, Action: "dynamodb:UpdateItem", Answered: true, Unapplied: true}
 )
 
-// settlements are what may become of one that an operator asks for: an answer
-// that is missing is no proof that nothing was changed.
+// settlements are what may become of one that an operator asks for: if its
+// answer is missing, it may be applied nevertheless.
 func settlements(done string) map[string]settled {
 	return map[string]settled{
 		"applied, no answer":     {lossy{fails: 1, applied: true, err: passing}, true, 0, done},
