@@ -177,8 +177,8 @@ var operator = []mutant{
 	},
 	{
 		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
-		old: `e.Temporary && e.Answered`,
-		new: `e.Temporary && !e.Answered`,
+		old: `e.Answered && !e.Lasting`,
+		new: `!e.Answered && !e.Lasting`,
 		by:  "TestStore",
 	},
 	{
