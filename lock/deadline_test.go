@@ -17,7 +17,7 @@ import (
 // invocation has run since then, and a missing deadline header may read as
 // 1970.
 func TestImplausibleDeadline(t *testing.T) { // F22
-	for name, ago := range map[string]time.Duration{"1970": time.Since(time.Unix(0, 0)), "an hour ago": time.Hour} {
+	for name, ago := range map[string]time.Duration{"1970": time.Since(time.Unix(0, 0)), "two hours ago": 2 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-ago))
@@ -49,6 +49,56 @@ func TestDeadlineThatHasPassed(t *testing.T) { // F12
 			t.Errorf("got %v, want a DeadlineError", err)
 		}
 	})
+}
+
+// TestLongestDeadline shows that the longest deadline of a managed instance is
+// like any other: the work has the time to it less the reserve, a lease to it
+// costs two requests, and a completion is tried until it. Beyond that it is not
+// the platform's.
+func TestLongestDeadline(t *testing.T) { // F7, F12, F22
+	for name, c := range map[string]struct {
+		timeout  time.Duration
+		renewals bool          // while the work runs
+		tries    time.Duration // of a completion of which five minutes are left, at least
+	}{
+		"on demand": {15 * time.Minute, false, 4 * time.Minute},
+		"managed":   {90 * time.Minute, false, 4 * time.Minute},
+		"nobody's":  {91 * time.Minute, true, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(untilDeadline)
+				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+				defer cancel()
+				err := l.Do(ctx, event("e1"), func(ctx context.Context) error {
+					if d, _ := ctx.Deadline(); time.Until(d) != c.timeout-time.Second {
+						t.Errorf("the work has %v", time.Until(d))
+					}
+					<-ctx.Done()
+					return nil
+				})
+				if n := f.faulty.Requests(fault.Renew); err != nil || n > 0 != c.renewals {
+					t.Errorf("%v, %d renewals", err, n)
+				}
+
+				ctx, cancel = context.WithTimeout(t.Context(), c.timeout)
+				defer cancel()
+				lk, err := l.Acquire(ctx, event("e2"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.faulty.Always(fault.Release, fault.Throttle)
+				if !c.renewals {
+					time.Sleep(c.timeout - 5*time.Minute)
+				}
+				start := time.Now()
+				if err, took := lk.Complete(), time.Since(start); !isStoreError(err) || took < c.tries || c.renewals && took > time.Minute {
+					t.Errorf("completion: %v after %v", err, took)
+				}
+			})
+		})
+	}
 }
 
 // contextRecorder keeps the state of a request's context just after its

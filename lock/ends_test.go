@@ -54,7 +54,7 @@ func TestResumeUnderAnImplausibleDeadline(t *testing.T) { // F22
 		f := newFixture(t)
 		l := f.locker(untilDeadline)
 		h := f.handOver(f.mustAcquire(l, event("e1")), 5*time.Second)
-		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-2*time.Hour))
 		defer cancel()
 		lk := f.resume(l, ctx, h)
 		time.Sleep(time.Minute)

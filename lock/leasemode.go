@@ -41,7 +41,7 @@ func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, le
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 // https://github.com/aws/aws-lambda-rust-runtime/pull/1159
 //
-// If the context has no deadline, or one more than 15 minutes away, a heartbeat
+// If the context has no deadline, or one more than 90 minutes away, a heartbeat
 // of [DefaultLease] is used.
 func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
 

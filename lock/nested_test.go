@@ -86,7 +86,7 @@ func TestNestedLeaseNeedsANearDeadline(t *testing.T) { // F16
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		l := f.locker(untilDeadline)
-		far, cancel := context.WithTimeout(t.Context(), time.Hour)
+		far, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
 		outer, err := l.Acquire(far, keyA)
 		if err != nil {

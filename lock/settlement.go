@@ -15,7 +15,7 @@ import (
 //
 // It retries for [Options.CompleteWithin] or, if that is zero, until shortly
 // before the deadline of the context given to Acquire, because the work is done
-// and nobody else can complete the event. Without a deadline within 15 minutes
+// and nobody else can complete the event. Without a deadline within 90 minutes
 // it tries until the lease ends, and for at least 2 s. A heartbeat renews the
 // lease meanwhile.
 //

@@ -28,7 +28,9 @@ func TestInvoke(t *testing.T) {
 		"no events":  {nil, 64, []string{"<events>"}},
 		"none":       {[]string{"-n", "0", good}, 1, []string{"above zero"}},
 		"no copies":  {[]string{"-c", "0", good}, 1, []string{"above zero"}},
-		"too long":   {[]string{"--timeout", "16m", good}, 1, []string{"15 minutes"}},
+		"too long":   {[]string{"--timeout", "16m", good}, 1, []string{"15 minutes", "--concurrency"}},
+		"longer":     {[]string{"--timeout", "90m", "--concurrency", "2", good}, 0, []string{"ran"}},
+		"longest":    {[]string{"--timeout", "91m", "--concurrency", "2", good}, 1, []string{"90 minutes"}},
 		"too many":   {[]string{"-n", "100000", good}, 1, []string{"-n 100000", "at most"}},
 		"no memory":  {[]string{"-c", "100000000", good}, 1, []string{"-c 100000000", "at most"}},
 	} {

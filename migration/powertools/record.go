@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/awserror"
 	"github.com/lambdalock/lambdalock/internal/clock"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/lock"
 )
 
@@ -25,9 +26,6 @@ const (
 	answerWithin = 2 * time.Second
 	// skew is by how much clocks may differ, see docs/PROMISES.md.
 	skew = 2 * time.Second
-	// longest is how long a Lambda invocation can take:
-	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
-	longest = 15 * time.Minute
 )
 
 type attributes = map[string]types.AttributeValue
@@ -110,7 +108,7 @@ func (t *Table[E]) judge(ctx context.Context, r *record, item attributes, now ti
 func (t *Table[E]) claim(ctx context.Context, r *record, now time.Time) error {
 	end, ok := ctx.Deadline()
 	if !ok {
-		end = now.Add(longest)
+		end = now.Add(invocation.LongestDeadline)
 	}
 	end = end.Add(skew)
 	r.token = clock.From(ctx).Text()

@@ -16,10 +16,13 @@ const (
 	MinRun = 100 * time.Millisecond
 	// TimeToAnswer is left before the deadline for the runtime to send the result.
 	TimeToAnswer = 100 * time.Millisecond
-	// LongestDeadline is the longest a Lambda function may run. A deadline
-	// further away is not the platform's.
-	// https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
-	LongestDeadline = 15 * time.Minute
+	// LongestOnDemand is the longest timeout of a Lambda function.
+	// https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html
+	LongestOnDemand = 15 * time.Minute
+	// LongestDeadline is the longest on managed instances, for asynchronous
+	// invocations and event source mappings. A deadline further away is not the
+	// platform's. See the same page.
+	LongestDeadline = 90 * time.Minute
 
 	maxReserve = time.Second
 )
@@ -40,7 +43,7 @@ func Reserve(chosen, remaining time.Duration) time.Duration {
 	if chosen > 0 {
 		return chosen
 	}
-	return min(maxReserve, remaining/10)
+	return min(maxReserve, max(remaining, 0)/10)
 }
 
 // LastStart returns the latest time at which work under ctx's deadline can

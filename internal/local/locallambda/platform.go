@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
 // ErrClosed is the error of every call on a closed platform, and of invocations
@@ -28,9 +30,10 @@ var ErrClosed = errors.New("locallambda: the platform is closed")
 const (
 	defaultTimeout = 3 * time.Second
 
-	// Lambda allows 10 s for the first start of an on-demand environment, and
-	// 130 s for one of a Lambda Managed Instance (see
-	// lambda-managed-instances-execution-environment.html).
+	// Lambda allows 10 s for the first start of an on-demand environment. On a
+	// Lambda Managed Instance it is the larger of 130 s and the function's
+	// timeout, up to 900 s; see
+	// https://docs.aws.amazon.com/lambda/latest/dg/lambda-managed-instances-execution-environment.html
 	initLimit        = 10 * time.Second
 	managedInitLimit = 130 * time.Second
 
@@ -105,11 +108,11 @@ type Platform struct {
 
 // Start starts all environments and waits until each has asked for its first
 // invocation. If one of them ends, reports an error, or does not ask within
-// Lambda's limit for the Init phase (10 s; 130 s with Concurrency above 1) nor,
-// in a second try that Concurrency above 1 does not have, within the function's
-// timeout, Start closes the platform and returns an error that includes the
-// last lines that the environment printed. The context bounds the start only;
-// Close ends the platform.
+// Lambda's limit for the Init phase (10 s; 130 s or more with Concurrency above
+// 1) nor, in a second try that Concurrency above 1 does not have, within the
+// function's timeout, Start closes the platform and returns an error that
+// includes the last lines that the environment printed. The context bounds the
+// start only; Close ends the platform.
 func Start(ctx context.Context, cfg Config) (*Platform, error) {
 	p, err := newPlatform(cfg)
 	if err != nil {
@@ -128,7 +131,7 @@ func newPlatform(cfg Config) (*Platform, error) {
 	}
 	p := &Platform{cfg: cfg, initLimit: initLimit, closing: make(chan struct{})}
 	if p.managed() {
-		p.initLimit = max(managedInitLimit, cfg.Timeout)
+		p.initLimit = max(managedInitLimit, min(cfg.Timeout, invocation.LongestOnDemand))
 	}
 	for n := range cfg.Environments {
 		p.envs = append(p.envs, &environment{number: n + 1, first: make(chan error, 1)})

@@ -50,6 +50,29 @@ func TestInitHasALimit(t *testing.T) {
 	}
 }
 
+func TestInitLimit(t *testing.T) {
+	for _, c := range []struct {
+		concurrency   int
+		timeout, want time.Duration
+	}{
+		{1, time.Minute, 10 * time.Second},
+		{1, 15 * time.Minute, 10 * time.Second},
+		{2, time.Minute, 130 * time.Second},
+		{2, 10 * time.Minute, 10 * time.Minute},
+		{2, 90 * time.Minute, 15 * time.Minute},
+	} {
+		cfg := config("init hang")
+		cfg.Concurrency, cfg.Timeout = c.concurrency, c.timeout
+		p, err := newPlatform(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.initLimit != c.want {
+			t.Errorf("concurrency %d, timeout %v: %v, want %v", c.concurrency, c.timeout, p.initLimit, c.want)
+		}
+	}
+}
+
 // TestLateInitIsRepeated: an initialisation that outlasts the Init phase is
 // repeated, in the time of the first invocation.
 func TestLateInitIsRepeated(t *testing.T) {

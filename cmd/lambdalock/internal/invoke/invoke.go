@@ -14,6 +14,7 @@ import (
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/console"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/storeurl"
+	"github.com/lambdalock/lambdalock/internal/event/invocation"
 	"github.com/lambdalock/lambdalock/internal/local/locallambda"
 	"github.com/lambdalock/lambdalock/internal/local/localtable"
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
@@ -130,8 +131,11 @@ func (c *Command) check() error {
 	if c.Environments < 1 || c.Copies < 1 || c.Concurrency < 1 || !(c.Scale > 0) || c.Timeout <= 0 {
 		return errors.New("-n, --copies, --concurrency, --scale and --timeout must be above zero")
 	}
-	if c.Timeout > 15*time.Minute {
-		return fmt.Errorf("--timeout %v: Lambda allows at most 15 minutes", c.Timeout)
+	switch {
+	case c.Timeout > invocation.LongestDeadline:
+		return fmt.Errorf("--timeout %v: Lambda allows at most 90 minutes, on managed instances", c.Timeout)
+	case c.Timeout > invocation.LongestOnDemand && c.Concurrency == 1:
+		return fmt.Errorf("--timeout %v: Lambda allows at most 15 minutes, and 90 on managed instances (--concurrency above 1)", c.Timeout)
 	}
 	if err := cmp.Or(c.checkFlags(), c.checkSize(openFiles())); err != nil {
 		return err
