@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +12,59 @@ import (
 
 	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock"
+	"github.com/lambdalock/lambdalock/lock/driver"
+	"github.com/lambdalock/lambdalock/stores/memstore"
 )
+
+// TestHoldAtLeastWhileTheClockIsSet sets the holder's clock in the middle of
+// its work. The name stays held for as long as was asked for.
+func TestHoldAtLeastWhileTheClockIsSet(t *testing.T) { // F14, F58
+	t.Parallel()
+	const least, work = 6 * time.Second, time.Second
+	type limits struct{ least, most time.Duration }
+	for store, c := range map[string]struct {
+		open  func() driver.Store
+		steps map[time.Duration]limits
+	}{
+		"server's clock": {func() driver.Store { return newServerClock(time.Now) }, map[time.Duration]limits{
+			0: {least, least}, time.Hour: {least, least}, 5500 * time.Millisecond: {least, least}, -3 * time.Second: {least, least + work}, -time.Hour: {least, least + work},
+		}},
+		// It is also how much the clocks then differ.
+		"claimants' clock": {func() driver.Store { return memstore.New() }, map[time.Duration]limits{
+			0: {least, least}, 1900 * time.Millisecond: {least, least + 1900*time.Millisecond}, -500 * time.Millisecond: {least, least},
+		}},
+	} {
+		for step, want := range c.steps {
+			for name, end := range map[string]func(*lock.Lock) error{"completed": (*lock.Lock).Complete, "released": (*lock.Lock).Release} {
+				t.Run(fmt.Sprint(store, ", set by ", step, ", ", name), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := newFixture(t)
+						f.faulty.Store = c.open()
+						holder := skewed(f.locker(lock.Options{HoldAtLeast: least, Lease: lock.FixedLease(time.Minute)}), 0)
+						began := time.Now()
+						lk, err := holder.Acquire(t.Context(), event("e1"))
+						if err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(work)
+						holder.clock.Step(step)
+						if err := end(lk); err != nil {
+							t.Fatal(err)
+						}
+						next, err := f.locker(lock.Options{MaxWait: time.Minute}).Acquire(t.Context(), event("e2"))
+						if err != nil {
+							t.Fatal(err)
+						}
+						if held := time.Since(began); held < want.least || held > want.most+100*time.Millisecond {
+							t.Errorf("held for %v, want %v to %v", held, want.least, want.most)
+						}
+						_ = next.Release()
+					})
+				})
+			}
+		}
+	}
+}
 
 // TestHoldAtLeastOnThreeHosts begins a job every minute on three hosts whose
 // clocks differ by up to 3.8 s. It runs once a minute, and costs as many

@@ -86,8 +86,10 @@ type Options struct {
 	// acquired or resumed, whether the work succeeds or fails, and without a
 	// further request: jobs that the clocks of several hosts begin, or at most one
 	// run a minute for each name. With [Options.Limit], each slot stays held. A
-	// holder that dies leaves the name held until its lease ends, as without it. At
-	// most 366 days. Zero: the end of the work frees the name.
+	// holder that dies leaves the name held until its lease ends, as without it.
+	// On DynamoDB the time is shorter, or longer, by as much as the clock of the
+	// next claimant is ahead of the holder's, or behind it. At most 366 days. Zero:
+	// the end of the work frees the name.
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. A
 	// completed Order is refused for as long after the last use of the name. It

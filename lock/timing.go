@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/lambdalock/lambdalock/internal/clock"
 	"github.com/lambdalock/lambdalock/internal/event/invocation"
 )
 
@@ -123,15 +122,15 @@ func (l *Lock) settleUntil(now time.Time, completes bool) time.Time {
 	return until
 }
 
-// coolDown keeps the name held until Options.HoldAtLeast have passed.
+// coolDown keeps the name held until Options.HoldAtLeast have passed. The wall
+// clock may have been set meanwhile, and the monotonic one have stood still:
+// what passed by both has passed.
 func (l *Lock) coolDown(s *settlement) {
-	least, now := l.locker.opts.HoldAtLeast, clock.Wall(l.clock)
-	until := l.decided.Round(0).Add(least)
-	if longest := now.Add(least); until.After(longest) {
-		until = longest // the clock was set back
-	}
-	if until.After(now) {
-		s.request.Now, s.request.Until = now, until.Truncate(time.Microsecond)
+	now := l.clock.Now()
+	wall := now.Round(0)
+	passed := max(min(now.Sub(l.decided), wall.Sub(l.decided.Round(0))), 0)
+	if left := l.locker.opts.HoldAtLeast - passed; left > 0 {
+		s.request.Now, s.request.Until = wall, wall.Add(left).Truncate(time.Microsecond)
 	}
 }
 

@@ -11,8 +11,8 @@ var coalesce = []mutant{
 	},
 	{
 		file: "lock/timing.go", breaks: "P4, F14", bug: "a clock that was set back keeps a name held for days",
-		old: `until.After(longest)`,
-		new: `until.Before(now)`,
+		old: `max(min(now.Sub(l.decided), wall.Sub(l.decided.Round(0))), 0)`,
+		new: `wall.Sub(l.decided.Round(0))`,
 		by:  "TestHoldAtLeastClockSetBack",
 	},
 	{
