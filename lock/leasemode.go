@@ -36,8 +36,8 @@ func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, le
 // regardless is renewed from shortly before that deadline on, for 6 s more than
 // Grace each time, until the work ends or the process does.
 //
-// It suits AWS Lambda, which ends what runs beyond the deadline according to its
-// documentation, but not according to its runtime teams:
+// It suits AWS Lambda, which ends what runs beyond the deadline according to
+// its documentation, but not according to its runtime teams:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 // https://github.com/aws/aws-lambda-rust-runtime/pull/1159
 //

@@ -31,9 +31,9 @@ type Options struct {
 	// repeated for 18 s; and after a crash the name stays held for no longer than
 	// 30 s.
 	Lease LeaseMode
-	// Grace is how much clocks may differ. A heartbeat or fixed lease counts as lost
-	// that long before it ends, and must be at least 1 s longer. Zero: 2 s, far more
-	// than synchronised clocks differ, and a short delay after a crash.
+	// Grace is how much clocks may differ. A heartbeat or fixed lease counts as
+	// lost that long before it ends, and must be at least 1 s longer. Zero: 2 s,
+	// far more than synchronised clocks differ, and a short delay after a crash.
 	Grace time.Duration
 	// Reserve is how long before the context's deadline the work's context ends, so
 	// that the release fits in. Zero: the smaller of 1 s, in which a release can be

@@ -24,10 +24,11 @@
 // # Not guaranteed
 //
 // Nobody can stop a handler that goes on after its context has ended, or after
-// its lease was lost. Store the fencing token of [lock.FromContext] with your data, and
-// refuse a write if a larger one is already there. If the process dies after
-// the handler has returned and before the event is completed, the event runs
-// again: a handler must be safe to repeat, or write with dynamostore.Transact.
+// its lease was lost. Store the fencing token of [lock.FromContext] with your
+// data, and refuse a write if a larger one is already there. If the process
+// dies after the handler has returned and before the event is completed, the
+// event runs again: a handler must be safe to repeat, or write with
+// dynamostore.Transact.
 //
 // # Errors
 //

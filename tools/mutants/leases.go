@@ -13,11 +13,11 @@ var leases = []mutant{
 		old: `	return row, ok, err
 }
 
-func (l *Lock) observeBeat`,
+var errOutlived`,
 		new: `	return row, ok || err == nil && !row.Until.Before(*until), err
 }
 
-func (l *Lock) observeBeat`,
+var errOutlived`,
 		by: "TestHeartbeatNoticesLoss",
 	},
 	{
@@ -72,24 +72,24 @@ func (l *Lock) observeBeat`,
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P2, F16", bug: "a heartbeat ends with the caller's context",
-		old: `context.WithCancel(context.WithoutCancel(l.ctx))`,
-		new: `context.WithCancel(l.ctx)`,
+		old: `context.WithCancel(context.WithoutCancel(ctx))`,
+		new: `context.WithCancel(ctx)`,
 		by:  "TestHeartbeatOutlivesContext",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P2", bug: "a heartbeat that is stuck does not end the work",
 		old: `	l.watch()
-	go func`,
-		new: `	go func`,
+	ctx := l.beat.begin`,
+		new: `	ctx := l.beat.begin`,
 		by:  "TestStuckHeartbeat",
 	},
 	{
 		file: "lock/heartbeat.go", breaks: "P2", bug: "a heartbeat that lost the lease does not end the work",
-		old: `			if !stopped { // even if an observer ended this goroutine
-				lose(l.lostError())
-			}
+		old: `		if !stopped { // even if an observer ended this goroutine
+			l.beat.lose(l.lostError())
+		}
 `,
-		new: `			_ = stopped
+		new: `		_ = stopped
 `,
 		by: "TestHeartbeatNoticesLoss",
 	},

@@ -71,8 +71,8 @@ var telemetry = []mutant{
 	},
 	{
 		file: "lock/observation.go", breaks: "observation", bug: "a duplicate is a failure",
-		old: `o.Outcome.level() >= slog.LevelWarn`,
-		new: `o.Outcome.level() >= slog.LevelInfo`,
+		old: `o.level() >= slog.LevelWarn`,
+		new: `o.level() >= slog.LevelInfo`,
 		by:  "TestFailures",
 	},
 	{
