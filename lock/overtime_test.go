@@ -353,11 +353,6 @@ func TestLateCompletionIsTried(t *testing.T) { // F7, F16
 					t.Errorf("completion in a store that was down for 3 s: %v", err)
 				}
 
-				lk, err = f.locker(o).Acquire(t.Context(), event("e2"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = lk.Release()
 				short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				if lk, err = f.locker(o).Acquire(short, event("e2")); err != nil {
@@ -365,9 +360,9 @@ func TestLateCompletionIsTried(t *testing.T) { // F7, F16
 				}
 				time.Sleep(time.Minute)
 				f.faulty.Always(fault.Release, fault.DropBefore)
-				began := time.Now()
-				if err := lk.Release(); !isStoreError(err) || time.Since(began) > 250*time.Millisecond {
-					t.Errorf("release: %v after %v", err, time.Since(began))
+				began, before := time.Now(), f.faulty.Requests(fault.Release)
+				if err := lk.Release(); !isStoreError(err) || time.Since(began) > 250*time.Millisecond || f.faulty.Requests(fault.Release) < before+2 {
+					t.Errorf("release: %v after %v and %d requests", err, time.Since(began), f.faulty.Requests(fault.Release)-before)
 				}
 			})
 		})

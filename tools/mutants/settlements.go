@@ -222,7 +222,7 @@ var settlements = []mutant{
 `,
 		new: `		return now
 `,
-		by: "TestHowLongASettlementTries|TestLateCompletionHasTime",
+		by: "TestLateCompletionIsTried",
 	},
 	{
 		file: "lock/settlement.go", breaks: "P4", bug: "the row of a released lock expires immediately",
