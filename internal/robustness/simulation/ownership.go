@@ -36,6 +36,7 @@ type owner struct {
 	settling    bool      // a settlement of it was sent
 	first       time.Time // when its first claim was sent
 	settlements int       // that were sent
+	settled     time.Time // when the first of them was sent
 	handed      int       // over to so many invocations that have not begun
 	shared      bool      // two invocations resume it
 	holders     int       // invocations that have it
@@ -78,6 +79,7 @@ func (sim *simulation) claimed(o ownership, sent time.Time, a *answer) {
 	if a.ok || a.err != nil && !(errors.As(a.err, &e) && e.Unapplied) {
 		sim.owners[o].open = true
 	}
+	sim.outlasts(o, a)
 	switch {
 	case a.err != nil:
 	case a.ok:
@@ -93,6 +95,9 @@ func (sim *simulation) settles(s *driver.Settlement) ownership {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	if known := sim.owners[o]; known != nil {
+		if known.settlements == 0 {
+			known.settled = time.Now()
+		}
 		known.settling = true
 		known.settlements++
 		known.rollbacks = sim.rollbacks(o.name)
@@ -115,6 +120,9 @@ func (sim *simulation) answered(o ownership, s *driver.Settlement, a *answer) {
 	}
 	if known.gone.IsZero() {
 		known.gone = time.Now()
+	}
+	if !s.Until.IsZero() && (a.ok || a.row.Token == s.Cooldown()) {
+		sim.cools(o, s, known)
 	}
 	if a.ok && s.Memory != nil && known.rollbacks == sim.rollbacks(o.name) {
 		sim.confirmed(event{o.name, known.event}, o.token)

@@ -17,7 +17,7 @@ type report struct {
 	TakenOver, LostLeases                int // as the engine observed them
 	Overtime                             int // handlers whose lease to the deadline was renewed
 	Completed, Lost, Skipped, WhileLimit int
-	Watched                              int // rows read
+	Watched, Cooldowns                   int // rows read, locks that ended with a cooldown
 	MayRollBack, RolledBack              int // histories whose rows may go back to an earlier state, and rows that did
 }
 
@@ -33,9 +33,9 @@ func (r *report) add(h report) {
 // String returns the report in one line.
 func (r report) String() string {
 	return fmt.Sprintf("%d histories, %d requests, %d of them faulted; %d acquisitions, %d refusals; %d runs, %d completed, %d completions lost, %d skipped; "+
-		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d renewed after their deadline, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d rows watched, %d went back",
+		"%d kills, %d freezes, %d panics, %d taken over, %d leases lost, %d renewed after their deadline, %d resumed; %d effects refused by their fence, %d overlaps beyond the assumptions; %d cooldowns; %d rows watched, %d went back",
 		r.Histories, r.Requests, r.Faults, r.Acquired, r.Refused, r.Runs, r.Completed, r.Lost, r.Skipped,
-		r.Kills, r.Freezes, r.Panics, r.TakenOver, r.LostLeases, r.Overtime, r.Resumed, r.Stale, r.Overlaps, r.Watched, r.RolledBack)
+		r.Kills, r.Freezes, r.Panics, r.TakenOver, r.LostLeases, r.Overtime, r.Resumed, r.Stale, r.Overlaps, r.Cooldowns, r.Watched, r.RolledBack)
 }
 
 // mustVary fails the test if the histories did not reach what they are for.
@@ -52,6 +52,9 @@ func (r report) mustVary(t *testing.T, c Config) {
 	}
 	if r.Histories >= 20 && r.WhileLimit < 2 {
 		t.Errorf("never more than %d holders of the limited name, so its limit was not tried", r.WhileLimit)
+	}
+	if r.Histories >= 10 && r.Cooldowns == 0 && !c.NoCooldown {
+		t.Error("no lock ended with a cooldown")
 	}
 	if r.MayRollBack >= 5 && r.RolledBack == 0 {
 		t.Error("no row went back")

@@ -27,7 +27,8 @@ type record struct {
 	owners      map[ownership]*owner
 	rows        map[string]*watched // by the names that were claimed
 	grants      []grant
-	shared      map[lockID]*owner // that two invocations resume
+	shared      map[lockID]*owner   // that two invocations resume
+	cooldowns   map[string]cooldown // the last of each name
 }
 
 // event is an event of a name.
@@ -43,7 +44,7 @@ type completion struct {
 func (r *record) init() {
 	*r = record{
 		began: time.Now(), fences: map[string]*hold{}, worked: map[event]bool{}, completions: map[event]*completion{}, owners: map[ownership]*owner{},
-		rows: map[string]*watched{}, shared: map[lockID]*owner{},
+		rows: map[string]*watched{}, shared: map[lockID]*owner{}, cooldowns: map[string]cooldown{},
 	}
 }
 
