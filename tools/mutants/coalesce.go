@@ -41,8 +41,8 @@ var coalesce = []mutant{
 	},
 	{
 		file: "stores/redisstore/redisquorum/answers.go", breaks: "P4, F4", bug: "an end with a cooldown whose answer was lost is not recognised",
-		old: `(row.Token == "" || row.Token == t.Cooldown())`,
-		new: `row.Token == ""`,
+		old: `row.Token != "" && row.Token == t.Cooldown(), `,
+		new: ``,
 		by:  "TestCooldownWhoseAnswerIsLost",
 	},
 	{

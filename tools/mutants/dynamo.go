@@ -255,10 +255,10 @@ var dynamo = []mutant{
 	},
 	{
 		file: "stores/dynamostore/errors.go", breaks: "F13", bug: "behind a proxy that refuses everything, FailOpen switches the locks off for good",
-		old: `			e.Temporary = false
+		old: `			e.Answered = true
 			e.Hint`,
 		new: `			e.Hint`,
-		by:  "TestErrorsNameTheCause|TestFailOpen",
+		by:  "TestFailOpen", in: "middleware",
 	},
 	{
 		file: "stores/dynamostore/errors.go", breaks: "F45", bug: "a conflict of a global table is permanent",

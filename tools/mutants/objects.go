@@ -96,8 +96,8 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/row.go", breaks: "P1, F14", bug: "leases are judged by the claimant's clock",
-		old: `row.Until = now.Add(s.leasedAt().Add(s.lease + resolution).Sub(s.now))`,
-		new: `row.Until = row.Until.Add(0 * now.Sub(s.now) * resolution)`,
+		old: `		row.Until = s.end(now)`,
+		new: ``,
 		by:  "TestClocksHoursApart|TestConformance",
 	},
 	{
@@ -228,7 +228,7 @@ var objects = []mutant{
 	},
 	{
 		file: "stores/objectstore/inspect.go", breaks: "F41", bug: "one object that is not a row ends the list",
-		old: `		if !errors.As(err, &e) || e.Temporary || e.Action != "" {`,
+		old: `		if !errors.As(err, &e) || !e.Lasting || e.Action != "" {`,
 		new: `		if !errors.As(err, &e) || e != nil {`,
 		by:  "TestRowsGoOn",
 	},

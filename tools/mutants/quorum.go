@@ -113,9 +113,9 @@ var quorum = []mutant{
 	},
 	{
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P1", bug: "a claim whose undo is lost is repeated with its stamp",
-		old: `	err.Temporary, err.Unapplied = false, false
+		old: `	err.Lasting, err.Unapplied = true, false
 `,
-		new: `	err.Temporary, err.Unapplied = true, false
+		new: `	err.Lasting, err.Unapplied = false, false
 `,
 		by: "TestUndoIsLost|TestUndoIsLostWhileNodeIsDown",
 	},
@@ -157,7 +157,7 @@ var quorum = []mutant{
 	},
 	{
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P4", bug: "a server that missed a release holds its lock until the lease ends",
-		old: `		q.clear(ctx, t.Name, got)
+		old: `		q.clear(ctx, t.Name, got, now)
 `,
 		new: `		_ = q.clear
 `,
@@ -189,8 +189,8 @@ var quorum = []mutant{
 	},
 	{
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P3", bug: "a renewal does not restore the fence",
-		old: `(a.ClaimStamp < claimStamp || a.Row.Fence < row.Fence)`,
-		new: `a.ClaimStamp < claimStamp`,
+		old: `a.Row.Fence < row.Fence || `,
+		new: ``,
 		by:  "TestFenceOfRenewal",
 	},
 	{
@@ -202,9 +202,9 @@ var quorum = []mutant{
 	},
 	{
 		file: "stores/redisstore/redisquorum/store.go", breaks: "P5", bug: "a release that a majority may have applied counts as refused",
-		old: `	case now+before+count(got, failed) >= q.need:
+		old: `	case possible:
 `,
-		new: `	case now+before+count(got, failed) > len(q.nodes):
+		new: `	case possible && done > len(q.nodes):
 `,
 		by: "TestPartialRelease|TestNodesDown",
 	},

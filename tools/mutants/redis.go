@@ -16,7 +16,7 @@ var redis = []mutant{
 	},
 	{
 		file: "stores/redisstore/internal/server/names.go", breaks: "F41", bug: "a key that is not a row ends the list",
-		old: `return errors.As(err, &e) && !e.Temporary && e.Action == ""`,
+		old: `return errors.As(err, &e) && e.Lasting && e.Action == ""`,
 		new: `return errors.As(err, &e) && e == nil`,
 		by:  "TestRows", in: "stores/redisstore/redisquorum",
 	},
@@ -61,7 +61,7 @@ end`,
 	{
 		file: "stores/redisstore/internal/server/scripts/acquire.lua", breaks: "P4, F3", bug: "a copy of an earlier round undoes a later one",
 		old: `if earlier(stamp, oldStamp) or earlier(heldUntil, oldUntil) then`,
-		new: `if earlier(heldUntil, oldUntil) then`,
+		new: `if earlier(heldUntil, oldUntil) or`,
 		by:  "TestConformance", in: "stores/redisstore",
 	},
 	{
@@ -136,8 +136,8 @@ end`,
 	},
 	{
 		file: "stores/redisstore/internal/server/scripts/renew.lua", breaks: "F4", bug: "a renewal creates a row that is gone",
-		old: `or token == '' or owner ~= token or earlier(heldUntil, oldUntil) then`,
-		new: `or token == '' or (owner and owner ~= token) or (oldUntil and earlier(heldUntil, oldUntil)) then`,
+		old: `or token == '' or owner ~= token or earlier(heldUntil, oldUntil) or`,
+		new: `or token == '' or (owner and owner ~= token) or (oldUntil and earlier(heldUntil, oldUntil)) or`,
 		by:  "TestConformance", in: "stores/redisstore",
 	},
 	{
@@ -213,8 +213,8 @@ end`,
 	},
 	{
 		file: "stores/redisstore/internal/server/row.go", breaks: "P1, F14", bug: "another owner's lease is told by that owner's clock",
-		old: `	if owner == v.token {`,
-		new: `	if owner != "" {`,
+		old: `	if owner == v.token && `,
+		new: `	if `,
 		by:  "TestConformance", in: "stores/redisstore",
 	},
 	{
@@ -239,8 +239,8 @@ end`,
 	},
 	{
 		file: "stores/redisstore/internal/server/errors.go", breaks: "F2", bug: "a refusal after the client repeated the request counts as not applied",
-		old: `e.Temporary, e.Unapplied, e.Hint = true, !repeats, hint`,
-		new: `e.Temporary, e.Unapplied, e.Hint = true, true, hint`,
+		old: `		e.Unapplied, e.Hint = !repeats, hint`,
+		new: `		e.Unapplied, e.Hint = true, hint`,
 		by:  "TestErrors", in: "stores/redisstore",
 	},
 	{

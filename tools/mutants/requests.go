@@ -29,20 +29,20 @@ var requests = []mutant{
 	},
 	{
 		file: "lock/retry.go", breaks: "F9, F45", bug: "a conflict counts as throttling",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Answered`,
+		old: `e.Answered && !e.Lasting && !e.Conflict`,
+		new: `e.Answered && !e.Lasting`,
 		by:  "TestConflictsAreRetried",
 	},
 	{
 		file: "lock/retry.go", breaks: "F8, F55", bug: "a refusal throttles only if no earlier attempt may have been applied",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Answered && e.Unapplied && !e.Conflict`,
+		old: `e.Answered && !e.Lasting && !e.Conflict`,
+		new: `e.Answered && !e.Lasting && e.Unapplied && !e.Conflict`,
 		by:  "TestAnsweredAndUnapplied",
 	},
 	{
 		file: "lock/retry.go", breaks: "F2, F13", bug: "a request that was never sent counts as throttled",
-		old: `e.Temporary && e.Answered && !e.Conflict`,
-		new: `e.Temporary && e.Unapplied && !e.Conflict`,
+		old: `e.Answered && !e.Lasting && !e.Conflict`,
+		new: `!e.Lasting && e.Unapplied && !e.Conflict`,
 		by:  "TestAnsweredAndUnapplied",
 	},
 	{
@@ -59,7 +59,7 @@ var requests = []mutant{
 	},
 	{
 		file: "lock/retry.go", breaks: "F10", bug: "a permanent refusal is repeated",
-		old: `r.once || !e.Temporary || left <= 0`,
+		old: `r.once || e.Lasting || left <= 0`,
 		new: `r.once || left <= 0`,
 		by:  "TestDeniedIsNotRetried",
 	},

@@ -94,8 +94,8 @@ var rows = []mutant{
 	},
 	{
 		file: "lock/driver/row.go", breaks: "P2, F21", bug: "anybody renews a lease",
-		old: `r.Newer || !r.OwnedBy(n.Token) || n.Until`,
-		new: `r.Newer || n.Until`,
+		old: `r.Newer || ended || !r.OwnedBy(n.Token) || n.Until`,
+		new: `r.Newer || ended || n.Until`,
 		by:  "TestConformance",
 		in:  "stores/memstore",
 	},
