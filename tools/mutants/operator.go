@@ -69,7 +69,7 @@ var operator = []mutant{
 		r.readRouting`,
 		new: `	if true {
 		r.readRouting`,
-		by:  "TestReadAliases",
+		by: "TestReadAliases",
 	},
 	{
 		file: "cmd/lambdalock/internal/deployed/mappings.go", breaks: "P6", bug: "doctor judges the sources of an alias with the function's timeout",
@@ -173,7 +173,7 @@ var operator = []mutant{
 	out, err := r.Lambda.GetFunctionConcurrency`,
 		new: `	name := f.address
 	out, err := r.Lambda.GetFunctionConcurrency`,
-		by:  "TestReadConcurrency",
+		by: "TestReadConcurrency",
 	},
 	{
 		file: "cmd/lambdalock/internal/doctor/store.go", breaks: "P6", bug: "doctor takes a throttled store for one without permissions",
