@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	minserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lambdalock/lambdalock/lock/driver"
 	"github.com/lambdalock/lambdalock/stores/redisstore"
 	"github.com/lambdalock/lambdalock/stores/redisstore/internal/redistest"
 )
@@ -142,5 +144,53 @@ func TestHooks(t *testing.T) {
 		if err := client.Ping(t.Context()).Err(); err != nil || hook.others.Load() == 0 {
 			t.Errorf("%s: a PING is seen %d times, error %v", name, hook.others.Load(), err)
 		}
+	}
+}
+
+// TestNodeOfACluster lists the rows of a server that has half of the slots of a
+// cluster: a list that has only some of the locks is an error.
+func TestNodeOfACluster(t *testing.T) { // F42
+	t.Parallel()
+	for name, c := range map[string]struct {
+		info    string // "": denied
+		part    bool   // it has a part of the slots
+		refused bool
+	}{
+		"a node":             {"cluster_enabled:1\r\n", true, true},
+		"a node, no +info":   {"", true, true},
+		"the only node":      {"cluster_enabled:1\r\n", false, false},
+		"no cluster":         {"cluster_enabled:0\r\n", false, false},
+		"server, no +info":   {"", false, false},
+		"says nothing of it": {"redis_version:6.0.0\r\n", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := redistest.NewMini(t)
+			store := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
+			redistest.MustAcquire(t, store, redistest.Claim("n"))
+			m.Server().SetPreHook(func(p *minserver.Peer, command string, args ...string) bool {
+				switch {
+				case command == "INFO" && c.info == "":
+					p.WriteError("NOPERM this user has no permissions to run the 'info' command")
+				case command == "INFO":
+					p.WriteBulk(c.info)
+				case strings.HasPrefix(command, "EVAL") && c.part && args[2][len(args[2])-1]%2 == 1:
+					p.WriteError("MOVED 3999 127.0.0.1:6381")
+				default:
+					return false
+				}
+				return true
+			})
+			rows := 0
+			var err error
+			for _, err = range store.Rows(t.Context(), "") {
+				if err == nil {
+					rows++
+				}
+			}
+			if refused := errors.As(err, new(*driver.ConfigError)); refused != c.refused || !refused && (err != nil || rows != 1) {
+				t.Errorf("%d rows, error %v, want refused %v", rows, err, c.refused)
+			}
+		})
 	}
 }

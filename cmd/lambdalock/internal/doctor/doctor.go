@@ -49,6 +49,7 @@ const (
 	checkBilling  = "billing"
 	checkClock    = "clock"
 	checkReplicas = "replicas"
+	checkCluster  = "cluster"
 	checkMemory   = "memory"
 	checkKept     = "persistence"
 	checkPlace    = "place"

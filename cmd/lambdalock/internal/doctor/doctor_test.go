@@ -260,6 +260,8 @@ func TestRedis(t *testing.T) {
 		"not kept":    {info(strings.Replace(right, "aof_enabled:1", "aof_enabled:0", 1)), []string{"warning persistence"}},
 		"replicated":  {info(strings.Replace(right, "slaves:0", "slaves:2", 1)), []string{"warning replicas"}},
 		"a replica":   {info(strings.Replace(right, "role:master", "role:slave", 1)), []string{"error replicas"}},
+		"no cluster":  {right + "cluster_enabled:0\r\n", nil},
+		"a node":      {right + "cluster_enabled:1\r\n", []string{"error cluster"}},
 		"says little": {"redis_version:7.0.0\r\n", nil},
 		"denied":      {"", []string{"warning unread"}},
 	} {

@@ -36,6 +36,9 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 	default:
 		found.warn(checkKept, forStore, "Redis %s has appendonly no, so a restart loses locks and completed events: set appendonly yes, and check the fence where that matters", address)
 	}
+	if info["cluster_enabled"] == "1" {
+		found.fail(checkCluster, forStore, "Redis %s is one node of a cluster, so it has only some of the locks, and a URL cannot name the others: what doctor finds holds for this node. Functions need redis.NewClusterClient", address)
+	}
 	if replicas := info["connected_slaves"]; info["role"] == "slave" {
 		found.fail(checkReplicas, forStore, "Redis %s is a replica, which takes no locks: name its primary", address)
 	} else if replicas != "" && replicas != "0" {

@@ -124,7 +124,7 @@ func (c *Doctor) settings(ctx context.Context) ([]doctor.Line, error) {
 			return nil, err
 		}
 		return doctor.Table(ctx, client, table), nil
-	case "redis", "rediss":
+	case "redis", "rediss", "valkey", "valkeys", "unix":
 		clients, err := storeurl.Redis(url)
 		var found []doctor.Line
 		for _, client := range clients {

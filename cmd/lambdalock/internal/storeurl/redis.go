@@ -3,6 +3,7 @@ package storeurl
 import (
 	"crypto/tls"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,8 @@ func openRedis(text string) (driver.Store, error) {
 func Redis(text string) ([]*redis.Client, error) {
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
-		if !strings.HasPrefix(part, "redis://") && !strings.HasPrefix(part, "rediss://") {
+		scheme, _, _ := strings.Cut(part, "://")
+		if !slices.Contains(schemes, strings.ToLower(scheme)) || scheme == part {
 			return nil, wrong("server %d of the store's URL has no redis:// or rediss:// of its own: repeat it after each comma; a comma in a password is %%2C", i+1)
 		}
 	}
@@ -61,6 +63,9 @@ func Redis(text string) ([]*redis.Client, error) {
 	return clients, nil
 }
 
+// schemes are those of a server.
+var schemes = []string{"redis", "rediss", "valkey", "valkeys", "unix"}
+
 // redisServer reads the URL of the n-th server.
 func redisServer(text string, n int) (*redis.Options, error) {
 	const form = "write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS"
@@ -68,10 +73,12 @@ func redisServer(text string, n int) (*redis.Options, error) {
 	if err != nil {
 		return nil, wrong("server %d of the store's URL is malformed: %s; other characters in a password are percent-encoded", n, form)
 	}
-	password, hasPassword := u.User.Password()
+	_, hasPassword := u.User.Password()
 	switch {
 	case strings.Contains(u.Path+u.RawQuery+u.Fragment, "@"):
 		return nil, wrong("server %d of the store's URL has an @ after the host: if it is part of the password, or follows it, percent-encode the password's / ? # and @", n)
+	case u.Scheme == "unix":
+		return unixSocket(u, n)
 	case u.Hostname() == "":
 		return nil, wrong("server %d of the store's URL has no host: %s", n, form)
 	case !hasPassword && u.User.Username() != "":
@@ -82,12 +89,7 @@ func redisServer(text string, n int) (*redis.Options, error) {
 	if _, err := parse(u.RawQuery); err != nil {
 		return nil, err
 	}
-	o := &redis.Options{
-		Addr: u.Host, Username: u.User.Username(), Password: password,
-		DialerRetries:            1, // more would outlast a request, and hide why the dial failed
-		DialerRetryTimeout:       1, // 1 ns: the last try is followed by this time too
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	o := redisOptions(u)
 	if u.Port() == "" {
 		o.Addr = strings.TrimSuffix(u.Host, ":") + ":6379"
 	}
@@ -96,8 +98,39 @@ func redisServer(text string, n int) (*redis.Options, error) {
 			return nil, wrong("server %d of the store's URL has a database that is not a number: %s", n, form)
 		}
 	}
-	if u.Scheme == "rediss" {
+	if u.Scheme == "rediss" || u.Scheme == "valkeys" {
 		o.TLSConfig = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
+}
+
+func redisOptions(u *url.URL) *redis.Options {
+	password, _ := u.User.Password()
+	return &redis.Options{
+		Addr: u.Host, Username: u.User.Username(), Password: password,
+		DialerRetries:            1, // more would outlast a request, and hide why the dial failed
+		DialerRetryTimeout:       1, // 1 ns: the last try is followed by this time too
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// unixSocket reads the URL of the n-th server, which listens on a socket. It has
+// the form of redis.ParseURL.
+func unixSocket(u *url.URL, n int) (*redis.Options, error) {
+	const form = "write unix:///PATH/OF/THE/SOCKET[?db=DATABASE]"
+	if u.Host != "" || strings.Trim(u.Path, "/") == "" {
+		return nil, wrong("server %d of the store's URL has no path of a socket: %s, with three slashes", n, form)
+	}
+	query, err := parse(u.RawQuery, "db")
+	if err != nil {
+		return nil, err
+	}
+	o := redisOptions(u)
+	o.Network, o.Addr = "unix", u.Path
+	if db := query["db"]; db != "" {
+		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
+			return nil, wrong("server %d of the store's URL has a database that is not a number: %s", n, form)
+		}
 	}
 	return o, nil
 }

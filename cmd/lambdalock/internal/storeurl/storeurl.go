@@ -3,6 +3,8 @@
 //	dynamodb://table[?region=…&endpoint=…]
 //	redis://[user:password@]host[:port][/database]
 //	rediss://…, the same with TLS; several with commas between are a quorum
+//	valkey://…, valkeys://…, the same
+//	unix://[user:password@]/path/of/the/socket[?db=…]
 //	s3://bucket[/prefix][?region=…&endpoint=…&path-style=true]
 //	azblob://account/container[/prefix][?endpoint=…]
 //
@@ -36,7 +38,7 @@ func Open(ctx context.Context, text string) (driver.Store, error) {
 	switch scheme = strings.ToLower(scheme); scheme {
 	case "dynamodb":
 		return openDynamoDB(ctx, rest)
-	case "redis", "rediss":
+	case "redis", "rediss", "valkey", "valkeys", "unix":
 		return openRedis(text)
 	case "s3":
 		return openS3(ctx, text)

@@ -64,6 +64,9 @@ func TestWrongURL(t *testing.T) {
 		"redis, no password":        {"redis://secret@host", "redis://:PASSWORD@HOST"},
 		"redis, hash":               {"redis://host/#secret", "has a #"},
 		"redis, parameter":          {"redis://host?password=secret", `the parameter "password": use none`},
+		"redis, no path":            {"unix://", "no path of a socket"},
+		"redis, two slashes":        {"unix://run/redis.sock", "with three slashes"},
+		"redis, socket's database":  {"unix:///run/redis.sock?db=x", "not a number"},
 		"redis, database":           {"redis://host/locks", "not a number"},
 		"redis, negative database":  {"redis://host/-1", "not a number"},
 		"redis, quorum of 2":        {"redis://a,redis://b", "name 1 server, or 3, 5"},
@@ -269,6 +272,11 @@ func TestRedisDefaults(t *testing.T) {
 		"IPv6 port": {"redis://[::1]:1", "Redis [::1]:1"},
 		"colon":     {"redis://localhost:/", "Redis localhost:6379"},
 		"TLS":       {"rediss://localhost:1", "Redis localhost:1"},
+		"capitals":  {"REDIS://localhost:1", "Redis localhost:1"},
+		"Valkey":    {"valkey://localhost", "Redis localhost:6379"},
+		"Valkey, 2": {"Valkeys://localhost:1", "Redis localhost:1"},
+		"socket":    {"unix:///run/redis/redis.sock?db=1", "Redis /run/redis/redis.sock"},
+		"quorum":    {"valkey://a,REDIS://b,redis://c", "quorum of 3 Redis servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := storeurl.Open(t.Context(), c.url)

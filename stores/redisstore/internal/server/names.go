@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -50,7 +51,7 @@ type scanner interface {
 }
 
 // Names yields the names that begin with prefix. It stops after the first
-// error.
+// error. One node of a cluster does not know all names, so it is refused.
 func (s *Server) Names(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		scanners, err := s.scanners(ctx)
@@ -96,9 +97,35 @@ func (s *Server) scanners(ctx context.Context) ([]scanner, error) {
 		return scanners, nil
 	}
 	if c, ok := s.client.(scanner); ok {
-		return []scanner{c}, nil
+		return []scanner{c}, s.hasAll(ctx)
 	}
 	return nil, &driver.ConfigError{Reason: "the client of " + s.name + " has no method Scan, so the rows cannot be listed"}
+}
+
+// spread is how many names hasAll asks for. A node with half of the slots has
+// all of them once in a million times.
+const spread = 20
+
+// hasAll returns an error if the server is one node of a cluster, which has
+// only the rows of its slots. It needs no permission that a lock does not need.
+func (s *Server) hasAll(ctx context.Context) error {
+	if s.pool != nil { // most servers may say that they belong to no cluster
+		if info, err := s.pool.Info(ctx, "cluster").Result(); err == nil && strings.Contains(info, "cluster_enabled:0") {
+			return nil
+		}
+	}
+	for i := range spread {
+		var answered redis.Error
+		err := s.run(ctx, readScript, strconv.Itoa(i), view{}, "").Err
+		switch {
+		case err == nil:
+		case !errors.As(err, &answered): // the list says why
+			return nil
+		case codeOf(answered.Error()) == "MOVED":
+			return &driver.ConfigError{Reason: s.name + " is one node of a cluster, so it has only some of the locks: use redis.NewClusterClient. A URL cannot name a cluster: read single locks by their names, through the node that has them", Err: answered}
+		}
+	}
+	return nil
 }
 
 // globEscape escapes what has a meaning in a pattern.
