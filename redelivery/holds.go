@@ -101,8 +101,9 @@ func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time
 	if batch.Coalesces { // one run is for all of them
 		return free
 	}
-	turn := max(hold, least) + time.Second                                 // because timeouts are rounded up
-	if again && eventkind.FIFOGroup(m) == "" && wasBefore(m, held.Since) { // another one was faster, so several wait
+	turn := max(hold, least) + time.Second // because timeouts are rounded up
+	// If another one was faster, several wait.
+	if again && !eventkind.IsFIFO(m) && wasBefore(m, held.Since) {
 		free = free.Add(time.Duration(ahead(ctx, receives(m), turn, least > 0)) * turn)
 	}
 	return h.reserve(held.Key.Name, free, turn)

@@ -57,8 +57,8 @@ var company = []mutant{
 	},
 	{
 		file: "stores/dynamostore/company.go", breaks: "F40", bug: "a denied name stops all from travelling together",
-		old: `if denied && isAllowed(err) {`,
-		new: `if denied {`,
+		old: `case !isAllowed(err): // so it was not the statement`,
+		new: `case !isAllowed(err) && !errors.Is(together, errDenied):`,
 		by:  "TestDenied",
 	},
 	{
@@ -91,8 +91,8 @@ var company = []mutant{
 	},
 	{
 		file: "stores/dynamostore/company.go", breaks: "P5", bug: "a claim that a server applied without returning the row forgets what was completed",
-		old: `if err == nil && s.returning && len(out.Attributes) <= 1 {`,
-		new: `if err == nil && s.returning && out == nil {`,
+		old: `if err == nil && tried.returning && len(out.Attributes) <= 1 {`,
+		new: `if err == nil && tried.returning && out == nil {`,
 		by:  "TestMemoryWithoutReturning",
 	},
 	{
