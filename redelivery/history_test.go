@@ -15,7 +15,7 @@ import (
 
 // histories is how many TestRedeliveryHistories plays, unless LAMBDALOCK_SEEDS
 // says otherwise.
-const histories = 300
+const histories = 200
 
 // history is a queue and its function, drawn by chance.
 type history struct {

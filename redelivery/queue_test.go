@@ -62,11 +62,13 @@ type queue struct {
 	lastRun  time.Time // began then
 	requests int
 	log      bytes.Buffer
+	logger   *slog.Logger // to log
 }
 
 func newQueue(t *testing.T) *queue {
 	q := &queue{t: t, timeout: timeout, visibility: eventsource.VisibilityTimeouts * timeout, chance: &seeded{Clock: clock.From(t.Context()), source: rand.NewPCG(1, 2)}, store: memstore.New(), changed: make(chan struct{}, 1), received: map[string][]time.Time{}, handled: map[string]time.Time{}}
 	q.messages.MaxReceiveCount = eventsource.MaxReceiveCount
+	q.logger = slog.New(slog.NewTextHandler(&q.log, nil))
 	return q
 }
 
@@ -113,7 +115,7 @@ func (q *queue) process(o *redelivery.Options, more ...middleware.Option) *proce
 	if o != nil {
 		own = *o
 	}
-	own.Logger = q.logger()
+	own.Logger = q.logger
 	options := append([]middleware.Option{
 		middleware.Store(q.store), middleware.Namespace(namespace), middleware.FixedLease(q.timeout), middleware.Logger(discard),
 		redelivery.SQS(q, &own),
@@ -147,8 +149,6 @@ func (q *queue) handle(_ context.Context, m events.SQSMessage) error {
 const namespace = "shop"
 
 var discard = slog.New(slog.DiscardHandler)
-
-func (q *queue) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&q.log, nil)) }
 
 // warnings returns the lines that were logged, without info.
 func (q *queue) warnings() []string {
