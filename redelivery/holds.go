@@ -30,9 +30,9 @@ const (
 type holds struct {
 	mu       sync.Mutex
 	recent   []time.Duration
-	next     int                    // place of the oldest
-	renews   bool                   // leases are renewed: a holder that lives keeps the lock beyond the end that it has now
-	reserved map[string][]time.Time // by lock name, sorted
+	next     int                // place of the oldest
+	renews   bool               // leases are renewed: a holder that lives keeps the lock beyond the end that it has now
+	reserved map[string][]int64 // by lock name, in µs, sorted
 }
 
 func (h *holds) observe(_ context.Context, o lock.Observation) {
@@ -131,15 +131,13 @@ func ahead(ctx context.Context, receives int, turn time.Duration, cools bool) in
 func (h *holds) reserve(name string, free time.Time, turn time.Duration) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	times := h.reserved[name]
-	for _, t := range times {
-		if free.Sub(t).Abs() < turn {
-			free = t.Add(turn)
-		}
+	times, at, apart := h.reserved[name], free.UnixMicro(), turn.Microseconds()
+	i, _ := slices.BinarySearch(times, at-apart+1)
+	for ; i < len(times) && times[i]-at < apart; i++ {
+		at = times[i] + apart
 	}
-	i, _ := slices.BinarySearchFunc(times, free, time.Time.Compare)
-	h.reserved[name] = slices.Insert(times, i, free)
-	return free
+	h.reserved[name] = slices.Insert(times, i, at)
+	return time.UnixMicro(at)
 }
 
 // forget gives up what was reserved before now.
@@ -147,8 +145,8 @@ func (h *holds) forget(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, times := range h.reserved {
-		if times = slices.DeleteFunc(times, now.After); len(times) > 0 {
-			h.reserved[name] = times
+		if i, _ := slices.BinarySearch(times, now.UnixMicro()); i < len(times) {
+			h.reserved[name] = slices.Delete(times, 0, i)
 		} else {
 			delete(h.reserved, name)
 		}

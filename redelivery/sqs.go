@@ -52,7 +52,7 @@ func SQS(client Client, o *Options) middleware.Option {
 	if c := reflect.ValueOf(client); !c.IsValid() || c.Kind() == reflect.Pointer && c.IsNil() {
 		panic("lambdalock: redelivery.SQS was given no client: pass an *sqs.Client")
 	}
-	r := &redeliverer{client: client, holds: holds{reserved: map[string][]time.Time{}}}
+	r := &redeliverer{client: client, holds: holds{reserved: map[string][]int64{}}}
 	if o != nil {
 		r.Options = *o
 	}

@@ -193,8 +193,8 @@ var redelivery = []mutant{
 	},
 	{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "messages that wait for one lock come back in the same second",
-		old: `free = t.Add(turn)`,
-		new: `free = t`,
+		old: `at = times[i] + apart`,
+		new: `at = times[i]`,
 		by:  "TestManyMessagesOfOneName",
 	},
 	{
