@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -57,8 +56,7 @@ func TestPreflight(t *testing.T) {
 func TestPreflightOfAnyKey(t *testing.T) {
 	t.Parallel()
 	empty := keyfuncs.ByField(func(e restEvent) string { return e.Headers["x-order"] })
-	var body struct{ Order string }
-	byBody := keyfuncs.HTTPBody[restEvent](keyfuncs.ByField(func(json.RawMessage) string { return body.Order }))
+	byBody := keyfuncs.HTTPBody[restEvent](keyfuncs.ByField(func(o order) string { return o.ID }))
 	broken := func(context.Context, restEvent) (lock.Key, error) { return lock.Key{}, errors.New("no order") }
 	ignoring := func(context.Context, restEvent) (lock.Key, error) { return lock.Key{}, keyfuncs.ErrIgnore }
 	static := keyfuncs.Func[restEvent](func(context.Context, restEvent) (lock.Key, error) { return lock.Key{Name: "job"}, nil })
