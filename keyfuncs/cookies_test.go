@@ -106,14 +106,22 @@ func TestDomain(t *testing.T) { // F61
 		}
 	}
 	for name, pair := range map[string][2]lock.Key{
-		"REST": {domainKey(t, plainREST, func(e *restRequest, d string) { e.RequestContext.DomainName = d }, "a.example"),
-			domainKey(t, plainREST, func(e *restRequest, d string) { e.RequestContext.DomainName = d }, "b.example")},
-		"HTTP": {domainKey(t, plainHTTP, func(e *httpRequest, d string) { e.RequestContext.DomainName = d }, "a.example"),
-			domainKey(t, plainHTTP, func(e *httpRequest, d string) { e.RequestContext.DomainName = d }, "b.example")},
-		"WebSocket": {domainKey(t, plainSocket, func(e *webSocket, d string) { e.RequestContext.DomainName = d }, "a.example"),
-			domainKey(t, plainSocket, func(e *webSocket, d string) { e.RequestContext.DomainName = d }, "b.example")},
-		"Function URL": {domainKey(t, plainURL, func(e *urlRequest, d string) { e.RequestContext.DomainName = d }, "a.lambda-url.example"),
-			domainKey(t, plainURL, func(e *urlRequest, d string) { e.RequestContext.DomainName = d }, "b.lambda-url.example")},
+		"REST": {
+			domainKey(t, plainREST, func(e *restRequest, d string) { e.RequestContext.DomainName = d }, "a.example"),
+			domainKey(t, plainREST, func(e *restRequest, d string) { e.RequestContext.DomainName = d }, "b.example"),
+		},
+		"HTTP": {
+			domainKey(t, plainHTTP, func(e *httpRequest, d string) { e.RequestContext.DomainName = d }, "a.example"),
+			domainKey(t, plainHTTP, func(e *httpRequest, d string) { e.RequestContext.DomainName = d }, "b.example"),
+		},
+		"WebSocket": {
+			domainKey(t, plainSocket, func(e *webSocket, d string) { e.RequestContext.DomainName = d }, "a.example"),
+			domainKey(t, plainSocket, func(e *webSocket, d string) { e.RequestContext.DomainName = d }, "b.example"),
+		},
+		"Function URL": {
+			domainKey(t, plainURL, func(e *urlRequest, d string) { e.RequestContext.DomainName = d }, "a.lambda-url.example"),
+			domainKey(t, plainURL, func(e *urlRequest, d string) { e.RequestContext.DomainName = d }, "b.lambda-url.example"),
+		},
 	} {
 		if pair[0] == pair[1] || pair[0].Name != pair[1].Name {
 			t.Errorf("%s: %+v", name, pair)

@@ -32,8 +32,10 @@ func TestIdempotencyKey(t *testing.T) {
 	gives(t, "apigateway-http.json", keyfuncs.IdempotencyKey[events.APIGatewayV2HTTPRequest],
 		want("h77p4p1x9z/$default/https:%2F%2Flogin.example.com%2F%20user%7C5b1c9d0e", "h77p4p1x9z.execute-api.eu-west-1.amazonaws.com", "notify=yes&tag=a&tag=b", "https:%252F%252Flogin.example.com%252F%2520user%257C5b1c9d0e%2FbOXRItaPsdcQhGCOOlZ4vE3kt7PZsUf-FBebbOqx-HE"))
 	gives(t, "apigateway-websocket-connect.json", keyfuncs.IdempotencyKey[events.APIGatewayWebsocketProxyRequest],
-		lock.Key{Name: "http/w5s0ck3t9z/prod/jane/" + idempotencyKey, Event: idempotencyKey,
-			Payload: "request/CONNECT/w5s0ck3t9z.execute-api.eu-west-1.amazonaws.com/$connect//47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/caller%2Fjane%2FrYB_IU9aSjhWXye3mJ-crlW0CA0KS4wylGv8qMwkxnA"})
+		lock.Key{
+			Name: "http/w5s0ck3t9z/prod/jane/" + idempotencyKey, Event: idempotencyKey,
+			Payload: "request/CONNECT/w5s0ck3t9z.execute-api.eu-west-1.amazonaws.com/$connect//47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU/caller%2Fjane%2FrYB_IU9aSjhWXye3mJ-crlW0CA0KS4wylGv8qMwkxnA",
+		})
 	gives(t, "alb.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],
 		want(group+"//5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4", "orders.example.com", "notify=yes", "5b1c9d0e-2f3a-4b5c-8d6e-7f8091a2b3c4%2FEr4UrnkNu-VfN2IKg0khQausoF-epmrrlQo4xgFpI5I"))
 	gives(t, "alb-multivalue.json", keyfuncs.IdempotencyKey[events.ALBTargetGroupRequest],

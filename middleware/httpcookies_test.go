@@ -101,7 +101,7 @@ func TestWhoGetsACookie(t *testing.T) { // F61
 			e.RequestContext.APIID, e.RequestContext.HTTP.Method = "api", "POST"
 			for _, again := range []bool{false, true} {
 				got, err := h(t.Context(), e)
-				if want := !again || c.replayed; err != nil || (len(got.Cookies) > 0) != want || want != (got.StatusCode == 200) {
+				if want := !again || c.replayed; err != nil || (len(got.Cookies) > 0) != want || want != (got.StatusCode == http.StatusOK) {
 					t.Errorf("again: %t: %+v, %v", again, got, err)
 				}
 			}
