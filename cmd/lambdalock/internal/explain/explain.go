@@ -50,8 +50,8 @@ func newKey(function string, k lock.Key) Key {
 	return Key{Function: function, Name: k.Name, Event: k.Event, Order: k.Order, Payload: k.Payload, Digest: k.Digest(), key: k}
 }
 
-// OfTenant makes the keys of an event those of an invocation that a tenant asked
-// for.
+// OfTenant makes the keys of an event those of an invocation that a tenant
+// asked for.
 func (e *Event) OfTenant(tenant string) {
 	for _, r := range e.Records {
 		for i, k := range r.Keys {
