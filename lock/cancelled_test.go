@@ -13,8 +13,8 @@ import (
 	"github.com/lambdalock/lambdalock/stores/memstore"
 )
 
-// TestCancelledClaim shows that a claim whose context has ended is no failure
-// of the store, and that a request that was never sent is not counted.
+// TestCancelledClaim shows that a claim whose context has ended is not a
+// failure of the store, and that a request that was never sent is not counted.
 func TestCancelledClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
