@@ -6,6 +6,7 @@
 package eventkind
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"reflect"
@@ -75,16 +76,19 @@ func Of(doc []byte) *Kind {
 	})
 }
 
+// ofRecords returns the kind of the first record, or nil. It decodes no other,
+// of which there may be thousands.
 func ofRecords(list json.RawMessage) *Kind {
-	var records []map[string]json.RawMessage
-	if json.Unmarshal(list, &records) != nil || len(records) == 0 {
+	var record map[string]json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(list))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') || d.Decode(&record) != nil {
 		return nil
 	}
-	source := cmp.Or(text(records[0]["eventSource"]), text(records[0]["EventSource"]))
+	source := cmp.Or(text(record["eventSource"]), text(record["EventSource"]))
 	if source != "" {
 		return OfSource(source)
 	}
-	return first(func(k *Kind) bool { return k.record != "" && records[0][k.record] != nil })
+	return first(func(k *Kind) bool { return k.record != "" && record[k.record] != nil })
 }
 
 // first returns the first kind that is, or nil.

@@ -44,6 +44,9 @@ func IsPointer(text []byte) bool {
 // https://github.com/timothymugayi/boto3-sqs-extended-client-lib/issues/7
 // https://github.com/raol/amazon-sqs-net-extended-client-lib/issues/32
 func IsPointerObject(text []byte) bool {
+	if len(text) > 8<<10 { // the key of an object has up to 1 KB
+		return false
+	}
 	var members map[string]any
 	var place struct{ S3BucketName, S3Key string }
 	return json.Unmarshal(text, &place) == nil && place.S3BucketName != "" && place.S3Key != "" &&
