@@ -57,8 +57,9 @@ func handlingOf(s os.Signal) handling {
 	return handled[unix.SignalName(s.(syscall.Signal))]
 }
 
-// catchSignals returns the signals that this process handles. Those that it was
-// started to ignore, as by nohup, stay ignored.
+// catchSignals returns the signals that this process handles. SIGHUP and SIGINT
+// stay ignored if it was started to ignore them, as by nohup. Of the others,
+// Go's runtime does not tell.
 func catchSignals() <-chan os.Signal {
 	var caught []os.Signal
 	jobs := canGoOn()

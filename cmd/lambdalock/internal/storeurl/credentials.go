@@ -35,6 +35,7 @@ const (
 // search looks for credentials.
 type search struct {
 	profile string // whose they are, as AWS_PROFILE names it
+	named   bool   // it does
 	limit   time.Duration
 	ask     func(profile string) (string, error)
 
@@ -61,9 +62,10 @@ func variables() string {
 
 // load returns the SDK's configuration with credentials that are there.
 func load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	named := cmp.Or(os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"))
 	s := &search{
-		profile: cmp.Or(os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"), config.DefaultSharedConfigProfile),
-		limit:   credentialsTimeout, ask: askCode,
+		profile: cmp.Or(named, config.DefaultSharedConfigProfile), named: named != "",
+		limit: credentialsTimeout, ask: askCode,
 	}
 	environment := variables()
 	earlier, _ := found.Load(environment)
@@ -190,7 +192,11 @@ func (s *search) explain(sources []aws.CredentialSource, err error, late bool) e
 			where = "the token and role that AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN name"
 		}
 	}
-	if onlyMetadata(sources) {
+	switch {
+	case !onlyMetadata(sources):
+	case s.named:
+		advice, late = ": it names no source of credentials, and the machine has none", false
+	default:
 		where, advice, late = "the environment, a profile or the machine", ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", false
 	}
 	if late {

@@ -44,23 +44,25 @@ func TestSlowCredentials(t *testing.T) {
 		source aws.CredentialSource
 		takes  time.Duration
 		want   string
+		named  bool
 	}{
-		"process":               {aws.CredentialSourceProcess, 59 * time.Second, ""},
-		"sso":                   {aws.CredentialSourceSSO, 59 * time.Second, ""},
-		"container":             {aws.CredentialSourceHTTP, 59 * time.Second, ""},
-		"metadata":              {aws.CredentialSourceIMDS, 1900 * time.Millisecond, ""},
-		"process that hangs":    {aws.CredentialSourceProcess, time.Hour, `from the profile "work" in 1m0s: check its credential_process`},
-		"sso that hangs":        {aws.CredentialSourceSSO, time.Hour, `from the profile "work" in 1m0s: run aws sso login --profile work`},
-		"container that hangs":  {aws.CredentialSourceHTTP, time.Hour, "AWS_CONTAINER_CREDENTIALS_FULL_URI or …_RELATIVE_URI names in 1m0s"},
-		"token that hangs":      {aws.CredentialSourceEnvVarsSTSWebIDToken, time.Hour, "AWS_WEB_IDENTITY_TOKEN_FILE"},
-		"role that hangs":       {aws.CredentialSourceSTSAssumeRole, time.Hour, `from the profile "work" in 1m0s`},
-		"no metadata service":   {aws.CredentialSourceIMDS, time.Hour, "set AWS_PROFILE, or"},
-		"metadata of a machine": {aws.CredentialSourceIMDS, 2100 * time.Millisecond, "set AWS_PROFILE, or"},
+		"process":               {aws.CredentialSourceProcess, 59 * time.Second, "", true},
+		"sso":                   {aws.CredentialSourceSSO, 59 * time.Second, "", true},
+		"container":             {aws.CredentialSourceHTTP, 59 * time.Second, "", true},
+		"metadata":              {aws.CredentialSourceIMDS, 1900 * time.Millisecond, "", false},
+		"process that hangs":    {aws.CredentialSourceProcess, time.Hour, `from the profile "work" in 1m0s: check its credential_process`, true},
+		"sso that hangs":        {aws.CredentialSourceSSO, time.Hour, `from the profile "work" in 1m0s: run aws sso login --profile work`, true},
+		"container that hangs":  {aws.CredentialSourceHTTP, time.Hour, "AWS_CONTAINER_CREDENTIALS_FULL_URI or …_RELATIVE_URI names in 1m0s", true},
+		"token that hangs":      {aws.CredentialSourceEnvVarsSTSWebIDToken, time.Hour, "AWS_WEB_IDENTITY_TOKEN_FILE", true},
+		"role that hangs":       {aws.CredentialSourceSTSAssumeRole, time.Hour, `from the profile "work" in 1m0s`, true},
+		"no metadata service":   {aws.CredentialSourceIMDS, time.Hour, "set AWS_PROFILE, or", false},
+		"metadata of a machine": {aws.CredentialSourceIMDS, 2100 * time.Millisecond, "set AWS_PROFILE, or", false},
+		"profile without any":   {aws.CredentialSourceIMDS, time.Hour, `from the profile "work": it names no source of credentials`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &search{profile: "work", limit: credentialsTimeout}
+				s := &search{profile: "work", named: c.named, limit: credentialsTimeout}
 				err := s.wait(t.Context(), slow{takes: c.takes, sources: []aws.CredentialSource{c.source}})
 				var config *driver.ConfigError
 				switch {
