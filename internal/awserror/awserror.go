@@ -30,8 +30,9 @@ var (
 	lacking = regexp.MustCompile(`because no ([A-Za-z][A-Za-z -]*[a-z]) allows`)
 )
 
-// Remedy returns what to do about an action that was denied: allow, unless the
-// message says that more is needed than the permission of whoever called.
+// Remedy returns what to do about an action that was denied: allow, which is
+// about the caller's permission, unless the message says that another policy
+// stands against it.
 func Remedy(message, allow string) string {
 	if found := deny.FindStringSubmatch(message); found != nil {
 		return "the " + cmp.Or(found[1], "identity-based or another policy") + " denies it explicitly, whatever else allows it: change that"

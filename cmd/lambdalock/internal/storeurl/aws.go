@@ -124,8 +124,8 @@ func AWS(ctx context.Context, region string) (aws.Config, error) {
 }
 
 // awsConfig returns the default configuration with the URL's Region. The engine
-// repeats requests, so the SDK does not. The URL's endpoint is for the client of
-// the store: credentials come from elsewhere.
+// repeats requests, so the SDK does not. The URL's endpoint is for the client
+// of the store: credentials come from elsewhere.
 func awsConfig(ctx context.Context, p parameters) (aws.Config, error) {
 	if err := checkEndpoint(p["endpoint"]); err != nil {
 		return aws.Config{}, err

@@ -76,8 +76,8 @@ func TestSlowCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsInterrupted: Ctrl-C ends a search, and is no mistake of the
-// configuration.
+// TestCredentialsInterrupted: Ctrl-C ends a search, and its error does not
+// blame the configuration.
 func TestCredentialsInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -125,8 +125,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialProcess: what a program prints is not shown, because it may be a
-// secret.
+// TestCredentialProcess: what a program prints is not shown, because it may be
+// a secret.
 func TestCredentialProcess(t *testing.T) {
 	for name, c := range map[string]struct{ program, want string }{
 		"garbage":   {`echo '{"SecretAccessKey": "secret", "Version": 1'`, "it does not print one JSON object"},
