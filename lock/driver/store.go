@@ -34,8 +34,8 @@ import (
 // in a request count: the lease of a claim lasts for Until less Now from the
 // moment at which the store applies it. Until of a Row is by the caller's
 // clock: the owner's own Until if the caller's token owns the row and its lease
-// lasts, otherwise Now plus the time that is left. Stamps order claims and are not compared with
-// any clock; the memory is judged by the claim's Now.
+// lasts, otherwise Now plus the time that is left. Stamps order claims and are
+// not compared with any clock; the memory is judged by the claim's Now.
 //
 // A store only keeps rows. [Row.Judge] decides what a row means for a claim;
 // package lock decides what a name remembers and how long its row lives. Times

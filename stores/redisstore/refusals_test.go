@@ -29,8 +29,8 @@ var refusals = []string{
 	"FAILED",
 }
 
-// refusing answers the nth script of a kind with a text instead, once. The kinds
-// are known by the order in which they were first sent.
+// refusing answers a script of a kind with a text instead, once. The kinds are
+// known by the order in which they were first sent.
 type refusing struct {
 	redis.Scripter
 	text    string
@@ -115,8 +115,8 @@ func refusedOnce(t *testing.T, kind int, fails bool, text string, applied bool) 
 	}
 }
 
-// TestLastingRefusal refuses every request with an answer that is known to last:
-// it is not repeated.
+// TestLastingRefusal refuses requests with answers that are known to last: they
+// are not repeated.
 func TestLastingRefusal(t *testing.T) { // F9
 	t.Parallel()
 	for _, text := range []string{"NOPERM no permissions to run the 'evalsha' command", "WRONGTYPE Operation against a key", "ERR unknown command 'EVALSHA'"} {

@@ -251,7 +251,7 @@ func without(n int, those []int) []int {
 }
 
 // TestRenewalWithoutSomeServers renews a lock of which only one server that
-// answers knows: the others missed the claim, or were away until their lease had
+// answers knows: another one missed the claim, or was away until its lease had
 // ended, and the rest is away now. Its dead holder gets no lease from any.
 func TestRenewalWithoutSomeServers(t *testing.T) { // F19, F42
 	t.Parallel()
