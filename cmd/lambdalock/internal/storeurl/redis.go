@@ -114,8 +114,8 @@ func redisOptions(u *url.URL) *redis.Options {
 	}
 }
 
-// unixSocket reads the URL of the n-th server, which listens on a socket. It has
-// the form of redis.ParseURL.
+// unixSocket reads the URL of the n-th server, which listens on a socket. It
+// has the form of redis.ParseURL.
 func unixSocket(u *url.URL, n int) (*redis.Options, error) {
 	const form = "write unix:///PATH/OF/THE/SOCKET[?db=DATABASE]"
 	if u.Host != "" || strings.Trim(u.Path, "/") == "" {

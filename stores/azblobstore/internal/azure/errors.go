@@ -32,10 +32,10 @@ func Once(ctx context.Context) context.Context {
 }
 
 // Classify returns the error as a [*driver.Error], which says whether a retry
-// would fail, too, and whether the write may have been applied. It may have been
-// if there was no response, an error that nobody knows, or one of 408, 429, or
-// 500 and above: Azure's documentation does not rule it out. The action is the data action that the
-// request needs.
+// would fail, too, and whether the write may have been applied. It may have
+// been if there was no response, an error that nobody knows, or one of 408,
+// 429, or 500 and above: Azure's documentation does not rule it out. The action
+// is the data action that the request needs.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
 func Classify(place, action string, err error) *driver.Error {
