@@ -127,11 +127,15 @@ func (l *Lock) ran(now time.Time) {
 	l.locker.lastRun.Store(int64(l.lastRun))
 }
 
-// askForMarks lets the settlement be refused if the row has marks that the last
-// run has not seen.
+// askForMarks lets the settlement be refused because of marks: a completion if
+// the last run has not seen them all, and a release if there are any, because
+// no run that has succeeded began after the last of them.
 func (l *Lock) askForMarks(s *settlement) {
-	if l.locker.opts.Coalesce {
+	switch {
+	case l.locker.opts.Coalesce && s.completes:
 		s.request.MarksBelow = l.row.Marks + 1 // zero if the row is closed
+	case l.locker.opts.Coalesce:
+		s.request.MarksBelow = 1
 	}
 }
 

@@ -193,3 +193,37 @@ func TestFailedRunIsOwed(t *testing.T) { // F7
 		})
 	}
 }
+
+// TestFailureBeforeMarksAreServed shows that marks which no run has served yet
+// are still owed when a run fails that began after them: the one that they
+// asked for, the last one, or that of the next holder after a dead one.
+func TestFailureBeforeMarksAreServed(t *testing.T) { // F7, F19
+	t.Parallel()
+	for name, takes := range map[string]time.Duration{"one more run": time.Second, "the last run": 20 * time.Second, "after a takeover": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				l := f.locker(coalescing)
+				lk := f.mustAcquire(l, event("e1"))
+				time.Sleep(takes)
+				if err := l.Do(t.Context(), event("other"), nothing); !isCoalesced(err) {
+					t.Fatal(err)
+				}
+				if takes > 0 {
+					var owed *lock.OwedError
+					if err := lk.Complete(); !errors.As(err, &owed) || !owed.Again {
+						t.Fatal(err)
+					}
+				} else {
+					time.Sleep(2 * time.Minute)
+					lk = f.mustAcquire(l, event("e1"))
+				}
+				if err := lk.Release(); !errors.Is(err, lock.ErrOwed) {
+					t.Errorf("Release: %v", err)
+				}
+				f.wantFree("after the failure")
+			})
+		})
+	}
+}

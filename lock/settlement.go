@@ -38,7 +38,8 @@ func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
 	tell, err := l.complete(result, remember, time.Time{})
 	tell()
 	if owed := (*OwedError)(nil); errors.As(err, &owed) && !owed.Again {
-		_ = l.Release()
+		tell, _ = l.release(time.Time{}, false)
+		tell()
 	}
 	return err
 }
@@ -65,7 +66,7 @@ func (l *Lock) complete(result []byte, remember time.Duration, limit time.Time) 
 // an [*OwedError] it is free. After Complete it does nothing and returns what
 // Complete returned.
 func (l *Lock) Release() error {
-	tell, err := l.release(time.Time{})
+	tell, err := l.release(time.Time{}, true)
 	if t := turnOf(l.ctx); t != nil {
 		t.Owed = err != nil && l.locker.opts.Coalesce
 	}
@@ -73,14 +74,17 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// release releases the name. It tries until limit if that is not zero and comes
-// first. The caller must call tell as for complete.
-func (l *Lock) release(limit time.Time) (tell func(), err error) {
+// release releases the name, and asks for marks unless they are known. It tries
+// until limit if that is not zero and comes first. The caller must call tell as
+// for complete.
+func (l *Lock) release(limit time.Time, ask bool) (tell func(), err error) {
 	if !l.beginEnd(released) {
 		return func() {}, l.outcome
 	}
 	s := l.settlement(false).endBy(limit)
-	l.askForMarks(s)
+	if ask {
+		l.askForMarks(s)
+	}
 	if l.set == nil || l.set.all { // otherwise no work has begun
 		l.coolDown(s)
 	}
@@ -94,38 +98,6 @@ func (l *Lock) drop() int {
 	s := l.settlement(false)
 	_, _ = l.write(s)
 	return s.sent
-}
-
-// CompleteWith implements [driver.Lock].
-func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
-	l := (*Lock)(h)
-	if l.set != nil {
-		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Once(byID), handler))"}
-	}
-	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
-		return cause // such as a *LostError
-	}
-	if !l.beginEnd(tentative) {
-		if err := l.completedBefore(); err != nil {
-			return err
-		}
-		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
-	}
-	if l.locker.opts.Coalesce {
-		l.ending.Store(0)
-		<-l.settling
-		return &ConfigError{Reason: "a transaction completes the event once, and with Coalesce the work may have to run again: leave one of them out"}
-	}
-	if l.handedOver {
-		l.ending.Store(0)
-		<-l.settling
-		return &ConfigError{Reason: "the lock was handed over, so the invocation that resumes it completes the event: call either HandOver or the transaction"}
-	}
-	s := l.completion(result, 0)
-	s.ctx, s.transaction = ctx, send
-	tell, err := l.settle(s)
-	tell()
-	return err
 }
 
 // beginEnd reports whether the caller is the one that ends the lock. If so,
@@ -299,6 +271,9 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 		return "", err
 	}
 	outcome, err = l.ended(s, ok, err)
+	if err == nil && !s.completes && s.request.MarksBelow > 0 && l.row.Marks < 0 { // its last run was for others
+		err = &OwedError{Key: l.key}
+	}
 	l.outcome = err
 	return outcome, err
 }

@@ -154,7 +154,7 @@ func (s *Locks) Release() error {
 	reversed := slices.Clone(s.locks)
 	slices.Reverse(reversed)
 	s.endOnce(released, reversed, func(l *Lock, limit time.Time) func() {
-		tell, _ := l.release(limit)
+		tell, _ := l.release(limit, false)
 		return tell
 	})
 	return s.outcome

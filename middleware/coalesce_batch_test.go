@@ -311,7 +311,7 @@ func TestPermanentButOwed(t *testing.T) { // F7
 						}
 						return err
 					}, opts...)
-					for run, owed := range []bool{true, true, false} {
+					for run, owed := range []bool{true, true, true} {
 						silent := fault.None
 						if run == 1 { // nobody knows whether others came
 							silent = fault.DropBefore

@@ -24,7 +24,7 @@ type Mark struct {
 	// would be an owner whom nobody delivers again if it is dead.
 	Stamp time.Time
 	// Close is from the owner itself, which begins its last run: from then on the
-	// row takes no marks, until its owner ends. Stamp does not count.
+	// row takes no marks, until an event is completed. Stamp does not count.
 	Close bool
 }
 

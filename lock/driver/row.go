@@ -21,8 +21,9 @@ type Row struct {
 	// Previous describes the dead holder whose name this Acquire took over. It is
 	// empty in every other Row.
 	Previous string
-	// Marks is how often others have asked an owner for one more run since the row
-	// was last released. -1: it takes no more; see [Mark]. A takeover keeps it.
+	// Marks is how often others have asked an owner for one more run since an event
+	// was last completed. -1: it takes no more; see [Mark]. The next owner has those
+	// of one that died or failed.
 	Marks int64
 	// Line is the last place that was given to a waiter, and Served that of the
 	// last owner that had one. Both are zero unless the store is a [Line]. They
@@ -148,12 +149,12 @@ func (r *Row) Settle(s *Settlement) bool {
 		r.Stamp = s.Stamp
 	}
 	if owner {
-		r.Token, r.Until, r.Event, r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", 0
+		r.Token, r.Until, r.Event, r.Payload, r.Holder = "", s.Until, "", "", ""
 		if !s.Until.IsZero() {
 			r.Token = s.Cooldown()
 		}
 		if s.Memory != nil {
-			r.Memory = *s.Memory
+			r.Memory, r.Marks = *s.Memory, 0
 		}
 	}
 	r.DeleteAfter = s.DeleteAfter

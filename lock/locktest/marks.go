@@ -55,26 +55,26 @@ func marks(f *fixture) { // F1, F3, F4, F21
 	}
 	mark(c, false)
 	mark(next, true)
-	f.mustRelease(next, nil) // it does not look at them
+	f.mustRelease(next, nil) // it fails, and the mark stays
 	dead := f.claim("dead")
 	f.mustAcquire(dead)
 	mark(dead, true)
 	f.advance(2 * lease)
 	mark(dead, true) // nobody has taken the name over yet
 	last := f.eventClaim("last", "e2")
-	if row := f.mustAcquire(last); row.Marks != 2 {
-		f.Errorf("a takeover has %d marks, want those of the dead owner", row.Marks)
+	if row := f.mustAcquire(last); row.Marks != 3 {
+		f.Errorf("a takeover has %d marks, want those of the dead owner and of the one that failed", row.Marks)
 	}
 	mark(dead, false)
-	if _, ok := settle(last, 3); !ok {
+	if _, ok := settle(last, 4); !ok {
 		f.Error("marks of the dead owner keep the next one from its end")
 	}
-	f.closesForMarks(coalescer)
+	closesForMarks(f, coalescer, settle)
 }
 
-// closesForMarks closes a row, twice because a copy may come: until its owner
-// ends, nobody marks it, and what is late closes no other row.
-func (f *fixture) closesForMarks(coalescer driver.Coalescer) {
+// closesForMarks closes a row, twice because a copy may come: until an event is
+// completed, nobody marks it, and what is late closes no other row.
+func closesForMarks(f *fixture, coalescer driver.Coalescer, settle func(*driver.Claim, int64) (driver.Row, bool)) {
 	f.Helper()
 	mark := func(c *driver.Claim, closes, want bool) {
 		f.Helper()
@@ -93,8 +93,15 @@ func (f *fixture) closesForMarks(coalescer driver.Coalescer) {
 		f.Error("the lease of a closed row cannot be renewed")
 	}
 	mark(c, false, false)
-	f.mustRelease(c, nil)
-	next := f.claim("after it was closed")
+	f.mustRelease(c, nil) // it failed
+	failed := f.eventClaim("after it was closed", "e4")
+	f.mustAcquire(failed)
+	mark(c, true, false)
+	mark(failed, false, false)
+	if _, ok := settle(failed, 1); !ok {
+		f.Error("a closed row keeps its owner from its end")
+	}
+	next := f.claim("after it was completed")
 	f.mustAcquire(next)
 	mark(c, true, false)
 	mark(next, false, true)

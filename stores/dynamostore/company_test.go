@@ -148,7 +148,7 @@ func TestStatementTexts(t *testing.T) {
 		event    = ` AND (completed."e:1" IS MISSING OR completed."e:1" < ?)`
 		order    = ` AND (highestOrder IS MISSING OR highestOrder < ?)`
 		old      = ` RETURNING ALL OLD *`
-		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE holder REMOVE event REMOVE payload REMOVE marks`
+		released = ` REMOVE ownerToken REMOVE heldUntil REMOVE holder REMOVE event REMOVE payload`
 		owner    = ` WHERE "lock" = ? AND rowFormat IS MISSING AND ownerToken = ?`
 	)
 	completed := []driver.CompletedEvent{{Event: "e:1", Until: time.Now()}}
@@ -161,12 +161,12 @@ func TestStatementTexts(t *testing.T) {
 	}{
 		"mutex":             {want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
 		"order":             {order: "1", want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + order + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + owner}},
-		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
-		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
-		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE highestOrder" + owner}},
-		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + owner}},
-		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload REMOVE marks" + owner}},
-		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"event":             {event: "e:1", memory: &driver.Memory{Completed: completed}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?" + released + " REMOVE marks REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
+		"event and order":   {event: "e:1", order: "1", memory: &driver.Memory{Completed: completed, HighestOrder: "1"}, want: []string{insert + ", 'event': ?}", set + ", event = ? REMOVE payload" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, highestOrder = ?" + released + " REMOVE marks REMOVE payloads REMOVE resultBody REMOVE resultEvent" + owner}},
+		"payload":           {event: "e:1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "e:1", Body: []byte("1")}}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, resultBody = ?, resultEvent = ?" + released + " REMOVE marks REMOVE highestOrder" + owner}},
+		"payload and order": {event: "e:1", order: "1", payload: "p", memory: &driver.Memory{Completed: withPayload, Result: driver.Result{Event: "older"}, HighestOrder: "1"}, want: []string{insert + ", 'event': ?, 'payload': ?}", set + ", event = ?, payload = ?" + claim + event + order + old, "UPDATE \"locks\" SET deleteAfter = ?, completed = ?, payloads = ?, highestOrder = ?" + released + " REMOVE marks" + owner}},
+		"cooldown":          {cooldown: true, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?, ownerToken = ?, heldUntil = ? REMOVE holder REMOVE event REMOVE payload" + owner}},
+		"nothing completed": {memory: &driver.Memory{}, want: []string{insert + "}", set + " REMOVE event REMOVE payload" + claim + old, "UPDATE \"locks\" SET deleteAfter = ?" + released + " REMOVE marks REMOVE completed REMOVE payloads REMOVE highestOrder REMOVE resultBody REMOVE resultEvent" + owner}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func (s *Store) input(name, update, condition string, v values) *dynamodb.Update
 // adds its values to v. It removes what the memory lacks.
 func withMemory(m *driver.Memory, release, removal string, v values) (setting, removing string) {
 	set, remove := make([]string, 0, 6), make([]string, 0, 6)
-	set, remove = append(set, release), append(remove, removal)
+	set, remove = append(set, release), append(remove, removal, "marks")
 	newest := ""
 	if n := len(m.Completed); n > 0 {
 		newest = m.Completed[n-1].Event

@@ -75,7 +75,7 @@ const (
 
 	removeOwner = "REMOVE ownerToken, heldUntil, " + work
 	removeWork  = "REMOVE " + work
-	work        = "holder, event, payload, marks"
+	work        = "holder, event, payload"
 
 	markUpdate      = "SET marks = if_not_exists(marks, :none) + :one"
 	markIf          = ifOwner + " AND (attribute_not_exists(marks) OR marks >= :none)"

@@ -112,12 +112,6 @@ var coalesce = []mutant{
 		by:  "TestConformance", in: "stores/memstore",
 	},
 	{
-		file: "lock/driver/row.go", breaks: "P6", bug: "a release leaves its marks to the next owner",
-		old: `r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", 0`,
-		new: `r.Payload, r.Holder, r.Marks = "", s.Until, "", "", "", r.Marks`,
-		by:  "TestConformance", in: "stores/memstore",
-	},
-	{
 		file: "stores/dynamostore/store.go", breaks: "P6", bug: "a mark takes the row's stamp back",
 		old: ` + " AND stamp < :stamp"`,
 		new: ``,

@@ -1,0 +1,39 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/lambdalock/lambdalock/lock/driver"
+)
+
+// CompleteWith implements [driver.Lock].
+func (h *heldLock) CompleteWith(ctx context.Context, result []byte, send func(context.Context, *driver.Settlement) (driver.Row, bool, error)) error {
+	l := (*Lock)(h)
+	if l.set != nil {
+		return &ConfigError{Reason: "key " + l.key.Digest() + " was locked together with others, and a transaction completes one lock: put a WithLock around the handler whose key has the Event, and WithLocks around that, whose keys have none, such as WithLocks(keyfuncs.All(byFrom, byTo), WithLock(keyfuncs.Once(byID), handler))"}
+	}
+	if cause := context.Cause(ctx); cause != nil && l.ending.Load() == 0 {
+		return cause // such as a *LostError
+	}
+	if !l.beginEnd(tentative) {
+		if err := l.completedBefore(); err != nil {
+			return err
+		}
+		return &ConfigError{Reason: "the lock of key " + l.key.Digest() + " has ended already, so nothing was written: a lock is completed once, together with everything that one transaction writes"}
+	}
+	if l.locker.opts.Coalesce {
+		l.ending.Store(0)
+		<-l.settling
+		return &ConfigError{Reason: "a transaction completes the event once, and with Coalesce the work may have to run again: leave one of them out"}
+	}
+	if l.handedOver {
+		l.ending.Store(0)
+		<-l.settling
+		return &ConfigError{Reason: "the lock was handed over, so the invocation that resumes it completes the event: call either HandOver or the transaction"}
+	}
+	s := l.completion(result, 0)
+	s.ctx, s.transaction = ctx, send
+	tell, err := l.settle(s)
+	tell()
+	return err
+}
