@@ -15,8 +15,8 @@ import (
 )
 
 // TestPermanentButOwed shows that a message which failed for good is not moved
-// while others rely on its run: it comes back soon, and its queue gives it up if
-// it always fails.
+// while others rely on its run: it comes back soon, and its queue gives it up
+// if it always fails.
 func TestPermanentButOwed(t *testing.T) { // F7
 	t.Parallel()
 	for name, c := range map[string]struct {

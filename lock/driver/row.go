@@ -22,8 +22,8 @@ type Row struct {
 	// empty in every other Row.
 	Previous string
 	// Marks is how often others have asked an owner for one more run since an event
-	// was last completed. -1: it takes no more; see [Mark]. The next owner has those
-	// of one that died or failed.
+	// was last completed. -1: it takes no more; see [Mark]. The next owner has
+	// those of one that died or failed.
 	Marks int64
 	// Line is the last place that was given to a waiter, and Served that of the
 	// last owner that had one. Both are zero unless the store is a [Line]. They
