@@ -46,9 +46,12 @@ func TestBusyName(t *testing.T) {
 	t.Parallel()
 	const seeds = 3
 	for _, b := range []busyName{
-		{receives: 5, load: 0.5, processes: 1}, {receives: 5, load: 0.5, processes: 5},
-		{receives: 5, load: 0.7, processes: 1}, {receives: 5, load: 0.7, processes: 5},
-		{receives: 20, load: 0.5, processes: 5}, {receives: 20, load: 0.7, processes: 5},
+		{receives: 5, load: 0.5, processes: 1},
+		{receives: 5, load: 0.5, processes: 5},
+		{receives: 5, load: 0.7, processes: 1},
+		{receives: 5, load: 0.7, processes: 5},
+		{receives: 20, load: 0.5, processes: 5},
+		{receives: 20, load: 0.7, processes: 5},
 	} {
 		t.Run(fmt.Sprintf("maxReceiveCount %d, held for %v of the time, %d processes", b.receives, b.load, b.processes), func(t *testing.T) {
 			t.Parallel()
