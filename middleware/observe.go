@@ -26,6 +26,8 @@ func level(o lock.Outcome) slog.Level {
 		return slog.LevelError
 	case OutcomeNoLock:
 		return slog.LevelDebug
+	case lock.OutcomeCoalesced: // as when package lock reports it
+		return slog.LevelInfo
 	}
 	return slog.LevelWarn
 }

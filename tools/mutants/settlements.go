@@ -176,7 +176,7 @@ var settlements = []mutant{
 		by:  "TestTransaction",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F53", bug: "a transaction completes a lock that was handed over",
+		file: "lock/transaction.go", breaks: "F53", bug: "a transaction completes a lock that was handed over",
 		old: `	if l.handedOver {
 		l.ending.Store(0)`,
 		new: `	if l.handedOver && l.locker == nil {
@@ -231,7 +231,7 @@ var settlements = []mutant{
 		by:  "TestRowExpiry",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F53", bug: "a transaction completes one lock of a set",
+		file: "lock/transaction.go", breaks: "F53", bug: "a transaction completes one lock of a set",
 		old: `	if l.set != nil {
 		return &ConfigError`,
 		new: `	if l.set != nil && l.locker == nil {
@@ -274,13 +274,13 @@ var settlements = []mutant{
 		by:  "TestSimulation",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F29", bug: "a transaction of a set tells its name",
+		file: "lock/transaction.go", breaks: "F29", bug: "a transaction of a set tells its name",
 		old: `"key " + l.key.Digest() + " was locked together with others, and a transaction`,
 		new: `"key " + l.key.Name + " was locked together with others, and a transaction`,
 		by:  "TestHostileKeys",
 	},
 	{
-		file: "lock/settlement.go", breaks: "F29", bug: "a transaction that comes too late tells the name",
+		file: "lock/transaction.go", breaks: "F29", bug: "a transaction that comes too late tells the name",
 		old: `"the lock of key " + l.key.Digest() + " has ended already`,
 		new: `"the lock of key " + l.key.Name + " has ended already`,
 		by:  "TestHostileKeys",
