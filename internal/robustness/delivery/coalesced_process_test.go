@@ -34,7 +34,7 @@ func (p *mergedProcess) now() time.Time {
 }
 
 func (p *mergedProcess) send(request func() (driver.Row, bool, error)) (driver.Row, bool, error) {
-	gone := &driver.Error{Store: "simulated", Temporary: true, Err: errKilled}
+	gone := gone()
 	if p.isDead() {
 		return driver.Row{}, false, gone
 	}
