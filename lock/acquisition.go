@@ -195,6 +195,9 @@ func (a *acquisition) prepare() error {
 		if a.takesMarks() {
 			a.claim.Token = driver.Coalescing(a.claim.Token)
 		}
+		if t := turnOf(a.ctx); t != nil && t.Serves {
+			a.floor = clock.Wall(a.clock).Add(a.locker.opts.Grace) // as that of a mark
+		}
 	}
 	if a.key.Event != "" {
 		a.claim.Payload = stored.Payload(a.key.Payload)

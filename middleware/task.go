@@ -109,7 +109,7 @@ func (d *delivery[R]) underLock(t *task[R]) error {
 		d.report(t.ctx, lock.Observation{Outcome: lock.OutcomeCoalesced, Key: t.key})
 		return nil
 	}
-	t.turn = invocation.Turn{Pace: &d.pace}
+	t.turn = invocation.Turn{Pace: &d.pace, Serves: d.held.action == coalesce && t.nextOfName != nil}
 	ran, reported := false, false
 	err := d.locked(invocation.WithTurn(t.ctx, &t.turn), t.key, t.err, func(ctx context.Context) error {
 		ran = true

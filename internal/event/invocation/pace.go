@@ -143,6 +143,9 @@ func (p *Pace) Full(now time.Time) time.Duration {
 type Turn struct {
 	Pace      *Pace
 	Throttled bool // the store throttled the claim, which gave up immediately
+	// Serves is whether other records of the batch are acknowledged if the run of
+	// this one succeeds.
+	Serves bool
 	// Coalescer is the event of the holder that was asked for one more run, as it
 	// is stored. Empty: none was.
 	Coalescer string
