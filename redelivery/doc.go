@@ -97,9 +97,9 @@
 //
 // With HoldAtLeast(time.Minute), up to 20 messages that come at once are all
 // handled. Of 50 and 100, none is a dead letter in one environment, and 0 and 2
-// of 500 in five, but the last may be handled eleven hours later. In a FIFO queue,
-// each cooldown costs every message of the batch a receive: take a batch size
-// of 1, or a maxReceiveCount above the batch size.
+// of 500 in five, but the last may be handled eleven hours later. In a FIFO
+// queue, each cooldown costs every message of the batch a receive: take a batch
+// size of 1, or a maxReceiveCount above the batch size.
 //
 // If a run for the latest event is enough, add middleware.Coalesce to
 // HoldAtLeast: that is a debounce. 100 messages of a name in ten minutes were
