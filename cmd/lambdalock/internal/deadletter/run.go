@@ -147,9 +147,11 @@ func (r *Run) check(ctx context.Context, d *Decision) error {
 // send sends messages, and returns those that SQS has taken.
 func (r *Run) send(ctx context.Context, some []*Decision) (taken []*Decision, end error) {
 	errs := r.queue.Send(ctx, messagesOf(some))
-	if len(some) > 1 && wholly(errs[0]) && !unclear(errs[0]) && !denied(errs[0]) {
-		for i, d := range some { // one of them may be the reason
-			errs[i] = r.queue.Send(ctx, messagesOf([]*Decision{d}))[0]
+	if len(some) > 1 {
+		for i, d := range some { // one of those that were refused together may be the reason
+			if err := errs[i]; wholly(err) && !unclear(err) && !denied(err) {
+				errs[i] = r.queue.Send(ctx, messagesOf([]*Decision{d}))[0]
+			}
 		}
 	}
 	for i, d := range some {

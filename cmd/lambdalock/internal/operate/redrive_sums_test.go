@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/deadletter"
 	"github.com/lambdalock/lambdalock/cmd/lambdalock/internal/rowtest"
@@ -166,6 +167,35 @@ func TestRedriveSumsAreRight(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRedriveSendsOnce: a request that SQS refuses is about those messages of
+// an earlier one that were not sent. The others are not sent again.
+func TestRedriveSendsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newRedriveTest(t, 11, 0) // the first is sent alone
+		refused := false
+		f.Fault = func(operation string, applied bool) error {
+			if operation == "SendMessageBatch" && !applied && f.Requests[operation] == 3 {
+				refused = true
+				return &smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient}
+			}
+			return nil
+		}
+		failed := false
+		f.Fail = func(operation, _ string) *types.BatchResultErrorEntry {
+			if operation != "SendMessageBatch" || f.Requests[operation] != 2 || failed {
+				return nil
+			}
+			failed = true
+			return &types.BatchResultErrorEntry{Code: aws.String("InternalError")}
+		}
+		out, err := f.run(t.Context(), nil)
+		if n := len(f.Bodies("orders")); n != 11 || !refused || err != nil || !strings.Contains(out, "0 deleted, 11 sent, 0 left.") {
+			t.Errorf("%d messages are in the queue, want 11; %v\n%s", n, err, out)
+		}
+	})
 }
 
 // lost loses the answer to the request of a number.
