@@ -182,6 +182,8 @@ func changed(ctx context.Context, store driver.Inspector, before driver.NamedRow
 		return nil
 	case row.Token == "":
 		return no("nothing was changed: %s released %s itself", inspect.Safe(before.Holder), inspect.Safe(before.Name))
+	case unclear:
+		return no("an answer is missing, so perhaps this released %s: it is held by %s now, until %s", inspect.Safe(before.Name), inspect.Safe(row.Holder), inspect.Moment(row.Until, time.Now()))
 	}
 	return no("nothing was changed: %s is held by %s now, until %s", inspect.Safe(before.Name), inspect.Safe(row.Holder), inspect.Moment(row.Until, time.Now()))
 }

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,6 +86,35 @@ func (c settled) check(t *testing.T, out string, err error, done bool) {
 	}
 	if status(trouble(err)) != c.status || !strings.Contains(out, c.says) || done != c.done {
 		t.Errorf("status %d, done is %v, it says\n%s", status(trouble(err)), done, out)
+	}
+}
+
+// TestReleaseOrNot: if the lock has another holder after a failed attempt, that
+// attempt may have released it, unless the store says that it was not applied.
+func TestReleaseOrNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		says string
+	}{
+		"no answer": {passing, "an answer is missing, so perhaps this released orders/a: it is held by g now"},
+		"throttled": {throttled, "nothing was changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &lossy{Store: memstore.New(), fails: 1, applied: true, err: c.err}
+				rowtest.Acquire(t, s.Store, "f", time.Hour, lock.Key{Name: "a", Event: "e"})
+				go func() {
+					time.Sleep(releasePause)
+					rowtest.Acquire(t, s.Store, "g", time.Hour, lock.Key{Name: "a", Event: "e2"})
+				}()
+				err := release(t.Context(), s, "orders", "a", io.Discard, answering(nil, nil))
+				if status(trouble(err)) != 1 || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("status %d: %v", status(trouble(err)), err)
+				}
+			})
+		})
 	}
 }
 
