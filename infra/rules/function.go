@@ -59,13 +59,13 @@ const (
 	lockGrace     = 8
 )
 
-// lastAttempt returns how many seconds after the first failure the last attempt
-// comes.
-func (a *Async) lastAttempt() float64 {
+// lastAttempt returns how many seconds of waiting come before the last attempt,
+// and how many attempts do.
+func (a *Async) lastAttempt() (waits, attempts float64) {
 	if a.Retries.is(1) {
-		return secondAttempt
+		return secondAttempt, 1
 	}
-	return secondAttempt + thirdAttempt
+	return secondAttempt + thirdAttempt, 2
 }
 
 // Check judges the function itself.
@@ -90,7 +90,8 @@ func (f *Function) Check() []Finding {
 func (f *Function) checkAsyncTimeout() []Finding {
 	last := float64(secondAttempt + thirdAttempt)
 	for i := range f.Async {
-		last = min(last, f.Async[i].lastAttempt())
+		waits, _ := f.Async[i].lastAttempt()
+		last = min(last, waits)
 	}
 	if !f.Timeout.Known || f.Timeout.Value+lockGrace <= last {
 		return nil
@@ -165,7 +166,8 @@ func (f *Function) checkAsync(a *Async) []Finding {
 		note(RetryAttempts, " with RetryAttempts %g: an event that finds its lock held %s has failed for good. Set RetryAttempts to 2", a.Retries.Value, times(a.Retries.Value+1))
 	}
 	// https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
-	if least := a.lastAttempt() + 2*f.Timeout.Value; a.EventAge.Known && a.EventAge.Value < least && !a.Retries.is(0) {
+	waits, attempts := a.lastAttempt()
+	if least := waits + attempts*f.Timeout.Value; a.EventAge.Known && a.EventAge.Value < least && !a.Retries.is(0) {
 		note(EventAge, " with a MaxEventAge of %g s: Lambda gives up an event at that age, and the last attempt may come after %g s, "+
 			"so an event that finds its lock held is given up early. Set MaxEventAge to at least %g s", a.EventAge.Value, least, least)
 	}

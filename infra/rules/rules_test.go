@@ -141,6 +141,8 @@ func TestFunction(t *testing.T) {
 		"1 retry, after it":       {rules.Function{Timeout: known(52), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1)})}, []string{rules.RetryAttempts}},
 		"age of 60 s":             {rules.Function{HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(60)})}, []string{rules.EventAge}},
 		"age of 200 s":            {rules.Function{Timeout: known(10), HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(200)})}, nil},
+		"age of 1 retry":          {rules.Function{Timeout: known(100), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1), EventAge: known(160)})}, []string{rules.RetryAttempts, rules.AsyncTimeout}},
+		"age below 1 retry":       {rules.Function{Timeout: known(10), HasDeadLetterQueue: true, Async: async(rules.Async{Retries: known(1), EventAge: known(69)})}, []string{rules.RetryAttempts, rules.EventAge}},
 		"age below the attempts":  {rules.Function{Timeout: known(60), HasDeadLetterQueue: true, Async: async(rules.Async{EventAge: known(299)})}, []string{rules.EventAge}},
 		"destination is gone":     {rules.Function{Async: async(rules.Async{HasFailureDestination: true, GoneDestination: "dead"})}, []string{rules.FailureDestination}},
 		"dead-letter queue gone":  {rules.Function{HasDeadLetterQueue: true, GoneDeadLetterQueue: "dead", Async: async(kept)}, []string{rules.DeadLetterQueue}},
