@@ -194,3 +194,29 @@ func TestNodeOfACluster(t *testing.T) { // F42
 		})
 	}
 }
+
+// TestClusterIsDown lists the rows of a server without rows whose cluster is
+// down: nothing is known of the locks of the other servers.
+func TestClusterIsDown(t *testing.T) {
+	t.Parallel()
+	m := redistest.NewMini(t)
+	store := redistest.Must(redisstore.New(redistest.NewClient(t, m.Addr())))
+	m.Server().SetPreHook(func(p *minserver.Peer, command string, _ ...string) bool {
+		switch {
+		case command == "INFO":
+			p.WriteBulk("cluster_enabled:1\r\n")
+		case strings.HasPrefix(command, "EVAL"):
+			p.WriteError("CLUSTERDOWN Hash slot not served")
+		default:
+			return false
+		}
+		return true
+	})
+	var err error
+	for _, err = range store.Rows(t.Context(), "") {
+	}
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Lasting || strings.Count(e.Error(), m.Addr()) != 1 || !strings.Contains(e.Error(), "CLUSTERDOWN") {
+		t.Errorf("the error is %v", err)
+	}
+}

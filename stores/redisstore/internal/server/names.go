@@ -121,6 +121,8 @@ func (s *Server) hasAll(ctx context.Context) error {
 		case err == nil:
 		case !errors.As(err, &answered): // the list says why
 			return nil
+		case codeOf(answered.Error()) == "CLUSTERDOWN": // the list does not: it has what is here
+			return err
 		case codeOf(answered.Error()) == "MOVED":
 			return &driver.ConfigError{Reason: s.name + " is one node of a cluster, so it has only some of the locks: use redis.NewClusterClient. A URL cannot name a cluster: read single locks by their names, through the node that has them", Err: answered}
 		}
