@@ -247,6 +247,14 @@ func (i info) Info(ctx context.Context, _ ...string) *redis.StringCmd {
 	return cmd
 }
 
+// ClusterInfo has the settings too. Without a size it is denied.
+func (i info) ClusterInfo(ctx context.Context) *redis.StringCmd {
+	if !strings.Contains(string(i), "cluster_size") {
+		return info("").Info(ctx)
+	}
+	return i.Info(ctx)
+}
+
 func TestRedis(t *testing.T) {
 	t.Parallel()
 	const right = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\nrole:master\r\nconnected_slaves:0\r\n"
@@ -261,7 +269,9 @@ func TestRedis(t *testing.T) {
 		"replicated":  {info(strings.Replace(right, "slaves:0", "slaves:2", 1)), []string{"warning replicas"}},
 		"a replica":   {info(strings.Replace(right, "role:master", "role:slave", 1)), []string{"error replicas"}},
 		"no cluster":  {right + "cluster_enabled:0\r\n", nil},
-		"a node":      {right + "cluster_enabled:1\r\n", []string{"error cluster"}},
+		"a node":      {right + "cluster_enabled:1\r\ncluster_size:3\r\n", []string{"error cluster"}},
+		"some node":   {right + "cluster_enabled:1\r\n", []string{"error cluster"}},
+		"all nodes":   {right + "cluster_enabled:1\r\ncluster_size:1\r\n", nil},
 		"says little": {"redis_version:7.0.0\r\n", nil},
 		"denied":      {"", []string{"warning unread"}},
 	} {

@@ -10,6 +10,7 @@ import (
 // InfoClient is the part of a *redis.Client that Redis needs.
 type InfoClient interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
+	ClusterInfo(ctx context.Context) *redis.StringCmd
 }
 
 // Redis checks the settings of a server, which may lose locks. It says nothing
@@ -36,7 +37,7 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 	default:
 		found.warn(checkKept, forStore, "Redis %s has appendonly no, so a restart loses locks and completed events: set appendonly yes, and check the fence where that matters", address)
 	}
-	if info["cluster_enabled"] == "1" {
+	if info["cluster_enabled"] == "1" && !servesAll(ctx, client) {
 		found.fail(checkCluster, forStore, "Redis %s is one node of a cluster, so it has only some of the locks, and a URL cannot name the others: what doctor finds holds for this node. Functions need redis.NewClusterClient", address)
 	}
 	if replicas := info["connected_slaves"]; info["role"] == "slave" {
@@ -45,6 +46,14 @@ func Redis(ctx context.Context, client InfoClient, address string) []Line {
 		found.warn(checkReplicas, forStore, "Redis %s has %s replicas, and a failover may lose its last writes, and with them a lock: check the fence where that matters", address, replicas)
 	}
 	return found
+}
+
+// servesAll reports whether the server is the only primary of its cluster, such
+// as that of a single shard.
+// https://redis.io/docs/latest/commands/cluster-info/
+func servesAll(ctx context.Context, client InfoClient) bool {
+	text, err := client.ClusterInfo(ctx).Result()
+	return err == nil && parseInfo(text)["cluster_size"] == "1"
 }
 
 // parseInfo reads the answer of INFO.
