@@ -196,7 +196,7 @@ func (a *acquisition) prepare() error {
 			a.claim.Token = driver.Coalescing(a.claim.Token)
 		}
 		if t := turnOf(a.ctx); t != nil && t.Serves {
-			a.floor = clock.Wall(a.clock).Add(a.locker.opts.Grace) // as that of a mark
+			a.floor = clock.Wall(a.clock).Truncate(time.Microsecond).Add(a.locker.opts.Grace) // as the stamp of a mark
 		}
 	}
 	if a.key.Event != "" {
