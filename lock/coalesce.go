@@ -114,10 +114,9 @@ const (
 // process take so long that the run for those who mark would not fit in, and
 // the event would never be completed.
 func (a *acquisition) takesMarks() bool {
-	if a.timing.deadline.IsZero() {
-		return true
-	}
-	return a.timing.deadline.Add(-a.timing.reserve).Sub(a.began) >= 2*time.Duration(a.locker.lastRun.Load())
+	need, t := 2*time.Duration(a.locker.lastRun.Load()), &a.timing
+	fixed := t.lease > 0 && !t.renew
+	return (t.deadline.IsZero() || t.deadline.Add(-t.reserve).Sub(a.began) >= need) && (!fixed || t.lease-t.margin >= need)
 }
 
 // ran notes that a run of the work has ended.

@@ -117,35 +117,52 @@ func stream(t *testing.T, f *fixture) (stop func() (last time.Time, refused int)
 // first of them when it comes again. When runs are short again, it takes marks.
 func TestRunsThatTakeMostOfTheTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		l := f.locker(lock.Options{Coalesce: true, Lease: lock.UntilDeadline()})
-		takes, coalesced := 20*time.Second, 0
-		deliver := func(id string) error {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			return l.Do(ctx, event(id), func(ctx context.Context) error {
-				time.Sleep(takes)
-				if isCoalesced(f.locker(coalescing).Do(t.Context(), event("another"), nothing)) {
-					coalesced++
-				}
-				return ctx.Err()
-			})
+	for name, c := range map[string]struct {
+		mode     lock.LeaseMode
+		deadline time.Duration // zero: none
+	}{
+		"of an invocation":   {lock.UntilDeadline(), 30 * time.Second},
+		"of a fixed lease":   {lock.FixedLease(32 * time.Second), 10 * time.Minute},
+		"without a deadline": {lock.FixedLease(32 * time.Second), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runsThatTakeMostOfTheTime(t, c.mode, c.deadline) })
+		})
+	}
+}
+
+func runsThatTakeMostOfTheTime(t *testing.T, mode lock.LeaseMode, deadline time.Duration) {
+	f := newFixture(t)
+	l := f.locker(lock.Options{Coalesce: true, Lease: mode})
+	takes, coalesced := 20*time.Second, 0
+	deliver := func(id string) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		if deadline > 0 {
+			ctx, cancel = context.WithTimeout(ctx, deadline)
 		}
-		if err := deliver("e1"); !errors.Is(err, lock.ErrOwed) || coalesced != 1 {
-			t.Errorf("the first delivery: %v, %d coalesced", err, coalesced)
-		}
-		for range 2 {
-			if err := deliver("e1"); err != nil && !isCompleted(err) || coalesced != 1 {
-				t.Errorf("the next delivery: %v, %d coalesced", err, coalesced)
+		defer cancel()
+		return l.Do(ctx, event(id), func(ctx context.Context) error {
+			time.Sleep(takes)
+			if isCoalesced(f.locker(coalescing).Do(t.Context(), event("another"), nothing)) {
+				coalesced++
 			}
+			return ctx.Err()
+		})
+	}
+	if err := deliver("e1"); !errors.Is(err, lock.ErrOwed) || coalesced != 1 {
+		t.Errorf("the first delivery: %v, %d coalesced", err, coalesced)
+	}
+	for range 2 {
+		if err := deliver("e1"); err != nil && !isCompleted(err) || coalesced != 1 {
+			t.Errorf("the next delivery: %v, %d coalesced", err, coalesced)
 		}
-		takes = time.Second
-		_ = deliver("e2")
-		if err := deliver("e3"); err != nil || coalesced < 2 {
-			t.Errorf("when runs are short again: %v, %d coalesced", err, coalesced)
-		}
-	})
+	}
+	takes = time.Second
+	_ = deliver("e2")
+	if err := deliver("e3"); err != nil || coalesced < 2 {
+		t.Errorf("when runs are short again: %v, %d coalesced", err, coalesced)
+	}
 }
 
 // TestFailedRunIsOwed shows that the end of a run that failed says whether
