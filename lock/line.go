@@ -82,12 +82,19 @@ func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Durat
 // until then or, if the waiter is far from its turn, for half of the time until
 // that. Every turn has a cooldown of its own. Those who are near come one after
 // the other, so that the first has the name and the others need not try.
+//
+// The holder's stamp tells how long a turn is, unless the waiter has seen
+// otherwise: where the store has a clock of its own, theirs may differ by hours.
 func (a *acquisition) cooldownEnds(now time.Time, toEnd time.Duration) time.Duration {
 	l := &a.line
 	if l.place == 0 {
 		return toEnd
 	}
-	turn := max(l.length(now, &a.row), a.row.Until.Sub(a.row.Stamp))
+	hold := a.row.Until.Sub(a.row.Stamp)
+	if hold > now.Sub(l.others)+toEnd {
+		hold = toEnd
+	}
+	turn := max(l.length(now, &a.row), hold)
 	turns := time.Duration(l.before(&a.row))
 	a.claim.Place = 0
 	if turns > keenest {

@@ -62,6 +62,18 @@ func (s *distant) Join(ctx context.Context, name string) (driver.Row, bool, erro
 	return row, ok, err
 }
 
+// clockedLine is a [driver.Line] with a clock of its own.
+type clockedLine struct{ *serverClock }
+
+func (s clockedLine) Join(ctx context.Context, name string) (driver.Row, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, _ := s.seen(name, "", time.Time{})
+	ok := row.Join()
+	_, seen := s.seen(name, "", clock.Wall(clock.From(ctx)))
+	return seen, ok, nil
+}
+
 // unaware hides that a store is a [driver.Line].
 type unaware struct{ driver.Store }
 
@@ -75,6 +87,7 @@ type crowd struct {
 	joins   error
 	dead    int           // how many died in line before
 	least   time.Duration // for which each holds the name at least
+	clocked bool          // the store judges by its own clock
 }
 
 // figures are those of one crowd, or the medians of several. Rate is the number
@@ -85,6 +98,9 @@ type figures struct{ requests, rate, wall, last float64 }
 func (c *crowd) run(t *testing.T) figures {
 	t.Helper()
 	s := &distant{Line: memstore.New(), joinError: c.joins}
+	if c.clocked {
+		s.Line = clockedLine{newServerClock(time.Now)}
+	}
 	if c.dead > 0 {
 		_, _, _ = s.Line.Acquire(t.Context(), &driver.Claim{Name: "/resource", Token: "before", Stamp: time.Now(), Until: time.Now()})
 		for range c.dead {
@@ -189,6 +205,7 @@ func TestLine(t *testing.T) { // F19
 		"128, a cooldown of 20 s":   {crowd{waiters: 128, least: 20 * time.Second}, 3, figures{20, 2, 1.1, 2.2}},
 		"40, of which many give up, a cooldown of 30 s": {crowd{waiters: 40, gone: 20, least: 30 * time.Second}, 3, figures{20, 2, 1.2, 2.2}},
 		"128, a cooldown of 20 s, clocks 1.9 s apart":   {crowd{waiters: 128, least: 20 * time.Second, apart: 1900 * time.Millisecond}, 3, figures{20, 2, 1.2, 2.2}},
+		"32, HoldAtLeast, clocks 1 h apart":             {crowd{waiters: 32, least: 200 * time.Millisecond, apart: time.Hour, clocked: true}, 9, figures{28, 150, 1.7, 3}},
 		"32, and the answers about places are lost":     {crowd{waiters: 32, joins: &driver.Error{Err: errors.New("no")}}, 10, figures{14, 500, 2, 3.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
