@@ -119,8 +119,9 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 // hashed.
 //
 // The error is a [*CompletedError] if the event was completed, a [*LostError]
-// if the lock was released or taken over, or a [*StoreError], [*DeadlineError]
-// or [*ConfigError].
+// if the lock was released or taken over or, in a store with a clock of its
+// own, if the lease has ended, or a [*StoreError], [*DeadlineError] or
+// [*ConfigError].
 func (l *Locker) Resume(ctx context.Context, t Ticket) (*Lock, error) {
 	c := clock.From(ctx)
 	began := c.Now()
