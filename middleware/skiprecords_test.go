@@ -52,6 +52,14 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		"several, any": func() {
 			middleware.WithLocks(keyfuncs.All(keyfuncs.Static("job")), handles[events.DynamoDBEvent], opts...)
 		},
+		"around Kinesis": func() {
+			middleware.WithLock(keyfuncs.Static("job"), middleware.EachKinesisRecord(keyfuncs.KinesisRecord, handles[events.KinesisEventRecord]), opts...)
+		},
+		"around DynamoDB": func() {
+			middleware.WithLock(keyfuncs.Static("job"), middleware.EachDynamoDBRecord(keyfuncs.DynamoDBRecord, handles[events.DynamoDBEventRecord]), opts...)
+		},
+		"embedded":   func() { middleware.WithLock(keyfuncs.Static("job"), handles[struct{ events.SQSEvent }], opts...) },
+		"defined as": func() { middleware.WithLock(keyfuncs.Static("job"), handles[*ownKafkaEvent], opts...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantPanic(t, use, "OnHeld(Skip) would acknowledge a record", "redelivery.SQS", "Wait", "Coalesce")
@@ -65,6 +73,8 @@ func TestSkipOfHeldRecords(t *testing.T) {
 		t.Run("accepted: "+name, func(*testing.T) { use() })
 	}
 }
+
+type ownKafkaEvent events.KafkaEvent
 
 func handles[E any](context.Context, E) error { return nil }
 

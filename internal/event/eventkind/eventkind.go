@@ -33,15 +33,15 @@ func OfRecord(t reflect.Type) *Kind {
 	return first(func(k *Kind) bool { return k.one != nil && reflect.TypeOf(k.one) == t })
 }
 
-// IsKept reports whether a Go type, or what it points to, stands for an event
-// or a record of a queue or a stream, which is gone once it is acknowledged.
+// IsKept reports whether a Go type stands for an event or a record of a queue or
+// a stream, which is gone once it is acknowledged: by itself, or because it is
+// defined as, points to or embeds a type that does.
 func IsKept(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return first(func(k *Kind) bool {
-		return k.kept && (k.one != nil && reflect.TypeOf(k.one) == t || slices.ContainsFunc(k.types, func(event any) bool { return reflect.TypeOf(event) == t }))
-	}) != nil
+	return embeds(t, func(t reflect.Type) bool {
+		return first(func(k *Kind) bool {
+			return k.kept && slices.ContainsFunc(append([]any{k.one}, k.types...), func(known any) bool { return known != nil && isDefinedAs(t, reflect.TypeOf(known)) })
+		}) != nil
+	}, map[reflect.Type]bool{})
 }
 
 // Of returns the kind of a JSON document, or nil if it is unknown.

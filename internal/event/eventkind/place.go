@@ -42,13 +42,37 @@ func find(t reflect.Type, known []httpType) place {
 // knownAs returns the known type that t is, or is defined as.
 func knownAs(t reflect.Type, known []httpType) httpType {
 	i := slices.IndexFunc(known, func(k httpType) bool { return t == k.of })
-	if i < 0 && t.Kind() == reflect.Struct {
-		i = slices.IndexFunc(known, func(k httpType) bool { return t.ConvertibleTo(k.of) })
+	if i < 0 {
+		i = slices.IndexFunc(known, func(k httpType) bool { return isDefinedAs(t, k.of) })
 	}
 	if i < 0 {
 		return httpType{}
 	}
 	return known[i]
+}
+
+// isDefinedAs reports whether t is a known type of events, or defined as one.
+func isDefinedAs(t, known reflect.Type) bool {
+	return t == known || t.Kind() == reflect.Struct && t.ConvertibleTo(known)
+}
+
+// embeds reports whether t is such a type, points to one or embeds one. A type
+// may embed a pointer to itself.
+func embeds(t reflect.Type, is func(reflect.Type) bool, seen map[reflect.Type]bool) bool {
+	t = deref(t)
+	if is(t) {
+		return true
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return false
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && embeds(f.Type, is, seen) {
+			return true
+		}
+	}
+	return false
 }
 
 // in returns what v, whose type was given to find, has at the place. It reports

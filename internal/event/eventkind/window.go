@@ -26,24 +26,6 @@ func IsWindow(member json.RawMessage) bool { return len(member) > 0 && string(me
 // TakesWindow reports whether a Go type is that of an event of a tumbling
 // window, points to it or embeds it.
 func TakesWindow(t reflect.Type) bool {
-	return embeds(t, reflect.TypeFor[events.TimeWindowProperties](), map[reflect.Type]bool{})
-}
-
-// embeds reports whether t is a type, points to it or embeds it. A type may
-// embed a pointer to itself.
-func embeds(t, what reflect.Type, seen map[reflect.Type]bool) bool {
-	t = deref(t)
-	if t == what {
-		return true
-	}
-	if t.Kind() != reflect.Struct || seen[t] {
-		return false
-	}
-	seen[t] = true
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Anonymous && embeds(f.Type, what, seen) {
-			return true
-		}
-	}
-	return false
+	window := reflect.TypeFor[events.TimeWindowProperties]()
+	return embeds(t, func(t reflect.Type) bool { return t == window }, map[reflect.Type]bool{})
 }
