@@ -51,6 +51,7 @@ func TestAll(t *testing.T) {
 		"one":                       {[]keyfuncs.Func[lock.Key]{give(a)}, []lock.Key{a}, nil},
 		"an error":                  {[]keyfuncs.Func[lock.Key]{give(a), fail(boom)}, nil, boom},
 		"a later error":             {[]keyfuncs.Func[lock.Key]{fail(keyfuncs.ErrNoLock), fail(boom)}, nil, boom},
+		"a nil NoKeyError as error": {[]keyfuncs.Func[lock.Key]{give(a), fail((*lock.NoKeyError)(nil))}, nil, (*lock.NoKeyError)(nil)},
 		"nothing to work on":        {[]keyfuncs.Func[lock.Key]{give(a), fail(keyfuncs.ErrIgnore)}, nil, keyfuncs.ErrIgnore},
 		"one needs no lock":         {[]keyfuncs.Func[lock.Key]{fail(keyfuncs.ErrNoLock), give(a)}, []lock.Key{a}, nil},
 		"one needs no lock, by far": {[]keyfuncs.Func[lock.Key]{give(a), fail(fmt.Errorf("GET: %w", keyfuncs.ErrNoLock))}, []lock.Key{a}, nil},

@@ -240,8 +240,14 @@ func (e *NoKeyError) Error() string {
 	return s
 }
 
-// Unwrap returns the parser's error.
-func (e *NoKeyError) Unwrap() error { return e.Err }
+// Unwrap returns the parser's error. A nil e, which a key function may return by
+// mistake, has none.
+func (e *NoKeyError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // ConfigError says which setting is wrong and what to change.
 type ConfigError = driver.ConfigError
