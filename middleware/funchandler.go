@@ -30,9 +30,7 @@ func wrapFunc(w *wrapper, key keySource[[]reflect.Value], handler reflect.Value,
 			out := handler.Call(args)
 			if sig.returnsError {
 				if err, _ := out[len(out)-1].Interface().(error); err != nil {
-					if changed := run.failed(err); changed != err {
-						out[len(out)-1] = reflect.ValueOf(changed)
-					}
+					out[len(out)-1] = reflect.ValueOf(run.failed(err))
 					return out
 				}
 			}

@@ -36,7 +36,7 @@ func (r *handlerRun) release() {
 // unless that says that the event need not come again, and others rely on it or
 // may, because the release does not tell.
 func (r *handlerRun) failed(err error) error {
-	if r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
+	if r.lock == nil || r.w.held.action != coalesce || !errors.As(err, new(*PermanentError)) {
 		return err
 	}
 	if r.lock.Release() != nil {
