@@ -29,7 +29,7 @@ func LogLine(text []byte) (*Event, error) {
 		Event   string `json:"event"`
 	}
 	said := string(text)
-	if json.Unmarshal(text, &line) == nil {
+	if json.Unmarshal(text, &line) == nil || json.Valid(text) { // an event may have other members of these names
 		said = line.Message + line.Msg
 		if !strings.HasPrefix(said, "lambdalock: ") {
 			return nil, nil

@@ -54,7 +54,7 @@ func TestLogLine(t *testing.T) {
 			}
 		}
 	}
-	for _, other := range []string{`{"msg":"order placed","key":"0123456789ab"}`, `{"detail":"lambdalock: completed"}`, `{}`, `[1]`, `hello`, ""} {
+	for _, other := range []string{`{"msg":"order placed","key":"0123456789ab"}`, `{"detail":"lambdalock: completed"}`, `{"name":{},"detail":"lambdalock: completed"}`, `{}`, `[1]`, `hello`, ""} {
 		if e, err := explain.LogLine([]byte(other)); e != nil || err != nil {
 			t.Errorf("%s: %v, %v", other, e, err)
 		}
