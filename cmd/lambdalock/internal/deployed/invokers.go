@@ -119,8 +119,15 @@ func (r *Reader) readVersions(ctx context.Context, f *Function, a *lambdatypes.A
 	if a.RoutingConfig == nil || len(a.RoutingConfig.AdditionalVersionWeights) == 0 {
 		return
 	}
-	versions := append([]string{aws.ToString(a.FunctionVersion)}, slices.Sorted(maps.Keys(a.RoutingConfig.AdditionalVersionWeights))...)
-	for _, v := range versions {
+	weights := map[string]float64{aws.ToString(a.FunctionVersion): 1}
+	for v, weight := range a.RoutingConfig.AdditionalVersionWeights {
+		weights[v] = weight
+		weights[aws.ToString(a.FunctionVersion)] -= weight
+	}
+	for _, v := range slices.Sorted(maps.Keys(weights)) {
+		if weights[v] <= 0 {
+			continue
+		}
 		of, err := Configuration(ctx, r.Lambda, f.unqualified()+":"+v)
 		if err != nil {
 			f.Unread = append(f.Unread, err)

@@ -60,9 +60,11 @@ func deployedAsync(change func(*cloud, *config)) *cloud {
 	return c
 }
 
-func deployedAlias(other string) *cloud {
+// deployedAlias is a function with an alias whose second version locks in
+// another table, and has that part of the invocations.
+func deployedAlias(other string, part float64) *cloud {
 	c := deployedFrom(queue, func(*cloud, *esm) {})
-	c.alias, c.routing, c.tables = true, map[string]float64{"2": 0.1}, map[string]string{"1": "locks", "2": other}
+	c.alias, c.routing, c.tables = true, map[string]float64{"2": part}, map[string]string{"1": "locks", "2": other}
 	return c
 }
 
@@ -123,7 +125,7 @@ func TestWrongDeployments(t *testing.T) {
 			c.DestinationConfig = to("arn:aws:sqs:eu-west-1:123456789012:gone")
 		}), rules.FailureDestination},
 		"S3, function as destination is gone": {deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to(account + "-gone") }), rules.FailureDestination},
-		"two tables":                          {deployedAlias("others"), rules.AliasTables},
+		"two tables":                          {deployedAlias("others", 0.1), rules.AliasTables},
 		"topic, no limit":                     {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts, m.DestinationConfig = nil, nil }), rules.RetryLimit},
 		"topic, not kept":                     {deployedFrom(topic, func(_ *cloud, m *esm) { m.DestinationConfig = nil }), rules.FailureDestination},
 		"topic, no retries":                   {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts = aws.Int32(0) }), rules.RetryAttempts},
@@ -153,17 +155,19 @@ func TestRightDeployments(t *testing.T) {
 		"queue with window": {deployedFrom(queue, func(c *cloud, m *esm) {
 			m.MaximumBatchingWindowInSeconds, c.queue["VisibilityTimeout"] = aws.Int32(5), "65"
 		}), ""},
-		"stream":                 {deployedFrom(stream, nothing), ""},
-		"stream with age":        {deployedFrom(stream, func(_ *cloud, m *esm) { m.MaximumRetryAttempts, m.MaximumRecordAgeInSeconds = nil, aws.Int32(3600) }), ""},
-		"stream by its keys":     {deployedFrom(stream, func(c *cloud, _ *esm) { c.stream = types.RecordDistributionStrategyUserPartitionKey }), ""},
-		"consumer":               {deployedFrom(consumer, nothing), ""},
-		"topic":                  {deployedFrom(topic, func(_ *cloud, m *esm) { m.FunctionResponseTypes = nil }), ""},
-		"topic, 10 retries":      {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts = nil }), ""},
-		"broker":                 {deployedFrom(broker, func(_ *cloud, m *esm) { *m = mapped(broker) }), "event source mapping 7f1b (broker:orders:b-1)"},
-		"kept by a topic":        {deployedFrom(stream, func(_ *cloud, m *esm) { m.DestinationConfig = to("arn:aws:sns:eu-west-1:123456789012:failed") }), "failure destination arn:aws:sns"},
-		"S3":                     {deployedAsync(func(*cloud, *config) {}), ""},
-		"S3, kept by a function": {deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to(account + ":live") }), ""},
-		"alias, one table":       {deployedAlias("locks"), ""},
+		"stream":                           {deployedFrom(stream, nothing), ""},
+		"stream with age":                  {deployedFrom(stream, func(_ *cloud, m *esm) { m.MaximumRetryAttempts, m.MaximumRecordAgeInSeconds = nil, aws.Int32(3600) }), ""},
+		"stream by its keys":               {deployedFrom(stream, func(c *cloud, _ *esm) { c.stream = types.RecordDistributionStrategyUserPartitionKey }), ""},
+		"consumer":                         {deployedFrom(consumer, nothing), ""},
+		"topic":                            {deployedFrom(topic, func(_ *cloud, m *esm) { m.FunctionResponseTypes = nil }), ""},
+		"topic, 10 retries":                {deployedFrom(topic, func(_ *cloud, m *esm) { m.MaximumRetryAttempts = nil }), ""},
+		"broker":                           {deployedFrom(broker, func(_ *cloud, m *esm) { *m = mapped(broker) }), "event source mapping 7f1b (broker:orders:b-1)"},
+		"kept by a topic":                  {deployedFrom(stream, func(_ *cloud, m *esm) { m.DestinationConfig = to("arn:aws:sns:eu-west-1:123456789012:failed") }), "failure destination arn:aws:sns"},
+		"S3":                               {deployedAsync(func(*cloud, *config) {}), ""},
+		"S3, kept by a function":           {deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to(account + ":live") }), ""},
+		"alias, one table":                 {deployedAlias("locks", 0.1), ""},
+		"alias, all to the first version":  {deployedAlias("others", 0), ""},
+		"alias, all to the second version": {deployedAlias("others", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
