@@ -180,6 +180,27 @@ func TestRightDeployments(t *testing.T) {
 	}
 }
 
+// TestOfAnotherAccount: what seems to be gone may be there, where this account
+// may not look, so nothing is said but that it was not read.
+func TestOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	const other = ":eu-west-1:999999999999:"
+	for name, c := range map[string]*cloud{
+		"queue of a stream": deployedFrom(stream, func(_ *cloud, m *esm) { m.DestinationConfig = to("arn:aws:sqs" + other + "gone") }),
+		"function":          deployedAsync(func(_ *cloud, c *config) { c.DestinationConfig = to("arn:aws:lambda" + other + "function:gone") }),
+		"dead-letter queue": deployedFrom(queue, func(c *cloud, _ *esm) {
+			c.queue["RedrivePolicy"] = `{"deadLetterTargetArn":"arn:aws:sqs` + other + `gone","maxReceiveCount":5}`
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if ids, _ := found(t, c); len(ids) != 1 || !strings.HasPrefix(ids[0], "unread: ") {
+				t.Errorf("found %q", ids)
+			}
+		})
+	}
+}
+
 // TestPolicies: who invokes a function, in all forms of a policy. M22
 func TestPolicies(t *testing.T) {
 	t.Parallel()

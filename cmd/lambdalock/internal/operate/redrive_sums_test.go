@@ -198,6 +198,25 @@ func TestRedriveSendsOnce(t *testing.T) {
 	})
 }
 
+// TestRedriveEndsInARequest: what SQS has taken is deleted, also if another
+// message of the request ends the run.
+func TestRedriveEndsInARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newRedriveTest(t, 21, 0)
+		f.Fail = func(operation, _ string) *types.BatchResultErrorEntry {
+			if operation != "SendMessageBatch" || f.Requests[operation] != 2 || len(f.Bodies("orders")) != 5 {
+				return nil
+			}
+			return &types.BatchResultErrorEntry{Code: aws.String("KMS.AccessDeniedException"), SenderFault: true}
+		}
+		out, err := f.run(t.Context(), nil)
+		if status(trouble(err)) != 69 || !strings.Contains(out, "0 deleted, 5 sent, 16 left. It ended early") || len(f.Bodies("dlq")) != 16 {
+			t.Errorf("%d are here; %v\n%s", len(f.Bodies("dlq")), err, out)
+		}
+	})
+}
+
 // lost loses the answer to the request of a number.
 func lost(operation string, number int) func(string, bool) error {
 	return func(o string, applied bool) error {
