@@ -16,8 +16,8 @@ import (
 
 // TestLateClaimOfAServedRecord lets an earlier delivery of a record send a
 // claim, on a clock that is ahead, whose copy arrives after another record of
-// its batch has served it: it must not own the name, because nobody delivers the
-// record again, and what others coalesce into it would be lost.
+// its batch has served it: it must not own the name, because nobody delivers
+// the record again, and what others coalesce into it would be lost.
 func TestLateClaimOfAServedRecord(t *testing.T) { // F3, F14
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
