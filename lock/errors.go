@@ -240,8 +240,8 @@ func (e *NoKeyError) Error() string {
 	return s
 }
 
-// Unwrap returns the parser's error. A nil e, which a key function may return by
-// mistake, has none.
+// Unwrap returns the parser's error. A nil e, which a key function may return
+// by mistake, has none.
 func (e *NoKeyError) Unwrap() error {
 	if e == nil {
 		return nil

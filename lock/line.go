@@ -84,7 +84,8 @@ func (a *acquisition) turnComes(now time.Time, held, toEnd, otherwise time.Durat
 // the other, so that the first has the name and the others need not try.
 //
 // The holder's stamp tells how long a turn is, unless the waiter has seen
-// otherwise: where the store has a clock of its own, theirs may differ by hours.
+// otherwise: where the store has a clock of its own, theirs may differ by
+// hours.
 func (a *acquisition) cooldownEnds(now time.Time, toEnd time.Duration) time.Duration {
 	l := &a.line
 	if l.place == 0 {

@@ -33,9 +33,9 @@ func OfRecord(t reflect.Type) *Kind {
 	return first(func(k *Kind) bool { return k.one != nil && reflect.TypeOf(k.one) == t })
 }
 
-// IsKept reports whether a Go type stands for an event or a record of a queue or
-// a stream, which is gone once it is acknowledged: by itself, or because it is
-// defined as, points to or embeds a type that does.
+// IsKept reports whether a Go type stands for an event or a record of a queue
+// or a stream, which is gone once it is acknowledged: by itself, or because it
+// is defined as, points to or embeds a type that does.
 func IsKept(t reflect.Type) bool {
 	return embeds(t, func(t reflect.Type) bool {
 		return first(func(k *Kind) bool {
