@@ -117,14 +117,16 @@ func TestOwedRun(t *testing.T) {
 		options lock.Options
 		took    time.Duration // the run, of the 30 s of the invocation
 		fault   fault.Fault   // of the first completion
+		close   fault.Fault   // of the first request that closes the row for the last run
 		again   bool
 	}{
-		"there is time":                   {deadline, 10 * time.Second, fault.None, true},
-		"there is not enough time":        {deadline, 15500 * time.Millisecond, fault.None, false},
-		"a heartbeat goes on":             {beat, 10 * time.Second, fault.None, true},
-		"the request was lost":            {deadline, time.Second, fault.DropBefore, true},
-		"the answer was lost":             {deadline, time.Second, fault.ApplyThenDrop, true},
-		"the lease is over by the answer": {lock.Options{Coalesce: true, Lease: lock.FixedLease(4 * time.Second)}, 1500 * time.Millisecond, fault.Hang, false},
+		"there is time":                   {deadline, 10 * time.Second, fault.None, fault.None, true},
+		"there is not enough time":        {deadline, 15500 * time.Millisecond, fault.None, fault.None, false},
+		"too little after the row closed": {deadline, 14200 * time.Millisecond, fault.None, fault.Hang, false},
+		"a heartbeat goes on":             {beat, 10 * time.Second, fault.None, fault.None, true},
+		"the request was lost":            {deadline, time.Second, fault.DropBefore, fault.None, true},
+		"the answer was lost":             {deadline, time.Second, fault.ApplyThenDrop, fault.None, true},
+		"the lease is over by the answer": {lock.Options{Coalesce: true, Lease: lock.FixedLease(4 * time.Second)}, 1500 * time.Millisecond, fault.Hang, fault.None, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,11 +144,14 @@ func TestOwedRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.faulty.Plan(fault.Release, c.fault)
+				f.faulty.Plan(fault.Mark, c.close)
+				f.outcomes()
 				var owed *lock.OwedError
 				if err := lk.Complete(); !errors.As(err, &owed) || owed.Again != c.again {
 					t.Fatalf("Complete: %v", err)
 				}
 				if !c.again {
+					f.wantOutcomes(lock.OutcomeOwed, lock.OutcomeReleased)
 					if err := lk.Complete(); !errors.Is(err, lock.ErrReleased) {
 						t.Errorf("Complete again: %v", err)
 					}

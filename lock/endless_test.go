@@ -25,9 +25,15 @@ func TestEndlessStream(t *testing.T) { // F7
 		atMost   time.Duration               // until it is completed
 		runs     func(n int) bool            // it ran so often
 	}{
-		"until the deadline":   {mode: lock.UntilDeadline(), deadline: time.Minute, takes: every(time.Second), atMost: time.Minute, runs: above(50)},
-		"long runs":            {mode: lock.UntilDeadline(), deadline: time.Minute, takes: every(25 * time.Second), atMost: time.Minute, runs: above(1)},
-		"runs differ by half":  {mode: lock.UntilDeadline(), deadline: time.Minute, takes: func(run int) time.Duration { return time.Duration(1+run%2) * 4 * time.Second }, atMost: time.Minute, runs: above(3)},
+		"until the deadline":  {mode: lock.UntilDeadline(), deadline: time.Minute, takes: every(time.Second), atMost: time.Minute, runs: above(50)},
+		"long runs":           {mode: lock.UntilDeadline(), deadline: time.Minute, takes: every(25 * time.Second), atMost: time.Minute, runs: above(1)},
+		"runs differ by half": {mode: lock.UntilDeadline(), deadline: time.Minute, takes: func(run int) time.Duration { return time.Duration(1+run%2) * 4 * time.Second }, atMost: time.Minute, runs: above(3)},
+		"now and then a long one": {mode: lock.UntilDeadline(), deadline: time.Minute, takes: func(run int) time.Duration {
+			if run%40 == 1 {
+				return 8 * time.Second
+			}
+			return time.Second
+		}, atMost: time.Minute, runs: above(10)},
 		"a fixed lease":        {mode: lock.FixedLease(time.Minute), takes: every(time.Second), atMost: time.Minute, runs: above(50)},
 		"without a deadline":   {mode: lock.Heartbeat(30 * time.Second), takes: every(time.Second), atMost: 16 * time.Minute, runs: above(500)},
 		"longer than the rule": {mode: lock.Heartbeat(30 * time.Second), takes: every(20 * time.Minute), atMost: 41 * time.Minute, runs: above(1)},
