@@ -178,6 +178,7 @@ type end struct {
 
 func (e end) check(t *testing.T, q *quorum, missed, away []int) {
 	const least = 10 * time.Minute // longer than the lease
+	const keep = 100 * time.Hour   // longer than the claim asks for
 	began, n := time.Now(), len(q.minis)
 	at := func(d time.Duration) {
 		for _, m := range q.minis {
@@ -196,6 +197,7 @@ func (e end) check(t *testing.T, q *quorum, missed, away []int) {
 	at(time.Second)
 	s := redistest.Settlement(c)
 	s.Now = c.Now.Add(time.Second)
+	s.DeleteAfter = s.Now.Add(keep + time.Hour)
 	if e.cools {
 		s.Until = s.Now.Add(least)
 	}
@@ -216,6 +218,11 @@ func (e end) check(t *testing.T, q *quorum, missed, away []int) {
 		for _, down := range append(parts(n, n-n/2-1), nil) {
 			q.only(without(n, down)...)
 			redistest.MustRefuse(t, q, next())
+		}
+		for i, m := range q.minis {
+			if kept := m.TTL("lambdalock:n"); e.cools && q.owner(i, "n") == s.Cooldown() && kept < keep {
+				t.Errorf("server %d keeps the row for %v, want %v", i, kept, keep)
+			}
 		}
 	}
 	at(least + 2*time.Second)
@@ -814,6 +821,29 @@ func TestPartialRelease(t *testing.T) { // F5
 		}
 		if row, ok, err := q.Settle(t.Context(), s); ok || err != nil || !row.Memory.Has("e", c.Now) {
 			t.Errorf("a third time: applied %v, error %v, row %+v", ok, err, row)
+		}
+	})
+	t.Run("another owner comes after the cooldown", func(t *testing.T) {
+		q := newQuorum(t, 3)
+		c := redistest.Claim("n")
+		c.Event = "e"
+		redistest.MustAcquire(t, q, c)
+		s := redistest.Settlement(c)
+		s.Now, s.Until = c.Now, c.Now.Add(time.Second)
+		s.Memory = &driver.Memory{Completed: []driver.CompletedEvent{{Event: "e", Until: c.Until}}}
+		q.only(1, 2)
+		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		for _, m := range q.minis {
+			m.SetTime(time.Now().Add(5 * time.Second))
+		}
+		next := redistest.Claim("n")
+		next.Stamp = next.Stamp.Add(time.Second)
+		redistest.MustAcquire(t, q, next)
+		q.only(0, 1, 2)
+		if _, ok, err := q.Settle(t.Context(), s); !ok || err != nil {
+			t.Errorf("repeated: applied %v, error %v", ok, err)
 		}
 	})
 	t.Run("ordered", func(t *testing.T) {
