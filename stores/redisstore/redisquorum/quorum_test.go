@@ -902,6 +902,46 @@ func (c *later) EvalSha(ctx context.Context, sha string, keys []string, args ...
 	return c.Scripter.EvalSha(ctx, sha, keys, args...)
 }
 
+// TestLateShare delivers, late, the end of a lock to a server that missed the
+// claim: what a later owner has completed stays there.
+func TestLateShare(t *testing.T) { // F3, F5
+	t.Parallel()
+	q := newQuorum(t, 3)
+	completing := func(c *driver.Claim, events ...string) *driver.Settlement {
+		s := redistest.Settlement(c)
+		s.Memory = &driver.Memory{}
+		for _, e := range events {
+			s.Memory.Completed = append(s.Memory.Completed, driver.CompletedEvent{Event: e, Until: c.Until})
+		}
+		return s
+	}
+	c := redistest.Claim("n")
+	c.Event = "e"
+	q.only(0, 1)
+	redistest.MustAcquire(t, q, c)
+	network := &later{Scripter: q.taps[2].Scripter, nth: 2}
+	q.taps[2].Scripter = network
+	q.only(0, 2)
+	if _, ok, err := q.Settle(t.Context(), completing(c, "e")); ok || err == nil || network.send == nil {
+		t.Fatalf("the end at one server: applied %v, error %v", ok, err)
+	}
+	q.only(0, 1, 2)
+	if _, ok, err := q.Settle(t.Context(), completing(c, "e")); !ok || err != nil {
+		t.Fatalf("repeated: applied %v, error %v", ok, err)
+	}
+	next := redistest.Claim("n")
+	next.Event = "f"
+	redistest.MustAcquire(t, q, next)
+	if _, ok, err := q.Settle(t.Context(), completing(next, "e", "f")); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	want := q.minis[2].HGet("lambdalock:n", "completed")
+	network.send()
+	if got := q.minis[2].HGet("lambdalock:n", "completed"); got != want || !strings.Contains(got, "f ") {
+		t.Errorf("the server remembers %q, want %q", got, want)
+	}
+}
+
 // undoUnderWay is a quorum whose third node has the first round of a claim,
 // although that round was refused: its undo has not arrived. The others are
 // free.
