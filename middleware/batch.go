@@ -117,7 +117,12 @@ func (d *delivery[R]) claims() int { return min(d.each.concurrency, len(d.tasks)
 // of a group or of a name only one is handled at a time, so no more locks are
 // claimed at the same time than there are records that wait for none.
 func (d *delivery[R]) rememberedTogether() *invocation.Batch {
-	b := &invocation.Batch{Claims: min(d.claims(), len(d.ready)), LeastHold: d.engine.HoldAtLeast, Coalesces: d.held.action == coalesce}
+	b := &invocation.Batch{
+		Claims:    min(d.claims(), len(d.ready)),
+		LeastHold: d.engine.HoldAtLeast,
+		Renews:    d.fixed == 0 && d.engine.Lease != lock.UntilDeadline(),
+		Coalesces: d.held.action == coalesce,
+	}
 	for i := range d.tasks {
 		if k := d.tasks[i].key; k.Event != "" && k.Order == "" {
 			b.Add(k.Name, k.Event)

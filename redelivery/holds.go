@@ -31,17 +31,13 @@ type holds struct {
 	mu       sync.Mutex
 	recent   []time.Duration
 	next     int                // place of the oldest
-	renews   bool               // leases are renewed: a holder that lives keeps the lock beyond the end that it has now
 	reserved map[string][]int64 // by lock name, in µs, sorted
 }
 
 func (h *holds) observe(_ context.Context, o lock.Observation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case o.Outcome == lock.OutcomeRenewed && o.Err == nil: // an error says that this holder has outlived its invocation
-		h.renews = true
-	case o.Outcome == lock.OutcomeReleased && (o.Completed || o.Key.Event == ""): // a failure may be quick
+	if o.Outcome == lock.OutcomeReleased && (o.Completed || o.Key.Event == "") { // a failure may be quick
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		h.add(o.HeldFor)
 	}
 }
@@ -57,27 +53,26 @@ func (h *holds) add(d time.Duration) {
 
 // longerThan returns how long a lock is held in all that has been held for so
 // long already: as long as most holds that took longer, or as the longest; if
-// none did, up to twice as long as the longest. Zero: nobody can say. It also
-// reports whether leases are renewed.
-func (h *holds) longerThan(age time.Duration, longest bool) (hold time.Duration, renews bool) {
+// none did, up to twice as long as the longest. Zero: nobody can say.
+func (h *holds) longerThan(age time.Duration, longest bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.recent) == 0 {
-		return 0, h.renews
+		return 0
 	}
 	sorted := slices.Sorted(slices.Values(h.recent))
 	longer := slices.DeleteFunc(slices.Clone(sorted), func(d time.Duration) bool { return d <= age })
 	if len(longer) == 0 {
-		if hold = 2*sorted[len(sorted)-1] + alike; hold <= age {
-			hold = 0
+		if hold := 2*sorted[len(sorted)-1] + alike; hold > age {
+			return hold
 		}
-		return hold, h.renews
+		return 0
 	}
 	if !longest {
 		limit := longer[len(longer)/2] + alike
 		longer = slices.DeleteFunc(longer, func(d time.Duration) bool { return d > limit })
 	}
-	return longer[len(longer)-1], h.renews
+	return longer[len(longer)-1]
 }
 
 // back returns when a message should come back that found its lock held: when
@@ -86,12 +81,13 @@ func (h *holds) longerThan(age time.Duration, longest bool) (hold time.Duration,
 func (h *holds) back(ctx context.Context, held *lock.HeldError, f *failure) time.Time {
 	m := &f.Record
 	again := receives(m) > 1
-	hold, renews := h.longerThan(f.Ended.Sub(held.Since), again)
+	hold := h.longerThan(f.Ended.Sub(held.Since), again)
 	free := held.Since.Add(hold + toRelease)
-	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !renews {
+	batch := invocation.BatchOf(ctx)
+	// A holder that renews its lease keeps the lock beyond the end that it has now.
+	if hold == 0 || held.Cooldown || held.Since.IsZero() || free.After(held.Until) && !batch.Renews {
 		free = held.Until
 	}
-	batch := invocation.BatchOf(ctx)
 	least := batch.LeastHold
 	if held.Cooldown {
 		least = max(least, held.Until.Sub(held.Since))

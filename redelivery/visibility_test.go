@@ -1,6 +1,7 @@
 package redelivery_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,7 @@ func TestVisibilityTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		since, until time.Duration // of the holder, from now
 		known        time.Duration // how long locks are held; zero: nobody knows
+		least        time.Duration // HoldAtLeast of the message's own name
 		received     string
 		arn          string
 		want         string // "": nothing
@@ -72,6 +74,9 @@ func TestVisibilityTimeout(t *testing.T) {
 		"clock ahead":             {since: time.Second, until: hour, known: 10 * time.Second, want: url + " r 12"},
 		"third time":              {since: -hour, until: 90 * time.Second, received: "3", want: url + " r 90"},
 		"fourth time":             {since: -hour, until: 90 * time.Second, received: "4"},
+		"least hold":              {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, want: url + " r 60"},
+		"least hold, fourth time": {since: -time.Second, until: hour, known: 10 * time.Second, least: time.Minute, received: "4", want: url + " r 60"},
+		"least hold has passed":   {since: -hour, until: 90 * time.Second, least: time.Minute, received: "4"},
 		"count that is none":      {since: -hour, until: 90 * time.Second, received: "many", want: url + " r 90"},
 		"China":                   {since: -hour, until: 90 * time.Second, arn: "arn:aws-cn:sqs:cn-north-1:123456789012:orders", want: "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders r 90"},
 		"Europe's own cloud":      {since: -hour, until: 90 * time.Second, arn: "arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders", want: "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders r 90"},
@@ -94,7 +99,7 @@ func TestVisibilityTimeout(t *testing.T) {
 				client := &changer{}
 				h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 					return fmt.Errorf("the partner is busy: %w", held)
-				}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
+				}, middleware.Store(memstore.New()), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: c.known}))
 				m := message("m", "customer", "")
 				m.ReceiptHandle, m.Attributes["ApproximateReceiveCount"] = "r", c.received
 				if c.arn != "" {
@@ -109,6 +114,55 @@ func TestVisibilityTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTurns shows that messages of one name come back a turn apart, although
+// each met its holder at another moment.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := &changer{}
+		began := time.Now()
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(_ context.Context, m events.SQSMessage) error {
+			since, err := time.ParseDuration(m.Body)
+			return cmp.Or[error](&lock.HeldError{Since: began.Add(since), Until: began.Add(time.Hour)}, err)
+		}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
+		var e events.SQSEvent
+		for i, since := range []string{"4s", "0s", "8s", "30s"} {
+			m := message(fmt.Sprint("m", i), "customer", "")
+			m.ReceiptHandle, m.Body = fmt.Sprint("r", i), since
+			e.Records = append(e.Records, m)
+		}
+		_, _ = h(t.Context(), e)
+		want := []string{url + " r0 15", url + " r1 26", url + " r2 37", url + " r3 48"}
+		if slices.Sort(client.timeouts); !slices.Equal(client.timeouts, want) {
+			t.Errorf("asked for %q, want %q", client.timeouts, want)
+		}
+	})
+}
+
+// TestRenewedLate shows that a process whose handler once outlived its context,
+// so that its lease was renewed, still goes by the end of another's lease.
+func TestRenewedLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := &changer{}
+		h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
+			if len(client.timeouts) > 0 {
+				return nil
+			}
+			time.Sleep(15 * time.Second)
+			return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(5 * time.Second)}
+		}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: time.Minute}))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		m := message("m", "customer", "")
+		m.ReceiptHandle = "r"
+		_, _ = h(ctx, events.SQSEvent{Records: []events.SQSMessage{m}})
+		if want := []string{url + " r 5"}; !slices.Equal(client.timeouts, want) {
+			t.Errorf("asked for %q, want %q", client.timeouts, want)
+		}
+	})
 }
 
 // TestRefusedEntries shows that the warning counts the messages whose timeout
@@ -148,14 +202,21 @@ func TestRefusedEntries(t *testing.T) {
 // one that met the same holder again at one time.
 func TestAnotherWasFaster(t *testing.T) {
 	t.Parallel()
+	var sixteen []string // twice as many turns, because a receive is certain to be lost in another's
+	for i := range 16 {
+		sixteen = append(sixteen, fmt.Sprint(30+i*31))
+	}
+	slices.Sort(sixteen)
 	for name, c := range map[string]struct {
 		since    time.Duration // when the holder began, after the first receive
+		least    time.Duration // HoldAtLeast
 		received string
 		timeouts []string // in seconds, of 200 messages
 	}{
 		"same holder":         {since: -time.Second, received: "2", timeouts: []string{"10"}},
 		"first receive":       {since: time.Second, received: "1", timeouts: []string{"10"}},
 		"another":             {since: time.Second, received: "2", timeouts: []string{"10", "21", "32", "43", "54", "65", "76", "87"}},
+		"another, least hold": {since: time.Second, least: 30 * time.Second, received: "2", timeouts: sixteen},
 		"no time of receive":  {since: 1 << 62, received: "2", timeouts: []string{"10"}},
 		"another, third time": {since: time.Second, received: "3"}, // 64
 	} {
@@ -167,7 +228,7 @@ func TestAnotherWasFaster(t *testing.T) {
 				for range 200 { // each in a process of its own, which knows of no other
 					h := middleware.EachSQSMessage(keyfuncs.SQSMessage, func(context.Context, events.SQSMessage) error {
 						return &lock.HeldError{Since: time.Now().Add(-time.Second), Until: time.Now().Add(time.Hour)}
-					}, middleware.Store(memstore.New()), middleware.Logger(discard), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
+					}, middleware.Store(memstore.New()), middleware.Logger(discard), middleware.HoldAtLeast(c.least), redelivery.SQS(client, &redelivery.Options{HoldTime: 10 * time.Second}))
 					m := message("m", "customer", "")
 					m.Attributes["ApproximateReceiveCount"] = c.received
 					if first := time.Now().Add(-time.Second - c.since); c.since < time.Hour {

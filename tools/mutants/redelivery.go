@@ -174,21 +174,20 @@ var redelivery = []mutant{
 	},
 	{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "a holder that takes slightly longer than any before counts as dead",
-		old: `hold = 2*sorted[len(sorted)-1] + alike; hold <= age`,
-		new: `hold = 2*sorted[len(sorted)-1] + alike; true`,
+		old: `hold := 2*sorted[len(sorted)-1] + alike; hold > age`,
+		new: `hold := 2*sorted[len(sorted)-1] + alike; false`,
 		by:  "TestHeldMessageComesBack",
 	},
 	{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "a message comes back later than its lease ends",
-		old: `free.After(held.Until) && !renews`,
-		new: `false && !renews`,
+		old: `free.After(held.Until) && !batch.Renews`,
+		new: `false && !batch.Renews`,
 		by:  "TestVisibilityTimeout",
 	},
 	{
 		file: "redelivery/holds.go", breaks: "redelivery", bug: "a message whose holder renews its lease is received in vain",
-		old: `		h.renews = true
-`,
-		new: ``,
+		old: ` && !batch.Renews {`,
+		new: ` {`,
 		by:  "TestRenewedLease",
 	},
 	{

@@ -68,6 +68,8 @@ type Batch struct {
 	Claims int
 	// LeastHold is lock.Options.HoldAtLeast of the delivery's locks.
 	LeastHold time.Duration
+	// Renews says that the delivery's leases are renewed from their beginning on.
+	Renews bool
 	// Coalesces says that an event which finds its lock held need not have it: the
 	// holder runs once more for it, unless the lock is in its cooldown.
 	Coalesces bool
