@@ -22,6 +22,7 @@ ROOT = HERE.parent
 EXTRA = {
     "S3Upload": {"s3:GetObject", "s3:PutObject", "sqs:SendMessage"},
     "NothingToDo": {"sqs:SendMessage"},
+    "Debounce": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "SQSOrders": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "Transfer": {"dynamodb:UpdateItem", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
     "FIFOCustomer": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
