@@ -44,20 +44,11 @@ func TestTimeoutKillsAndRestarts(t *testing.T) {
 	}
 }
 
-// TestProcessLivesOn shows that a process that is not killed at the deadline
-// goes on until its late answer is refused.
-func TestProcessLivesOn(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"managed": func(cfg *Config) { cfg.Concurrency = 2 },
-		"classic": func(cfg *Config) { cfg.LivesOn = true },
-	} {
-		t.Run(name, func(t *testing.T) { livesOn(t, change) })
-	}
-}
-
-func livesOn(t *testing.T, change func(*Config)) {
+// TestManagedInstanceLivesOn shows that a managed process goes on after the
+// deadline until its late answer is refused.
+func TestManagedInstanceLivesOn(t *testing.T) {
 	cfg := config("gated")
-	change(&cfg)
+	cfg.Concurrency = 2
 	cfg.Timeout = 300 * time.Millisecond
 	var out printed
 	cfg.Logs = out.add
@@ -82,6 +73,32 @@ func livesOn(t *testing.T, change func(*Config)) {
 	receive(t, result, "result")
 	if next.PID == late.PID {
 		t.Errorf("process %d went on; events %s", late.PID, seen.kinds())
+	}
+}
+
+// TestProcessLivesOn shows that an on-demand process that is not killed at the
+// deadline takes the next invocation once its handler has returned.
+func TestProcessLivesOn(t *testing.T) {
+	cfg := config("gated")
+	cfg.LivesOn = true
+	cfg.Timeout = 300 * time.Millisecond
+	p, _ := start(t, cfg)
+	g := newGate(t)
+	result := background(t, p, Invocation{Payload: g.event()})
+	late := g.next(t)
+	if r := receive(t, result, "result"); r.Outcome != TimedOut {
+		t.Errorf("result %+v", r)
+	}
+	p.mu.Lock()
+	p.cfg.Timeout = patience
+	p.mu.Unlock()
+	late.tell(t, "return")
+	result = background(t, p, Invocation{Payload: g.event()})
+	next := g.next(t)
+	next.tell(t, "return")
+	receive(t, result, "result")
+	if next.PID != late.PID {
+		t.Errorf("process %d does not live on", late.PID)
 	}
 }
 

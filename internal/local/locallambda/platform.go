@@ -72,9 +72,9 @@ type Config struct {
 	Timeout time.Duration
 
 	// LivesOn lets the process of a classic environment go on after the deadline
-	// of its invocation, until its late answer is refused. So the teams of the
-	// runtimes describe it; the documentation says that Lambda ends the process, as
-	// without this option:
+	// of its invocation; its late answer changes nothing, and only then it takes
+	// another invocation. So the teams of the runtimes describe it; the
+	// documentation says that Lambda ends the process, as without this option:
 	// https://github.com/aws/aws-lambda-rust-runtime/pull/1159
 	// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 	LivesOn bool

@@ -134,8 +134,8 @@ func (proc *process) begin(id string) (*call, *refusal) {
 }
 
 // finish takes a complete answer. It reports whether the invocation has timed
-// out: AWS's own emulator refuses its late answer, whereupon aws-lambda-go ends
-// the process.
+// out in a managed environment: AWS's own emulator refuses its late answer,
+// whereupon aws-lambda-go ends the process.
 // https://github.com/aws/aws-lambda-dotnet/pull/2508
 func (proc *process) finish(c *call, end ending) (late bool) {
 	proc.output.drain() // what was printed before the answer belongs to this invocation
@@ -149,7 +149,7 @@ func (proc *process) finish(c *call, end ending) (late bool) {
 		proc.release(c)
 		p.dispatch()
 	}
-	return c.expired
+	return p.managed() && c.expired
 }
 
 // retract forgets an answer whose upload broke off. Usually the process is
