@@ -127,7 +127,7 @@ func TestTimedOutHandlersLiveOn(t *testing.T) {
 			t.Skip("one table is enough for so many processes")
 		}
 		if p.Kind == "redis" {
-			t.Skip("open: on Redis the deliveries of this test do not end within two minutes, and it is not known why")
+			t.Skip("open: on Redis the deliveries end in 17 s alone, but not within two minutes beside those on a table, and it is not known why")
 		}
 		text, err := json.Marshal(task{Place: p, Who: "function"})
 		if err != nil {
