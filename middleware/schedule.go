@@ -71,15 +71,26 @@ func (d *delivery[R]) work() {
 			d.workers.Go(d.work)
 		}
 	}()
-	for current = range d.ready {
-		d.awaitTurn(current)
+	for current = d.take(); current != nil; current = d.take() {
 		if err := d.handle(current); current.again {
 			d.requeue(current)
 		} else {
 			d.end(current, d.tellInTurn(current, err))
 		}
-		current = nil
 	}
+}
+
+// take returns the next record that is ready, once it may claim its lock or may
+// not begin any more; nil if none is left. The other workers wait behind it, so
+// that records begin in the order in which they became ready.
+func (d *delivery[R]) take() *task[R] {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	t := <-d.ready
+	if t != nil && !t.blocked && t.err == nil && !t.isServed() { // it claims a lock
+		d.awaitTurn(t)
+	}
+	return t
 }
 
 // longestNap is how soon a record notices that the gap before its claim has
@@ -87,13 +98,7 @@ func (d *delivery[R]) work() {
 const longestNap = 100 * time.Millisecond
 
 // awaitTurn waits until a record may claim its lock, or may not begin any more.
-// The others wait behind it.
 func (d *delivery[R]) awaitTurn(t *task[R]) {
-	if t.blocked || t.err != nil || t.isServed() { // it claims nothing
-		return
-	}
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
 	c := clock.From(d.ctx)
 	for d.mayBegin(t) == nil {
 		now := c.Now()

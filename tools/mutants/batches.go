@@ -102,7 +102,7 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F63", bug: "records do not wait for their turn",
-		old: `		d.awaitTurn(current)
+		old: `		d.awaitTurn(t)
 `,
 		new: ``,
 		by:  "TestRecordsThatClaimNothing",
@@ -119,8 +119,8 @@ var batches = []mutant{
 	},
 	{
 		file: "middleware/schedule.go", breaks: "F63", bug: "a record that claims nothing takes the turn of another",
-		old: `	if t.blocked || t.err != nil || t.isServed() { // it claims nothing`,
-		new: `	if t.blocked {`,
+		old: `	if t != nil && !t.blocked && t.err == nil && !t.isServed() { // it claims a lock`,
+		new: `	if t != nil && !t.blocked {`,
 		by:  "TestRecordsThatClaimNothing",
 	},
 	{

@@ -165,10 +165,13 @@ func (o *outage) client(id uint64) *client {
 	return c
 }
 
-// Next implements [fault.Plan]: some requests of each invocation hang, the
+// Next implements [fault.Plan].
+func (c *client) Next(op string) fault.Decision { return c.NextOf(op, op) }
+
+// NextOf implements [fault.Telling]: some requests of each invocation hang, the
 // others meet what they usually meet.
-func (c *client) Next(op string) fault.Decision {
-	usual := c.usual.Next(op)
+func (c *client) NextOf(op, request string) fault.Decision {
+	usual := c.usual.NextOf(op, request)
 	c.planning.Lock()
 	defer c.planning.Unlock()
 	n := c.sent

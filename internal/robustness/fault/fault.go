@@ -78,6 +78,19 @@ type Plan interface {
 	Next(op string) Decision
 }
 
+// Telling is a [Plan] that tells requests apart which a client sends at the
+// same time, however they arrive: by what is known of them beside the op.
+type Telling interface {
+	NextOf(op, request string) Decision
+}
+
+func nextOf(p Plan, op, request string) Decision {
+	if t, ok := p.(Telling); ok {
+		return t.NextOf(op, op+" "+request)
+	}
+	return p.Next(op)
+}
+
 // Mix is how often each fault happens in a history.
 type Mix struct {
 	Seed uint64
@@ -108,8 +121,7 @@ func (m Mix) Client(id uint64) *Stream {
 
 // Stream is the plan of one client of a [Mix]. It is safe for concurrent use.
 type Stream struct {
-	// Turns, if not nil, gives each request a turn of its own, unless its sender
-	// has just got one.
+	// Turns, if not nil, gives each request a turn of its own.
 	Turns *schedule.Scheduler
 
 	mix    Mix
@@ -117,20 +129,17 @@ type Stream struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	healed bool
-	asked  int64 // in which turn
 	met    [faults]int
 }
 
 // Next implements [Plan].
-func (s *Stream) Next(op string) Decision {
+func (s *Stream) Next(op string) Decision { return s.NextOf(op, op) }
+
+// NextOf implements [Telling].
+func (s *Stream) NextOf(_, request string) Decision {
+	s.Turns.Wait(schedule.Point{Process: s.client, What: "request " + request})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Turns != nil && s.asked == s.Turns.Now() {
-		s.mu.Unlock()
-		s.wait(op)
-		s.mu.Lock()
-	}
-	s.asked = s.Turns.Now()
 	dice, part := s.random.IntN(1000), s.random.Float64()
 	d := Decision{Fault: s.fault(dice)}
 	switch d.Fault {
@@ -141,11 +150,6 @@ func (s *Stream) Next(op string) Decision {
 	}
 	s.met[d.Fault]++
 	return d
-}
-
-// wait waits for the turn of a request.
-func (s *Stream) wait(what string) {
-	s.Turns.Wait(schedule.Point{Process: s.client, What: "request " + what})
 }
 
 func (s *Stream) fault(dice int) Fault {

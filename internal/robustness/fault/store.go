@@ -34,7 +34,7 @@ type reply struct {
 	ok  bool
 }
 
-func (s *Store) send(ctx context.Context, op string, apply func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
+func (s *Store) send(ctx context.Context, op, name string, apply func(context.Context) (driver.Row, bool, error)) (driver.Row, bool, error) {
 	e := Exchange[reply]{
 		Apply: func(ctx context.Context, _ bool) (r reply, err error) {
 			r.row, r.ok, err = apply(ctx)
@@ -42,7 +42,7 @@ func (s *Store) send(ctx context.Context, op string, apply func(context.Context)
 		},
 		Spoil: func(f Fault, _ reply) (reply, error) { return reply{}, storeError(f) },
 	}
-	r, err := e.Meet(ctx, s.plan.Next(op), s.late)
+	r, err := e.Meet(ctx, nextOf(s.plan, op, name), s.late)
 	return r.row, r.ok, err
 }
 
@@ -62,22 +62,22 @@ func storeError(f Fault) error {
 // Acquire implements [driver.Store].
 func (s *Store) Acquire(ctx context.Context, c *driver.Claim) (driver.Row, bool, error) {
 	claim := *c // the caller dates its claim anew; a late copy keeps the old date
-	return s.send(ctx, Acquire, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Acquire(ctx, &claim) })
+	return s.send(ctx, Acquire, claim.Name, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Acquire(ctx, &claim) })
 }
 
 // Renew implements [driver.Store].
 func (s *Store) Renew(ctx context.Context, r *driver.Renewal) (driver.Row, bool, error) {
-	return s.send(ctx, Renew, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
+	return s.send(ctx, Renew, r.Name, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Renew(ctx, r) })
 }
 
 // Settle implements [driver.Store].
 func (s *Store) Settle(ctx context.Context, t *driver.Settlement) (driver.Row, bool, error) {
-	return s.send(ctx, Release, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
+	return s.send(ctx, Release, t.Name, func(ctx context.Context) (driver.Row, bool, error) { return s.Store.Settle(ctx, t) })
 }
 
 // Mark implements [driver.Coalescer]. The store below must be one.
 func (s *Store) Mark(ctx context.Context, m *driver.Mark) (driver.Row, bool, error) {
-	return s.send(ctx, Mark, func(ctx context.Context) (driver.Row, bool, error) {
+	return s.send(ctx, Mark, m.Name, func(ctx context.Context) (driver.Row, bool, error) {
 		return s.Store.(driver.Coalescer).Mark(ctx, m)
 	})
 }
@@ -88,7 +88,7 @@ func (s *Store) Join(ctx context.Context, name string) (driver.Row, bool, error)
 	if !ok {
 		return driver.Row{}, false, nil
 	}
-	return s.send(ctx, Join, func(ctx context.Context) (driver.Row, bool, error) { return line.Join(ctx, name) })
+	return s.send(ctx, Join, name, func(ctx context.Context) (driver.Row, bool, error) { return line.Join(ctx, name) })
 }
 
 // Scripted is a store with a script of its faults, which keeps the late copies

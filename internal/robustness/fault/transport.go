@@ -39,9 +39,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	op := t.Dialect.Op(r)
-	if s, ok := t.Plan.(*Stream); ok && s.Turns != nil {
-		s.wait(op + " " + r.URL.Path + " " + mixed(body))
-	}
 	e := Exchange[*http.Response]{
 		Apply: func(ctx context.Context, _ bool) (*http.Response, error) {
 			sent := r.Clone(ctx)
@@ -55,7 +52,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		},
 		Spoil: func(f Fault, answer *http.Response) (*http.Response, error) { return t.spoil(r, body, f, answer) },
 	}
-	answer, err := e.Meet(r.Context(), t.Plan.Next(op), t.Late)
+	answer, err := e.Meet(r.Context(), nextOf(t.Plan, op, r.URL.Path+" "+mixed(body)), t.Late)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (h *history) open(client uint64) driver.Store {
 		plan := mix.Client(client*uint64(len(h.machines)) + uint64(i))
 		plan.Turns = h.turns
 		h.plans = append(h.plans, plan)
-		links[i] = redistest.NewLink(m, fmt.Sprint("node:", i), plan, &h.late, h.seed, client)
+		links[i] = redistest.NewLink(m, fmt.Sprint("node:", i), plan, &h.late, h.seed, client+uint64(i)<<32)
 	}
 	return redistest.Must(redisquorum.New(links...))
 }
@@ -120,9 +120,9 @@ func play(t *testing.T, seed uint64, note func(string), s setting) *history {
 	}
 	defer h.turns.Stop()
 	h.late.Turns = h.turns
-	for range s.faulted {
+	for i := range s.faulted {
 		m := redistest.NewMachine(t)
-		m.Turns = h.turns
+		m.Turns, m.ID = h.turns, uint64(i)
 		h.machines = append(h.machines, m)
 	}
 	h.warm()

@@ -27,6 +27,8 @@ type Machine struct {
 	// Turns, if not nil, says when a pause or a restart ends, and in which order
 	// the requests of a pause go on.
 	Turns *schedule.Scheduler
+	// ID is the machine among those that share Turns.
+	ID uint64
 
 	engine *engine
 
@@ -76,7 +78,7 @@ func (m *Machine) Restart(d time.Duration, then State) {
 }
 
 func (m *Machine) sleep(d time.Duration) {
-	at := schedule.Point{What: "goes on", Due: int64(d), Since: m.Turns.Now()}
+	at := schedule.Point{Process: m.ID, What: "goes on", Due: int64(d), Since: m.Turns.Now()}
 	time.Sleep(d)
 	m.Turns.Wait(at)
 }
@@ -99,7 +101,7 @@ func (m *Machine) IsDown() bool {
 func (m *Machine) wait(ctx context.Context) bool {
 	m.mu.Lock()
 	m.asked++
-	paused, at := m.paused, schedule.Point{What: "after the pause", Due: m.asked, Since: m.Turns.Now()}
+	paused, at := m.paused, schedule.Point{Process: m.ID, What: "after the pause", Due: m.asked, Since: m.Turns.Now()}
 	m.mu.Unlock()
 	if paused == nil {
 		return false
