@@ -100,6 +100,9 @@ type Mix struct {
 	Delay, Late time.Duration
 }
 
+// Latest is when the last copy of a request arrives, with a [Usual] mix.
+const Latest = 30 * time.Second
+
 // Usual returns a mix in which so many of a thousand requests meet a fault,
 // each of those that a later try may overcome as often as the others.
 func Usual(seed uint64, perMille int) Mix {
@@ -107,7 +110,7 @@ func Usual(seed uint64, perMille int) Mix {
 		DropBefore, ApplyThenDrop, ApplyThenFail, Truncate, DelayBefore, DelayAfter, Duplicate, Throttle, Conflict, Fail,
 		Hang, ApplyThenHang, HangThenApply, DropThenApply,
 	}
-	m := Mix{Seed: seed, PerMille: map[Fault]int{}, Delay: 3 * time.Second, Late: 30 * time.Second}
+	m := Mix{Seed: seed, PerMille: map[Fault]int{}, Delay: 3 * time.Second, Late: Latest}
 	for i, f := range usual {
 		m.PerMille[f] = perMille*(i+1)/len(usual) - perMille*i/len(usual)
 	}

@@ -37,6 +37,7 @@ type owner struct {
 	first       time.Time // when its first claim was sent
 	settlements int       // that were sent
 	settled     time.Time // when the first of them was sent
+	last        settlement
 	handed      int       // over to so many invocations that have not begun
 	shared      bool      // two invocations resume it
 	holders     int       // invocations that have it
@@ -101,7 +102,7 @@ func (sim *simulation) settles(s *driver.Settlement) ownership {
 		known.settling = true
 		known.settlements++
 		known.rollbacks = sim.rollbacks(o.name)
-		if known.forgotten && s.Memory != nil {
+		if known.last = (settlement{time.Now(), s.Memory}); known.forgotten && s.Memory != nil {
 			sim.overwrites(o.name, s.Memory)
 		}
 		sim.exemptOthers(known)
@@ -182,8 +183,9 @@ type watched struct {
 	fresh bool // no request was about it since it was read
 	polls int  // since it was read
 
-	states    []state     // of the last minute; none if it never goes back
-	rollbacks []time.Time // when it went back
+	states    []state      // of the last minute; none if it never goes back
+	rollbacks []time.Time  // when it went back
+	lost      []settlement // that were sent before that
 }
 
 // touched notes that a request about a row may have been applied; empty: about

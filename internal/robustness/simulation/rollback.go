@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lambdalock/lambdalock/internal/robustness/fault"
 	"github.com/lambdalock/lambdalock/lock/driver"
 )
 
@@ -115,6 +116,9 @@ func (sim *simulation) forget(name string, to time.Time) {
 	for g, known := range sim.owners {
 		if g.name == name { // it may own the row again, or a copy of its claim may
 			known.forgotten = true
+			if known.last.memory != nil {
+				sim.rows[name].lost = append(sim.rows[name].lost, known.last)
+			}
 		}
 	}
 }
@@ -124,10 +128,30 @@ func (sim *simulation) forget(name string, to time.Time) {
 // copy of its claim has made it the owner again.
 func (sim *simulation) overwrites(name string, by *driver.Memory) {
 	for e := range sim.completions {
-		if e.name == name && !slices.ContainsFunc(by.Completed, func(c driver.CompletedEvent) bool { return c.Event == e.id }) {
+		if e.name == name && !has(by, e.id) {
 			delete(sim.completions, e)
 		}
 	}
+}
+
+func has(m *driver.Memory, event string) bool {
+	return slices.ContainsFunc(m.Completed, func(c driver.CompletedEvent) bool { return c.Event == event })
+}
+
+// settlement is one that was sent, with what it lets the row remember.
+type settlement struct {
+	sent   time.Time
+	memory *driver.Memory
+}
+
+// mayBeOverwritten reports whether an event that is completed now may be
+// forgotten, because late copies may come of a claim and its settlement that
+// the row has lost: the one makes its sender the owner again, the other brings
+// back what it remembered.
+func (sim *simulation) mayBeOverwritten(e event) bool {
+	return slices.ContainsFunc(sim.rows[e.name].lost, func(s settlement) bool {
+		return time.Since(s.sent) < fault.Latest && !has(s.memory, e.id)
+	})
 }
 
 // isOf reports whether the row may be that of the hold, or one of its slots.

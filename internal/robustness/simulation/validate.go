@@ -89,7 +89,7 @@ func (sim *simulation) asked(inv *invocation, key lock.Key, err error) {
 // confirmed notes that the engine reported a completion. One event is completed
 // by one owner.
 func (sim *simulation) confirmed(e event, token string) {
-	if e.id == "" {
+	if e.id == "" || sim.mayBeOverwritten(e) {
 		return
 	}
 	before := sim.completions[e]
