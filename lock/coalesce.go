@@ -142,7 +142,7 @@ func (l *Lock) askForMarks(s *settlement) {
 // marks which the last run has not seen. It closes the row for marks if the
 // next run is the last one.
 func (l *Lock) owed(s *settlement, ok bool, err error) *OwedError {
-	if ok || err != nil || s.request.MarksBelow == 0 || s.row.Token != l.claim.Token || s.row.Marks < s.request.MarksBelow {
+	if ok || err != nil || s.row.Token != l.claim.Token || !s.row.Owes(&s.request) {
 		return nil
 	}
 	owed := &OwedError{Key: l.key}

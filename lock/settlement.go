@@ -271,9 +271,6 @@ func (l *Lock) write(s *settlement) (outcome Outcome, err error) {
 		return "", err
 	}
 	outcome, err = l.ended(s, ok, err)
-	if err == nil && !s.completes && s.request.MarksBelow > 0 && l.row.Marks < 0 { // its last run was for others
-		err = &OwedError{Key: l.key}
-	}
 	l.outcome = err
 	return outcome, err
 }

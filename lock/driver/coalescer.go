@@ -38,6 +38,13 @@ func Coalescing(token string) string { return token + coalescing }
 // more of them.
 func (r *Row) Coalesces() bool { return strings.HasSuffix(r.Token, coalescing) && r.Marks >= 0 }
 
+// Owes reports whether s is refused because of marks that its sender has not
+// seen. A closed row refuses every settlement that asks for marks: it is a late
+// copy, from before the row was closed for the run that goes on now.
+func (r *Row) Owes(s *Settlement) bool {
+	return s.MarksBelow > 0 && (r.Marks < 0 || r.Marks >= s.MarksBelow)
+}
+
 // Mark adds a mark for the owner or closes the row, and reports whether it did:
 // only if the token is the owner's, and if a row to mark is not closed.
 func (r *Row) Mark(m *Mark) bool {

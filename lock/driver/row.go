@@ -141,7 +141,7 @@ func (r *Row) Extend(n *Renewal, ended bool) bool {
 // the row, for the next claim or for a cooldown, and what abandons a claim
 // raises the stamp in any row.
 func (r *Row) Settle(s *Settlement) bool {
-	owner, raise := r.OwnedBy(s.Token) && (s.MarksBelow == 0 || r.Marks < s.MarksBelow), s.Abandon && r.Stamp.Before(s.Stamp)
+	owner, raise := r.OwnedBy(s.Token) && !r.Owes(s), s.Abandon && r.Stamp.Before(s.Stamp)
 	if r.Newer || !owner && !raise {
 		return false
 	}

@@ -21,8 +21,9 @@ type Settlement struct {
 	// it looks at the owner. The bool of Settle reports whether anything was
 	// applied.
 	Abandon bool
-	// MarksBelow refuses the settlement unless the row has fewer marks. Zero: it
-	// may have any. Only for a [Coalescer]; with Abandon it is zero.
+	// MarksBelow refuses the settlement unless the row has fewer marks, and is
+	// not closed for them. Zero: it may have any. Only for a [Coalescer]; with
+	// Abandon it is zero.
 	MarksBelow int64
 	// Stamp is the highest stamp of the claim. Without Abandon it may be zero, and
 	// only a store of several copies needs it: a copy of the row that the token

@@ -82,7 +82,7 @@ const (
 	markRaiseUpdate = markUpdate + ", stamp = :stamp"
 	markRaiseIf     = markIf + " AND stamp < :stamp"
 	closeUpdate     = "SET marks = :closed"
-	unmarked        = " AND (attribute_not_exists(marks) OR marks < :marks)"
+	unmarked        = " AND (attribute_not_exists(marks) OR (marks >= :none AND marks < :marks))"
 
 	setServed  = "SET served = :place, "
 	joinUpdate = "SET line = if_not_exists(line, :none) + :one"
@@ -198,7 +198,7 @@ func (s *Store) releaseInput(t *driver.Settlement) *dynamodb.UpdateItemInput {
 	condition := ifOwner
 	if t.MarksBelow > 0 {
 		condition += unmarked
-		v[":marks"] = number(t.MarksBelow)
+		v[":none"], v[":marks"] = number(0), number(t.MarksBelow)
 	}
 	return s.input(t.Name, set+" "+remove, condition, v)
 }

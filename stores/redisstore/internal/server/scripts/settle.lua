@@ -18,7 +18,8 @@ elseif own and (condition == 'same round' or condition == 'clears') then
 elseif own and condition == 'in time' and ARGV[memory] then
   late = now > tonumber(row[6])
 end
-if own and marksBelow > 0 and tonumber(row[7] or '0') >= marksBelow then
+local marks = tonumber(row[7] or '0')
+if own and marksBelow > 0 and (marks < 0 or marks >= marksBelow) then
   own = false
 end
 local raise = stamp ~= '' and (not oldStamp or earlier(oldStamp, stamp))
