@@ -37,8 +37,9 @@ command: $(BIN)
 	cd cmd/lambdalock && $(GO) build -tags lambda.norpc -o "$(CURDIR)/$(BIN)/lambdalock" .
 
 .PHONY: demo
-demo: command ## run the demo: one S3 function without a lock, then with it
-	$(BIN)/lambdalock demo --html $(BIN)/demo.html
+demo: $(BIN) ## run the demo: one S3 function without a lock, then with it
+	cd cmd/lambdalock && $(GO) build -tags demo,lambda.norpc -o "$(CURDIR)/$(BIN)/lambdalock-demo" .
+	$(BIN)/lambdalock-demo demo --html $(BIN)/demo.html
 
 DEMOS := demo-redis demo-s3 demo-azure
 
