@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,23 +15,19 @@ import (
 	"time"
 )
 
-// limit is how long the tests of a package may run. A bug that makes them hang
-// is not noticed well: a developer waits for the limit and learns nothing.
+// limit is how long the tests may run. A bug that makes them hang is not
+// noticed well: a developer waits for the limit and learns nothing.
 const limit = 4 * time.Minute
 
 // outcome says what became of a planted bug.
 type outcome string
 
 const (
-	caught   outcome = "caught"
+	noticed  outcome = "noticed"
 	survived outcome = "SURVIVED"
 	hung     outcome = "HANGS"
-	excused  outcome = "survived, as expected"
 	broken   outcome = "ERROR"
 )
-
-// bad reports whether somebody has to do something about the outcome.
-func (o outcome) bad() bool { return o == survived || o == hung || o == broken }
 
 // result is the outcome of one bug.
 type result struct {
@@ -42,81 +37,86 @@ type result struct {
 	took    time.Duration
 }
 
-func (r *result) print(m mutant, verbose bool) {
-	fmt.Printf("%-8s %5.1fs %s: %s [%s]\n", r.outcome, r.took.Seconds(), m.file, m.bug, m.breaks)
-	if r.why != "" {
-		fmt.Printf("                %s\n", r.why)
+func (res *result) print(r *row, verbose bool) {
+	fmt.Printf("%-8s %5.1fs %s: %s [%s]\n", res.outcome, res.took.Seconds(), r.file, r.bug, r.breaks)
+	if res.outcome == noticed {
+		fmt.Printf("                %s\n", res.why)
+		return
 	}
-	if verbose && r.outcome.bad() {
-		fmt.Printf("%s\n", r.output)
+	fmt.Printf("                %s: %s\n", r.at, res.why)
+	if verbose {
+		fmt.Printf("%s\n", res.output)
 	}
 }
 
-// single plants one bug that no bundle can hold.
-func single(ctx context.Context, root, work string, m mutant) result {
-	overlay, err := write(root, work, m)
+// passWithout checks that the tests pass without a bug, so that a failure
+// means that they notice one.
+func passWithout(ctx context.Context, root string, rows []row) error {
+	var folders []string
+	tests := map[string]string{}
+	for _, r := range rows {
+		if tests[r.in] == "" {
+			folders = append(folders, r.in)
+			tests[r.in] = r.tests
+		} else {
+			tests[r.in] += "|" + r.tests
+		}
+	}
+	for _, in := range folders {
+		if out, err := test(ctx, root, in, tests[in]); err != nil {
+			return fmt.Errorf("tests in %s fail without a bug: %w\n%s", in, err, out)
+		}
+	}
+	return nil
+}
+
+// plant plants one bug and runs the tests that should notice it.
+func plant(ctx context.Context, root, work string, r *row) (res result) {
+	began := time.Now()
+	defer func() { res.took = time.Since(began) }()
+	err := r.check(root)
 	if err != nil {
 		return result{outcome: broken, why: err.Error()}
 	}
-	return judge(m, func(tests string) ([]byte, bool) { return test(ctx, root, overlay, m, tests) })
+	overlay, err := r.write(root, work)
+	if err != nil {
+		return result{outcome: broken, why: err.Error()}
+	}
+	out, err := test(ctx, root, r.in, r.tests, "-failfast", "-overlay="+overlay)
+	return judge(r, out, err == nil)
 }
 
-// judge runs the tests that should notice a bug and, if they do not, all tests
-// of the package.
-func judge(m mutant, run func(tests string) (output []byte, passed bool)) (r result) {
-	began := time.Now()
-	defer func() { r.took = time.Since(began) }()
-	r = result{outcome: survived}
-	for _, tests := range slices.Compact([]string{m.by, ""}) {
-		out, passed := run(tests)
-		r.output = out
-		switch failed := failures(out); {
-		case bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
-			r.outcome, r.why = broken, "it does not compile"
-			return r
-		case passed && tests != "" && bytes.Contains(out, []byte("no tests to run")):
-			r.outcome, r.why = broken, "there is no test "+tests
-			return r
-		case !passed && m.survives != "":
-			r.outcome, r.why = broken, "it is caught, so it needs no reason to survive: "+failed
-			return r
-		case bytes.Contains(out, []byte("panic: test timed out")):
-			r.outcome, r.why = hung, "the tests hang instead of failing, so bound what they wait for: "+running(out)
-			return r
-		case !passed:
-			r.outcome, r.why = caught, failed
-			if tests != m.by {
-				r.why += " (and not by " + m.by + ")"
-			}
-			return r
-		}
+// judge says what the tests' output means.
+func judge(r *row, out []byte, passed bool) result {
+	res := result{outcome: noticed, why: failures(out), output: out}
+	switch {
+	case passed:
+		res.outcome, res.why = survived, "not noticed by "+r.tests
+	case bytes.Contains(out, []byte("panic: test timed out")):
+		res.outcome, res.why = hung, "the tests hang instead of failing, so bound what they wait for: "+running(out)
+	case res.why == "":
+		res.outcome, res.why = broken, "it does not compile, or the tests do not begin"
 	}
-	if m.survives != "" {
-		r.outcome, r.why = excused, m.survives
-	}
-	return r
+	return res
 }
 
 // write writes the file with the bug, and returns the overlay that puts it in
 // place of the right one.
-func write(root, work string, m mutant) (overlay string, err error) {
-	name := filepath.Join(root, filepath.FromSlash(m.file))
-	text, err := os.ReadFile(name)
+func (r *row) write(root, work string) (overlay string, err error) {
+	text, err := r.planted(root)
 	if err != nil {
 		return "", err
-	}
-	if n := strings.Count(string(text), m.old); n != 1 {
-		return "", fmt.Errorf("the text to replace is in the file %d times: %q", n, m.old)
 	}
 	dir, err := os.MkdirTemp(work, "")
 	if err != nil {
 		return "", err
 	}
-	planted := filepath.Join(dir, filepath.Base(name))
-	if err := os.WriteFile(planted, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600); err != nil {
+	name := filepath.Join(root, filepath.FromSlash(r.file))
+	file := filepath.Join(dir, filepath.Base(name))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(map[string]any{"Replace": map[string]string{name: planted}})
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{name: file}})
 	if err != nil {
 		return "", err
 	}
@@ -124,27 +124,13 @@ func write(root, work string, m mutant) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// folder returns the folder of the tests, from the root.
-func (m *mutant) folder() string { return cmp.Or(m.in, path.Dir(m.file)) }
-
-// test runs tests of the package that should notice the bug.
-func test(ctx context.Context, root, overlay string, m mutant, tests string) (output []byte, passed bool) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-failfast", "-timeout="+limit.String(), "-overlay="+overlay, "-run", pattern(tests), ".")
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(m.folder()))
-	return finish(cmd)
-}
-
-func pattern(tests string) string {
-	if tests == "" {
-		return "."
-	}
-	return "^(" + tests + ")$"
-}
-
-func finish(cmd *exec.Cmd) ([]byte, bool) {
+// test runs tests of one folder.
+func test(ctx context.Context, root, in, tests string, flags ...string) (output []byte, err error) {
+	flags = append([]string{"test", "-vet=off", "-timeout=" + limit.String(), "-run=^(" + tests + ")$"}, flags...)
+	cmd := exec.CommandContext(ctx, "go", flags...)
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(in))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	out, err := cmd.CombinedOutput()
-	return out, err == nil
+	return cmd.CombinedOutput()
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(panic: .*)|^(fatal error: .*)`)
