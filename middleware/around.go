@@ -12,9 +12,8 @@ import (
 // around is what [Around] calls for each record.
 type around[R any] = func(ctx context.Context, record R, next func(context.Context) error) error
 
-// Around calls f around lock and handler of each record of a batch, for what is
-// done to every record, such as a span, a logger with the record's id, or a
-// timer:
+// Around calls f around the lock and the handler of each record of a batch, for
+// example to start a span:
 //
 //	middleware.Around(func(ctx context.Context, m events.SQSMessage, next func(context.Context) error) error {
 //		ctx, span := tracer.Start(ctx, "order")
@@ -22,24 +21,15 @@ type around[R any] = func(ctx context.Context, record R, next func(context.Conte
 //		return next(ctx)
 //	})
 //
-// R is the type of the record, such as events.SQSMessage, also where the
-// handler takes the body. next acquires the lock, runs the handler and releases
-// the lock; it returns why the record failed, and nil if the record was
-// completed or skipped. The context that f passes to next must derive from f's
-// own. The handler, [Observe] and the log lines get contexts that derive from
-// it. If f gives it an earlier deadline, the lease is for that deadline.
+// R is the type of the record, also where the handler takes its body. next
+// acquires the lock, runs the handler and releases the lock; it returns why the
+// record failed, or nil if it was completed or skipped. Its context must derive
+// from that of f.
 //
-// f must call next exactly once, unless it returns an error itself, which fails
-// the record. It may replace the error of next but cannot hide it: if f returns
-// nil, the record fails with the error of next. If f returns an error after
-// next succeeded, the record is returned, and skipped as completed when it is
-// delivered again. f runs on the goroutine of the record, and a panic in it
-// fails the record like one in the handler. It is not called for records that
-// are not begun.
-//
-// If the store throttles the claim, next returns a *lock.StoreError. Whatever f
-// returns then, the record goes back to the queue of the batch, and f is called
-// again when its turn comes.
+// f must call next once, or return an error, which fails the record. It cannot
+// hide an error of next. A panic in f fails the record. If the store throttles
+// the claim, next returns a *lock.StoreError, and f is called again when the
+// record's turn comes.
 //
 // Default: none. Around panics if f is nil, and the wrapper if R is not the
 // type of its records.

@@ -17,23 +17,15 @@ import (
 //
 //	func handle(ctx context.Context, o Order) error { … }
 //
-// The JSON in the body of each message is decoded once, as B, for both key and
-// handler. B is a type of your own, an AWS event such as events.S3Event, or
-// json.RawMessage; where B has no type for a number, it is a json.Number. The
-// key is that of [keyfuncs.SQSBody]: if key gives it no Event, the message id
-// becomes it, and an order that is sent again in another message runs again,
-// unless key is keyfuncs.Once(byID). Pass key itself: keyfuncs.SQSBody(key) is
-// for EachSQSMessage. Of keyfuncs.SQSMessage make RecordKey[B](SQSMessage), of
-// a jmespath key jmespath.Typed[B](key), and of a func(B) string
-// keyfuncs.ByField. The message is in the context, see [RecordFromContext]; to
-// take the key from it, use [RecordKey].
+// The JSON body is decoded once, as B, for both key and handler. B is a type of
+// your own, an AWS event such as events.S3Event, or json.RawMessage. If key
+// gives no Event, the message id becomes it: for an order that may be sent in
+// several messages, use keyfuncs.Once(byID). [RecordKey] takes the key from the
+// message instead, and [RecordFromContext] returns the message.
 //
-// A message whose body is not JSON of the expected shape, is empty or null, or
-// holds the AWS event of another source, fails alone, with a *lock.NoKeyError
-// that names the field, such as Records[3].body.
-//
-// EachSQSBody panics if B is a pointer or an interface with methods, and like
-// EachSQSMessage if handler, key function and options do not fit together.
+// A message whose body is malformed fails alone, with a *lock.NoKeyError that
+// names the field, such as Records[3].body. EachSQSBody panics if B is a
+// pointer or an interface with methods, and like EachSQSMessage.
 func EachSQSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBodyBatch(keyfuncs.SQSBody[B], funcOf[B](key), handler, opts))
 }
@@ -47,22 +39,19 @@ func EachSNSBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, 
 
 // EachKinesisBody is [EachSQSBody] for a Kinesis stream, built on
 // [EachKinesisRecord] and [keyfuncs.KinesisBody]: B is decoded from the data of
-// each record. The record in the context is an events.KinesisEventRecord. Like
-// KinesisBody it sets no Order of its own; keyfuncs.OrderFrom and [RecordKey]
-// add that of the shard. Records that the Kinesis Producer Library aggregated
-// are refused.
+// each record. The record in the context is an events.KinesisEventRecord. The
+// key has no Order unless keyfuncs.OrderFrom and [RecordKey] add that of the
+// shard.
 func EachKinesisBody[B any, K keyfuncs.For[B]](key K, handler func(context.Context, B) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBodyBatch(keyfuncs.KinesisBody[B], funcOf[B](key), handler, opts))
 }
 
 // WithEventBridgeDetail is [WithLock] for a handler of the detail of an
-// EventBridge event. The JSON is decoded once, as D, for both key and handler.
-// The key is that of [keyfuncs.EventBridgeDetail]: if key gives it no Event,
-// the id of the event becomes it. D is what B is for [EachSQSBody], and the
-// event is in the context: RecordFromContext[events.EventBridgeEvent](ctx).
-//
-// If the detail is not JSON of the expected shape, the invocation fails with a
-// *lock.NoKeyError that names the field detail.
+// EventBridge event, which is decoded once, as D, for both key and handler. If
+// key gives no Event, the id of the event becomes it. D is what B is for
+// [EachSQSBody], and the event is in the context:
+// RecordFromContext[events.EventBridgeEvent](ctx). If the detail is malformed,
+// the invocation fails with a *lock.NoKeyError.
 func WithEventBridgeDetail[D any, K keyfuncs.For[D]](key K, handler func(context.Context, D) error, opts ...Option) func(context.Context, events.EventBridgeEvent) error {
 	open := bodyOpener(keyfuncs.EventBridgeDetail[D], funcOf[D](key), handler)
 	s := newSettings(reflect.TypeFor[events.EventBridgeEvent](), opts)
@@ -134,11 +123,9 @@ func checkBody(record, body reflect.Type) {
 //
 //	middleware.EachSQSBody(middleware.RecordKey[Change](keyfuncs.SQSFIFOMessage), handle)
 //
-// It combines with keys from the body: keyfuncs.OrderFrom(bySensor,
-// RecordKey[Reading](keyfuncs.KinesisRecord)) adds the order of the shard,
-// which becomes part of the Name. Errors name the field in the record. Outside
-// [EachSQSBody] and its siblings, or in the one for another record, it returns
-// a *lock.NoKeyError.
+// It combines with keys from the body, such as keyfuncs.OrderFrom(bySensor,
+// RecordKey[Reading](keyfuncs.KinesisRecord)). Outside [EachSQSBody] and its
+// siblings, or in the one for another record, it returns a *lock.NoKeyError.
 func RecordKey[B, R any](key keyfuncs.Func[R]) keyfuncs.Func[B] {
 	if key == nil {
 		refuse(nilKey)

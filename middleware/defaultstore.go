@@ -11,15 +11,12 @@ import (
 	"github.com/lambdalock/lambdalock/stores/dynamostore"
 )
 
-// DefaultStore returns the store that wrappers use without the option
-// [Store]: the DynamoDB table of that name or, if table is empty, the one named
-// in LOCK_TABLE_NAME. There is one per table and process, so that nested
-// wrappers and your own code share a client and its connections. It builds
-// the client from the default AWS configuration at the first request. In Lambda
-// a wrapper sends one during INIT.
-//
-// To give a wrapper its own client, use the option Store with
-// [dynamostore.New] or [dynamostore.Open].
+// DefaultStore returns the store that wrappers use without the option [Store]:
+// the DynamoDB table of that name or, if table is empty, the one named in
+// LOCK_TABLE_NAME. There is one per table and process, so that nested wrappers
+// and your own code share its connections. It builds the client from the
+// default AWS configuration at the first request, which in Lambda a wrapper
+// sends during INIT. To use another client, see [Store] and [dynamostore.Open].
 func DefaultStore(table string) driver.Store {
 	table = cmp.Or(table, os.Getenv(dynamostore.TableVariable))
 	if table == "" {

@@ -23,7 +23,7 @@
 //
 // # Not guaranteed
 //
-// Nobody can stop a handler that goes on after its context has ended, or after
+// Nothing stops a handler that goes on after its context has ended, or after
 // its lease was lost. Store the fencing token of [lock.FromContext] with your
 // data, and refuse a write if a larger one is already there. If the process
 // dies after the handler has returned and before the event is completed, the

@@ -28,25 +28,18 @@ type onFailed[R any] = func(ctx context.Context, failed []*Failed[R])
 // OnFailed calls f once for each batch of which a record failed, when all of
 // its records have ended and before the batch is answered. f gets the records
 // that would be returned, in the order of the batch, also those that were not
-// begun. It can tell the source when to deliver one again, or put one elsewhere
-// and set its Err to nil: then the record is acknowledged although nobody
-// completed it, so f must do that only after it is safe there. Package
-// redelivery does both for SQS.
+// begun. It may put one elsewhere and set its Err to nil: then the record is
+// acknowledged. Package redelivery does that for SQS.
 //
-// If a record failed with [Permanent] and others of its group follow, such as
-// the next messages of its FIFO message group, f is called with it alone before
-// the next one begins. If f sets its Err to nil, the group goes on; otherwise
-// the rest of the group is not begun, and f gets the record once more at the
-// end. Of several groups, f may be called at the same time.
+// If a record failed with [Permanent] and others of its group follow, f is
+// called with it alone before the next one begins, possibly for several groups
+// at the same time. If f sets its Err to nil, the group goes on; otherwise the
+// rest is not begun, and f gets the record once more at the end.
 //
-// R is the type of the record, such as events.SQSMessage, also where the
-// handler takes the body. ctx ends 100 ms before the invocation does, and f
-// must return when it ends. A panic of f is reported as [OutcomeHandlerFailed];
-// what f has acknowledged before stays acknowledged. At the end of a batch, f
-// is not called before [Repanic] repeats a panic.
-//
-// Default: none. OnFailed panics if f is nil, and the wrapper if R is not the
-// type of its records.
+// R is the type of the record, also where the handler takes its body. ctx ends
+// 100 ms before the invocation does. A panic of f is reported as
+// [OutcomeHandlerFailed]. Default: none. OnFailed panics if f is nil, and the
+// wrapper if R is not the type of its records.
 func OnFailed[R any](f func(ctx context.Context, failed []*Failed[R])) Option {
 	if f == nil {
 		refuse("OnFailed(nil): pass the function to call with the records that failed, or leave the option out")

@@ -48,7 +48,7 @@ func (r *handlerRun) failed(err error) error {
 // complete completes the event after the handler succeeded, and releases the
 // lock. If that fails, the handler's result still counts: the error is nil,
 // except with Coalesce. Then events that were acknowledged may rely on another
-// run, and nobody else begins one.
+// run, and no other invocation begins one.
 func (r *handlerRun) complete(result []byte, remember time.Duration) error {
 	if r.lock == nil {
 		return nil

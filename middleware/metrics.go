@@ -34,16 +34,9 @@ type Totals struct {
 // after the deadline. If it panics, so does the invocation. Default, and nil:
 // none.
 //
-// If a wrapper with Metrics runs inside another one, its outcomes count in the
-// totals of the outer one, and its own f is not called. So give the same f to
-// both. Locks that the handler acquires through a lock.Locker of its own do not
-// count.
-//
-// The totals are exact, with three exceptions. An invocation whose process dies
-// counts nowhere: f is not called. If an observer or a log handler panics, the
-// release that follows is not counted. And a takeover counts as any other
-// acquisition if the store's first answer was lost, because the repeated
-// request finds the lock to be its own.
+// The outcomes of a wrapper inside another one count in the totals of the outer
+// one, so give the same f to both. Those of a lock.Locker of your own do not
+// count. f is not called if the process dies.
 func Metrics(f func(context.Context, Totals)) Option {
 	return func(o *settings) { o.metrics = both(o.metrics, f) }
 }

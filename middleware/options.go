@@ -50,14 +50,12 @@ func Table(name string) Option {
 
 // Namespace separates the lock names of functions that share a table. Default:
 // the environment variable LOCK_NAMESPACE, which the CDK construct sets, or the
-// name of the Lambda function, so that two functions never contend by accident.
-// Give two functions the same namespace to let them contend. Then names that
-// are bare values, as those of keyfuncs.ByField, need a keyfuncs.Prefix:
-// otherwise order 17 and invoice 17 are one.
+// name of the Lambda function. Functions with one namespace contend for names;
+// then names that are bare values, as those of keyfuncs.ByField, need a
+// keyfuncs.Prefix.
 //
-// A namespace that differs from LOCK_NAMESPACE panics: the construct limits the
-// function's permission to the rows of that namespace, so every event would
-// fail in production with access denied.
+// A namespace that differs from LOCK_NAMESPACE panics: the construct permits
+// the function only the rows of that one.
 func Namespace(ns string) Option {
 	return func(o *settings) { o.engine.Namespace = ns }
 }
@@ -66,22 +64,15 @@ func Namespace(ns string) Option {
 // to call a partner's API no more than n times in parallel: at least 1, at most
 // lock.MaxLimit. Default: 1, the ordinary lock.
 //
-// A handler runs after one request to the store, and one more for every slot
-// of the name that is found held. If all are, [OnHeld] decides. The key has
-// neither Event nor Order, or the invocation fails with a *lock.ConfigError.
-// So put the limit on a wrapper of its own, inside the one that recognises
+// The key has neither Event nor Order, or the invocation fails with a
+// *lock.ConfigError. So put the limit inside the wrapper that recognises
 // duplicates:
 //
 //	EachSQSMessage(keyfuncs.SQSMessage, WithLock(keyfuncs.Static("partner"), handle, Limit(3), OnHeld(Wait(d))))
 //
-// Without [Wait], the messages of a batch for which there is no free slot
-// fail as held, and each counts one receive more. [EachSQSBody] and its
-// siblings refuse Limit, because their keys always have an Event.
-//
-// Give all functions that share a name the same limit and the same [Namespace]:
-// by default each function has its own names, and n holders of its own. Where
-// two limits differ, as during a deployment that changes it, the larger one
-// counts.
+// Give all functions that share a name the same limit and the same [Namespace];
+// if two limits differ, the larger one counts. Each slot that is found held
+// costs one more request.
 func Limit(n int) Option {
 	return func(o *settings) {
 		if n < 1 || n > lock.MaxLimit {
@@ -92,9 +83,8 @@ func Limit(n int) Option {
 }
 
 // OnHeld says what to do if another invocation holds the lock. Default: [Fail],
-// with a *lock.HeldError, because Lambda bills the time that [Wait] takes, and
-// [Skip] and [Respond] may lose the event; over HTTP a response with status
-// 409, also after [Wait].
+// with a *lock.HeldError; over HTTP a response with status 409, also after
+// [Wait].
 func OnHeld(p HeldPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -106,8 +96,7 @@ func OnHeld(p HeldPolicy) Option {
 }
 
 // OnCompleted says what to do with an event that was already completed, or is
-// stale. Default: [Skip], because nothing is left to do; over HTTP [Replay],
-// because the client waits for a response.
+// stale. Default: [Skip]; over HTTP [Replay].
 func OnCompleted(p CompletedPolicy) Option {
 	return func(o *settings) {
 		if isNil(p) {
@@ -117,16 +106,12 @@ func OnCompleted(p CompletedPolicy) Option {
 	}
 }
 
-// CompletedIf says which results complete an event. f gets what the handler
-// returned without an error; if it returns false, the result is returned all
-// the same, but the lock is released and nothing is recorded, so that the next
-// delivery runs. T is the handler's result type or an interface that it
-// implements, and []byte for a [lambda.Handler]. f must not read the body of a
-// streamed result, which also needs to be read to its end to complete the
-// event. Default: every result, or over HTTP the responses that [WithLock]
-// lists.
-//
-// [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
+// CompletedIf says which results complete an event. If f returns false, the
+// result is returned, but the lock is released and nothing is recorded, so that
+// the next delivery runs. T is the handler's result type or an interface that
+// it implements, and []byte for a lambda.Handler. f must not read the body of a
+// streamed result, which completes the event only if it is also read to its
+// end. Default: every result; over HTTP see docs/GUIDE.md#repeatable-answers.
 func CompletedIf[T any](f func(result T) bool) Option {
 	if f == nil {
 		refuse("CompletedIf(nil): pass a function, or leave the option out")
@@ -137,22 +122,17 @@ func CompletedIf[T any](f func(result T) bool) Option {
 	}
 }
 
-// OnError turns the error that says why the handler did not run into a result:
-// a *lock.HeldError, *lock.CompletedError, *lock.PayloadMismatchError,
+// OnError turns an error that says why the handler did not run into a result: a
+// *lock.HeldError, *lock.CompletedError, *lock.PayloadMismatchError,
 // *lock.NoKeyError, *lock.StoreError, *lock.DeadlineError, *lock.LostError or
 // *lock.ConfigError; with [Coalesce] also why a handled event comes back, such
 // as a *lock.OwedError. T must be assignable to the handler's result type; for
-// a [lambda.Handler], what f returns is encoded as JSON unless it is bytes. If
-// f returns the error it was given, it is answered as without OnError: over
-// HTTP with a problem document, if the client can act on it. If f returns
-// another error, the invocation fails with that. Default: none.
+// a lambda.Handler, it is encoded as JSON unless it is bytes. Default: none.
 //
-// f is called only where the invocation would fail. [Skip], OnHeld([Respond])
-// and a replayed result are not errors, so they come first: f gets a
-// *lock.CompletedError only with OnCompleted([Fail]) or, over HTTP, for a stale
-// event and for a response that is not stored.
-//
-// [lambda.Handler]: https://pkg.go.dev/github.com/aws/aws-lambda-go/lambda#Handler
+// If f returns the error it was given, that is answered as without OnError; if
+// it returns another one, the invocation fails with that. f is called only
+// where the invocation would fail, so not for [Skip], OnHeld([Respond]) or a
+// replayed result.
 func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 	if f == nil {
 		refuse("OnError(nil): pass a function, or leave the option out")
@@ -163,13 +143,11 @@ func OnError[T any](f func(ctx context.Context, err error) (T, error)) Option {
 	}
 }
 
-// HoldAtLeast keeps the name held for at least d from when the handler's lock
-// was acquired, whether the handler succeeds or fails: for schedules that begin
-// on several hosts, whose clocks differ, or for at most one run of each name in
-// d. It takes no further request. An event that comes meanwhile meets a
-// *lock.HeldError with Cooldown, and [OnHeld] says what becomes of it: for a
-// schedule, [Skip] it. Choose d above how much the clocks differ, and below the
-// time between two runs. A run that [Coalesce] owes does not wait for d, and if
+// HoldAtLeast keeps the name held until d after the lock was acquired, whether
+// the handler succeeds or fails: for schedules that begin on several hosts, or
+// for at most one run of each name in d. It takes no further request. An event
+// that comes meanwhile meets a *lock.HeldError with Cooldown, and [OnHeld] says
+// what becomes of it. A run that [Coalesce] owes does not wait for d, and if
 // the process dies, the name is free when its lease ends. At least 1 ms, at
 // most 366 days. Default, and zero: the name is free when the handler ends.
 func HoldAtLeast(d time.Duration) Option {
@@ -179,25 +157,24 @@ func HoldAtLeast(d time.Duration) Option {
 // Remember sets how long a completed event is remembered, so that its
 // duplicates are skipped: at least 1 s, at most 366 days. It should be longer
 // than the source can take to deliver the event again. Default, and zero: 4
-// days for SQS and 7 days for Kafka, which keep messages that long by default,
-// and 24 h otherwise, which covers the 6 h for which Lambda repeats an
-// asynchronous invocation and the 24 h for which a stream keeps its records by
-// default. Set it if your queue, topic or stream keeps them longer, and if the
-// handler takes messages of SQS or Kafka as a type of your own, which does not
-// tell the source.
+// days for SQS and 7 days for Kafka, which keep messages that long by default;
+// 24 h otherwise, longer than Lambda repeats an asynchronous invocation and as
+// long as a stream keeps its records by default. Set it if the source keeps
+// them longer, or if the handler takes messages of SQS or Kafka as a type of
+// your own, which does not tell the source.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 // https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 func Remember(d time.Duration) Option {
 	return func(o *settings) { o.engine.Remember = d }
 }
 
-// RememberFor says how long an event is remembered with the result that the
-// handler returned, instead of [Remember]; at most 366 days. If f returns zero
-// or less, the result is not kept, for example because it has a secret: the
-// event is remembered as Remember says, and a duplicate gets no result. So it
-// is with a stream that the type of the result hides. A result that is kept
-// stays in the row after that time, until the name is used again or the row is
-// deleted. T is as for [CompletedIf]. Default: every result, as Remember says.
+// RememberFor overrides [Remember] by the result that the handler returned, up
+// to 366 days. If f returns zero or less, the result is not kept, for example
+// because it has a secret: the event is remembered as Remember says, and a
+// duplicate gets no result. The same holds for a stream behind a result of type
+// any. A result that is kept stays in the row after that time, until the name
+// is used again or the row is deleted. T is as for [CompletedIf]. Default:
+// every result, as Remember says.
 func RememberFor[T any](f func(result T) time.Duration) Option {
 	if f == nil {
 		refuse("RememberFor(nil): pass a function, or leave the option out")
@@ -210,13 +187,11 @@ func RememberFor[T any](f func(result T) time.Duration) Option {
 
 // RememberEvents sets how many completed events of a name are remembered
 // whatever the row costs, each for as long as [Remember] says. Beyond that
-// number, the events completed first are forgotten as soon as the row would
-// cost more than one write unit (1 KB), and lock.OutcomeForgotten reports that.
-// An event takes up to 62 bytes, every write of the row costs a write unit per
-// KB, and a row of 350 KB takes no more events; each claim that is refused gets
-// all of it. The records of a batch are remembered together, up to 2,000 of one
-// name. Default, and zero: 8, which fit into one write unit unless the name is
-// long, or each key has a Payload.
+// number, the events completed first are forgotten once the row would cost more
+// than one write unit (1 KB), and lock.OutcomeForgotten reports that. An event
+// takes up to 62 bytes; every write costs a write unit per KB of the row, and a
+// row of 350 KB takes no more events. The records of a batch are remembered
+// together, up to 2,000 of one name. Default, and zero: 8.
 func RememberEvents(events int) Option {
 	return func(o *settings) { o.engine.RememberEvents = events }
 }
@@ -231,10 +206,9 @@ func Reserve(d time.Duration) Option {
 
 // CompleteWithin sets how long to try to complete an event if the store does
 // not answer: at least 1 ms. The handler's result waits meanwhile. Default, and
-// zero: until shortly before the deadline, because nobody else can complete the
-// event; or [DefaultHTTPCompleteWithin] if the event or the result is for HTTP,
-// because a client waits for it, and API Gateway gives up after 29 or 30 s by
-// default.
+// zero: until shortly before the deadline, because only this invocation can
+// complete the event; [DefaultHTTPCompleteWithin] if the event or the result is
+// for HTTP, because API Gateway gives up after 29 or 30 s by default.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
 func CompleteWithin(d time.Duration) Option {
 	return func(o *settings) { o.engine.CompleteWithin = d }
@@ -247,10 +221,8 @@ const DefaultHTTPCompleteWithin = 5 * time.Second
 
 // FixedLease takes a lease of d, at least 3 s, that is not renewed. The
 // handler's context ends 2 s before the lease does, because clocks may differ
-// by that much, and its cause is lock.ErrLost. Default, and zero: the lease
-// lasts to the deadline plus 2 s and is renewed if the handler goes on, or is
-// that of [Heartbeat] where an invocation is not alone in its process.
-// FixedLease excludes Heartbeat.
+// by that much, with lock.ErrLost as its cause. Default, and zero: as for
+// [Heartbeat]. FixedLease excludes Heartbeat.
 func FixedLease(d time.Duration) Option {
 	return func(o *settings) { o.fixed = d }
 }
@@ -258,9 +230,9 @@ func FixedLease(d time.Duration) Option {
 // Heartbeat takes a lease of at least 3 s that is renewed while the handler
 // runs: after each third of its length, or sooner if it is shorter than 6 s. A
 // short lease ends soon after a crash, at the price of more writes. Default,
-// and zero: none in an on-demand function, whose lease lasts to the deadline
-// plus 2 s and is renewed only if the handler goes on; elsewhere one
-// of 30 s. Heartbeat excludes [FixedLease].
+// and zero: in an on-demand function a lease that lasts to the deadline plus 2
+// s and is renewed only if the handler goes on; elsewhere one of 30 s.
+// Heartbeat excludes [FixedLease].
 func Heartbeat(lease time.Duration) Option {
 	return func(o *settings) { o.heartbeat = lease }
 }
@@ -270,27 +242,19 @@ func Heartbeat(lease time.Duration) Option {
 // 500 and above. Default: the invocation fails with a *lock.StoreError, because
 // an event that runs unprotected may run twice.
 //
-// The invocation still fails if the store did answer (throttled, a conflict, a
-// table that does not exist or has a different key, an action that is denied),
-// if the store cannot be opened (no table name, no credentials), and if the
-// invocation itself has ended. Otherwise a mistake in the deployment would
-// switch the locks off for good.
-//
-// FailOpen excludes [Coalesce]: the claim may have been applied although its
-// answer is lost. Then other events would be acknowledged because of a holder
-// that does not know that it holds the lock.
-//
-// Under FailOpen, lock.FromContext tells the handler whether it has a lease;
-// without one, lock.HandOver and dynamostore.Transact fail.
+// The invocation still fails if the store refuses, such as a table that does
+// not exist or an action that is denied, and if the store cannot be opened:
+// otherwise a mistake in the deployment would switch the locks off for good.
+// FailOpen excludes [Coalesce]. lock.FromContext tells the handler whether it
+// has a lease; without one, lock.HandOver and dynamostore.Transact fail.
 func FailOpen() Option {
 	return func(o *settings) { o.failOpen = true }
 }
 
-// Logger gets one line per outcome. Default, and nil: slog.Default() or, if the
-// program sets none and the function's log format is JSON, one that writes JSON
-// with the level that Lambda filters by. Successes are logged at level debug,
-// skipped and held events at info, and what somebody should look at as a
-// warning or an error.
+// Logger gets one line per outcome: successes at level debug, skipped and held
+// events at info, the rest as a warning or an error. Default, and nil:
+// slog.Default() or, if the program sets none and the function's log format is
+// JSON, one that writes JSON with the level that Lambda filters by.
 func Logger(l *slog.Logger) Option {
 	return func(o *settings) { o.engine.Logger = l }
 }
@@ -312,11 +276,10 @@ func Observe(f func(context.Context, lock.Observation)) Option {
 
 // Holder changes how the holder of a lock is described to those who find it
 // held: in errors, log lines and rows. f gets the description so far and
-// returns the one that takes its place, of up to 512 bytes; what is longer is
-// cut. Default: function, request and log stream, or outside Lambda program,
-// host and process id. If Holder is given several times, every f is called, in
-// that order. f must be safe for concurrent use. If it panics, so does the
-// invocation, before it asks for the lock.
+// returns the one that takes its place, cut to 512 bytes. Default: function,
+// request and log stream, or outside Lambda program, host and process id. If
+// Holder is given several times, every f is called, in that order. f must be
+// safe for concurrent use; if it panics, so does the invocation.
 func Holder(f func(ctx context.Context, description string) string) Option {
 	return func(o *settings) {
 		if f == nil {

@@ -14,12 +14,10 @@ type PermanentError struct {
 
 // Permanent returns err as a [*PermanentError], for a handler of records that
 // knows that the record will fail whenever it is delivered, such as an order
-// for an article that does not exist. Package redelivery moves an SQS message
-// that failed so to a dead-letter queue, and then its FIFO message group goes
-// on; your own [OnFailed] may do the like for other sources. Without either,
-// the record fails like any other, and one warning is logged. A handler of
-// whole events fails with it as with any error. If err is nil, Permanent
-// returns nil.
+// for an article that does not exist. Package redelivery moves such an SQS
+// message to a dead-letter queue, and its FIFO message group goes on;
+// [OnFailed] may do the same for other sources. Otherwise the record fails like
+// any other, and one warning is logged. If err is nil, Permanent returns nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -35,10 +35,9 @@ type replayPolicy int
 
 // Replay is a [CompletedPolicy] that returns the result of the first run, which
 // is stored for as long as the event is the last completed one of its name. If
-// no result is stored (it was too large, could not be encoded, or was
-// replaced), Replay does the same as [Skip], or over HTTP answers with status
-// 409. A key without an Event has no duplicates: every delivery runs, and one
-// warning is logged.
+// no result is stored, Replay does the same as [Skip], or over HTTP answers
+// with status 409. A key without an Event has no duplicates: every delivery
+// runs, and one warning is logged.
 const Replay replayPolicy = 0
 
 // Wait keeps asking for the lock for up to atMost: at least 1 ms; zero does not
@@ -48,50 +47,36 @@ func Wait(atMost time.Duration) HeldPolicy {
 	return waitPolicy(atMost)
 }
 
-// Respond returns v and no error, and like [Skip] it acknowledges the event. v
-// must be assignable to the handler's result type. Respond is for synchronous
-// callers that should hear that their request is in progress. All of them get
-// the same v, so v cannot be a stream: use [OnError] for those. Over HTTP
-// the default, status 409, needs no Respond.
+// Respond returns v and no error, and like [Skip] it acknowledges the event:
+// for synchronous callers that should hear that their request is in progress. v
+// must be assignable to the handler's result type and cannot be a stream; use
+// [OnError] for those. Over HTTP the default, status 409, needs no Respond.
 func Respond(v any) HeldPolicy {
 	return respondPolicy{v}
 }
 
 type coalescePolicy int
 
-// Coalesce is a [HeldPolicy] for handlers that look at the present state of
-// something, whatever their event says: one that rebuilds an index, or sends
-// what has changed since the last time. The event is acknowledged with the zero
-// result, and the handler that holds the lock runs once more before its own
-// event is completed. So a thousand events that come during one run cost one
-// more run, or two, and after the last of them at least one whole run begins.
-// So all handlers that share a name must do the same work; a lock inside the
-// handler must not have the same Event, or the second run is skipped there; and
-// the key has no Order, or a stale event is skipped without another run.
+// Coalesce is a [HeldPolicy] for handlers that act on current state and ignore
+// what the event says, such as rebuilding an index. The event is acknowledged
+// with the zero result, and the handler that holds the lock runs once more
+// before its own event is completed, whatever comes meanwhile: see
+// docs/GUIDE.md#held-and-completed.
 //
-// The invocation fails with a *lock.OwedError if others came during a run, and
-// no time is left for another one, or the run failed with [Permanent]: its
-// event comes again, and is not moved away. It fails with another error if the
-// event cannot be completed although the handler succeeded. So an event that
-// was coalesced is lost only if the holder's event is, which then is in the
-// dead-letter queue of its source, if that has one.
+// All handlers that share a name must do the same work, every key needs an
+// Event and none an Order, and the function's timeout should fit three runs. An
+// event that cannot be coalesced fails with a *lock.HeldError: another delivery
+// of the holder's own event, one that comes during the holder's last run, and
+// one that meets a holder without Coalesce or a [HoldAtLeast].
 //
-// If events come all the time, the holder takes no more before the last run
-// that fits, or after 15 minutes: its event is completed, and those who come
-// then fail with a *lock.HeldError. Give the function a timeout of three runs
-// or more. Where a run takes more than half of the time, nothing is coalesced.
+// The holder fails with a *lock.OwedError if others rely on another run that
+// does not fit in or has failed, and with another error if its event cannot be
+// completed: its event then comes again. A coalesced event is lost only if the
+// holder's event is.
 //
-// Another delivery of the holder's own event fails with a *lock.HeldError, and
-// so does an event whose lock is held by a function without Coalesce, or stays
-// held because of [HoldAtLeast]. Every key needs an Event. Each refused event
-// takes two requests, and on DynamoDB up to three where many come at once; the
-// next claim of the name takes one more than usual. The records of one name in
-// a batch are one run, also of a source that has an order: it takes the place
-// of the first of them, and if it fails, that record fails alone, as without
-// Coalesce. Every result without an error completes the event, whatever status
-// it has. The store must be a driver.Coalescer, as DynamoDB, Redis, S3 and
-// Azure Blob Storage are. Over HTTP it is refused like [Skip], because nobody
-// delivers a request again.
+// Every result without an error completes the event. The store must be a
+// driver.Coalescer, as DynamoDB, Redis, S3 and Azure Blob Storage are. Over
+// HTTP Coalesce panics, because no source delivers a request again.
 const Coalesce coalescePolicy = 0
 
 type waitPolicy time.Duration

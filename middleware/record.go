@@ -49,14 +49,11 @@ func recordID(ctx context.Context) string {
 }
 
 // RecordFromContext returns the record that a handler of [EachSQSBody] or one
-// of its siblings works on: for its attributes, its id or its time. R is the
-// record's type, such as events.SQSMessage, or events.EventBridgeEvent for
+// of its siblings works on, for its attributes, id or time. R is the record's
+// type, such as events.SQSMessage, or events.EventBridgeEvent for
 // [WithEventBridgeDetail]. It reports false if ctx carries no such record. The
-// record is also in the context of key functions, and of the handlers that take
-// the whole record, such as those of [EachSQSMessage].
-//
-// The record shares its maps and slices with the event: copy them before you
-// change them.
+// record shares its maps and slices with the event: copy them before you change
+// them.
 func RecordFromContext[R any](ctx context.Context) (R, bool) {
 	if r, ok := ctx.Value(recordKey[R]{}).(*R); ok {
 		return *r, true

@@ -17,32 +17,23 @@ import (
 
 // EachSQSMessage wraps a handler of one SQS message as a handler of batches.
 // Each message runs under the lock of its own key, up to [Concurrency] of them
-// at a time. A message that was completed, now or earlier, is acknowledged. One
-// that failed, is held or was not begun is returned as a batch item failure,
-// and SQS delivers it again after its visibility timeout; package redelivery
-// makes that sooner for one that is held. A completed message is remembered for
-// 4 days unless [Remember] says otherwise: as long as a queue keeps messages by
-// default.
+// at a time; those of a FIFO message group run in their order. A message that
+// was completed, now or earlier, is acknowledged. One that failed, is held or
+// was not begun is returned as a batch item failure and delivered again after
+// its visibility timeout. If every message failed, the handler also returns a
+// [*BatchError].
 //
 // The event source mapping must have ReportBatchItemFailures: without it Lambda
-// ignores the partial answer and deletes every message. If every message
-// failed, the handler also returns a [*BatchError], so that Lambda's metric
-// Errors counts the batch.
+// ignores the partial answer and deletes every message. docs/GUIDE.md#batches
+// says what happens to duplicates within a batch, to the rest of a message
+// group after a failure, and near the deadline.
 //
-// If two messages of a batch have the same key, the second one waits for the
-// first, and is then skipped as completed. In a FIFO queue the messages of a
-// group are handled in their order; after a failure the rest of the group is
-// returned without being handled, which counts as a receive of each, and other
-// groups go on. A message that cannot be read, or whose handler panics, fails
-// alone. Near the deadline no further message begins: EachSQSMessage waits for
-// the handlers that still run, and returns the rest. If the store throttles,
-// the batch slows down, and returns only what could not begin before that.
+// A completed message is remembered for 4 days unless [Remember] says
+// otherwise. EachSQSMessage panics with OnHeld([Skip]), which would lose
+// messages, with Respond and Replay, which need a result, and like [WithLock].
 //
-// EachSQSMessage refuses OnHeld([Skip]), which would lose messages, and Respond
-// and Replay, because handlers of records have no result. It panics like
-// [WithLock] if handler, key function and options do not fit together.
-//
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
+// Source:
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html.
 func EachSQSMessage[K keyfuncs.For[events.SQSMessage]](key K, handler func(context.Context, events.SQSMessage) error, opts ...Option) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return eachSQS(newBatch(key, handler, opts))
 }
@@ -58,14 +49,14 @@ func eachSQS(b *batch[events.SQSMessage]) func(context.Context, events.SQSEvent)
 }
 
 // EachKinesisRecord is [EachSQSMessage] for a Kinesis stream. The records of a
-// shard are handled one after the other, and after a failure the rest is
-// returned; [OrderPerName] handles different names at the same time. Lambda
-// delivers again from the first failed record on, and the records that were
-// completed after it are skipped. A completed record is remembered for 24 h
-// unless [Remember] says otherwise. A batch of a tumbling window is refused
-// with a [*lock.NoKeyError].
+// shard are handled in order, and after a failure the rest is returned;
+// [OrderPerName] relaxes both to the records of a name. Lambda delivers again
+// from the first failed record on. A completed record is remembered for 24 h
+// unless [Remember] says otherwise. A batch of a tumbling window fails with a
+// [*lock.NoKeyError].
 //
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
+// Source:
+// https://docs.aws.amazon.com/lambda/latest/dg/services-kinesis-batchfailurereporting.html.
 func EachKinesisRecord[K keyfuncs.For[events.KinesisEventRecord]](key K, handler func(context.Context, events.KinesisEventRecord) error, opts ...Option) func(context.Context, KinesisRecords) (events.KinesisEventResponse, error) {
 	return eachKinesis(newBatch(key, handler, opts))
 }
@@ -106,14 +97,12 @@ func EachDynamoDBRecord[K keyfuncs.For[events.DynamoDBEventRecord]](key K, handl
 
 // EachS3Record is [EachSQSMessage] for S3 notifications that reach the function
 // directly. S3 takes no partial answer: if a record failed, the handler returns
-// a [*BatchError], Lambda delivers all records again, and those that were
-// completed are skipped. A completed record is remembered for 24 h unless
-// [Remember] says otherwise.
+// a [*BatchError], and Lambda delivers all records again. A completed record is
+// remembered for 24 h unless [Remember] says otherwise.
 //
 // The s3:TestEvent, which S3 sends when a notification is set up, is
-// acknowledged with a warning, and so is an event without records that a test
-// builds. For an event of another source the handler returns a
-// [*lock.NoKeyError] that names the function for that source.
+// acknowledged with a warning. For an event of another source the handler
+// returns a [*lock.NoKeyError] that names the function for it.
 func EachS3Record[K keyfuncs.For[events.S3EventRecord]](key K, handler func(context.Context, events.S3EventRecord) error, opts ...Option) func(context.Context, S3Records) error {
 	b := newBatch(key, handler, opts)
 	return func(ctx context.Context, e S3Records) error {
@@ -147,22 +136,14 @@ func eachSNS(b *batch[events.SNSEventRecord]) func(context.Context, events.SNSEv
 }
 
 // EachKafkaRecord is [EachSQSMessage] for Apache Kafka, on Amazon MSK or
-// elsewhere. The records of a partition are handled one after the other, and
-// after a failure the rest of the partition is not begun; [OrderPerName]
-// handles different names at the same time. If a record failed, the handler
-// returns a [*BatchError], because most event source mappings for Kafka ignore
-// a partial answer and would go on after the failed records. Lambda then
-// delivers the whole batch again, and the completed records are skipped. A
-// completed record is remembered for 7 days unless [Remember] says otherwise:
-// as long as a topic keeps records by default.
+// elsewhere. The records of a partition are handled in order, and after a
+// failure the rest of the partition is not begun; [OrderPerName] relaxes both
+// to the records of a name. If a record failed, the handler returns a
+// [*BatchError], because most event source mappings ignore a partial answer,
+// and Lambda delivers the whole batch again. A completed record is remembered
+// for 7 days unless [Remember] says otherwise.
 //
-// That is for the consumption mode Stream, the default. With Queue, use
-// [OrderPerName] and a failure destination with 5 or more retries: the broker
-// archives a record after five deliveries, also one that was not begun because
-// another one of its partition failed.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html,
-// https://docs.aws.amazon.com/lambda/latest/dg/polling-kafka-queue.html.
+// In the consumption mode Queue, use OrderPerName: see docs/SOURCES.md#streams.
 func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(context.Context, events.KafkaRecord) error, opts ...Option) func(context.Context, events.KafkaEvent) error {
 	b := newBatch(key, handler, opts)
 	partition := func(r *events.KafkaRecord) string { return fmt.Sprintf("%s-%d", r.Topic, r.Partition) }
@@ -179,13 +160,9 @@ func EachKafkaRecord[K keyfuncs.For[events.KafkaRecord]](key K, handler func(con
 }
 
 // EachDocumentDBRecord is [EachKafkaRecord] for a DocumentDB change stream. The
-// changes are handled one after the other, and after a failure the rest is not
-// begun; [OrderPerName] handles different documents at the same time. Lambda
-// delivers the whole batch again until it succeeds, and the completed changes
-// are skipped. A completed change is remembered for 24 h unless [Remember] says
+// changes are handled in order; [OrderPerName] keeps only that of each
+// document. A completed change is remembered for 24 h unless [Remember] says
 // otherwise.
-//
-// Source: https://docs.aws.amazon.com/documentdb/latest/developerguide/using-lambda.html.
 func EachDocumentDBRecord[K keyfuncs.For[awsevents.DocumentDBEventRecord]](key K, handler func(context.Context, awsevents.DocumentDBEventRecord) error, opts ...Option) func(context.Context, awsevents.DocumentDBEvent) error {
 	b := newBatch(key, handler, opts)
 	src := source[awsevents.DocumentDBEventRecord]{

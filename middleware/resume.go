@@ -15,26 +15,17 @@ import (
 // If the handler returns no error, the event for which the lock was acquired is
 // completed and the lock released, unless the handler has handed it over again.
 // It is remembered for as long as the function that acquired the lock would, or
-// as long as [Remember] says here if that is longer.
-// If the handler fails or panics, the lock stays held until its lease ends, so
-// that a retry of the step can resume it with the same ticket: leases that are
-// handed over should be long enough for the retries. To release the lock after
-// the last of them, call [lock.Locker.Resume] and [lock.Lock.Release]. The same
-// holds for a result that does not complete the event: see [CompletedIf], and
-// [WithLock] for the handler of a callback that answers over HTTP.
+// longer if [Remember] says so. If the handler fails, or [CompletedIf] rejects
+// its result, the lock stays held until its lease ends, so that a retry can
+// resume it with the same ticket: hand over leases that are long enough for the
+// retries.
 //
-// A step whose event was already completed does not run: the option
-// [OnCompleted] says what it returns. Only the completion is remembered: a step
-// that hands the lock over again runs again if it is retried. Two deliveries of
-// a step at the same time both run; see [lock.Locker.Resume].
-//
-// The wrapped handler fails with a *lock.LostError if the lock was released or
-// taken over, or with a *lock.StoreError, *lock.DeadlineError or
-// *lock.ConfigError. The options are those of [WithLock] except OnHeld and
-// FailOpen. The function needs permission for the namespace of the function
-// that acquired the lock.
-//
-// Resume panics like [WithLock] if handler and options do not fit together.
+// A step whose event was already completed does not run, and [OnCompleted] says
+// what it returns. Two deliveries of a step at the same time both run: see
+// [lock.Locker.Resume]. The wrapped handler fails with a *lock.LostError if the
+// lock was released or taken over, or with a *lock.StoreError,
+// *lock.DeadlineError or *lock.ConfigError. OnHeld and FailOpen are refused.
+// Resume panics like [WithLock].
 func Resume[E, R any](ticket func(E) lock.Ticket, handler func(context.Context, E) (R, error), opts ...Option) func(context.Context, E) (R, error) {
 	if ticket == nil {
 		refuse("the function that finds the ticket is nil: return the field of the event that has the lock.Ticket")

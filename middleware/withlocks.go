@@ -10,29 +10,21 @@ import (
 )
 
 // WithLocks is [WithLock] for a handler that needs several locks together, such
-// as a move between two warehouses: it runs only while it owns all of them. See
-// [keyfuncs.All] for the keys, whose Events must stand for the whole event, and
-// [lock.Locker.AcquireAll] for how they are acquired. WithLocks takes every
-// handler and every option that WithLock takes, with these differences:
+// as a move between two warehouses: it runs only while it holds all of them.
+// [keyfuncs.All] combines the keys; every Event must stand for the whole event.
+// Two events that need the same locks never deadlock.
 //
-//   - If a lock is held, those acquired before it are released, and [OnHeld]
-//     decides. With [Wait] they are kept during the wait, whose time is for all
-//     locks together. Two events that need the same locks never deadlock,
-//     whatever the order of their keys.
-//   - If the event is completed under any of its keys, [OnCompleted] decides.
-//     [Replay] returns the result that is stored with that key.
-//   - With [FailOpen], the handler runs without any lock if the store does not
-//     answer for one of them.
-//   - lock.Leases(ctx) has the lease of every key. The context ends when any of
-//     them is lost.
-//   - Neither dynamostore.Transact nor [lock.HandOver] works on these locks,
-//     because both are for a single one. To use them, put a WithLock inside
-//     whose key has the Event, and give the keys here none:
-//     WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
-//   - OnHeld([Coalesce]) is refused: the holders of several locks do not know
-//     which of them has to run once more.
+// If one lock is held, those acquired before it are released, and [OnHeld]
+// decides; [Wait] keeps them and is for all locks together. If the event is
+// completed under any key, [OnCompleted] decides. With [FailOpen], the handler
+// runs without any lock if the store does not answer for one of them.
+// lock.Leases(ctx) has every lease, and the context ends when any of them is
+// lost.
 //
-// The store gets two requests for each key, one after the other.
+// dynamostore.Transact and [lock.HandOver] need a WithLock inside, whose key
+// has the Event: WithLocks(All(byFrom, byTo), WithLock(Once(byID), h)).
+// OnHeld([Coalesce]) panics. The store gets two requests for each key, one
+// after the other.
 func WithLocks[E, H any](keys keyfuncs.Keys[E], handler H, opts ...Option) H {
 	if keys == nil {
 		refuse("the key functions are nil: pass keyfuncs.All, or a function of your own that returns the keys")
