@@ -18,16 +18,11 @@ const batchOfOne = "set the batch size to 1"
 
 // ActiveMQEvent handles each message of an ActiveMQ queue once, for events of
 // exactly one message (an event source mapping with a batch size of 1). Name is
-// queue and message id, Event the message id, which stays with a message
-// through all its deliveries: distinct messages never wait for each other. The
-// queue is in the name because a broker that copies a message to several queues
-// keeps its id. A message that a producer sends twice has two ids. No Order:
-// Lambda handles a queue in up to five environments at the same time, unless
-// AWS Support raises that limit.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
-// https://activemq.apache.org/activemq-message-properties.html.
+// queue and message id, Event the message id. A message that a producer sends
+// twice has two ids. No Order: Lambda handles a queue in several environments
+// at a time.
 func ActiveMQEvent(ctx context.Context, e events.ActiveMQEvent) (lock.Key, error) {
+	// A broker that copies a message to several queues keeps its id.
 	if err := foreign("eventSource", e.EventSource, eventkind.ActiveMQ); err != nil {
 		return lock.Key{}, err
 	}

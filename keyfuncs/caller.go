@@ -16,50 +16,18 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Caller is who sent an HTTP request. Name is whom the gateway authenticated:
+// Caller names who sent an HTTP request. Name is whom the gateway
+// authenticated, or "nobody". Payload is a fingerprint of the domain, and of
+// the credentials by which your own code may know the caller:
+// docs/GUIDE.md#who-asks lists both for each gateway. No Event, no Order.
 //
-//   - the claims iss and sub of a token that a Cognito or JWT authorizer
-//     checked
-//   - the principalId that a Lambda authorizer of a REST or WebSocket API
-//     returns
-//   - with IAM, the Cognito identity, else the id of the user or role. The
-//     session of a role does not count, because a retry may come in another
-//     one: everybody who assumes a role is one caller. Behind a Function URL,
-//     the users of a Cognito identity pool are one caller too, because nothing
-//     in the event tells them apart
-//   - for a load balancer that authenticates users, its header
-//     x-amzn-oidc-identity
-//   - otherwise "nobody"
-//
-// Payload is a fingerprint of the domain that the client has asked, and of the
-// credentials by which your own code, or an authorizer that names nobody, may
-// know the caller. It is empty if neither is known:
-//
-//   - the domain that the gateway names, or the header Host, and what a proxy
-//     says in X-Forwarded-Host
-//   - behind a load balancer, the access token of the user, because a client
-//     that no listener authenticates can send x-amzn-oidc-identity itself
-//   - what a Lambda authorizer returned besides a principalId
-//   - if the gateway named nobody, or by a principalId, which may be the same
-//     for everybody: the headers Authorization, Cookie and X-Api-Key, the
-//     client certificate of mutual TLS, the API key that an authorizer
-//     returned, and for a message of a WebSocket API, which has no headers, its
-//     connection
-//   - if it named a user or role of IAM: the same without Authorization, which
-//     has another signature in every try. A proxy may sign for everybody: that
-//     is what CloudFront does in front of a Function URL
-//
-// There is no Event and no Order. Package middleware adds who asked to a key of
-// your own that has an Event and no Payload, as PayloadFrom(key, Caller) does:
-// a stranger then gets status 422 instead of somebody else's response. To
-// compare a payload of your own as well, write
+// Package middleware compares Caller for a key that has an Event and no
+// Payload. To compare a payload of your own as well, write
 //
 //	PayloadFrom(key, Join(byAmount, Caller))
 //
 // The error is a [*lock.NoKeyError] if a token has no sub, and if the event
 // comes from another source.
-//
-// Sources: the pages of [IdempotencyKey].
 func Caller[E any](ctx context.Context, e E) (lock.Key, error) { return callerOf(ctx, e, anyCookie) }
 
 // callerOf is [Caller] with those cookies that count.
@@ -76,8 +44,8 @@ func callerOf(ctx context.Context, event any, counts func(cookie string) bool) (
 }
 
 // Anonymous names no caller, for [HeaderKey] or PayloadFrom(key, Anonymous) in
-// an API that anybody may use: the answer to a request is replayed to everybody
-// who has its key, whatever their credentials, unless it sets a cookie.
+// an API that anybody may use: everybody who has the key gets the answer,
+// unless it sets a cookie.
 func Anonymous[E any](ctx context.Context, _ E) (lock.Key, error) {
 	invocation.Identified(ctx, false)
 	return lock.Key{Name: "anonymous"}, nil
@@ -108,6 +76,8 @@ func (r request) maybeOfMany() bool { return r.byFunction || r.bySignature || r.
 
 // credentials returns what the handler may know the caller by, besides what the
 // gateway did.
+// The headers of a client certificate are those of a load balancer:
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/mutual-authentication.html
 func (r request) credentials(counts func(cookie string) bool) ([]string, error) {
 	found := slices.Clone(r.proof)
 	if len(r.authorizer) > 0 {
@@ -176,6 +146,8 @@ func namesPrincipal(authorizer map[string]any) bool {
 }
 
 // gatewayCaller returns the caller in events of REST and WebSocket APIs.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html
 func gatewayCaller(authorizer map[string]any, id events.APIGatewayRequestIdentity) (string, error) {
 	if claims, ok := authorizer["claims"].(map[string]any); ok {
 		iss, _ := claims["iss"].(string)
@@ -215,6 +187,7 @@ func subject(claims, iss, sub string) (string, error) {
 // iamCaller leaves out the session. Only the id of a role has one after the
 // colon: the id of a federated user begins with the account, which many users
 // share.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html#principaltable
 func iamCaller(id, cognitoIdentity string) string {
 	if strings.HasPrefix(id, "AROA") {
 		id, _, _ = strings.Cut(id, ":")

@@ -11,14 +11,10 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// CodeCommitRecord handles each event of a repository's trigger once.
-// CodeCommit sends one record per event. Event is event id, number of the part
-// and time; Name is the repository and these, so events never wait for each
-// other. A push of many references comes in several parts. The time is part of
-// it because events that test a trigger may all have the trigger's own id. No
-// Order.
-//
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/services-codecommit.html.
+// CodeCommitRecord handles each event of a repository's trigger once. Event is
+// event id, number of the part and time; Name is the repository and these. The
+// time is part of it because events that test a trigger may all have the same
+// id. No Order.
 func CodeCommitRecord(_ context.Context, r events.CodeCommitRecord) (lock.Key, error) {
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err

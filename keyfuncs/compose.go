@@ -16,28 +16,20 @@ import (
 )
 
 // Static locks one name for every event, for work that must not run twice at
-// once. Use it also for handlers that take no event. The lock is a plain mutex:
-// every event is handled, one after the other, also one that is delivered
-// twice. For a scheduled job use [EventBridgeSchedule], which runs it once for
-// each time it is due.
-//
-// To combine it with keys of an Order in [All], [Join] and their like, which
-// take key functions of one type, write
+// once, and for handlers that take no event. It is a plain mutex: every event
+// is handled, also one that is delivered twice. For a scheduled job use
+// [EventBridgeSchedule]. Where an Order type is needed, as in [All], write
 //
 //	ByField(func(Order) string { return "search-index" })
 func Static(name string) Func[any] {
 	return func(context.Context, any) (lock.Key, error) { return lock.Key{Name: name}, nil }
 }
 
-// ByField locks what find returns from the event: that is the Name. An empty
-// string is refused, like every key without a Name, and so is one with U+FFFD:
-// what was not UTF-8, or half of a surrogate pair, has become that character,
-// so two events that differ may have the same one. There is no Event: on its
-// own ByField makes a plain mutex, and [Once], [EventFrom] or an envelope adds
-// one. The name is the value alone: if other wrappers of the namespace lock
-// such values too, tell them apart with [Prefix].
-//
-// ByField panics if find is nil.
+// ByField locks what find returns from the event: that is the Name. On its own
+// it makes a plain mutex; [Once], [EventFrom] or an envelope adds an Event, and
+// [Prefix] tells the values of two wrappers apart. The error is a
+// [*lock.NoKeyError] if the Name is empty or contains U+FFFD, as which Go
+// decodes broken characters. ByField panics if find is nil.
 func ByField[E any](find func(E) string) Func[E] {
 	if find == nil {
 		panic("lambdalock: keyfuncs.ByField(nil): give it the function that finds the name in your event")
@@ -52,8 +44,7 @@ func ByField[E any](find func(E) string) Func[E] {
 }
 
 // Prefix puts a part in front of the name of another key function, for example
-// to keep two wrappers of one function apart. Two prefixes never turn
-// different names into the same one.
+// to keep two wrappers of one function apart.
 func Prefix[E any](key Func[E], prefix string) Func[E] {
 	notNil("Prefix", key)
 	head := url.PathEscape(prefix) + "/"
@@ -75,22 +66,15 @@ func Once[E any](key Func[E]) Func[E] {
 	}
 }
 
-// Optional lets events without a key run unlocked: at the same time, and once
-// for every delivery. Only the outcome middleware.OutcomeNoLock tells of them,
-// to Observe and in the log at level debug. If key finds no Name, or returns a
-// [*lock.NoKeyError] with Client and Missing set, Optional returns [ErrNoLock].
-// Every other error stays an error, such as a malformed header or an event of
-// another source.
+// Optional lets events without a key run unlocked, as often as they are
+// delivered; the outcome is middleware.OutcomeNoLock. It returns [ErrNoLock] if
+// key finds no Name, or returns a [*lock.NoKeyError] with Client and Missing
+// set, such as for a request without the header:
 //
 //	Optional(IdempotencyKey[events.APIGatewayV2HTTPRequest])
 //
-// runs the handler for requests without the header too, such as a GET or a
-// health check. Without Optional they are answered with status 400, except
-// those with the method OPTIONS.
-//
 // Put Optional around the whole key: inside [Join], [EventFrom] and their like,
-// an event that lacks this one part runs without any lock. Inside [All] only
-// the lock of this part is left out.
+// an event that lacks this one part runs without any lock.
 func Optional[E any](key Func[E]) Func[E] {
 	notNil("Optional", key)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -104,10 +88,9 @@ func Optional[E any](key Func[E]) Func[E] {
 	}
 }
 
-// EventFrom recognises duplicates by another key function: by its Name and its
-// Event, if it has one, because an Event only tells apart what has one Name.
-// Two schedules, for example, are due at the same time. Name and Order stay
-// those of key, and so does the Payload: if key has none, it is that of from.
+// EventFrom recognises duplicates by another key function, by its Name and its
+// Event if it has one. Name and Order stay those of key, and so does the
+// Payload unless key has none.
 func EventFrom[E any](key, from Func[E]) Func[E] {
 	notNil("EventFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -139,11 +122,9 @@ func nothingFrom(constructor, part string) error {
 	return &lock.NoKeyError{Reason: fmt.Sprintf("gives no %s, because the second key function of %s returned an empty Name: let the sender fill in the field that it reads, or correct its json tag; if the event comes from another source, `lambdalock explain` names the key function", part, constructor), Missing: true}
 }
 
-// PayloadFrom refuses an event that comes again with another payload: instead
-// of being skipped, it gets a [*lock.PayloadMismatchError]. The payload is what
-// another key function returns: its Payload or, if it has none, its Name. Name,
-// Event and Order stay those of key. Without an Event, payloads are not
-// compared.
+// PayloadFrom refuses an event that comes again with another payload, with a
+// [*lock.PayloadMismatchError]. The payload is what from returns: its Payload
+// or, if it has none, its Name. Without an Event, payloads are not compared.
 func PayloadFrom[E any](key, from Func[E]) Func[E] {
 	notNil("PayloadFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -160,20 +141,14 @@ func PayloadFrom[E any](key, from Func[E]) Func[E] {
 	}
 }
 
-// OrderFrom skips stale events. It orders them by another key function: by its
-// Order or, if it has none, by its Name. Natural numbers are compared as
-// numbers, other text byte by byte. A Name that is a number of another kind is
-// refused, because its bytes would compare wrongly. The Order must rise with
-// every event of a name: see [lock.Key].
+// OrderFrom skips stale events. It orders them by the Order of from or, if it
+// has none, by its Name, which must rise with every event: natural numbers are
+// compared as numbers, other text byte by byte, and other numbers are refused.
 //
-// Event stays that of key, and so does Name if from has no Order. An Order of
-// from only compares with those of the same Name of from, such as one shard,
-// message group or object. So Name is then made of both, as in [Join]: events
-// that share the Name of key alone do not wait for each other. It must have an
+// An Order only compares with those of the same Name of from, such as one
+// shard, so the Name is then made of both, as in [Join]. from must have an
 // Order for every event or for none, so it cannot be [S3LatestRecord]. If from
-// gives every event a name of its own, as [SQSMessage] does, and
-// [KinesisRecord] for a record without a partition key, that says no order, and
-// the key stays unchanged.
+// names each event by itself, as [SQSMessage] does, the key stays unchanged.
 func OrderFrom[E any](key, from Func[E]) Func[E] {
 	notNil("OrderFrom", key, from)
 	return func(ctx context.Context, event E) (lock.Key, error) {
@@ -220,11 +195,9 @@ func ordinal(field, number string) (string, error) {
 	return fmt.Sprintf("%03d%s", len(digits), digits), nil
 }
 
-// Join makes one unambiguous name out of several: Join(a, b) locks what a and b
-// name together. Its Event joins their Events, if any of them has one. So does
-// its Payload, in which the Name of a part stands for a Payload that it lacks:
-// PayloadFrom(key, Join(byAmount, Caller)) compares both. Its Order is that of
-// first.
+// Join locks what several key functions name together. Its Event joins their
+// Events, if any has one, and its Payload their Payloads, in which the Name of
+// a part stands for a Payload that it lacks. Its Order is that of first.
 func Join[E any](first Func[E], more ...Func[E]) Func[E] {
 	keys := append([]Func[E]{first}, more...)
 	notNil("Join", keys...)

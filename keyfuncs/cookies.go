@@ -10,19 +10,15 @@ import (
 )
 
 // SessionCookie is [Caller] for a browser: of the cookies, only those with
-// these names count. Others change by themselves between two tries, such as
-// those of analytics, consent, bot detection and sticky sessions, and would
-// make the second one somebody else's:
+// these names count, because others, such as those of analytics, change by
+// themselves between two tries.
 //
 //	HeaderKey("Idempotency-Key", SessionCookie[events.APIGatewayV2HTTPRequest]("session"))
 //
 // Name every cookie by which your code knows the caller. A cookie counts if its
 // name begins with one of names, whatever the case and after a prefix such as
-// __Host-, because frameworks split a long session into session.0 and
-// session.1, or sign it in session.sig.
-//
-// SessionCookie panics without names, if one cannot be that of a cookie, and if
-// E has no HTTP request.
+// __Host-. SessionCookie panics without names, if one cannot be that of a
+// cookie, and if E has no HTTP request.
 func SessionCookie[E any](names ...string) Func[E] {
 	if len(names) == 0 {
 		panic("lambdalock: keyfuncs.SessionCookie(): name the cookies by which your code knows the caller")

@@ -10,13 +10,9 @@ import (
 )
 
 // DocumentDBRecord works on one change of a document at a time, each once. Name
-// is cluster, database, collection and document key, Event the resume token,
-// which identifies a change in its stream. For a change that is not of a single
-// document, such as the end of a collection, the document key is empty. No
-// Order: AWS does not say how tokens compare. The stream itself is in order.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-documentdb.html,
-// https://docs.aws.amazon.com/documentdb/latest/developerguide/change_streams.html.
+// is cluster, database, collection and document key, which is empty for a
+// change that is not of a single document. Event is the resume token. No Order:
+// AWS does not say how tokens compare.
 func DocumentDBRecord(_ context.Context, r awsevents.DocumentDBEventRecord) (lock.Key, error) {
 	c := r.Event
 	if c.ID.Data == "" {

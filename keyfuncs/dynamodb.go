@@ -15,11 +15,8 @@ import (
 
 // DynamoDBRecord works on one change of an item at a time, each once and in
 // order: a change is stale once a later one of the item is completed. Name is
-// the table and the item's primary key, Event the sequence number. Order is the
-// time at which the stream was enabled and the sequence number, so that the
-// changes of a new stream never look stale.
-//
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html.
+// the table and the item's primary key, Event the sequence number, and Order
+// the time at which the stream was enabled and the sequence number.
 func DynamoDBRecord(_ context.Context, r events.DynamoDBEventRecord) (lock.Key, error) {
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err

@@ -12,11 +12,7 @@ import (
 )
 
 // EventBridgeEvent handles each event of a bus once. Name is source and id,
-// Event the id, which EventBridge keeps in its retries. No Order: a bus does
-// not keep one.
-//
-// Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html,
-// https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html.
+// Event the id, which EventBridge keeps in its retries. No Order.
 func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	if err := fromEventBridge(e); err != nil {
 		return lock.Key{}, err
@@ -27,10 +23,8 @@ func EventBridgeEvent(_ context.Context, e events.EventBridgeEvent) (lock.Key, e
 	return keyparts.Once("eventbridge", e.ID, e.Source), nil
 }
 
-// EventBridgeDetail takes the key from the detail of an event, decoded as E: a
-// type of your own, or json.RawMessage for package jmespath. If that key has no
-// Event, the id of the event becomes it. The detail is decoded like the body in
-// [SQSBody].
+// EventBridgeDetail takes the key from the detail of an event, decoded like the
+// body in [SQSBody]. If that key has no Event, the id of the event becomes it.
 func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 	notNil("EventBridgeDetail", inner)
 	return func(ctx context.Context, e events.EventBridgeEvent) (lock.Key, error) {
@@ -42,15 +36,10 @@ func EventBridgeDetail[E any](inner Func[E]) Func[events.EventBridgeEvent] {
 }
 
 // EventBridgeSchedule runs a scheduled job once for each time it is due, and
-// one run at a time. Name is "schedule/" and the ARN of the rule or schedule,
-// escaped like a part of a URL; the command `lambdalock explain` prints it.
-// Event is the time it was due, such as 2026-11-22T03:00:00Z, because a rule
-// may trigger more than once for one time, with different ids. It takes the
-// events of EventBridge rules, and those of EventBridge Scheduler for a target
-// without an input of its own. No Order: a late run still runs.
-//
-// Sources: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-troubleshooting.html,
-// https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html.
+// one run at a time, for EventBridge rules, and EventBridge Scheduler without
+// an input of its own. Name is "schedule/" and the escaped ARN of the rule or
+// schedule, Event the time it was due, such as 2026-11-22T03:00:00Z. No Order:
+// a late run still runs.
 func EventBridgeSchedule(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	if err := fromEventBridge(e); err != nil {
 		return lock.Key{}, err

@@ -11,16 +11,10 @@ import (
 )
 
 // EventBridgeS3Object is [S3Object] for the events that S3 sends to
-// EventBridge. They have another shape, and their object keys are not
-// URL-encoded. Event is the sequencer of Object Created and Object Deleted, the
-// same as when S3 reports that upload or deletion in any other way. Deletions
-// by a lifecycle rule are different: their sequencer may be midnight of the
-// day, for all versions that expire then. For such deletions, and for all other
-// events, Event is detail type, sequencer if there is one, version id and
-// request id together.
-//
-// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html,
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-mapping-troubleshooting.html.
+// EventBridge. Event is the sequencer of Object Created and Object Deleted, the
+// same as when S3 reports that in any other way. For deletions by a lifecycle
+// rule and all other events, it is detail type, sequencer, version id and
+// request id.
 func EventBridgeS3Object(_ context.Context, e events.EventBridgeEvent) (lock.Key, error) {
 	var d struct {
 		Bucket struct {

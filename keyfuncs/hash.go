@@ -13,19 +13,16 @@ import (
 )
 
 // Hash replaces Name and Event with their SHA-256, to keep identifiers out of
-// the table. An identifier that can be guessed can still be found by hashing
-// guesses: use [HMAC] for those. Order is left unchanged, because it must stay
-// comparable.
+// the table. For those that can be guessed use [HMAC]. Order is left unchanged,
+// because it must stay comparable.
 func Hash[E any](key Func[E]) Func[E] {
 	notNil("Hash", key)
 	return hashed(key, keyparts.Digest)
 }
 
 // HMAC is [Hash] with a secret, for identifiers that can be guessed, such as
-// names and email addresses. Without the secret, nobody who has the table can
-// test a guess. A new secret gives the same events new keys, so what was
-// completed before is forgotten. HMAC panics if the secret has fewer than 16
-// bytes.
+// email addresses. With a new secret, what was completed before is forgotten.
+// HMAC panics if the secret has fewer than 16 bytes.
 func HMAC[E any](key Func[E], secret []byte) Func[E] {
 	notNil("HMAC", key)
 	if len(secret) < 16 {

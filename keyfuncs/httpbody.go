@@ -10,22 +10,13 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// HTTPBody takes the key of a request from the JSON in its body, decoded as B:
-// a type of your own, or json.RawMessage for package jmespath. The key is that
-// of inner: the path is not added to it, and the caller only by package
-// middleware, see [Caller]. A body that is not such JSON gives a
-// [*lock.NoKeyError], and so does one that is not base64 although the event
-// says so. A number for which B has no type is a json.Number, which keeps all
-// its digits.
+// HTTPBody takes the key of a request from the JSON in its body, decoded as B
+// like the body in [SQSBody]. It adds neither path nor caller; see [Caller].
 //
-// The client sent the body, so Client is set in such an error and in every
-// *lock.NoKeyError of inner. For a mistake that the client cannot correct, let
-// inner return another error. Client is not set for what the gateway encoded
-// wrongly, nor if the event names no API or target group, because then it did
-// not come from one. Missing is set if there is no body, or nothing in it that
-// inner looks for, so that [Optional] lets such a request run without a lock.
-//
-// Sources: the pages of [IdempotencyKey].
+// The error is a [*lock.NoKeyError] if the body is not such JSON, or not base64
+// although the event says so. Client is set in it and in those of inner, unless
+// the gateway is at fault. Missing is set if there is no body, or nothing in it
+// that inner looks for; see [Optional].
 func HTTPBody[E, B any](inner Func[B]) Func[E] {
 	notNil("HTTPBody", inner)
 	mustHoldRequest[E]("HTTPBody")

@@ -73,6 +73,7 @@ func requestOf(found any) (request, error) {
 
 // restRequest returns the request of a REST API, or of an HTTP API with payload
 // format 1.0.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format
 func restRequest(e events.APIGatewayProxyRequest) request {
 	c := e.RequestContext
 	caller, err := gatewayCaller(c.Authorizer, c.Identity)
@@ -86,6 +87,9 @@ func restRequest(e events.APIGatewayProxyRequest) request {
 	}
 }
 
+// httpRequest returns the request of an HTTP API.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.proxy-format
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
 func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	switch e.Version {
 	case "", "2.0":
@@ -112,6 +116,10 @@ func httpRequest(e events.APIGatewayV2HTTPRequest) (request, error) {
 	return r, nil
 }
 
+// webSocketRequest takes event type and route for method and path. Only the
+// request that opens a connection has headers.
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-route-keys-connect-disconnect.html
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html
 func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 	c := e.RequestContext
 	authorizer, _ := c.Authorizer.(map[string]any)
@@ -133,6 +141,8 @@ func webSocketRequest(e events.APIGatewayWebsocketProxyRequest) request {
 
 // urlRequest refuses events of HTTP APIs, whose form is the same but for the
 // authorizers: without these, callers would not be told apart.
+// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
+// https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
 func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 	c := e.RequestContext
 	if c.DomainName != "" && !strings.Contains(c.DomainName, ".lambda-url.") {
@@ -153,7 +163,7 @@ func urlRequest(e events.LambdaFunctionURLRequest) (request, error) {
 // accessToken is a header that a load balancer adds to the requests of users
 // whom it has authenticated. Only these users and the load balancer know the
 // token, so it tells them from a client that sends x-amzn-oidc-identity itself,
-// past a listener that authenticates nobody.
+// past a listener without authentication.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/listener-authenticate-users.html#user-claims-encoding
 const accessToken = "x-amzn-oidc-accesstoken"
 

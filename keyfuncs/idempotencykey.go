@@ -14,83 +14,38 @@ import (
 
 // IdempotencyKey handles each Idempotency-Key of an HTTP API once. Event is the
 // value of that header, which the client makes up for a request and sends again
-// with its retries. Name is the API, the stage, the caller and that value: the
-// same value from another caller is another request. No Order.
+// with its retries. Name is the API, the stage, the [Caller] and that value.
+// Payload is a fingerprint of the request and of the caller's credentials:
+// another request with the same key, or a stranger's, gets a
+// [*lock.PayloadMismatchError], status 422. See docs/GUIDE.md#http. No Order.
 //
-// Payload is a fingerprint of the method, the domain, the path, the query and
-// the body. A client that uses its key for another request gets a
-// [*lock.PayloadMismatchError], which package middleware answers with status
-// 422. The path counts, not the route, because a greedy route such as /{proxy+}
-// stands for everything. The order of the query's parameters does not count,
-// nor whether the gateway encoded the body as base64, nor what is new each time
-// a client sends a body: the boundary of a multipart body, and the time in the
-// header of one with Content-Encoding gzip.
-//
-// The caller counts because clients choose their keys, and nobody may be shown
-// the replayed answer of somebody else. Whom the gateway authenticated is in
-// Name, so two such callers never meet; see [Caller]. If it authenticated
-// nobody, or a Lambda authorizer or IAM did, the credentials that the request
-// carries are in Payload: the same key with other credentials, or without any,
-// gets a [*lock.PayloadMismatchError] and not the answer. That includes a
-// client whose token or cookie has changed since its first try: with
-// [HeaderKey], say by what you know the caller, such as a [SessionCookie], or
-// that it does not matter. A credential in another header is not seen.
-//
-// A load balancer has a target group instead of an API. A WebSocket API has
-// headers only in the request that opens a connection; event type and route
-// take the place of method and path. Take the key of a message that follows
-// from its body, with [HTTPBody].
+// E is events.APIGatewayProxyRequest, APIGatewayV2HTTPRequest,
+// APIGatewayWebsocketProxyRequest, ALBTargetGroupRequest or
+// LambdaFunctionURLRequest; or a type that is defined as one, points to one or
+// embeds one. With any other, every event is refused.
 //
 // The error is a [*lock.NoKeyError] if the header is missing or empty, has
 // several different values, is longer than 255 bytes or contains control
 // characters, if a token has no sub, if the body is not base64 although the
 // event says so, and if the event comes from another source. Client is set for
-// what is wrong with the header, and Missing if it is absent, whatever the
-// token says. A key function for HTTP APIs also takes events of Function URLs,
-// whose form is the same. HTTP APIs and Function URLs join several values with
-// commas, and these count as one. Every request needs the header, except one
-// with the method OPTIONS, which package middleware lets pass: use [Optional]
-// for requests that may come without it, like a GET or a health check.
-//
-// E is the event type of a gateway: events.APIGatewayProxyRequest,
-// APIGatewayV2HTTPRequest, APIGatewayWebsocketProxyRequest,
-// ALBTargetGroupRequest or LambdaFunctionURLRequest; or a type that is defined
-// as one, points to one or embeds one. With any other, every event is refused.
-//
-// Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html,
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html#principaltable,
-// https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.proxy-format,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html,
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/mutual-authentication.html,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-route-keys-connect-disconnect.html,
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html,
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html,
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/listener-authenticate-users.html#user-claims-encoding,
-// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads,
-// https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html,
-// https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-restricting-access-to-lambda.html.
+// what is wrong with the header, and Missing if it is absent; see [Optional].
 func IdempotencyKey[E any](ctx context.Context, e E) (lock.Key, error) {
 	return headerKey("Idempotency-Key", e, func(r request) (lock.Key, error) { return r.callerKey(ctx, anyCookie) })
 }
 
 // HeaderKey is [IdempotencyKey] for another header, or for a caller that only
-// your own code knows: the Name and the Payload of caller take the place of
-// [Caller]. For example, if your code around the wrapped handler checks the
-// token and puts the user into the context:
+// your own code knows: Name and Payload of caller take the place of [Caller].
+// For example, if code around the wrapped handler has put the user into the
+// context:
 //
 //	HeaderKey("Idempotency-Key", func(ctx context.Context, _ events.APIGatewayV2HTTPRequest) (lock.Key, error) {
 //		return lock.Key{Name: userOf(ctx)}, nil
 //	})
 //
-// Only an authenticated name may count: out of a token that nobody has checked,
-// everybody who writes that name into theirs gets the answer. An empty Name is
-// an error. [Anonymous] is the word for an API that anybody may use.
-//
-// HeaderKey panics if header cannot be the name of one, if caller is nil, and
-// if E has no HTTP request.
+// Return only an authenticated name, or [Anonymous]: anybody can write a name
+// into a token that is not checked. An empty Name is an error. HeaderKey panics
+// if header cannot be the name of one, if caller is nil, and if E has no HTTP
+// request.
 func HeaderKey[E any](header string, caller Func[E]) Func[E] {
 	notNil("HeaderKey", caller)
 	if header == "" || strings.ContainsFunc(header, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {

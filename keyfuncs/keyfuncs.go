@@ -30,8 +30,8 @@
 // that receives S3 notifications through a topic, and
 // Single[events.SQSEvent](SQSMessage) takes the event of a queue with a batch
 // size of 1. docs/SOURCES.md of this module has a row for every source: what to
-// write, which key it gives, and how often and in what order the source
-// delivers.
+// write, which key it gives, the page of AWS that says so, and how often and in
+// what order the source delivers.
 //
 // Package jmespath takes keys from JSON of any shape, and package awsevents has
 // the event types that aws-lambda-go lacks.
@@ -51,19 +51,19 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Func computes the key of an event. It runs once per invocation, before the
+// Func computes the key of an event, once per invocation and before the
 // handler. If it returns an error, or a key without a Name, the handler does
-// not run and the invocation fails; after [ErrIgnore] it succeeds. After
+// not run and the invocation fails; after [ErrIgnore] it succeeds, and after
 // [ErrNoLock] the handler runs without a lock. A *lock.NoKeyError with Client
-// set is answered with status 400 if the handler returns an HTTP response.
+// set is answered with status 400 if the handler answers over HTTP.
 type Func[E any] func(context.Context, E) (lock.Key, error)
 
 // For is every key function for an E: one that takes an E, and one that takes
 // any event, such as [Static] returns. If a wrapper does not compile, its key
 // function is for something else: SQSBody(k) goes with
-// middleware.EachSQSMessage, and k alone with middleware.EachSQSBody, where
-// middleware.RecordKey[B](SQSMessage) has the key of the message, and
-// jmespath.Typed[B] that of a path.
+// middleware.EachSQSMessage, and k alone with middleware.EachSQSBody, which
+// takes a key of the message as middleware.RecordKey[B](k) and a path as
+// jmespath.Typed[B](k).
 type For[E any] interface {
 	Func[E] | func(context.Context, E) (lock.Key, error) | Func[any] | func(context.Context, any) (lock.Key, error)
 }

@@ -15,37 +15,15 @@ import (
 // KinesisRecord works on one record of a partition key in a shard at a time,
 // each once and in order: a record is stale once a later one of the same key
 // and shard is completed. Name is stream, shard and partition key, Event is
-// shard and sequence number, and Order the sequence number, which rises for a
-// partition key in its shard. To process a stream again from the start, wrap
-// KinesisRecord in [Prefix] with a new prefix: otherwise everything in the
-// stream is stale.
+// shard and sequence number, and Order the sequence number. A record without a
+// partition key waits for no other: its Name is stream, shard and sequence
+// number, and it has no Order.
 //
-// A stream that distributes its records by itself keeps no order, and its
-// records need no partition key. One without a key is handled once, and waits
-// for no other: Name is stream, shard and sequence number, Event the last two
-// of them, and there is no Order.
-//
-// Producers may put one partition key into several shards at a time: with an
-// ExplicitHashKey, and with the Kinesis Producer Library, whose aggregated
-// records all have the partition key "a". Such shards do not wait for each
-// other. To work on one record of a key at a time whatever its shard, without
-// an order, use EventFrom with KinesisRecord and a [ByField] that returns the
-// partition key.
-//
-// When a shard is split or merged, a partition key goes on in another shard.
-// That keeps the order, because Lambda reads a shard to its end before it
-// begins with those that follow it.
-//
-// A record that the Kinesis Producer Library aggregated is one event: if the
-// handler fails, all records inside come again.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
-// https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
-// https://docs.aws.amazon.com/streams/latest/dev/service-managed-pk-considerations.html,
-// https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html (ExplicitHashKey),
-// https://github.com/awslabs/amazon-kinesis-producer/blob/master/aws/kinesis/core/kinesis_record.cc,
-// https://docs.aws.amazon.com/streams/latest/dev/kinesis-using-sdk-java-after-resharding.html.
+// To process a stream again from the start, use a new [Prefix]: otherwise
+// everything in it is stale. See docs/SOURCES.md#streams.
 func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, error) {
+	// After a split or a merge a key goes on in another shard, in order: Lambda
+	// reads a shard to its end before it begins with those that follow it.
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
@@ -71,27 +49,12 @@ func KinesisRecord(_ context.Context, r events.KinesisEventRecord) (lock.Key, er
 	return lock.Key{Name: keyparts.Name("kinesis", r.EventSourceArn, shard, r.Kinesis.PartitionKey), Event: id, Order: order}, nil
 }
 
-// KinesisBody takes the key of one record from the JSON in its data, decoded as
-// E: another AWS event, a type of your own, or json.RawMessage for package
-// jmespath. If that key has no Event, stream, shard and sequence number become
-// it, so that each record is handled once. If inner takes an AWS event, and the
-// data holds one of another source, the error is a [*lock.NoKeyError] that
-// names the key function for it. The data is decoded like the body in
-// [SQSBody].
-//
-// KinesisBody sets no Order, because records with one name in their data may be
-// in several shards, which keep no order between them: a record would look
-// stale once a later one of another shard is completed, and be lost.
-// OrderFrom(KinesisBody(inner), KinesisRecord) adds the Order of the shard, and
-// makes shard and partition key part of the Name.
-//
-// A record that the Kinesis Producer Library aggregated from several is
-// refused, because its records may have different names: [KinesisRecord] takes
-// it as a whole. Data compressed with gzip is refused too.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-kinesis.html (eventID),
-// https://docs.aws.amazon.com/streams/latest/dev/key-concepts.html,
-// https://docs.aws.amazon.com/streams/latest/dev/kinesis-record-deaggregation.html.
+// KinesisBody takes the key of one record from the JSON in its data, decoded
+// like the body in [SQSBody]. If that key has no Event, stream, shard and
+// sequence number become it. KinesisBody sets no Order, because records with
+// one name may be in several shards; OrderFrom(KinesisBody(inner),
+// KinesisRecord) adds that of the shard. Data that the Kinesis Producer Library
+// aggregated, or that is compressed with gzip, gives a [*lock.NoKeyError].
 func KinesisBody[E any](inner Func[E]) Func[events.KinesisEventRecord] {
 	notNil("KinesisBody", inner)
 	return func(ctx context.Context, r events.KinesisEventRecord) (lock.Key, error) {

@@ -12,20 +12,14 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// RabbitMQEvent handles each message of a RabbitMQ queue once, for events
-// of exactly one message (an event source mapping with a batch size of 1).
-// Event is the property message-id. RabbitMQ does not set it: the
-// publisher must set it to an id that it never uses for anything else. A
-// publisher that sends again because it got no confirm should send the same id;
-// both then count as one message. Name is queue, app-id and message-id, because
-// ids are unique for one publisher only, and an exchange may route one message
-// to several queues. If the ids of two publishers may be equal, both must set
-// app-id. No Order: a message that is returned to its queue comes after later
-// ones.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html,
-// https://www.rabbitmq.com/docs/publishers#message-properties.
+// RabbitMQEvent handles each message of a RabbitMQ queue once, for events of
+// exactly one message (an event source mapping with a batch size of 1). Event
+// is the property message-id, which the publisher must set, and repeat when it
+// sends again. Name is queue, app-id and message-id: if the ids of two
+// publishers may be equal, both must set app-id. No Order: a message that is
+// returned to its queue comes after later ones.
 func RabbitMQEvent(ctx context.Context, e events.RabbitMQEvent) (lock.Key, error) {
+	// https://www.rabbitmq.com/docs/publishers#message-properties
 	if err := foreign("eventSource", e.EventSource, eventkind.RabbitMQ); err != nil {
 		return lock.Key{}, err
 	}

@@ -12,35 +12,21 @@ import (
 )
 
 // S3Object locks the object of an S3 notification that holds exactly one
-// record, as S3 sends it: it is Single[events.S3Event]([S3Record]).
-//
-// An event without records gives [ErrIgnore]: that is what the s3:TestEvent
-// looks like, which S3 sends when a notification is set up. Once it is decoded,
-// any other JSON object without records looks the same. [SQSBody], [SNSBody]
-// and middleware.EachS3Record see the JSON, and ignore nothing but the
-// s3:TestEvent.
+// record, as S3 sends it: it is Single[events.S3Event]([S3Record]). An event
+// without records, such as the s3:TestEvent, gives [ErrIgnore]: see
+// docs/SOURCES.md#no-work.
 func S3Object(ctx context.Context, e events.S3Event) (lock.Key, error) {
 	return Single[events.S3Event](S3Record)(ctx, e)
 }
 
-// S3Record locks the object of one record of an S3 notification, and recognises
-// deliveries of the same event. Every event of an object is handled, each once
-// and one at a time; [S3LatestRecord] skips uploads that are stale.
-//
-// Name is bucket and decoded object key. Event of ObjectCreated:* and
-// ObjectRemoved:* is the sequencer, which S3 repeats in duplicates of a
-// notification. Every other event, such as ObjectRestore:* and Replication:*,
-// may carry the sequencer of the upload that it is about, so its Event is event
-// name, sequencer if there is one, version id and request id together. The same
-// holds for an event without a name, which S3 does not send, unless it has
-// nothing but a sequencer, like one that a unit test builds, and for the
-// sequencer of AWS's example, which some emulators give to every upload. No
-// Order: S3 does not deliver in order, and an older upload is still an upload.
-//
-// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html,
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-metrics-events.html,
-// https://repost.aws/knowledge-center/s3-duplicate-sqs-messages.
+// S3Record locks the object of one record of an S3 notification. Every event of
+// an object is handled, each once and one at a time. Name is bucket and decoded
+// object key. Event of ObjectCreated:* and ObjectRemoved:* is the sequencer;
+// that of any other event is its name, sequencer, version id and request id,
+// because it may repeat the sequencer of the upload. No Order: S3 does not
+// deliver in order.
 func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
+	// https://repost.aws/knowledge-center/s3-duplicate-sqs-messages
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}
@@ -60,18 +46,9 @@ func S3Record(_ context.Context, r events.S3EventRecord) (lock.Key, error) {
 
 // S3LatestRecord is [S3Record] for work where only the newest upload matters:
 // an upload or deletion is stale, and skipped, once a later one of the same
-// object is completed. Order is the sequencer, compared as S3 says: with the
-// shorter one padded with zeros on the right. An ObjectCreated:* or
-// ObjectRemoved:* without a sequencer is refused with a [*lock.NoKeyError].
-//
-// The deletion of one version, an ObjectRemoved:Delete with a version id, has
-// no Order and is handled once: it says nothing about newer versions, although
-// its sequencer is later than theirs. The same holds for every event that is
-// neither an upload nor a deletion, because what happens to an existing object,
-// such as a restore, has no place among uploads.
-//
-// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html,
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-event-types-and-destinations.html.
+// object is completed. Order is the sequencer; without one, the error is a
+// [*lock.NoKeyError]. The deletion of one version by its id, and every event
+// that is neither an upload nor a deletion, has no Order and is handled once.
 func S3LatestRecord(ctx context.Context, r events.S3EventRecord) (lock.Key, error) {
 	key, err := S3Record(ctx, r)
 	id := identityOfRecord(r)

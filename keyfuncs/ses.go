@@ -10,22 +10,13 @@ import (
 )
 
 // SESRecord handles each email of an SES receipt rule once, in a function that
-// is an action of the rule. SES sends one record per event. Event is the
-// message id that SES gave to the email. Name is that id and a digest of the
-// recipients: two rules that match one email for different recipients may
-// invoke the same function, and each has its own list. Rules that match the
-// same recipients look alike, so two of them on one function count as one. No
-// Order.
-//
-// A rule that waits for the function (invocation type RequestResponse) needs
-// its answer every time: use middleware.OnCompleted(middleware.Replay). Emails
-// that come through a topic or a bucket are messages of SNS and notifications
-// of S3: [SNSRecord], [S3Object].
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/services-ses.html,
-// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-action-lambda-event.html,
-// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html.
+// is an action of the rule. Event is the message id, Name that id and a digest
+// of the recipients. Two rules on one function that match the same recipients
+// count as one. A rule of type RequestResponse needs the answer every time: use
+// middleware.OnCompleted(middleware.Replay). No Order.
 func SESRecord(_ context.Context, r events.SimpleEmailRecord) (lock.Key, error) {
+	// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-action-lambda-event.html
+	// https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html
 	if err := foreignRecord(r); err != nil {
 		return lock.Key{}, err
 	}

@@ -16,12 +16,9 @@ import (
 //	Single[events.SQSEvent](SQSMessage)
 //
 // An SQS or stream event holds one record if its event source mapping has a
-// batch size of 1. An event of several records is refused with a
-// [*lock.NoKeyError], because one lock cannot stand for them all: wrap a
-// handler of one record with middleware.EachSQSMessage or one of its siblings.
-//
-// An S3 event without records gives [ErrIgnore], because it is probably the
-// s3:TestEvent: see [S3Object]. Any other event without records is refused.
+// batch size of 1. An event of several records gives a [*lock.NoKeyError], and
+// so does one without records, except that an S3 event gives [ErrIgnore]; see
+// [S3Object].
 func Single[E ~struct {
 	Records []R `json:"Records"`
 }, R any](key Func[R]) Func[E] {

@@ -12,13 +12,11 @@ import (
 
 // SNSRecord handles each message of a topic once. Name and Event are the
 // message id, which SNS keeps in its retries. A message that a publisher sends
-// twice has two ids. No Order: Lambda cannot subscribe to FIFO topics, which
-// have one.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html,
-// https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html,
-// https://docs.aws.amazon.com/sns/latest/dg/fifo-message-delivery.html.
+// twice has two ids. No Order: Lambda cannot subscribe to FIFO topics.
 func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
+	// https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html
+	// https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
+	// https://docs.aws.amazon.com/sns/latest/dg/fifo-message-delivery.html
 	if r.SNS.MessageID == "" {
 		e := &lock.NoKeyError{Field: "Sns.MessageId", Reason: "is missing"}
 		if kind := eventkind.OfSource(r.EventSource); kind != nil && kind != eventkind.SNS {
@@ -29,14 +27,10 @@ func SNSRecord(_ context.Context, r events.SNSEventRecord) (lock.Key, error) {
 	return keyparts.Once("sns", r.SNS.MessageID), nil
 }
 
-// SNSBody takes the key of one record from the JSON in its message, decoded as
-// E: another AWS event, a type of your own, or json.RawMessage for package
-// jmespath. If that key has no Event, the message id becomes it. If inner takes
-// an AWS event, and the message holds one of another source, the error is a
-// [*lock.NoKeyError] that names the key function for it. The message is decoded
-// like the body in [SQSBody].
-//
-// SQSBody(SNSBody(inner)) takes a notification that a topic puts into a queue.
+// SNSBody takes the key of one record from the JSON in its message, decoded
+// like the body in [SQSBody]. If that key has no Event, the message id becomes
+// it. SQSBody(SNSBody(inner)) takes a notification that a topic puts into a
+// queue.
 func SNSBody[E any](inner Func[E]) Func[events.SNSEventRecord] {
 	notNil("SNSBody", inner)
 	return func(ctx context.Context, r events.SNSEventRecord) (lock.Key, error) {

@@ -11,20 +11,12 @@ import (
 )
 
 // SQSMessage handles each message of a queue once. Name and Event are the
-// message id, which is the same in every delivery of a message: distinct
-// messages never wait for each other. No Order: a standard queue has none.
-//
-// A message that is redriven from a dead-letter queue has a new id, and so is a
-// new event, even if it was completed before: completed messages get into a
-// dead-letter queue along with one that stops their batch each time. The same
-// holds for a message that its producer sends twice. To recognise such a
-// message, take the Event from what its producer put into the body, such as an
-// order id: SQSBody(Once(byOrderID)).
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html,
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html.
+// message id: distinct messages never wait for each other. No Order. A message
+// that its producer sends twice, or that is redriven from a dead-letter queue,
+// has a new id: to recognise it, use SQSBody(Once(byOrderID)), and see
+// docs/SOURCES.md#redriven-messages.
 func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+	// https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
 	if err := foreignRecord(m); err != nil {
 		return lock.Key{}, err
 	}
@@ -35,26 +27,15 @@ func SQSMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 }
 
 // SQSFIFOMessage works on one message of a message group at a time, each once
-// and in order. Name is queue and message group, Event and Order are the
-// sequence number, which rises within a group and stays with a message through
-// all its deliveries. A message that comes back after a later one of its group
-// was completed is stale, and skipped. The queue itself never causes that,
-// because it holds back a group until the messages before are deleted.
-//
-// Name contains the queue, so that the messages of a dead-letter queue that the
-// same function handles do not look stale.
-//
-// A message that is redriven from a dead-letter queue has a new sequence
-// number: it is a new event, even if it was completed before, and comes after
-// all messages that its group has by then. To recognise it, take the Event from
-// the body, with EventFrom(SQSFIFOMessage, SQSBody(Once(byOrderID))). That
-// keeps the order of the queue. A group remembers its last eight completed
-// events, unless middleware.RememberEvents says more.
-//
-// Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html,
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html,
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html.
+// and in order: a message is stale once a later one of its group is completed.
+// Name is queue and message group, Event and Order are the sequence number. A
+// message that is redriven has a new sequence number: to recognise it, use
+// EventFrom(SQSFIFOMessage, SQSBody(Once(byOrderID))), and see
+// docs/SOURCES.md#redriven-messages.
 func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
+	// The queue is in the name so that the messages of a dead-letter queue, which
+	// the same function may handle, do not look stale.
+	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 	if err := foreignRecord(m); err != nil {
 		return lock.Key{}, err
 	}
@@ -78,21 +59,16 @@ func SQSFIFOMessage(_ context.Context, m events.SQSMessage) (lock.Key, error) {
 
 // SQSBody takes the key of one message from the JSON in its body, decoded as E:
 // another AWS event, a type of your own, or json.RawMessage for package
-// jmespath. If that key has no Event, the message id becomes it, so that each
-// message is handled once. Errors of inner name their field inside the body:
-// body.order. If inner takes an AWS event, and the body holds one of another
-// source, the error is a [*lock.NoKeyError] that names the key function for it.
-// Other bodies that give a *lock.NoKeyError are those that are not JSON of the
-// shape of E, not UTF-8, null, or the pointer of a library for large messages.
-// A number for which E has no type, as in map[string]any, is a json.Number,
-// which keeps all its digits.
+// jmespath. A number for which E has no type is a json.Number. If that key has
+// no Event, the message id becomes it.
 //
-// SQSBody(SNSBody(inner)) takes what a topic puts into a queue. With raw
-// message delivery the topic leaves no trace in the message: use
-// SQSBody(inner).
-//
-// Source: https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html.
+// The error is a [*lock.NoKeyError] for a body that is not such JSON, not
+// UTF-8, null, the pointer of a library for large messages, or the AWS event of
+// another source, whose key function it names. Errors of inner name their field
+// inside the body: body.order.
 func SQSBody[E any](inner Func[E]) Func[events.SQSMessage] {
+	// With raw message delivery a topic leaves no trace in the message.
+	// https://docs.aws.amazon.com/sns/latest/dg/sns-large-payload-raw-message-delivery.html
 	notNil("SQSBody", inner)
 	return func(ctx context.Context, m events.SQSMessage) (lock.Key, error) {
 		if err := foreignRecord(m); err != nil {

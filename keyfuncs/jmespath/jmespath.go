@@ -22,21 +22,11 @@ import (
 // keep all their digits. JMESPath comparisons and functions ignore a number
 // that float64 cannot represent exactly.
 //
-// The path says what is locked, not which event asks for it: on its own it
-// makes a plain mutex. keyfuncs.Once handles each value once,
-// keyfuncs.EventFrom takes the event from another path, and inside an envelope
-// (keyfuncs.SQSBody, SNSBody, KinesisBody, EventBridgeDetail) the id of the
-// message becomes the Event.
-//
-// Path returns a *lock.NoKeyError if the path finds nothing, or an empty
-// string, list or object, or a list or object that contains a null. Missing is
-// set if it finds nothing. A projection such as items[*].id leaves out items
-// without an id.
-//
-// Path panics if the path is not a JMESPath expression, if it calls a function
-// that does not exist, or if it lists the members of an object ("*", keys,
-// values): they have no order, so deliveries of one event would get different
-// keys.
+// On its own Path makes a plain mutex; keyfuncs.Once, keyfuncs.EventFrom or an
+// envelope adds an Event. The error is a *lock.NoKeyError if the path finds
+// nothing, an empty value, or one with a null inside; Missing is set if it
+// finds nothing. Path panics if the path is not a JMESPath expression, or lists
+// the members of an object ("*", keys, values), which have no order.
 //
 // Source: https://jmespath.org/specification.html.
 func Path(path string) keyfuncs.Func[json.RawMessage] {

@@ -12,16 +12,14 @@ import (
 )
 
 // Payload handles each payload once, for sources that give their events no
-// identity. Name and Event are a digest of the JSON: the order of members,
-// white space and the spelling of numbers and strings do not count, everything
-// else does. Two events that say the same thing on purpose count as one. If a
-// part of the payload tells them apart, use [Path] with keyfuncs.EventFrom
-// instead.
+// identity. Name and Event are a digest of the JSON, in which the order of
+// members, white space and the spelling of numbers and strings do not count.
+// Two events that say the same thing on purpose count as one; if a part tells
+// them apart, use [Path] with keyfuncs.EventFrom instead.
 //
 // The error is a *lock.NoKeyError for what is not JSON, and for what has a new
-// digest each time it is delivered or sent: an event of AWS, for which there is
-// another key function, and the pointer that an extended client library of SQS
-// or SNS sends in place of a large body.
+// digest in each delivery: an event of AWS, and the pointer of a library for
+// large messages.
 func Payload(_ context.Context, payload json.RawMessage) (lock.Key, error) {
 	text, err := canonical.JSON(payload)
 	if err != nil {

@@ -12,20 +12,16 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// Typed takes the key from the JSON of an event that was already decoded, for
-// handlers that take an E:
+// Typed takes the key from the JSON of an event that was already decoded as E,
+// with the names that E has in JSON:
 //
 //	middleware.WithLock(jmespath.Typed[Order](jmespath.Path("customer.id")), handle)
 //
-// A path uses the names that E has in JSON. It finds only what E declares, and
-// [Payload] is a digest of that alone. A field that the payload did not have is
-// zero, so a missing number is found as 0, unless its tag has omitzero. An
-// int64 keeps its digits; a float64 has rounded them already.
-//
-// Typed returns a *lock.NoKeyError for the zero E, because nothing of its
-// payload was found, for an E that cannot be encoded, and for a key that
-// depends on U+FFFD: what was not UTF-8, or half of a surrogate pair, has
-// become that character when E was decoded. It panics if inner is nil.
+// It finds only what E declares. A missing number is found as 0 unless its tag
+// has omitzero, and a float64 has rounded its digits. The error is a
+// *lock.NoKeyError for the zero E, for one that cannot be encoded, and for a
+// key that depends on U+FFFD, as which Go decodes broken characters. Typed
+// panics if inner is nil.
 func Typed[E any](inner keyfuncs.Func[json.RawMessage]) keyfuncs.Func[E] {
 	if inner == nil {
 		panic("lambdalock: jmespath.Typed(nil): pass a key function, such as jmespath.Path(\"order.id\")")

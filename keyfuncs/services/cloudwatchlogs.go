@@ -17,19 +17,13 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// CloudWatchLogs handles each batch of a subscription filter once. A batch has
-// no id of its own, so Event is a digest of owner, filters and the ids of all
-// log events in their order. Name is log group, log stream and that digest:
-// batches never wait for each other. A log event that comes again in another
-// batch is handled again. No Order: Lambda is invoked asynchronously, so
-// batches overtake each other.
-//
-// A control message, with which CloudWatch Logs checks that it can reach the
-// function, gives [ErrIgnore].
-//
-// Sources: https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html,
-// https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchlogs.html.
+// CloudWatchLogs handles each batch of a subscription filter once. Event is a
+// digest of owner, filters and the ids of all log events in their order,
+// because a batch has no id; Name is log group, log stream and that digest. A
+// log event that comes again in another batch is handled again. No Order. A
+// control message gives [keyfuncs.ErrIgnore].
 func CloudWatchLogs(_ context.Context, e events.CloudwatchLogsEvent) (lock.Key, error) {
+	// https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchlogs.html
 	if e.AWSLogs.Data == "" {
 		return lock.Key{}, keyparts.Missing("awslogs.data")
 	}

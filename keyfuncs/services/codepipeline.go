@@ -10,13 +10,10 @@ import (
 )
 
 // CodePipelineJob handles each job of a pipeline once. Name is the job id,
-// Event the job id and a digest of the continuation token, if there is one. A
-// function that returns such a token to CodePipeline is invoked again for a new
-// job, so each check of the work in progress is a separate event. No Order.
-//
-// Sources: https://docs.aws.amazon.com/lambda/latest/dg/services-codepipeline.html,
-// https://docs.aws.amazon.com/codepipeline/latest/userguide/actions-invoke-lambda-function.html.
+// Event the job id and a digest of the continuation token, if there is one:
+// each check of work in progress is a separate event. No Order.
 func CodePipelineJob(_ context.Context, e events.CodePipelineJobEvent) (lock.Key, error) {
+	// https://docs.aws.amazon.com/codepipeline/latest/userguide/actions-invoke-lambda-function.html
 	job := e.CodePipelineJob
 	if job.ID == "" {
 		return lock.Key{}, keyparts.Missing("CodePipeline.job.id")

@@ -11,16 +11,10 @@ import (
 )
 
 // CognitoUser works on one trigger of a user at a time. Name is user pool and
-// user name. In a MigrateUser trigger the user name is what the user typed,
-// which may be an alias. User names are personal data: see [keyfuncs.Hash].
-//
-// There is no Event, and every event is handled: Cognito waits for the answer
-// and needs it each time, and its events have no id. So use middleware.OnHeld
-// with middleware.Wait, for less than the five seconds after which Cognito asks
-// again; Skip would answer with an empty event. No Order either, for the same
-// reason.
-//
-// Source: https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-working-with-lambda-triggers.html.
+// user name, which is personal data: see [keyfuncs.Hash]. There is no Event and
+// no Order: Cognito needs the answer each time. So use middleware.OnHeld with
+// middleware.Wait, for less than the five seconds after which Cognito asks
+// again; Skip would answer with an empty event.
 func CognitoUser[E awsevents.CognitoEvent](_ context.Context, e E) (lock.Key, error) {
 	h := cognitoHeader(e)
 	if h.UserPoolID == "" {

@@ -10,16 +10,15 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// ConfigRule handles each event of an AWS Config rule once, and works on one
-// resource of a rule at a time. Name is the rule's ARN with type and id of the
-// resource, or with the message type if the event is not about a resource, such
-// as a ScheduledNotification. Event is a digest of the invoking event and the
-// result token, which identifies the event that triggered an evaluation:
-// evaluating an unchanged resource again is another event. No Order.
-//
-// Sources: https://docs.aws.amazon.com/config/latest/developerguide/evaluate-config_develop-rules_example-events.html,
-// https://docs.aws.amazon.com/config/latest/APIReference/API_PutEvaluations.html.
+// ConfigRule handles each event of an AWS Config rule once, one resource of a
+// rule at a time. Name is the rule's ARN with type and id of the resource, or
+// with the message type of an event without one, such as a
+// ScheduledNotification. Event is a digest of the invoking event and the result
+// token. No Order.
 func ConfigRule(_ context.Context, e events.ConfigEvent) (lock.Key, error) {
+	// The result token identifies the event that triggered an evaluation:
+	// https://docs.aws.amazon.com/config/latest/APIReference/API_PutEvaluations.html
+	// https://docs.aws.amazon.com/config/latest/developerguide/evaluate-config_develop-rules_example-events.html
 	if err := keyparts.Required("configRuleArn", e.ConfigRuleArn, "invokingEvent", e.InvokingEvent, "resultToken", e.ResultToken); err != nil {
 		return lock.Key{}, err
 	}

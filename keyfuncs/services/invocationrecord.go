@@ -10,15 +10,10 @@ import (
 
 // InvocationRecord handles each record once that Lambda sends to a destination:
 // how an asynchronous invocation of another function ended. Name is that
-// function and the id of the request, which is the same for all attempts. Event
-// is the id and the condition, such as Success or RetriesExhausted. Distinct
-// records never wait for each other. The event of that invocation is in
-// RequestPayload. No Order.
-//
-// In a queue, a topic or on EventBridge, wrap it in
-// [keyfuncs.SQSBody], [keyfuncs.SNSBody] or [keyfuncs.EventBridgeDetail].
-//
-// Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html.
+// function and the request id, which all attempts share; Event is the id and
+// the condition, such as RetriesExhausted. No Order. In a queue, a topic or on
+// EventBridge, wrap it in [keyfuncs.SQSBody], [keyfuncs.SNSBody] or
+// [keyfuncs.EventBridgeDetail].
 func InvocationRecord(_ context.Context, r awsevents.InvocationRecord) (lock.Key, error) {
 	c := r.RequestContext
 	if err := keyparts.Required("requestContext.functionArn", c.FunctionARN, "requestContext.requestId", c.RequestID); err != nil {

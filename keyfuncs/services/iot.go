@@ -9,29 +9,19 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// IoTRule handles each MQTT message of an IoT rule once. The SQL of a rule
-// decides what its events contain, so it must select topic and trace id, and
-// find returns them:
+// IoTRule handles each MQTT message of an IoT rule once. The SQL of the rule
+// selects topic and trace id, and find returns them:
 //
 //	SELECT *, topic() AS topic, traceid() AS traceId FROM 'sensors/#'
 //
 // Name is topic and trace id, Event the trace id, which Lambda keeps in its
-// retries: distinct messages never wait for each other. The topic is there for
-// people who read the table, and for a message that is republished to another
-// topic. If two rules give one message to the same function, it counts as one:
-// let find add the name of the rule to the topic if it must not. No Order:
-// Lambda is invoked asynchronously.
-//
-// A device that publishes again because it got no PUBACK (QoS 1) makes a new
-// message with a new trace id. To recognise it, let the device put an id into
-// the payload, and let find return that id as the TraceID. Do the same for
-// messages that do not come over MQTT, because they have no trace id.
-//
-// IoTRule panics if find is nil.
-//
-// Sources: https://docs.aws.amazon.com/iot/latest/developerguide/iot-sql-functions.html#iot-sql-function-traceid,
-// https://docs.aws.amazon.com/iot/latest/developerguide/lambda-rule-action.html.
+// retries. No Order. If two rules give one message to the same function, it
+// counts as one, unless find adds the rule to the topic. Where a device may
+// publish again, or messages do not come over MQTT, let find return an id from
+// the payload as the TraceID. IoTRule panics if find is nil.
 func IoTRule[E any](find func(E) awsevents.IoTMessage) keyfuncs.Func[E] {
+	// https://docs.aws.amazon.com/iot/latest/developerguide/iot-sql-functions.html#iot-sql-function-traceid
+	// https://docs.aws.amazon.com/iot/latest/developerguide/lambda-rule-action.html
 	if find == nil {
 		panic("lambdalock: services.IoTRule(nil): give it the function that finds topic and trace id in your event")
 	}

@@ -12,18 +12,13 @@ import (
 )
 
 // S3BatchTask handles each invocation for a task of an S3 Batch Operations job
-// once, one at a time per task. Name is job and task, Event the invocation id:
-// S3 invokes the function again for a task whose result was TemporaryFailure,
-// and that is new work. AWS does not say that this invocation has a new id; if
-// it had the same one, it would be skipped, and S3 would report the task as
-// failed. No Order.
-//
-// S3 waits for the result, and the zero result of a skipped duplicate is not an
-// answer: use middleware.OnCompleted(middleware.Replay).
-//
-// Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-invoke-lambda.html,
-// https://docs.aws.amazon.com/lambda/latest/dg/services-s3-batch.html.
+// once, one at a time per task. Name is job and task, Event the invocation id.
+// No Order. S3 needs an answer to a duplicate, too: use
+// middleware.OnCompleted(middleware.Replay).
 func S3BatchTask[E awsevents.S3BatchEvent](_ context.Context, e E) (lock.Key, error) {
+	// AWS does not say that a task whose result was TemporaryFailure comes again
+	// with a new invocation id. If not, S3 reports it as failed.
+	// https://docs.aws.amazon.com/lambda/latest/dg/services-s3-batch.html
 	job, invocation, tasks := s3Batch(e)
 	if err := keyparts.Required("job.id", job, "invocationId", invocation); err != nil {
 		return lock.Key{}, err

@@ -10,18 +10,12 @@ import (
 )
 
 // SecretRotation works on one rotation step of a secret at a time. Name is the
-// secret. There is no Event, and every step runs: when a step fails, Secrets
-// Manager repeats the whole rotation for the same version of the secret, and a
-// step that was completed before may have to be done again. So write each step
-// so that it can be repeated, as AWS's templates do. No Order.
-//
-// To run each step of a version once anyway, take the Event from
-// ClientRequestToken and Step with [EventFrom].
-//
-// Sources: https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotate-secrets_lambda.html,
-// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_RotateSecret.html,
-// https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_available-rotation-templates.html.
+// secret. There is no Event and no Order: when a step fails, Secrets Manager
+// repeats the whole rotation, so write each step so that it can be repeated. To
+// run each step of a version once anyway, take the Event from
+// ClientRequestToken and Step with [keyfuncs.EventFrom].
 func SecretRotation(_ context.Context, e events.SecretsManagerSecretRotationEvent) (lock.Key, error) {
+	// https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_available-rotation-templates.html
 	if err := keyparts.Required("SecretId", e.SecretID, "ClientRequestToken", e.ClientRequestToken, "Step", e.Step); err != nil {
 		return lock.Key{}, err
 	}

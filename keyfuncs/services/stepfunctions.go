@@ -13,50 +13,19 @@ import (
 	"github.com/lambdalock/lambdalock/lock"
 )
 
-// StepFunctions does each task of a state machine once. The machine passes
-// its context object into the input of the task, and find returns it. With
-// JSONPath:
+// StepFunctions does each task of a state machine once. The machine passes its
+// context object into the input of the task, with JSONPath or JSONata, and find
+// returns it:
 //
 //	"Parameters": {"FunctionName": "…", "Payload": {"order.$": "$.order", "context.$": "$$"}}
-//
-// With JSONata:
-//
 //	"Arguments": {"FunctionName": "…", "Payload": {"order": "{% $states.input.order %}", "context": "{% $states.context %}"}}
 //
-// Name is execution, state and the index of the item; Event is the time at
-// which the state was entered, because a loop that comes back to a state does
-// new work, and a digest of the input. A retry does not enter the state anew:
-// only State.RetryCount differs, which the digest leaves out. If the work was
-// completed after all, the retry is skipped, and the machine goes on with an
-// empty result: use middleware.OnCompleted(middleware.Replay) if it needs the
-// first result. A task that waits for a callback gets another Task.Token with
-// each retry; if that is in the input, the retry is new work. No Order: each
-// turn of a loop is completed before the next begins.
-//
-// Inside a Map state, items run side by side and may enter a state in the same
-// millisecond. Only ItemSelector is sure to see the index of an item in the
-// context object. Pass it on from there ("index.$": "$$.Map.Item.Index"), and
-// let find put it into Map.Item.Index. For a Map inside a Map, let find add the
-// outer index to State.Name. Without an index, the digest takes its place and
-// tells items apart whose input differs. Items that enter the state in the same
-// millisecond with the same input count as one.
-//
-// The digest is one of the input as E, written as JSON. What changes with every
-// attempt, other than the context object, must not be in E: otherwise a retry
-// runs again. Such are a random number that the state machine makes, and the
-// time. Halves of surrogate pairs, which Go decodes as U+FFFD, tell inputs
-// apart only if E is json.RawMessage.
-//
-// A redriven execution keeps its id. AWS does not say whether it keeps the
-// time, or what is the same in an Express workflow that is run twice. If the
-// time differs, the task is done again.
-//
-// StepFunctions panics if find is nil.
-//
-// Sources: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html,
-// https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html,
-// https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html,
-// https://docs.aws.amazon.com/step-functions/latest/dg/express-at-least-once-execution.html.
+// Name is execution, state and the index of the item of a Map state; Event is
+// the time at which the state was entered, and a digest of the input as E. No
+// Order. A retry is a duplicate: if the next state needs the result, use
+// middleware.OnCompleted(middleware.Replay). docs/SOURCES.md#step-functions
+// says what E must leave out, and how to pass the index. StepFunctions panics
+// if find is nil.
 func StepFunctions[E any](find func(E) awsevents.StepFunctionsContext) keyfuncs.Func[E] {
 	if find == nil {
 		panic("lambdalock: services.StepFunctions(nil): give it the function that finds the context object in your event")
