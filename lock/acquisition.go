@@ -123,7 +123,7 @@ func (a *acquisition) run() error {
 }
 
 // try asks for the name, and asks again immediately if the refusal does not
-// mean that somebody else holds it. It reports whether the name was granted.
+// mean that another holder has it. It reports whether the name was granted.
 func (a *acquisition) try() (bool, error) {
 	for asked := 0; ; asked++ {
 		a.dateClaim()
@@ -142,8 +142,8 @@ func (a *acquisition) try() (bool, error) {
 			return false, a.refusedByHolder()
 		case driver.Behind:
 			// Our clock is behind the last owner's, or another claim was given up since. We
-			// have seen that nobody holds the name, so this claim is not a late copy: raise
-			// its stamp instead of waiting until our clock has caught up.
+			// have seen that the name has no holder, so this claim is not a late copy:
+			// raise its stamp instead of waiting until our clock has caught up.
 			a.floor = later(a.floor, a.row.Stamp)
 			if asked == 3 || !a.clock.Now().Before(a.askUntil()) {
 				return false, nil

@@ -186,8 +186,8 @@ func (l *Lock) nextIsLast() bool {
 }
 
 // close closes the row for marks, and reports whether that is certain: then the
-// completion of the run that begins now owes nobody. Those who are refused from
-// then on are delivered again.
+// completion of the run that begins now owes no further run. Those who are
+// refused from then on are delivered again.
 func (l *Lock) close(s *settlement) bool {
 	ok, err := s.send(s.ctx, "coalesce", func(ctx context.Context) (bool, error) {
 		_, ok, err := l.locker.store.(driver.Coalescer).Mark(ctx, &driver.Mark{Name: l.claim.Name, Token: l.claim.Token, Close: true})

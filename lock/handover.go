@@ -17,8 +17,8 @@ import (
 // the state of a workflow, or with the token of a callback. It is JSON of less
 // than 20 KB, and usually of 300 bytes. With it, and with permission to write
 // to the lock table, one can renew, complete and release the lock, but not use
-// any other name. It is worth nothing once the lock was completed or released,
-// or once somebody took the name over because the lease had ended.
+// any other name. It is worth nothing once the lock was completed, released or
+// taken over.
 type Ticket struct {
 	Name  string    `json:"name"`            // as stored, with its namespace
 	Event string    `json:"event,omitempty"` // as stored
@@ -48,17 +48,15 @@ func HandOver(ctx context.Context, lease time.Duration) (Ticket, error) {
 
 // HandOver gives the lock to the invocation that gets the ticket and passes it
 // to [Locker.Resume]. lease is how long the name stays held from now on: at
-// least 1 s longer than Grace, and at most 366 days. A lease that ends later
-// than that is not shortened. A heartbeat stops. If nobody resumes, the name
-// can be taken over once the lease has ended, and the event then runs again. So
-// choose a little more than the next step may take to begin, including its
-// retries if it may fail.
+// least 1 s longer than Grace, and at most 366 days. Choose a little more than
+// the next step may take to begin, with its retries: after that the name can be
+// taken over, and the event runs again. A lease that ends later is not
+// shortened. A heartbeat stops.
 //
-// Afterwards [Lock.Complete] does nothing but end the work's context, because
-// the event is not completed yet. [Lock.Release] still releases the name. The
-// error is a [*LostError], [*StoreError] or [*ConfigError]. After a StoreError
-// or ConfigError the lock goes on as before, except that the lease may already
-// be extended if the StoreError is not Unapplied.
+// Afterwards [Lock.Complete] only ends the work's context, and [Lock.Release]
+// still releases the name. The error is a [*LostError], or a [*StoreError] or
+// [*ConfigError], after which the lock goes on as before, but perhaps with the
+// longer lease if the StoreError is not Unapplied.
 func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Ticket, error) {
 	if least := l.locker.opts.Grace + shortestWork; lease < least || lease > longestRemember {
 		return Ticket{}, &ConfigError{Reason: fmt.Sprintf("HandOver for %v: say how long the next step may take to begin, at least %v and at most 366 days", lease, least)}
@@ -81,7 +79,7 @@ func (l *Lock) HandOver(ctx context.Context, lease time.Duration) (Ticket, error
 	}, nil
 }
 
-// extend extends the lease, which nobody renews from then on, and returns the
+// extend extends the lease, which is not renewed from then on, and returns the
 // number of requests.
 func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration) (int, error) {
 	l.settling <- struct{}{}
@@ -106,17 +104,14 @@ func (l *Lock) extend(ctx context.Context, began time.Time, lease time.Duration)
 
 // Resume continues a lock that was handed over, with one renewal of its lease,
 // or a few if others resumed it as well. The lease lasts as long as an acquired
-// one would, or as long as the ticket says if that is longer. The Lock is ended
-// as after [Locker.Acquire], or handed over again. If the work fails and is to
-// be repeated with the same ticket, end the Lock with [Lock.Leave].
+// one would, or as long as the ticket says if that is longer. End the Lock as
+// after [Locker.Acquire], or hand it over again. If the work fails and is to be
+// repeated with the same ticket, end the Lock with [Lock.Leave].
 //
-// One invocation at a time may resume a ticket: the lock does not keep two from
-// using the same one. If two do, the first that completes or releases the lock
-// ends it, and the other one gets a [*LostError]. The namespace of the Locker
-// does not matter, but in AWS the function needs permission for the namespace
-// in the ticket. The key of the lease has the name and the event as they are
-// stored, without the namespace: long ones, and those that are not UTF-8, are
-// hashed.
+// Resume a ticket once at a time: of two that do, the first that completes or
+// releases the lock ends it, and the other one gets a [*LostError]. In AWS the
+// function needs permission for the namespace in the ticket. The key of the
+// lease has name and event as they are stored, so long ones are hashed.
 //
 // The error is a [*CompletedError] if the event was completed, a [*LostError]
 // if the lock was released or taken over or, in a store with a clock of its

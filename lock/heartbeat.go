@@ -20,7 +20,8 @@ const patience = maxBudget / 8
 // heartbeat renews a lease on its own goroutine. Stopping it waits for that
 // goroutine, because Lambda would freeze one that is left behind and thaw it
 // inside a later invocation. But it does not wait for ever for an observer,
-// which may have stopped the heartbeat itself, or wait for somebody who does.
+// which may have stopped the heartbeat itself, or wait for a goroutine that
+// does.
 type heartbeat struct {
 	clock    clock.Clock
 	lose     context.CancelCauseFunc            // ends the work
@@ -30,7 +31,7 @@ type heartbeat struct {
 	wake     atomic.Pointer[context.CancelFunc] // ends the rest between two renewals; see look
 	panicked any                                // by an observer or a log handler; known once done is closed
 	telling  atomic.Bool                        // one of them is running
-	stuck    atomic.Bool                        // somebody has waited for it in vain
+	stuck    atomic.Bool                        // a caller has waited for it in vain
 	outlived bool                               // that the work has outlived its context was reported
 
 	beginning sync.Mutex         // guards what follows
@@ -100,7 +101,7 @@ func (h *heartbeat) join() {
 	}
 }
 
-// stopForGood stops the heartbeat. As nobody renews the lease any more, the
+// stopForGood stops the heartbeat. As no one renews the lease any more, the
 // work must end before it does.
 func (l *Lock) stopForGood() {
 	l.beat.stop()

@@ -34,15 +34,9 @@ func FixedLease(lease time.Duration) LeaseMode { return LeaseMode{fixedLease, le
 // context or, in a nested lock, of the context of the outermost lock. It needs
 // no renewal if the work ends with its context. A lease whose work goes on
 // regardless is renewed from shortly before that deadline on, for 6 s more than
-// Grace each time, until the work ends or the process does.
-//
-// It suits AWS Lambda, which ends what runs beyond the deadline according to
-// its documentation, but not according to its runtime teams:
-// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
-// https://github.com/aws/aws-lambda-rust-runtime/pull/1159
-//
-// If the context has no deadline, or one more than 90 minutes away, a heartbeat
-// of [DefaultLease] is used.
+// Grace each time, until the work ends or the process does: docs/PROTOCOL.md
+// says why. If the context has no deadline, or one more than 90 minutes away, a
+// heartbeat of [DefaultLease] is used.
 func UntilDeadline() LeaseMode { return LeaseMode{kind: deadlineLease} }
 
 func (m LeaseMode) check(grace time.Duration) error {

@@ -46,7 +46,7 @@ type Lock struct {
 	settling   chan struct{} // has an element until it is known whether an attempt to end the lock did so
 	ending     atomic.Int32  // how the lock ended or is being ended; 0 before that
 	outcome    error         // of that
-	handedOver bool          // somebody else ends the lock
+	handedOver bool          // the receiver of the ticket ends the lock
 }
 
 // How a lock ends.

@@ -41,76 +41,63 @@ type Options struct {
 	Reserve time.Duration
 	// MaxWait is how long to wait for a name that is held. Zero: not at all,
 	// because Lambda bills the wait, and every source except a synchronous caller
-	// delivers the event again. Waiters take turns about in the order in which they
-	// came if the store is a [driver.Line], but nobody's turn is certain.
+	// delivers the event again. If the store is a [driver.Line], waiters are served
+	// roughly first come, first served; this is not guaranteed.
 	MaxWait time.Duration
 	// Coalesce makes one run of the work serve all events that come during the run
-	// before it: an event that finds the name held marks the row, with one request,
-	// and its [*HeldError] is Coalesced. The holder's Complete then returns an
-	// [*OwedError], and its work runs once more. It is for work that looks at the
-	// present state of what the name stands for, whatever the event says. All who
-	// share a name do the same work.
+	// before it, for work that acts on current state and ignores what the event
+	// says. An event that finds the name held marks the row, and its [*HeldError]
+	// is Coalesced; the holder's Complete then returns an [*OwedError], and its
+	// work runs once more. All who share a name do the same work.
 	//
-	// After the last event of a burst at least one whole run begins. A coalesced
-	// event is lost only if that of the holder is: it was not completed, and its
-	// source gave it up. So after any error of Complete let the source deliver the
-	// holder's event again. Release says with an [*OwedError] that others rely on
-	// that. Every key needs an Event. Holder and refused event must both be of a
-	// Locker with Coalesce; otherwise the event is refused as usual.
+	// After any error of Complete, let the source deliver the holder's event again:
+	// a coalesced event is lost only if the holder's is. Every key needs an Event.
+	// If only one of the two Lockers has Coalesce, the event is refused as usual.
 	// Not together with MaxWait, Limit, several keys, [Lock.HandOver] or
 	// transactions.
 	//
-	// If events come all the time, the holder marks the row for its last run, with
-	// one request: when less time is left than three runs take, and after 15
-	// minutes at the latest. Those who come then are refused, and their source
-	// delivers them again. So leave time for three runs. A Locker whose runs take
-	// more than half of the time coalesces nothing, until one is shorter.
+	// The holder begins its last run when less time is left than three runs take,
+	// and after 15 minutes at the latest; those who come then are refused. A Locker
+	// whose runs take more than half of the time coalesces nothing.
 	Coalesce bool
 	// Limit is how many may hold a name at the same time, at most [MaxLimit]. Zero
 	// and one: one, the ordinary lock.
 	//
 	// Each slot of the name is a row with its own lease and fence, so the fences of
-	// two slots cannot be compared. Acquire asks the slots in random order: it
-	// sends one request, and one more for every slot that is found held. Slots that
-	// it has not asked after 1.5 s, or sooner if the deadline is near, count as
-	// held. So does a slot that does not answer, such as one on a server that is
-	// down, while another slot answers. A key has neither Event nor Order, or
-	// Acquire returns a [*ConfigError]: a duplicate would only take another slot,
-	// so refuse it in an outer lock whose key has the Event.
+	// two slots cannot be compared. Acquire sends one request, and one more for
+	// every slot that is found held; slots that it has not asked after 1.5 s, or
+	// sooner if the deadline is near, count as held. A key has neither Event nor
+	// Order, or Acquire returns a [*ConfigError]: refuse duplicates in an outer
+	// lock.
 	//
-	// All Lockers need the same Limit for a name. Where two of them differ, as
-	// during a deployment that changes it, there are up to as many holders as the
-	// larger one allows.
+	// All Lockers need the same Limit for a name. Where two differ, the larger one
+	// counts.
 	Limit int
 	// HoldAtLeast keeps a name held for at least that long from when it was
 	// acquired or resumed, whether the work succeeds or fails, and without a
-	// further request: jobs that the clocks of several hosts begin, or at most one
-	// run a minute for each name. With [Options.Limit], each slot stays held. A
-	// holder that dies leaves the name held until its lease ends, as without it.
-	// On DynamoDB the time is shorter, or longer, by as much as the clock of the
-	// next claimant is ahead of the holder's, or behind it. At most 366 days. Zero:
-	// the end of the work frees the name.
+	// further request. With [Options.Limit], each slot stays held. A holder that
+	// dies leaves the name held until its lease ends. On DynamoDB the time differs
+	// by as much as the clocks of the holder and of the next claimant do. At most
+	// 366 days. Zero: the end of the work frees the name.
 	HoldAtLeast time.Duration
 	// Remember is how long a completed Event is refused, at most 366 days. A
 	// completed Order is refused for as long after the last use of the name. It
 	// should be longer than the source can take to deliver the event again. Zero:
-	// 24 h, which covers the 6 h for which Lambda repeats an asynchronous
-	// invocation and the 24 h for which a stream keeps its records by default. SQS
-	// and Kafka keep messages longer: package middleware has defaults for them.
+	// 24 h, longer than Lambda repeats an asynchronous invocation and as long as a
+	// stream keeps its records by default. SQS and Kafka keep messages longer:
+	// package middleware has defaults for them.
 	// https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 	// https://docs.aws.amazon.com/streams/latest/dev/kinesis-extended-retention.html
 	Remember time.Duration
-	// RememberEvents is how many completed Events of a name are remembered
-	// whatever the row costs, each for as long as Remember says. Those completed
-	// before them are forgotten once the row would cost more than one write unit of
-	// 1 KB, which has room for ten to twenty events; [OutcomeForgotten] reports it.
-	// A row of 350 KB, with 5,000 events or more, takes no more, and moves as a
-	// whole with every claim that is refused. Zero: 8, which fit into one write
-	// unit unless the name is long, or each key has a Payload.
+	// RememberEvents is how many completed Events of a name are remembered whatever
+	// the row costs, each for as long as Remember says. Those completed before them
+	// are forgotten once the row would cost more than one write unit of 1 KB, which
+	// has room for ten to twenty events; [OutcomeForgotten] reports it. A row of
+	// 350 KB, with 5,000 events or more, takes no more. Zero: 8.
 	RememberEvents int
 	// CompleteWithin limits how long [Lock.Complete] tries, for work whose caller
-	// waits for the result. Zero: until shortly before the deadline, because nobody
-	// else can complete the event.
+	// waits for the result. Zero: until shortly before the deadline, because only
+	// the holder can complete the event.
 	CompleteWithin time.Duration
 	// Holder describes this process to others who find the name held, in up to 512
 	// bytes; what is longer is cut. Nil or empty: program, host and process id.

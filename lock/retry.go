@@ -135,7 +135,7 @@ func reported(err error) *driver.Error {
 }
 
 // throttled reports whether the store throttled the request, or refused it for
-// a reason that nobody knows.
+// an unknown reason.
 func throttled(e *driver.Error) bool { return e.Answered && !e.Lasting && !e.Conflict }
 
 // turnOf returns the turn of the record of a batch if ctx is that of its claim,

@@ -11,29 +11,23 @@ import (
 )
 
 // Complete marks the event and its order as completed and releases the name, in
-// one write.
-//
-// It retries for [Options.CompleteWithin] or, if that is zero, until shortly
-// before the deadline of the context given to Acquire, because the work is done
-// and nobody else can complete the event. Without a deadline within 90 minutes
-// it tries until the lease ends, and for at least 2 s. A heartbeat renews the
-// lease meanwhile.
+// one write. It retries for [Options.CompleteWithin] or, if that is zero, until
+// shortly before the deadline of the context given to Acquire; without a
+// deadline within 90 minutes, until the lease ends, and for at least 2 s.
 //
 // After an error the name stays held until its lease ends, because a release
 // would let a duplicate run: keep the work's result and report the error. With
-// [Options.Coalesce] others may rely on another run: do not acknowledge the
-// event. A second call returns what the first call returned. After Release it
-// returns [ErrReleased]. After [Lock.HandOver] it completes nothing and returns
-// nil.
+// [Options.Coalesce], do not acknowledge the event. A second call returns what
+// the first call returned. After Release it returns [ErrReleased]. After
+// [Lock.HandOver] it completes nothing and returns nil.
 func (l *Lock) Complete() error { return l.CompleteWith(nil) }
 
 // CompleteWith does what [Lock.Complete] does, and keeps the result for replay.
 // Nil keeps none.
 func (l *Lock) CompleteWith(result []byte) error { return l.CompleteFor(result, 0) }
 
-// CompleteFor does what [Lock.CompleteWith] does, and the event is remembered
-// for so long, at most 366 days, instead of [Options.Remember]. Zero: as that
-// says.
+// CompleteFor does what [Lock.CompleteWith] does. remember overrides
+// [Options.Remember], up to 366 days; zero keeps it.
 func (l *Lock) CompleteFor(result []byte, remember time.Duration) error {
 	tell, err := l.complete(result, remember, time.Time{})
 	tell()
@@ -207,7 +201,7 @@ func (l *Lock) settle(s *settlement) (tell func(), err error) {
 
 // tell reports how a settlement ended.
 func (l *Lock) tell(outcome Outcome, s *settlement, err error) {
-	if outcome == "" { // nobody needs to know
+	if outcome == "" { // nothing to report
 		return
 	}
 	if outcome == OutcomeReleased && err != nil {

@@ -27,26 +27,20 @@ type Locks struct {
 }
 
 // AcquireAll takes all keys, or none of them: if one is refused, those before
-// it are released, and the error is what [Locker.Acquire] returns for the one
-// that was refused. A [*CompletedError] means that the event is completed under
-// that key. Therefore every Event must stand for the whole event, and not for
-// what its own key locks: otherwise an event that has only one key in common
-// with an earlier event would be skipped. So it is with an Order, which is for
-// events that all have the same keys.
+// it are released, and the error is what [Locker.Acquire] returns for that one.
+// Every Event must stand for the whole event: one that is completed under any
+// key is refused. The same goes for Order: use it only if all events have the
+// same keys.
 //
-// The names are acquired one after the other, always in the same order
-// (bytewise, as they are stored), so that two calls never deadlock. That holds
-// within one call: nested calls need an order of their own. Options.MaxWait is
-// for all names together, and those already acquired stay held during the wait.
-// A fixed lease begins when its own name is acquired, so the first one leaves
-// the least time for the work. With Options.Limit, one of each name's slots is
-// taken.
+// The names are acquired one after the other, always in the same order, so that
+// two calls never deadlock; nested calls need an order of their own.
+// Options.MaxWait is for all names together, and those already acquired stay
+// held during the wait. A fixed lease begins when its own name is acquired.
 //
 // A key that is given twice is acquired once. A name that is given with two
 // different events, orders or payloads is refused with a [*NoKeyError], and so
 // is a call without keys. Each key costs one request, and one more when it
-// ends; if the i-th is refused, there are i requests to acquire and i-1 to
-// release.
+// ends.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...Key) (*Locks, error) {
 	ctx = invocation.Believable(ctx)
 	c := clock.From(ctx)
@@ -112,29 +106,23 @@ func (l *Locker) inOrder(keys []Key) (sorted []Key, wrong Key, err error) {
 func (s *Locks) Context() context.Context { return s.last().work }
 
 // Complete marks the event of every key as completed and releases its name, one
-// after the other, in the order in which they were acquired. If one of them
-// fails, the others are completed all the same. The error is that of
-// [Lock.Complete]; if several failed, it wraps all of theirs.
-// A second call returns what the first call returned. After Release it returns
-// [ErrReleased].
+// after the other, in the order in which they were acquired; all of them have
+// the time that one has. If one fails, or its lease was lost, the others are
+// completed all the same. The error is that of [Lock.Complete]; if several
+// failed, it wraps all of theirs. A second call returns what the first call
+// returned. After Release it returns [ErrReleased].
 //
-// The event is skipped from the first completed row on, because a duplicate
-// asks for every one of them. So after a crash between two rows the work does
-// not run again, and the rest of the names are free once their leases end. If
-// one lease was lost, another invocation may have worked under that name at the
-// same time, as with a single lock; nevertheless the others are completed,
-// because the work is done.
-//
-// All rows together have the time that one has. Each may take half of what is
-// left, so that a row without an answer leaves time for the others.
+// The event is skipped from the first completed row on: after a crash between
+// two rows the work does not run again, and the other names are free once their
+// leases end.
 func (s *Locks) Complete() error { return s.CompleteWith(nil) }
 
 // CompleteWith does what [Locks.Complete] does, and every row keeps the result
 // for replay.
 func (s *Locks) CompleteWith(result []byte) error { return s.CompleteFor(result, 0) }
 
-// CompleteFor does what [Locks.CompleteWith] does, and every row remembers its
-// event for so long; see [Lock.CompleteFor].
+// CompleteFor does what [Locks.CompleteWith] does, for every row; remember is
+// that of [Lock.CompleteFor].
 func (s *Locks) CompleteFor(result []byte, remember time.Duration) error {
 	how := s.endOnce(completed, s.locks, func(l *Lock, limit time.Time) func() {
 		tell, _ := l.complete(result, remember, limit)

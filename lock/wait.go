@@ -75,7 +75,7 @@ func (a *acquisition) waitEnd() (end time.Time, cause error) {
 // to work for another, and one that has just begun is likely to end soon. That
 // costs few requests for long work and little delay for short work. It never
 // waits longer than until just after the lease ends. The end of a cooldown is
-// known, so nobody asks before it.
+// known, so no waiter asks before it.
 //
 // The holder's stamp tells how long it has held the name. If its clock is ahead
 // of ours, the time that we have seen it counts instead. Otherwise a holder

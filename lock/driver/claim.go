@@ -16,7 +16,7 @@ type Claim struct {
 	Holder string
 	// Now is the claimant's wall clock, read before the request was sent.
 	Now time.Time
-	// Stamp orders the claims of a name: a row that nobody holds takes only a claim
+	// Stamp orders the claims of a name: a row without a holder takes only a claim
 	// whose stamp is above its own. That refuses a delayed copy of a claim whose
 	// lock was already released. It usually equals Now; a claimant whose clock is
 	// behind raises it above the row's.

@@ -20,8 +20,8 @@ type Coalescer interface {
 type Mark struct {
 	Name, Token string // Token is the owner's
 	// Stamp raises the stamp of the row if that is below. The event of those who
-	// ask is acknowledged, so no late copy of a claim for it may be granted: that
-	// would be an owner whom nobody delivers again if it is dead.
+	// ask is acknowledged, so no late copy of a claim for it may be granted: if
+	// that owner dies, nobody runs for the event.
 	Stamp time.Time
 	// Close is from the owner itself, which begins its last run: from then on the
 	// row takes no marks, until an event is completed. Stamp does not count.

@@ -17,8 +17,8 @@ type Error struct {
 	// Answered reports whether the last attempt was refused, by the store or by
 	// what stands before it. False: there was no answer, it was an internal error,
 	// or nothing was sent. An Answered error that is neither Lasting nor a Conflict
-	// means that the store throttled the request, or refused it for a reason that
-	// nobody knows: it is repeated after longer pauses.
+	// means that the store throttled the request, or refused it for an unknown
+	// reason: it is repeated after longer pauses.
 	Answered bool
 	// Unapplied reports whether nothing of the request was applied and no copy of
 	// it still can be: each attempt, with those that the client repeated by itself,

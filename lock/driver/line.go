@@ -8,8 +8,8 @@ import "context"
 // waiters ask too early or too late.
 type Line interface {
 	Store
-	// Join gives out the next place if somebody owns the name, as [Row.Join] does.
+	// Join gives out the next place if the name has an owner, as [Row.Join] does.
 	// The place is the Line of the Row that it returns. A copy of the request gives
-	// out a place that nobody takes.
+	// out a place that no waiter takes.
 	Join(ctx context.Context, name string) (Row, bool, error)
 }

@@ -50,7 +50,7 @@ const (
 	Completed                // the event was already completed
 	Stale                    // an event with the same or a later Order was completed
 	Held                     // by another token, or by this one with a later claim or renewal
-	Behind                   // nobody holds the row, but the claim's stamp is not above the row's
+	Behind                   // the row has no holder, but the claim's stamp is not above the row's
 	Newer                    // this version does not know the row's format
 )
 
@@ -105,7 +105,7 @@ func (r *Row) Take(c *Claim, now time.Time) {
 }
 
 // Join gives out the next place in line, and reports whether it did: only while
-// somebody owns the row.
+// the row has an owner.
 func (r *Row) Join() bool {
 	if r.Newer || r.Token == "" {
 		return false

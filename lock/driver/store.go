@@ -12,40 +12,30 @@ import (
 )
 
 // Store keeps one [Row] per name. Each method is one atomic step: its request
-// is applied as a whole, refused as a whole, or fails with an error. A request
-// that failed may have been applied, unless the error is an [*Error] with
-// Unapplied set. A store does not retry. It does not wait either, but for one
-// thing: it may send requests for different names together, and wait a moment
-// for those of the same batch of records. Each has an answer of its own. What
-// is unknown of them together is unknown of each. A request whose context has
-// ended before it was sent is not sent.
+// is applied or refused as a whole, or fails; then it may have been applied,
+// unless the error is an [*Error] with Unapplied set. A store neither retries
+// nor waits, except that it may send requests for different names together, and
+// wait a moment for those of the same batch of records. Each request gets its
+// own answer. If the outcome of the whole is unknown, so is that of each.
 //
 // Every method may be called twice with the same request, and a copy of a
-// request may arrive late, even after later requests of the same token. None of
-// that may bring a released lock back, move the end of a lease backwards, or
-// touch another owner's row. No method changes a row that is [Row.Newer].
+// request may arrive late, even after later requests of the same token. A copy
+// must not revive a released lock, move the end of a lease backwards, or touch
+// another owner's row. No method changes a row that is [Row.Newer], or sends a
+// request whose context has ended.
 //
-// The bool reports whether the request was applied. If it was, the Row is the
-// state afterwards; if it was refused, the Row is the state that refused it:
-// the zero Row if there is none, and a Row that is Untold if the store cannot
-// tell.
+// The bool reports whether the request was applied. The Row is the state
+// afterwards, or the state that refused it: the zero Row if there is none, and
+// one that is Untold if the store cannot tell.
 //
-// A store may judge leases by its own clock. Then only differences of the times
-// in a request count: the lease of a claim lasts for Until less Now from the
-// moment at which the store applies it. Until of a Row is by the caller's
-// clock: the owner's own Until if the caller's token owns the row and its lease
-// lasts, otherwise Now plus the time that is left. Stamps order claims and are
-// not compared with any clock; the memory is judged by the claim's Now.
+// A store may judge leases by its own clock: a lease then lasts for the claim's
+// Until less Now from when the store applies it, and a Row has the owner's own
+// Until if the caller is the owner and the lease lasts, otherwise Now plus the
+// time left. Times count to the microsecond; DeleteAfter may be rounded up to
+// seconds.
 //
-// A store only keeps rows. [Row.Judge] decides what a row means for a claim;
-// package lock decides what a name remembers and how long its row lives. Times
-// count to the microsecond: a store may drop what is finer, and may round
-// DeleteAfter up to whole seconds.
-//
-// A Store may also be a [Line], a [Coalescer], a [Checker] or an [Inspector].
-// Package lock asks the value that it was given. So a type that wraps a Store
-// must have their methods, too: if it only embeds the interface Store, it hides
-// them, and waiters, for example, have no places in line.
+// A type that wraps a Store must also be a [Line], a [Coalescer], a [Checker]
+// or an [Inspector] if the Store is: embedding the interface hides them.
 type Store interface {
 	// Acquire makes the claim's token the owner if [Row.Judge] says Granted, as
 	// [Row.Take] does.

@@ -7,7 +7,7 @@ import (
 )
 
 // marks asks an owner for one more run. Its settlement is refused while it has
-// not seen the last mark, and a late mark reaches nobody else.
+// not seen the last mark, and a late mark reaches no other owner.
 func marks(f *fixture) { // F1, F3, F4, F21
 	coalescer, ok := f.store.(driver.Coalescer)
 	if !ok {
@@ -30,7 +30,7 @@ func marks(f *fixture) { // F1, F3, F4, F21
 		return row, ok
 	}
 	c := f.eventClaim("owner", "e1")
-	mark(c, false) // nobody owns the name
+	mark(c, false) // the name has no owner
 	if row := f.mustAcquire(c); row.Marks != 0 {
 		f.Errorf("a new owner has %d marks", row.Marks)
 	}
@@ -60,7 +60,7 @@ func marks(f *fixture) { // F1, F3, F4, F21
 	f.mustAcquire(dead)
 	mark(dead, true)
 	f.advance(2 * lease)
-	mark(dead, true) // nobody has taken the name over yet
+	mark(dead, true) // the name was not taken over yet
 	last := f.eventClaim("last", "e2")
 	if row := f.mustAcquire(last); row.Marks != 3 {
 		f.Errorf("a takeover has %d marks, want those of the dead owner and of the one that failed", row.Marks)
@@ -73,7 +73,7 @@ func marks(f *fixture) { // F1, F3, F4, F21
 }
 
 // closesForMarks closes a row, twice because a copy may come: until an event is
-// completed, nobody marks it, and what is late closes no other row.
+// completed, no one marks it, and what is late closes no other row.
 func closesForMarks(f *fixture, coalescer driver.Coalescer, settle func(*driver.Claim, int64) (driver.Row, bool)) {
 	f.Helper()
 	mark := func(c *driver.Claim, closes, want bool) {

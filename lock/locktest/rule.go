@@ -9,7 +9,7 @@ import (
 )
 
 // unit is the time between two moments of a comparison. It is long beside what
-// a clock that nobody stops moves on between two requests.
+// a running clock moves on between two requests.
 const unit = 30 * time.Second
 
 // rules are a row as the methods of [driver.Row] make it.
