@@ -15,10 +15,10 @@
 //	step                    requests
 //	acquire, fresh name     1 Put Blob (If-None-Match: *)
 //	acquire, known name     1 Get Blob, 1 Put Blob (If-Match); only the latter if this process used it last
-//	renew, release          1 Put Blob (If-Match), as long as nobody else wrote
+//	renew, release          1 Put Blob (If-Match), as long as there was no other write
 //
 // Azure refuses a write whose condition does not hold, with 409
-// BlobAlreadyExists or 412 ConditionNotMet: somebody else wrote first. A
+// BlobAlreadyExists or 412 ConditionNotMet: another write came first. A
 // successful write changes the ETag, which every later read and write sees. So
 // at most one of several concurrent writers succeeds.
 // https://learn.microsoft.com/rest/api/storageservices/put-blob

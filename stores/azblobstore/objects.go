@@ -21,12 +21,10 @@ import (
 
 // New returns a store that keeps its rows in a container, under a prefix: a
 // folder such as "locks" or "locks/", or empty for the whole container.
-//
-// Each request disables the client's retries, because package lock retries
-// itself, and a write that the SDK repeats would conflict with its own first
-// copy. Before the first write to an address that is not Azure's, the store
-// runs [objectstore.Probe] to check that the server honours conditions. The
-// store's Check method does that before the first lock is needed.
+// Requests ignore the client's retries, because package lock retries itself.
+// Before the first write to an address that is not Azure's, the store runs
+// [objectstore.Probe]; its Check method does that before the first lock is
+// needed.
 func New(client *container.Client, prefix string) *objectstore.Store {
 	return objectstore.New(newObjects(client, prefix))
 }

@@ -22,27 +22,18 @@ type batchClient interface {
 
 // InBatches returns a Store in the same table that sends the claims and
 // releases of a batch of records together, up to 25 in one
-// BatchExecuteStatement. It is for handlers of records, such as
-// middleware.EachSQSMessage: 1,000 records take about 100 requests instead of
-// 2,000, if enough of them are handled at a time (middleware.Concurrency). A
-// request that comes alone is sent immediately and as by s.
+// BatchExecuteStatement: for handlers of records, with a middleware.Concurrency
+// of 200. A request that comes alone is sent immediately and as by s. See
+// docs/GUIDE.md#many-locks-in-one-request.
 //
-// DynamoDB asks for dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate on the
-// table, besides dynamodb:UpdateItem. If they are denied, the Store warns once
-// through slog and sends each request by itself.
+// It needs dynamodb:PartiQLInsert and dynamodb:PartiQLUpdate besides
+// dynamodb:UpdateItem. If they are denied, if the server refuses a kind of
+// statement, or if the table is given by an ARN, the Store warns once through
+// slog and sends those requests by themselves. InBatches panics if the Store's
+// client has no BatchExecuteStatement.
 //
-// A write costs the same in a batch, except for the first claim of a name that
-// this process has not seen but the table has: it costs one more write of the
-// row. If a server calls a kind of statement invalid that it takes as a request
-// by itself, the Store warns once, and sends that kind by itself from then on.
-//
-// InBatches panics if the Store's client has no BatchExecuteStatement.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html.
-//
-// DynamoDB takes no ARN of a table here, and no table of another account. For a
-// Store whose table is an ARN, InBatches warns, and each request is sent by
-// itself.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/rbac-iam-actions.html.
+// Source:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html.
 func (s *Store) InBatches() *Store {
 	client, ok := s.client.(batchClient)
 	if !ok {

@@ -44,7 +44,7 @@
 //
 //	clause                                                          answers
 //	attribute_not_exists(rowFormat)                                 F41: a newer version wrote the row
-//	and (attribute_not_exists(ownerToken)                           nobody holds the name …
+//	and (attribute_not_exists(ownerToken)                           the name has no holder …
 //	     or heldUntil < :now)                                       F19, F23: … or its holder died; the claimant decides, not TTL
 //	    and (stamp absent or stamp < :stamp)                        F3, F44: … and this is not a late copy of a claim that has ended
 //	 or (ownerToken = :token and heldUntil <= :until                F1: our own claim, repeated; not after a renewal …
@@ -67,7 +67,7 @@
 // remembered (366 days): only the owner knows what the row remembers and for
 // how long, and its release sets the exact time (F47). A claim has not read the
 // row, and DynamoDB's expressions have no maximum function. So if a holder dies
-// and nobody asks for the name again, its row stays for a year.
+// and the name is not claimed again, its row stays for a year.
 //
 // # Transactions
 //

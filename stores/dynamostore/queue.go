@@ -38,7 +38,7 @@ type queue struct {
 	waiting  []*member                 // some of them
 	due      bool                      // those that wait have waited long enough
 	timer    *time.Timer
-	waited   time.Duration // how long somebody has waited, as far as the timer tells
+	waited   time.Duration // how long a member has waited, as far as the timer tells
 	requests int           // under way, with several members each
 }
 
@@ -99,7 +99,7 @@ func (q *queue) join(m *member) {
 	}
 }
 
-// tick is called each time that longestWait has passed while somebody waits.
+// tick is called each time that longestWait has passed while a member waits.
 func (q *queue) tick() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,10 +112,10 @@ func (q *queue) tick() {
 	q.depart()
 }
 
-// leave takes m out of the queue, so that no late copy of it is sent. If nobody
-// else waits for its request, it ends the request. It reports whether to wait
-// for the answer: if it is there already, or if the request is ending, which
-// must not outlive its last caller.
+// leave takes m out of the queue, so that no late copy of it is sent. If no
+// other member waits for its request, it ends the request. It reports whether
+// to wait for the answer: if it is there already, or if the request is ending,
+// which must not outlive its last caller.
 func (q *queue) leave(m *member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -166,7 +166,7 @@ func (q *queue) depart() {
 }
 
 // take removes the members of the next request from the queue. A request has
-// each name once, and nobody whose context has ended.
+// each name once, and no member whose context has ended.
 func (q *queue) take() []*member {
 	var taken, rest []*member
 	for _, m := range q.waiting {
@@ -227,8 +227,8 @@ func (q *queue) answer(m *member, a answer, panicked any) {
 	close(m.done)
 }
 
-// alone sends a request by itself. Its caller counts, so that nobody waits for
-// it.
+// alone sends a request by itself. Its caller counts, so that no other waits
+// for it.
 func (q *queue) alone(ctx context.Context, b *invocation.Batch, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	count := func(by int) {
 		q.mu.Lock()

@@ -28,45 +28,29 @@ const maxActions = 100
 
 // Transact writes the items of in and completes the event of the lock that ctx
 // carries, in one DynamoDB transaction: all of it happens, or nothing does. So
-// the writes happen exactly once, however often the event is delivered and
-// wherever a process dies, and need not be idempotent.
+// the writes happen exactly once, however often the event is delivered.
 //
-// Call it in a handler under middleware.WithLock, or in the work of a
-// lock.Locker, with the context that was given to that work. Of nested locks it
-// completes the innermost one, which should therefore be the one whose key has
-// the Event: without an Event or an Order no duplicate is recognised.
+// Call it as the last thing in a handler under middleware.WithLock, or in the
+// work of a lock.Locker, with the context of that work: afterwards the lock is
+// free and the context has ended. The key of the innermost lock needs an Event
+// or an Order. To keep a result for replay, use [TransactWithResult].
 //
-// It must be the last thing that the work does: afterwards the lock is free,
-// the context has ended, and the event is completed whatever the handler
-// returns. The wrapper has nothing left to write, so that a handled event takes
-// two requests. The result of the handler is not kept for replay; for that, and
-// so for an HTTP response, use [TransactWithResult].
+// The transaction may have up to 99 actions, in the account and Region of the
+// lock table and none on the row of the lock. It is repeated after conflicts,
+// throttling and lost answers. A ClientRequestToken of your own must be new for
+// every call.
 //
-// The transaction may have up to 99 actions, in tables of the lock table's
-// account and Region. None may be on the row of the lock. Transact repeats it
-// while it meets conflicts, is throttled or gets no answer, as long as there is
-// time to complete the event; the client's own retries are switched off. It
-// adds a ClientRequestToken. One of your own must be new for every call. On the
-// lock table DynamoDB asks for dynamodb:UpdateItem, as for every release
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html).
+// The error tells what became of the lock. Unless an attempt had no answer,
+// nothing was written:
 //
-// The error tells what became of the lock. Nothing was written, unless an
-// attempt had no answer:
-//
-//   - a *lock.LostError: the lease has ended, and somebody else may handle the
-//     event. If ctx had ended for another reason, the error is its cause;
+//   - a *lock.LostError, or the cause of ctx: the lease or ctx has ended
 //   - the client's own error, such as a *types.TransactionCanceledException
-//     with the CancellationReasons of your actions only: the lock is still
-//     held, and the work may try another transaction. If it returns nil
-//     instead, the event is completed without one; if it returns an error, the
-//     lock is released;
-//   - a *lock.StoreError: there was no time left. If an attempt had no answer,
-//     nobody knows whether the transaction was applied. Then the lock is not
-//     released but ends with its lease, and the next delivery is skipped if it
-//     was applied, and runs if not;
-//   - a [*driver.ConfigError]: there is no lock, it is in another store, was
-//     acquired together with others or is completed already, or the transaction
-//     has no room for it. The message says what to change.
+//     with the CancellationReasons of your actions: the lock is still held, so
+//     try another transaction, or return nil to complete the event without one
+//   - a *lock.StoreError: there was no time left. After an attempt without an
+//     answer, the name stays held until the lease ends, and the next delivery
+//     runs only if the transaction was not applied
+//   - a [*driver.ConfigError]: there is no lock that a transaction can complete
 func Transact(ctx context.Context, client TransactClient, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	return transact(ctx, client, in, nil)
 }
@@ -276,7 +260,7 @@ func (t *transaction) classify(err error) error {
 }
 
 // decline notes an error that the caller gets unchanged. If an earlier attempt
-// may still be applied, nobody may take it for the last word.
+// may still be applied, the text says that it is not the last word.
 func (t *transaction) decline(err error) error {
 	t.declined = err
 	if t.unanswered {

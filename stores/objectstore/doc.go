@@ -62,7 +62,7 @@
 //
 // A renewal by a process that was frozen past the end of its lease is refused.
 // A write has no condition on the time, though. One that is still under way
-// when the lease ends is applied if nobody has taken the name, and the lease
+// when the lease ends is applied if the name was not taken over, and the lease
 // begins anew.
 //
 // Abandoning a claim writes to another owner's object, which changes its

@@ -13,24 +13,16 @@ import (
 )
 
 // Probe checks that a service applies only one of several concurrent writes
-// with the same condition. Some services that are compatible with a well-known
-// one ignore its conditions, and others check the condition first and write
-// later: they would grant one lock to several callers. For these, Probe returns
-// a *driver.ConfigError. It also checks that the times in a response come from
-// one clock; nginx, for example, replaces Date with its own time.
+// with the same condition, and that the times in a response come from one
+// clock. Some services that are compatible with a well-known one ignore
+// conditions, or check them first and write later: they would grant one lock to
+// several callers. For these, Probe returns a *driver.ConfigError.
 //
-// Probe takes five steps, each as long as one request. In each, four writes
-// race to create an object. From the second step on, four more race to replace
-// the previous step's object, and a read checks its times. That makes 36 writes
-// and 4 reads. Probe leaves five objects of 45 bytes, with keys that begin with
-// "~probe-", for the lifecycle rule that deletes old locks. The keys are
-// random, so processes that start at the same time do not interfere.
-//
-// A Probe keeps completed steps, so that the next call of Run resumes after an
-// error or an expired context. A step in progress may outlast the caller's
-// deadline by up to a second. A slow service is thus probed over several calls,
-// even if none has time for all of it. The zero value is ready to use, and safe
-// for concurrent use.
+// Probe sends 36 writes and 4 reads in five steps, each as long as one request.
+// It leaves five objects of 45 bytes, whose random keys begin with "~probe-",
+// for the lifecycle rule that deletes old locks. It keeps completed steps, so
+// that the next call of Run resumes after an error or an expired context. The
+// zero value is ready to use, and safe for concurrent use.
 type Probe struct {
 	passed atomic.Bool
 	begin  sync.Once
@@ -154,7 +146,7 @@ func (p *Probe) step(ctx context.Context, o Objects) error {
 // been frozen since the write, together with its monotonic clock.
 func (m *made) checkClocks(ctx context.Context, o Objects) error {
 	object, err := o.Get(ctx, m.key)
-	if errors.Is(err, ErrNotExist) { // somebody deletes unknown objects
+	if errors.Is(err, ErrNotExist) { // something deletes unknown objects
 		err = again(o, err)
 	}
 	if err != nil {

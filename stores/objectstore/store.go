@@ -179,7 +179,7 @@ func unapplied(err error) error {
 }
 
 // completed reports whether the next owner, the first after the lock with the
-// given fence, inherited this request's memory. Nobody in between can have
+// given fence, inherited this request's memory. No owner in between can have
 // written it, neither for the same event nor for the same order.
 func (q *request) completed(seen *sight, fence int64) bool {
 	if q.memory == nil || seen.OwnerToken == "" || seen.FenceBefore != fence {

@@ -43,9 +43,9 @@
 // noeviction; the default of ElastiCache is volatile-lru:
 // https://docs.aws.amazon.com/whitepapers/latest/database-caching-strategies-using-redis/evictions.html.
 // The first acquire asks for the setting, inside its own request, and a Store
-// warns once through the default logger of log/slog. A server that does not
-// tell is not warned of. With noeviction, a server that is full refuses new
-// claims, but still renews, completes and releases.
+// warns once through the default logger of log/slog. If the server does not
+// report the setting, there is no warning. With noeviction, a server that is
+// full refuses new claims, but still renews, completes and releases.
 //
 // # Permissions
 //

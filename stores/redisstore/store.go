@@ -20,12 +20,10 @@ type Store struct{ server *server.Server }
 // *redis.ClusterClient, or what wraps one. It returns a [*driver.ConfigError]
 // if the client cannot keep locks.
 //
-// A *redis.Client may have any settings, because the Store adds a hook to it
-// that sends the Store's requests with other settings: they obey their context,
-// and are not repeated. So call New before the client is used elsewhere, and
-// after your own hooks are added: they see the Store's requests, too. Any other
-// client needs ContextTimeoutEnabled. The hooks of a cluster client's nodes see
-// the requests if its MaxRetries is 0, the default.
+// A *redis.Client may have any settings, because New adds a hook that sends the
+// Store's requests with its own: so call New before the client is used
+// elsewhere, and after your own hooks are added. Any other client needs
+// ContextTimeoutEnabled.
 func New(client redis.Scripter) (*Store, error) {
 	s, err := server.New(client)
 	if err != nil {

@@ -78,8 +78,8 @@ var lasting = map[string]bool{
 
 // classify returns the error of an action as a [*driver.Error], which says
 // whether a retry would fail, too, and whether the write may have been applied.
-// It may have been if there was no response, an error that nobody knows, or one
-// of 500 and above: S3 says so of InternalError, and does not rule it out for
+// It may have been if there was no response, an unknown error, or one of 500
+// and above: S3 says so of InternalError, and does not rule it out for
 // SlowDown.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorBestPractices.html

@@ -25,13 +25,10 @@ type Client interface {
 }
 
 // New returns a store that keeps its rows in a bucket, under a prefix: a folder
-// such as "locks" or "locks/", or empty for the whole bucket.
-//
-// Each request disables the client's retries, because package lock retries
-// itself, and a write that the SDK repeats would conflict with its own first
-// copy. Before the first write to an address that is not S3's, or to an access
-// point, the store runs [objectstore.Probe] to check that the server honours
-// conditions. The store's Check method does that before the first lock is
+// such as "locks" or "locks/", or empty for the whole bucket. Requests ignore
+// the client's retries, because package lock retries itself. Before the first
+// write to an address that is not S3's, or to an access point, the store runs
+// [objectstore.Probe]; its Check method does that before the first lock is
 // needed.
 func New(client Client, bucket, prefix string) *objectstore.Store {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {

@@ -1,6 +1,6 @@
 // Package bloblease leases a blob of Azure Blob Storage that is itself the
-// resource, while your work runs. It needs no store: the service refuses
-// everybody else's writes to the blob, and its deletion.
+// resource, while your work runs. It needs no store: the service denies all
+// other writes to the blob, and its deletion.
 //
 // # A lease, or a lock?
 //
@@ -11,8 +11,8 @@
 // delayed copy of the request that leased the blob can lease it again with no
 // holder; the blob is then blocked until that lease ends.
 //
-// The lease is never infinite, because somebody would have to break that of a
-// dead holder by hand.
+// The lease is never infinite, because that of a dead holder would have to be
+// broken by hand.
 // https://learn.microsoft.com/rest/api/storageservices/lease-blob
 //
 // # Errors

@@ -57,27 +57,21 @@ func (l Lease) Conditions() *blob.AccessConditions {
 // resource. It keeps no row anywhere. opts may be nil.
 //
 // Protect renews the lease until work returns, even after ctx has ended, then
-// releases it, and leaves no goroutine behind. A panic of work passes through
-// after the release. The context given to work is derived from ctx. It also
-// ends, with a [*lock.LostError] as its cause, when the lease is lost: somebody
-// broke it, or it could not be renewed until 2 s before its end. Work must then
-// stop. If it goes on, the service refuses its writes to this blob, provided
-// that they carry [Lease.Conditions].
+// releases it; a failed release is logged. The context given to work also ends
+// when the lease is lost, because it was broken, or could not be renewed until
+// 2 s before its end, with a [*lock.LostError] as its cause. Work must then
+// stop; the service refuses its writes to this blob if they carry
+// [Lease.Conditions].
 //
-// Protect returns work's error unchanged. If work did not run, the error is:
-//   - a [*lock.HeldError] if somebody else has leased the blob, such as a
-//     virtual machine for its disk; Protect does not wait;
+// Protect returns work's error unchanged, or a [*lock.LostError] if work
+// returned nil although the lease was lost. A deletion of the blob by work is
+// not a loss. If work did not run, the error is:
+//
+//   - a [*lock.HeldError] if another has leased the blob; Protect does not wait
 //   - a [*lock.StoreError] if the service was out of reach or refused, with the
-//     code [bloberror.BlobNotFound] if the blob does not exist. Protect does
-//     not create it, because a late worker would bring back, empty, a blob that
-//     another has deleted;
-//   - a [*lock.ConfigError] if an argument is wrong.
-//
-// If work returned nil although the lease was lost, the error is the
-// [*lock.LostError]. If work deletes the blob (with [Lease.Conditions]), the
-// lease ends with it, which is not an error. Work should delete the blob last.
-//
-// A failed release is logged; the lease then ends by itself.
+//     code [bloberror.BlobNotFound] if the blob does not exist; Protect does
+//     not create it
+//   - a [*lock.ConfigError] if an argument is wrong
 func Protect(ctx context.Context, client *blob.Client, opts *Options, work func(ctx context.Context, lease Lease) error) error {
 	if work == nil {
 		return &lock.ConfigError{Reason: "the work to protect is nil"}

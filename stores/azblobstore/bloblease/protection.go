@@ -191,8 +191,8 @@ func (p *protection) release(ctx context.Context) {
 }
 
 // free reports whether the blob has no lease: a proxy may send a release twice
-// and pass on the response to the second copy. If somebody else has leased the
-// blob by now, it is unknown whether that was before or after the release.
+// and pass on the response to the second copy. If another has leased the blob
+// by now, it is unknown whether that was before or after the release.
 func (p *protection) free(ctx context.Context) bool {
 	attempt, cancel := context.WithTimeout(azure.Once(ctx), attemptTimeout)
 	defer cancel()

@@ -52,8 +52,8 @@
 //   - A server that lost the row gets it again with the next renewal, as a
 //     claim with the row's stamp. A copy of that claim which arrives after the
 //     release is refused like any late copy.
-//   - A server that missed the claim, and that nobody holds, takes the end of
-//     a lock as well, with its cooldown and what was completed, once a server
+//   - A server that missed the claim, and has no holder, takes the end of a
+//     lock as well, with its cooldown and what was completed, once a server
 //     with the lock has applied it. So one server may be away at any moment.
 //
 // # When to use something else

@@ -104,9 +104,9 @@ func has(c *driver.Claim) func(*answer) bool {
 
 // undo gives a claim up where it was granted or may have been. A minority that
 // keeps the claim, because undo did not arrive, does so until the lease ends.
-// If so many may keep it that nobody else could get a majority, the error is
-// Lasting: the claim must not be repeated with the same stamp, because a
-// late copy of what undo sends would release it.
+// If so many may keep it that no other claim could get a majority, the error is
+// Lasting: the claim must not be repeated with the same stamp, because a late
+// copy of what undo sends would release it.
 func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 	t := &driver.Settlement{Name: c.Name, Token: c.Token, DeleteAfter: c.DeleteAfter}
 	granted := func(a *answer) bool { return !failed(a) && a.Row.Token == c.Token }
@@ -120,9 +120,9 @@ func (q *Store) undo(ctx context.Context, c *driver.Claim, got answers) error {
 	return err
 }
 
-// repeatAbove returns the stamp of a row that nobody has a majority of, because
-// the claims of several have met, or because the stamp of c is too low. Package
-// lock then repeats the claim, above that stamp.
+// repeatAbove returns the stamp of a row of which no claim has a majority,
+// because several have met, or because the stamp of c is too low. Package lock
+// then repeats the claim, above that stamp.
 func repeatAbove(got answers, c *driver.Claim) time.Time {
 	stamp := c.Stamp.Add(-time.Microsecond)
 	for i := range got {
@@ -289,9 +289,9 @@ func (q *Store) restore(ctx context.Context, r *driver.Renewal, got answers, row
 	})
 }
 
-// Settle implements [driver.Store]. It is applied if a majority has applied
-// it, at least one node in this call. If a node with the lock has, so may nodes
-// that nobody holds. On all nodes it raises the stamp, so that no late copy of
+// Settle implements [driver.Store]. It is applied if a majority has applied it,
+// at least one node in this call. If a node with the lock has, so may nodes
+// without a holder. On all nodes it raises the stamp, so that no late copy of
 // the claim is granted there. A node records a completion only while its lease
 // lasts: the next owner may have a majority without this node, and one node
 // that remembers is enough.
@@ -332,7 +332,7 @@ func released(a *answer) bool { return a.Applied&server.Released != 0 }
 // share applies a settlement, which a node with the lock has applied, to nodes
 // without it as well. They missed the claim or have lost their rows, and those
 // that have the lock and do not answer now may be too many to wait for. A node
-// that somebody else holds does not take it.
+// with another holder does not take it.
 func (q *Store) share(ctx context.Context, t *driver.Settlement, got answers, settled func(*answer) bool) {
 	others := func(a *answer) bool { return !failed(a) && !settled(a) && a.Row.Token != t.Token }
 	taken := q.ask(ctx, got.where(others), func(ctx context.Context, i int) answer {

@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// run works on the blob as soon as nobody else does.
+// run works on the blob as soon as no other worker does.
 func run(ctx context.Context, container, name, worker, step string) error {
 	pace, err := time.ParseDuration(step)
 	if err != nil {

@@ -33,9 +33,9 @@ func Once(ctx context.Context) context.Context {
 
 // Classify returns the error as a [*driver.Error], which says whether a retry
 // would fail, too, and whether the write may have been applied. It may have
-// been if there was no response, an error that nobody knows, or one of 408,
-// 429, or 500 and above: Azure's documentation does not rule it out. The action
-// is the data action that the request needs.
+// been if there was no response, an unknown error, or one of 408, 429, or 500
+// and above: Azure's documentation does not rule it out. The action is the data
+// action that the request needs.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 // https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes
 func Classify(place, action string, err error) *driver.Error {
@@ -60,7 +60,7 @@ func Classify(place, action string, err error) *driver.Error {
 		return e
 	}
 	e.Answered, e.Hint = true, hints[code]
-	if e.Hint == "" && !lasting[code] { // nobody knows it, and it may be a proxy's
+	if e.Hint == "" && !lasting[code] { // it is unknown, and may be a proxy's
 		return e
 	}
 	e.Unapplied, e.Lasting = true, true

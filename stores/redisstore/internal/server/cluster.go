@@ -9,7 +9,7 @@ import (
 
 // routed sends each request once, to the primary that has the key. The cluster
 // client itself would repeat it when there is no answer, and when there are
-// some, so that nobody knows whether the request was applied; and after a
+// some, so that it is unknown whether the request was applied; and after a
 // failover it goes on asking the old primary until it looks for the new one.
 type routed struct{ *redis.ClusterClient }
 

@@ -95,7 +95,8 @@ func parse(r *reply, v view) (driver.Row, error) {
 	return row, nil
 }
 
-// until returns the end of the lease, or the zero time if nobody holds the row.
+// until returns the end of the lease, or the zero time if the row has no
+// holder.
 func until(r *reply, v view) (time.Time, error) {
 	owner := r.fields["ownerToken"]
 	if owner == "" {

@@ -100,8 +100,8 @@ const (
 	SameRound Condition = "same round" // those that a claim with a higher stamp than raise was granted
 	Clears    Condition = "clears"     // the same; the owner is told that it was cleared
 	InTime    Condition = "in time"    // those whose lease has ended, if it completes something: they become free
-	// Takes settles a row that nobody holds, as if the owner had held it, unless
-	// a later owner has completed something there.
+	// Takes settles a row without a holder, as if the owner had held it, unless a
+	// later owner has completed something there.
 	Takes Condition = "takes"
 )
 
