@@ -25,7 +25,7 @@ type Ticket struct {
 	Order string    `json:"order,omitempty"` // of the key
 	Token string    `json:"token"`           // proves who owns the name, and with which event
 	Fence int64     `json:"fence,string"`    // never falls; below that of any later owner
-	Until time.Time `json:"until"`           // when the lease ends unless somebody resumes
+	Until time.Time `json:"until"`           // when the lease ends unless it is resumed
 	// Remember is how long the completed event is remembered if the Locker that
 	// resumes says less: the Remember of the Locker that acquired the lock, which
 	// knew the source.

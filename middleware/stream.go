@@ -22,7 +22,7 @@ var (
 	errTooLong      = errors.New("lambdalock: a streamed response is too long to be stored for Replay")
 	errNotStream    = errors.New("lambdalock: the stored result is not a response that can be streamed")
 	errNotJSON      = errors.New("lambdalock: a streamed result is not JSON")
-	errBodyPanicked = errors.New("lambdalock: the body panicked") // nobody sees it, because the panic goes on
+	errBodyPanicked = errors.New("lambdalock: the body panicked") // no one sees it, because the panic goes on
 )
 
 // longestBody is how much of a streamed body is kept for Replay. Package lock
