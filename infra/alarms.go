@@ -17,7 +17,7 @@ import (
 const DefaultContentionThreshold = 50
 
 // AlarmsProps changes the defaults of LockTable.AddAlarms. If it names neither
-// a topic nor an action, nobody hears the alarms, which becomes a warning,
+// a topic nor an action, no one is told of the alarms, which becomes a warning,
 // [WarnNoAction].
 type AlarmsProps struct {
 	// Topic is notified when an alarm begins and when it ends, so that a tool which

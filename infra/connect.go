@@ -16,19 +16,15 @@ import (
 type ConnectOptions struct {
 	// Namespace limits the permission to the locks of one namespace. The function
 	// gets it in the environment variable LOCK_NAMESPACE, which middleware.WithLock
-	// takes as its default. If the code sets a different one with
-	// middleware.Namespace, WithLock panics when the function starts. Functions
-	// that lock the same names need the same namespace.
+	// takes as its default. Functions that lock the same names need the same one.
 	//
-	// Nil means FunctionName if the function has one, and otherwise the beginning
-	// of the name that CloudFormation gives it: its stack's name and its logical
-	// ID. That is unique, as a construct's id alone is not, and changes only if the
-	// function is moved to another place in the tree, where CloudFormation makes
-	// another function. Set Namespace before you move it, because a new namespace
-	// knows neither the locks nor the completed events of the old one.
+	// Nil means FunctionName if the function has one, and otherwise its stack's
+	// name and its logical ID, with which CloudFormation begins its name. That
+	// changes if the function is moved to another place in the tree: set Namespace
+	// before, because a new namespace knows neither the locks nor the completed
+	// events of the old one.
 	//
-	// If it is a token, whose value is known only at deployment, the permission is
-	// for the whole table.
+	// If it is a token, the permission is for the whole table.
 	Namespace *string
 
 	// LogGroup is the log group whose lines the alarms count. Nil means the

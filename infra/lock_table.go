@@ -23,22 +23,16 @@ type ILockTable interface {
 
 	// Connect lets fn lock in this table, in one namespace. It allows
 	// dynamodb:UpdateItem, sets the environment variables LOCK_TABLE_NAME and
-	// LOCK_NAMESPACE, and measures what the alarms watch: by a metric filter for
-	// each count if it knows fn's log group, or by LockTableProps.EMF. Nil opts
-	// means all defaults.
-	//
-	// Fn may be written in any language. An alias or a version stands for its
-	// function. An imported function keeps its variables, and its role unless it is
-	// imported with it; what you must set yourself becomes a warning.
-	//
-	// Connect panics if fn is already connected to a lock table, or if one of the
-	// two variables already has a different value.
-	//
+	// LOCK_NAMESPACE, and measures what the alarms watch: by metric filters if it
+	// knows fn's log group, or by LockTableProps.EMF. Nil opts means all defaults.
 	// When the app is synthesised, fn is checked for settings that lose events or
-	// locks. What is found becomes warnings about fn, such as
-	// [WarnReportBatchItemFailures], or errors. A function in a different Region,
-	// account or stage from the table is an error, because it cannot reach the
-	// table.
+	// locks, which become warnings, such as [WarnReportBatchItemFailures], or
+	// errors.
+	//
+	// An alias or a version stands for its function. What you must set yourself in
+	// an imported function becomes a warning. Connect panics if fn is already
+	// connected to a lock table, or if one of the two variables already has a
+	// different value.
 	Connect(fn awslambda.IFunction, opts *ConnectOptions) awsiam.Grant
 
 	// GrantLock allows grantee to lock every name in namespace, and nothing else:

@@ -36,7 +36,7 @@ const (
 	WarnFailureDestination = idPrefix + rules.FailureDestination
 	// WarnNotCounted warns that alarms do not see the function.
 	WarnNotCounted = idPrefix + "notCounted"
-	// WarnNoAction warns, at the table, of alarms that nobody hears.
+	// WarnNoAction warns, at the table, of alarms of which no one is told.
 	WarnNoAction = idPrefix + "noAction"
 	// WarnVariables warns that the variables of an imported function are yours to
 	// set.

@@ -51,9 +51,9 @@ func (h *holds) add(d time.Duration) {
 	h.next = (h.next + 1) % mostHolds
 }
 
-// longerThan returns how long a lock is held in all that has been held for so
-// long already: as long as most holds that took longer, or as the longest; if
-// none did, up to twice as long as the longest. Zero: nobody can say.
+// longerThan returns how long a lock of that age is held in all: as long as
+// most holds that took longer, or as the longest; if none did, up to twice as
+// long as the longest. Zero: unknown.
 func (h *holds) longerThan(age time.Duration, longest bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

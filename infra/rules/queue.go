@@ -49,8 +49,8 @@ func (m *Mapping) checkReceiveCount() []Finding {
 }
 
 // checkDeadLetterQueue finds a dead-letter queue that drops messages before
-// somebody sees them. A standard queue counts their age from when they were
-// first sent; a FIFO queue from when they were moved.
+// anyone sees them. A standard queue counts their age from when they were first
+// sent; a FIFO queue from when they were moved.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
 func (m *Mapping) checkDeadLetterQueue() []Finding {
 	q := m.Queue

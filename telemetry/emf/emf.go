@@ -82,8 +82,8 @@ type Options struct {
 	// the name of the function unless you set another; or "unknown" if that is
 	// empty. Only the first 1,024 characters count.
 	Service string
-	// HideContended leaves out the digest of the contended key, from which
-	// somebody who can guess the key can tell that it was contended.
+	// HideContended leaves out the digest of the contended key, by which anyone who
+	// guesses the key can tell that it was contended.
 	HideContended bool
 	// Output gets each line with one Write, whose errors are ignored. It must be
 	// safe for concurrent use. Nil: os.Stdout, from which Lambda takes it to
@@ -145,7 +145,7 @@ func (w *writer) write(ctx context.Context, t middleware.Totals) {
 	if !w.HideContended {
 		l.property("contended", mostContended(t.Contended))
 	}
-	_, _ = w.Output.Write(l.encode()) // nobody to tell
+	_, _ = w.Output.Write(l.encode()) // no one to tell
 }
 
 // longestDimension is how many characters CloudWatch takes. It would drop all
