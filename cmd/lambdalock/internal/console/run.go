@@ -38,7 +38,7 @@ func Run(commands any, options ...kong.Option) {
 	}, options...)...)
 	app, err := parser.Parse(os.Args[1:])
 	if err != nil {
-		parser.Stdout = os.Stderr // the usage, which nobody asked for
+		parser.Stdout = os.Stderr // the usage, which was not asked for
 		parser.FatalIfErrorf(err)
 	}
 	err = app.Run()

@@ -41,7 +41,7 @@ type Queue struct {
 	// FIFO reports that groups have an order, which has to be kept.
 	FIFO bool
 	// Messages is how many are in it, approximately, and InFlight how many more
-	// somebody has received.
+	// have been received.
 	Messages, InFlight int
 
 	client Client

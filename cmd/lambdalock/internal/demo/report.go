@@ -237,7 +237,7 @@ func (rep *Report) conclude() {
 	}
 }
 
-// harm counts what nobody wants.
+// harm counts what went wrong.
 func (t tally) harm() []int {
 	var twice, old, lost int
 	for u, n := range t.uploads {

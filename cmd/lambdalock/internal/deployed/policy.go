@@ -60,7 +60,7 @@ func (r *Reader) readPolicy(ctx context.Context, f *Function) (string, bool) {
 	}
 	whole, err := r.Lambda.GetResourcePolicy(ctx, &lambda.GetResourcePolicyInput{ResourceArn: &f.arn})
 	switch {
-	case missing(err), awserror.Status(err) == http.StatusNotFound: // nobody is allowed anything, or there is no such operation
+	case missing(err), awserror.Status(err) == http.StatusNotFound: // there is no policy, or no such operation
 		return "", false
 	case err != nil:
 		f.unread("the resource policy of "+f.Name, "lambda:GetResourcePolicy", err)

@@ -34,8 +34,8 @@ const (
 // givenKey is the kind of a key that was given without an event.
 const givenKey = "a key"
 
-// OfKey returns an event that has only this key, which a key function of
-// somebody's own gave.
+// OfKey returns an event that has only this key, which a key function of the
+// user's gave.
 func OfKey(key lock.Key) *Event {
 	return &Event{Kind: givenKey, Records: []Record{{Keys: []Key{newKey("the given key", key)}}}}
 }

@@ -95,7 +95,7 @@ func (c *Changes) Next(rows iter.Seq2[driver.NamedRow, error], now time.Time) ([
 	return all, nil
 }
 
-// lookAt returns what a look at a row shows. A cooldown is nobody's.
+// lookAt returns what a look at a row shows. A cooldown has no holder.
 func lookAt(row *driver.Row, now time.Time) look {
 	if row.Cooling() {
 		return look{stamp: row.Stamp, fence: row.Fence, remembered: row.Memory.Completed}

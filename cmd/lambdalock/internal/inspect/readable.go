@@ -15,8 +15,8 @@ type readable struct {
 }
 
 // Readable returns a store whose Rows leave out those that cannot be read:
-// objects that somebody else put there, and damaged rows. It calls skipped with
-// each of them, once, also if all rows are read again and again.
+// objects of other programs, and damaged rows. It calls skipped with each of
+// them, once, also if all rows are read again and again.
 func Readable(store driver.Inspector, skipped func(name string, err error)) driver.Inspector {
 	return &readable{store, skipped, map[string]bool{}}
 }

@@ -15,7 +15,7 @@ type State string
 // The states of a row.
 const (
 	Held    State = "held"
-	Expired State = "expired" // the holder died or lost its lease, and nobody has acquired the name since
+	Expired State = "expired" // the holder died or lost its lease, and the name was not acquired since
 	Free    State = "free"
 	Newer   State = "newer" // written by a newer version of this library, in a format that this one cannot read
 )

@@ -33,7 +33,7 @@ const (
 type client struct {
 	*deliverer
 	record *record
-	late   sync.WaitGroup // for functions that nobody waits for any more
+	late   sync.WaitGroup // for functions whose result is no longer needed
 }
 
 // run sends the request until there is a final answer. A request that came

@@ -63,8 +63,8 @@ func (v *delivery) fatesOf(log tally, claims localtable.Claims) fates {
 	return f
 }
 
-// print writes the line about the records, unless there were none. Numbers that
-// nobody knows are not told apart.
+// print writes the line about the records, unless there were none. Unknown
+// numbers are not told apart.
 func (f *fates) print(out io.Writer, noun string, givenUp int) {
 	if f.delivered == 0 {
 		return

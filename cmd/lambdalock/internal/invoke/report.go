@@ -155,8 +155,8 @@ func (r *report) summary() error {
 	}
 	fmt.Fprintf(r.out, "deliveries %d", r.deliveries)
 	for _, word := range words {
-		// In a delivery that failed in part, handlers ran. In one that succeeded,
-		// nobody knows.
+		// In a delivery that failed in part, handlers ran. In one that succeeded, that
+		// is unknown.
 		always := word == failed || r.counts[succeeded] == 0 && (word == skipped || word == ran && r.counts[partly] == 0)
 		if n := r.counts[word]; n > 0 || always {
 			fmt.Fprintf(r.out, "   %s %d", word, n)

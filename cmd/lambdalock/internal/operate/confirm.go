@@ -26,7 +26,7 @@ func (c confirmation) confirm(ctx context.Context, question string) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return errNoTerminal
 	}
-	// Standard output may be a file or a pipe, where nobody sees a question.
+	// Standard output may be a file or a pipe, where no one sees a question.
 	_, _ = fmt.Fprint(os.Stderr, question, " [y/N] ")
 	answer := make(chan string, 1)
 	go func() { // ends with the program, at the latest

@@ -164,8 +164,8 @@ func (c *Forget) without(m driver.Memory, shown *driver.NamedRow) (*driver.Memor
 	return &m, nil
 }
 
-// edit changes what a row remembers. It holds the lock meanwhile, so that
-// nobody else changes it, and nobody works who would remember it otherwise.
+// edit changes what a row remembers. It holds the lock meanwhile, so that no
+// one else changes it, and no run completes what was to be forgotten.
 func edit(ctx context.Context, store driver.Store, name string, change func(driver.Memory) (*driver.Memory, error)) error {
 	e := &editor{Store: store, name: name}
 	locker, err := lock.New(e, &lock.Options{

@@ -131,8 +131,8 @@ func findToChange(ctx context.Context, store driver.Inspector, namespace, key st
 	return row, err
 }
 
-// notHeld returns the error for a name that nobody holds, which names the slots
-// of a limited lock that somebody does hold.
+// notHeld returns the error for a name without a holder, which names the slots
+// of a limited lock that have one.
 func notHeld(ctx context.Context, store driver.Inspector, row driver.NamedRow) error {
 	if inspect.MayHaveSlots(&row.Row) {
 		slots, err := inspect.Slots(ctx, store, row.Name)

@@ -74,7 +74,7 @@ func (r *guardedRun) ask(ctx context.Context) (*lock.Lock, error) {
 
 // again reports whether to repeat an acquisition, after a pause. Package lock
 // gives up on a store within seconds, because a source delivers its event
-// again. Nobody repeats a command.
+// again. A command is not repeated.
 func (r *guardedRun) again(ctx context.Context, err error, end time.Time, try int) bool {
 	failed := (*lock.StoreError)(nil)
 	left := time.Until(end)

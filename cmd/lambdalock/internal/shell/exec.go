@@ -204,7 +204,7 @@ func (r *guardedRun) options(wait time.Duration) *lock.Options {
 }
 
 // observe keeps what the line on a lost lease needs, and reports the loss of
-// somebody else.
+// another run.
 func (r *guardedRun) observe(_ context.Context, o lock.Observation) {
 	switch o.Outcome {
 	case lock.OutcomeTakenOver:

@@ -35,8 +35,8 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// canGoOn reports whether somebody continues this process after it was stopped.
-// No shell does if the process group is that of the terminal's session, as in a
+// canGoOn reports whether a shell continues this process after it was stopped.
+// None does if the process group is that of the terminal's session, as in a
 // container.
 func canGoOn() bool {
 	session, err := unix.Getsid(0)
@@ -112,7 +112,7 @@ func (c *child) kill(os.Signal) bool {
 // allEnded reports whether nothing is left of what the command started. The
 // command itself may be left where it has no group of its own.
 func (c *child) allEnded() bool {
-	// Orphans that nobody has reaped are still in the group. EPERM: there are
+	// Orphans that were not reaped are still in the group. EPERM: there are
 	// processes, of another user.
 	if c.ownGroup && c.orphans == nil && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH) {
 		return false

@@ -14,7 +14,7 @@ import (
 // orphans are processes of the command whose parent has ended.
 type orphans struct {
 	ended chan os.Signal // a child of this process did
-	seen  map[int]bool   // at the last look: processes for whose status nobody had asked
+	seen  map[int]bool   // at the last look: processes whose status no one had asked for
 }
 
 // adopt makes this process the parent of those that lose theirs, so that they
@@ -29,8 +29,8 @@ func adopt() *orphans {
 	return o
 }
 
-// reap removes the processes that have ended, and for whose status nobody asks:
-// somebody would have done so since the last look.
+// reap removes the processes that have ended and whose status no one asks for:
+// a parent would have done so since the last look.
 func (c *child) reap() {
 	if c.orphans == nil {
 		return

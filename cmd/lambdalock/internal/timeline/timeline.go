@@ -56,7 +56,7 @@ type Wait struct {
 	Words    string
 }
 
-// Figures compares counts of what nobody wants.
+// Figures compares counts of harm.
 type Figures struct {
 	Title string
 	Names []string // what was counted
