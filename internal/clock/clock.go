@@ -25,7 +25,7 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// WithDeadlineCause counts the time to the deadline by the monotonic clock.
 	WithDeadlineCause(ctx context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc)
-	// Text returns a text that nobody can guess, of 26 letters and digits.
+	// Text returns 26 letters and digits that cannot be guessed.
 	Text() string
 	// Uint64 makes the clock a [rand.Source], for pauses and orders.
 	Uint64() uint64
@@ -59,7 +59,7 @@ func Wall(c Clock) time.Time { return c.Now().Round(0) }
 // callers who failed together do not try again together.
 func Jitter(c Clock, d time.Duration) time.Duration {
 	if d <= 0 {
-		return 0 // the turn of a holder that nobody has seen work
+		return 0 // the turn of a holder that was not seen to work
 	}
 	return time.Duration(rand.New(c).Int64N(int64(d)))
 }

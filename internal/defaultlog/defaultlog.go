@@ -35,7 +35,7 @@ func Logger() *slog.Logger {
 	}))
 }
 
-// isGos reports whether nobody has set a default logger.
+// isGos reports whether no default logger was set.
 func isGos(l *slog.Logger) bool { return fmt.Sprintf("%T", l.Handler()) == "*slog.defaultHandler" }
 
 // asLambda names the members as the runtimes of Lambda do. Without a timestamp,

@@ -87,7 +87,7 @@ type Config struct {
 	// calling process's stderr, each after its environment's number.
 	Logs func(env int, line string)
 
-	// observe receives each event under Platform.mu, for tests; nil: nobody does.
+	// observe receives each event under Platform.mu, for tests; nil: none.
 	observe func(event)
 }
 

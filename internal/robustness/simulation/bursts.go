@@ -120,7 +120,7 @@ func (b *bursts) after(client uint64, d time.Duration, do func()) {
 	})
 }
 
-// deliver delivers an event, and again while nobody has acknowledged it.
+// deliver delivers an event, and again while it is not acknowledged.
 func (b *bursts) deliver(e string, client uint64, random *rand.Rand, times int) {
 	err := b.invoke(e, b.stores[client%uint64(b.c.Clients)], random)
 	var held *lock.HeldError

@@ -41,7 +41,7 @@ type owner struct {
 	handed      int       // over to so many invocations that have not begun
 	shared      bool      // two invocations resume it
 	holders     int       // invocations that have it
-	gone        time.Time // from when nobody holds it; zero: somebody may
+	gone        time.Time // from when it has no holder; zero: it may have one
 	rollbacks   int       // of its row when its last settlement was sent
 	forgotten   bool      // its row has gone back since
 }

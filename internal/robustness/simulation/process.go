@@ -83,7 +83,7 @@ func (p *process) onEnd(ctx context.Context, what string, f func()) (stop func()
 
 func (p *process) isDead() bool { return p.life.Err() != nil }
 
-// kill ends the process. What its goroutines do from then on reaches nobody.
+// kill ends the process. What its goroutines do from then on has no effect.
 func (p *process) kill() {
 	if p.isDead() {
 		return
